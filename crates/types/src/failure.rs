@@ -1,0 +1,133 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// An error as people, scripts and agents see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// What kind of failure this is; scripts branch on it.
+    pub code: Code,
+    /// What happened, in one sentence.
+    pub message: String,
+    /// What to do about it; empty when there is nothing to do.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub hint: String,
+}
+
+impl Failure {
+    /// A failure without a hint.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            hint: String::new(),
+        }
+    }
+
+    /// The same failure with advice.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = hint.into();
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// The codes of [`Failure`]. They are a contract: codes are added, never renamed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// The request failed for a reason that has no code of its own.
+    Failed,
+    /// The command line could not be understood.
+    Usage,
+    /// The input or the data in it is not acceptable.
+    BadInput,
+    /// The request or its answer is larger than the limit.
+    TooLarge,
+    /// What was asked for does not exist.
+    NotFound,
+    /// A worker died of the job, and so did the ones that tried it again.
+    WorkerDied,
+    /// The job is known to kill workers and was not tried.
+    Quarantined,
+    /// No worker could be started.
+    StartFailure,
+    /// Stored data is damaged.
+    Corrupt,
+    /// The job did not finish within its deadline.
+    Timeout,
+    /// Workers died so often that no more are started for a while.
+    BreakerOpen,
+    /// More jobs are waiting than the queue may hold.
+    QueueFull,
+    /// The program is stopping and takes no more jobs.
+    Draining,
+    /// SIGINT stopped the command.
+    Interrupted,
+    /// SIGTERM stopped the command.
+    Terminated,
+}
+
+impl Code {
+    /// The exit status of a command that ends with this code.
+    pub fn exit_status(self) -> u8 {
+        match self {
+            Code::Failed => 1,
+            Code::Usage => 2,
+            Code::BadInput | Code::TooLarge => 3,
+            Code::NotFound => 4,
+            Code::WorkerDied | Code::Quarantined | Code::StartFailure => 70,
+            Code::Corrupt => 74,
+            Code::Timeout | Code::BreakerOpen | Code::QueueFull | Code::Draining => 75,
+            Code::Interrupted => 130,
+            Code::Terminated => 143,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_read_the_same_everywhere() {
+        let plain = Failure::new(Code::BreakerOpen, "workers keep dying");
+        assert_eq!(
+            serde_json::to_string(&plain).unwrap(),
+            r#"{"code":"breaker_open","message":"workers keep dying"}"#
+        );
+        let advised = plain.with_hint("try again in 5 s");
+        assert_eq!(
+            serde_json::to_string(&advised).unwrap(),
+            r#"{"code":"breaker_open","message":"workers keep dying","hint":"try again in 5 s"}"#
+        );
+        assert_eq!(advised.to_string(), "workers keep dying");
+    }
+
+    #[test]
+    fn exit_statuses_follow_the_contract() {
+        let table = [
+            (Code::Failed, 1),
+            (Code::Usage, 2),
+            (Code::BadInput, 3),
+            (Code::NotFound, 4),
+            (Code::WorkerDied, 70),
+            (Code::Corrupt, 74),
+            (Code::Timeout, 75),
+            (Code::BreakerOpen, 75),
+            (Code::Interrupted, 130),
+            (Code::Terminated, 143),
+        ];
+        for (code, status) in table {
+            assert_eq!(code.exit_status(), status, "{code:?}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The developer's commands: `cargo xtask --help` lists them.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The developer's commands")]
+enum Task {
+    /// All that CI asks of a change: format, lints, tests, documentation.
+    Check,
+}
+
+fn main() -> Result<()> {
+    match Task::parse() {
+        Task::Check => check(),
+    }
+}
+
+fn check() -> Result<()> {
+    cargo(&["fmt", "--all", "--check"], &[])?;
+    cargo(
+        &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--locked",
+            "--",
+            "--deny",
+            "warnings",
+        ],
+        &[],
+    )?;
+    cargo(
+        &["doc", "--workspace", "--no-deps", "--locked"],
+        &[("RUSTDOCFLAGS", "--deny warnings")],
+    )?;
+    // Last, so that the test runner's closing lines close the output.
+    cargo(&["test", "--workspace", "--locked"], &[])
+}
+
+fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let line = format!("cargo {}", arguments.join(" "));
+    eprintln!("xtask: {line}");
+    let status = Command::new(program)
+        .args(arguments)
+        .envs(environment.iter().copied())
+        .status()
+        .with_context(|| format!("`{line}` could not be started"))?;
+    ensure!(status.success(), "`{line}` failed: {status}");
+    Ok(())
+}
