@@ -21,15 +21,7 @@ fn main() -> Result<()> {
 fn check() -> Result<()> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     cargo(
-        &[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--locked",
-            "--",
-            "--deny",
-            "warnings",
-        ],
+        &["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"],
         &[],
     )?;
     cargo(

@@ -17,11 +17,7 @@ pub struct Failure {
 impl Failure {
     /// A failure without a hint.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            hint: String::new(),
-        }
+        Self { code, message: message.into(), hint: String::new() }
     }
 
     /// The same failure with advice.

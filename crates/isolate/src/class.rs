@@ -1,0 +1,336 @@
+//! What a worker died of.
+//!
+//! One pure function from what was seen to a class. The class decides what is done
+//! about it, so a wrong one is a bug with consequences: the tests are the table.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a worker ended although nobody asked it to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeathClass {
+    /// A signal that the worker's own code raised: SIGSEGV, SIGBUS, SIGABRT …
+    Crash,
+    /// A Rust panic.
+    Panic,
+    /// It hit its memory cap, or the kernel killed it for want of memory.
+    OutOfMemory,
+    /// Somebody else killed it.
+    Killed,
+    /// It was killed at its deadline.
+    Timeout,
+    /// What it sent made no sense, or it left in the middle of a job.
+    Protocol,
+    /// It exited with a code of its own.
+    Exit,
+    /// It ended before it was ready for its first job.
+    StartFailure,
+}
+
+impl DeathClass {
+    /// All classes, in the order in which they are documented.
+    pub const ALL: [DeathClass; 8] = [
+        DeathClass::Crash,
+        DeathClass::Panic,
+        DeathClass::OutOfMemory,
+        DeathClass::Killed,
+        DeathClass::Timeout,
+        DeathClass::Protocol,
+        DeathClass::Exit,
+        DeathClass::StartFailure,
+    ];
+
+    /// The name used in JSON, logs and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            DeathClass::Crash => "crash",
+            DeathClass::Panic => "panic",
+            DeathClass::OutOfMemory => "out_of_memory",
+            DeathClass::Killed => "killed",
+            DeathClass::Timeout => "timeout",
+            DeathClass::Protocol => "protocol",
+            DeathClass::Exit => "exit",
+            DeathClass::StartFailure => "start_failure",
+        }
+    }
+
+    /// Whether the job that ran is to blame.
+    pub(crate) fn blames_job(self) -> bool {
+        !matches!(self, DeathClass::Killed | DeathClass::StartFailure)
+    }
+}
+
+impl fmt::Display for DeathClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How a process ended, as its operating system tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// It exited with this code.
+    Exited(i32),
+    /// This signal ended it.
+    Signaled(i32),
+    /// It ended with this Windows status.
+    NtStatus(u32),
+    /// The status was lost.
+    Unknown,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            End::Exited(code) => write!(f, "exit code {code}"),
+            End::Signaled(signal) => match signal_name(signal) {
+                Some(name) => f.write_str(name),
+                None => write!(f, "signal {signal}"),
+            },
+            End::NtStatus(status) => write!(f, "status {status:#010X}"),
+            End::Unknown => f.write_str("unknown end"),
+        }
+    }
+}
+
+/// What the worker was doing when it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Starting,
+    Idle,
+    Busy,
+    /// It had been told to stop.
+    Stopping,
+}
+
+/// Why the supervisor killed a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum KillReason {
+    /// The job's deadline, or that of the warm-up, had passed.
+    Deadline,
+    /// It did not stop within its grace when told to.
+    StopGrace,
+    /// It broke the protocol.
+    Violation,
+    /// The pool is going away.
+    Shutdown,
+}
+
+/// All that is known about an end besides the status itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Circumstances {
+    pub phase: Phase,
+    /// A panic frame had come.
+    pub panicked: bool,
+    /// A frame that made no sense had come.
+    pub violated: bool,
+    /// We had killed it.
+    pub killed: Option<KillReason>,
+    /// Its allocator had said that it was refused memory.
+    pub allocator_refused: bool,
+    /// The kernel had killed somebody for want of memory.
+    pub oom_kill: bool,
+}
+
+/// The class of a death; `None` for an orderly end.
+pub(crate) fn classify(end: End, seen: &Circumstances) -> Option<DeathClass> {
+    if seen.killed == Some(KillReason::Shutdown) {
+        return None;
+    }
+    if seen.phase == Phase::Starting {
+        return Some(DeathClass::StartFailure);
+    }
+    if seen.phase == Phase::Stopping && end == End::Exited(0) {
+        return None;
+    }
+    Some(match end {
+        End::Signaled(signal) => classify_signal(signal, seen),
+        End::Exited(_) if seen.panicked => DeathClass::Panic,
+        End::Exited(101) => DeathClass::Panic,
+        End::Exited(_) if seen.violated => DeathClass::Protocol,
+        End::Exited(0) if seen.phase == Phase::Busy => DeathClass::Protocol,
+        End::Exited(_) => DeathClass::Exit,
+        End::NtStatus(status) => classify_ntstatus(status, seen.allocator_refused),
+        End::Unknown => DeathClass::Killed,
+    })
+}
+
+fn classify_signal(signal: i32, seen: &Circumstances) -> DeathClass {
+    match signal {
+        libc::SIGKILL => match seen.killed {
+            Some(KillReason::Deadline | KillReason::StopGrace) => DeathClass::Timeout,
+            Some(KillReason::Violation) => DeathClass::Protocol,
+            _ if seen.oom_kill => DeathClass::OutOfMemory,
+            _ if seen.violated => DeathClass::Protocol,
+            _ => DeathClass::Killed,
+        },
+        libc::SIGTERM | libc::SIGHUP | libc::SIGINT => DeathClass::Killed,
+        libc::SIGABRT if seen.allocator_refused => DeathClass::OutOfMemory,
+        _ => DeathClass::Crash,
+    }
+}
+
+/// The class of a Windows exit status. Statuses of severity "error" come from the
+/// system; anything else is a code that the program chose.
+pub(crate) fn classify_ntstatus(status: u32, allocator_refused: bool) -> DeathClass {
+    match status {
+        // No memory; commitment limit.
+        0xC000_0017 | 0xC000_012D => DeathClass::OutOfMemory,
+        // Rust aborts by a fast fail, so a refused allocation looks like one.
+        0xC000_0409 if allocator_refused => DeathClass::OutOfMemory,
+        // Ctrl-C; the session's end.
+        0xC000_013A | 0x4001_0004 => DeathClass::Killed,
+        101 => DeathClass::Panic,
+        // Access violation C0000005, in-page error C0000006, illegal instruction
+        // C000001D, division by zero C0000094, stack overflow C00000FD, heap
+        // corruption C0000374, stack buffer overrun C0000409 and their kin.
+        0xC000_0000..=0xCFFF_FFFF => DeathClass::Crash,
+        // Breakpoint, single step.
+        0x8000_0003 | 0x8000_0004 => DeathClass::Crash,
+        _ => DeathClass::Exit,
+    }
+}
+
+/// Whether a line of output is the Rust runtime's refusal of memory.
+pub(crate) fn is_allocator_refusal(line: &str) -> bool {
+    line.starts_with("memory allocation of ") && line.contains(" bytes failed")
+}
+
+fn signal_name(signal: i32) -> Option<&'static str> {
+    Some(match signal {
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGINT => "SIGINT",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGILL => "SIGILL",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGXCPU => "SIGXCPU",
+        libc::SIGSYS => "SIGSYS",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DeathClass::*;
+    use super::*;
+
+    const BUSY: Circumstances = Circumstances {
+        phase: Phase::Busy,
+        panicked: false,
+        violated: false,
+        killed: None,
+        allocator_refused: false,
+        oom_kill: false,
+    };
+
+    #[test]
+    fn ends_in_the_middle_of_a_job() {
+        let table = [
+            (End::Signaled(libc::SIGSEGV), Crash),
+            (End::Signaled(libc::SIGBUS), Crash),
+            (End::Signaled(libc::SIGILL), Crash),
+            (End::Signaled(libc::SIGFPE), Crash),
+            (End::Signaled(libc::SIGABRT), Crash),
+            (End::Signaled(libc::SIGSYS), Crash),
+            (End::Signaled(libc::SIGXCPU), Crash),
+            (End::Signaled(libc::SIGTRAP), Crash),
+            (End::Signaled(libc::SIGRTMAX()), Crash),
+            (End::Signaled(libc::SIGKILL), Killed),
+            (End::Signaled(libc::SIGTERM), Killed),
+            (End::Signaled(libc::SIGHUP), Killed),
+            (End::Signaled(libc::SIGINT), Killed),
+            (End::Exited(0), Protocol),
+            (End::Exited(101), Panic),
+            (End::Exited(1), Exit),
+            // A shell's way of telling a signal is a code like any other.
+            (End::Exited(139), Exit),
+            (End::Unknown, Killed),
+        ];
+        for (end, class) in table {
+            assert_eq!(classify(end, &BUSY), Some(class), "{end}");
+        }
+    }
+
+    #[test]
+    fn circumstances_decide_between_readings() {
+        let kill = End::Signaled(libc::SIGKILL);
+        let abort = End::Signaled(libc::SIGABRT);
+        let segv = End::Signaled(libc::SIGSEGV);
+        let by_us = |reason| Circumstances { killed: Some(reason), ..BUSY };
+        let table = [
+            (kill, by_us(KillReason::Deadline), Some(Timeout)),
+            (kill, by_us(KillReason::StopGrace), Some(Timeout)),
+            (kill, by_us(KillReason::Violation), Some(Protocol)),
+            (kill, by_us(KillReason::Shutdown), None),
+            // It crashed by itself just before our signal came.
+            (segv, by_us(KillReason::Deadline), Some(Crash)),
+            (kill, Circumstances { oom_kill: true, ..BUSY }, Some(OutOfMemory)),
+            // Somebody else's out-of-memory kill explains no deadline of ours.
+            (kill, Circumstances { oom_kill: true, ..by_us(KillReason::Deadline) }, Some(Timeout)),
+            (abort, Circumstances { allocator_refused: true, ..BUSY }, Some(OutOfMemory)),
+            (segv, Circumstances { allocator_refused: true, ..BUSY }, Some(Crash)),
+            (End::Exited(101), Circumstances { panicked: true, ..BUSY }, Some(Panic)),
+            (End::Exited(3), Circumstances { panicked: true, ..BUSY }, Some(Panic)),
+            (End::Exited(3), Circumstances { violated: true, ..BUSY }, Some(Protocol)),
+            (segv, Circumstances { violated: true, ..BUSY }, Some(Crash)),
+            (End::Exited(0), Circumstances { phase: Phase::Idle, ..BUSY }, Some(Exit)),
+            (kill, Circumstances { phase: Phase::Idle, ..BUSY }, Some(Killed)),
+            (End::Exited(0), Circumstances { phase: Phase::Stopping, ..BUSY }, None),
+            (segv, Circumstances { phase: Phase::Stopping, ..BUSY }, Some(Crash)),
+            (End::Exited(0), Circumstances { phase: Phase::Starting, ..BUSY }, Some(StartFailure)),
+            (segv, Circumstances { phase: Phase::Starting, ..BUSY }, Some(StartFailure)),
+            (kill, Circumstances { phase: Phase::Starting, ..BUSY }, Some(StartFailure)),
+        ];
+        for (end, seen, class) in table {
+            assert_eq!(classify(end, &seen), class, "{end} {seen:?}");
+        }
+    }
+
+    #[test]
+    fn windows_statuses() {
+        let table = [
+            (0xC000_0005, Crash),
+            (0xC000_0006, Crash),
+            (0xC000_001D, Crash),
+            (0xC000_0094, Crash),
+            (0xC000_00FD, Crash),
+            (0xC000_0374, Crash),
+            (0xC000_0409, Crash),
+            (0x8000_0003, Crash),
+            (0xC000_0017, OutOfMemory),
+            (0xC000_012D, OutOfMemory),
+            (0xC000_013A, Killed),
+            (101, Panic),
+            (1, Exit),
+            (0xFFFF_FFFF, Exit),
+        ];
+        for (status, class) in table {
+            assert_eq!(classify(End::NtStatus(status), &BUSY), Some(class), "{status:#X}");
+        }
+        assert_eq!(classify_ntstatus(0xC000_0409, true), OutOfMemory);
+    }
+
+    #[test]
+    fn the_runtime_says_when_memory_is_refused() {
+        assert!(is_allocator_refusal("memory allocation of 1048576 bytes failed"));
+        assert!(!is_allocator_refusal("the memory allocation of last week failed"));
+    }
+
+    #[test]
+    fn names_match_what_is_serialized() {
+        for class in DeathClass::ALL {
+            assert_eq!(serde_json::to_string(&class).unwrap(), format!("\"{}\"", class.name()));
+        }
+    }
+}

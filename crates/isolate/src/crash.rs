@@ -1,0 +1,175 @@
+//! Crash reports: one JSON file for each death, the newest kept.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::class::DeathClass;
+use crate::supervisor::Measure;
+
+/// Takes crash reports.
+pub trait CrashSink: Send + Sync {
+    /// Keeps `report`. An error is logged and counted; it changes nothing else.
+    ///
+    /// # Errors
+    /// Whatever keeps the report from being kept.
+    fn record(&self, report: &CrashReport) -> io::Result<()>;
+}
+
+/// What is known about the death of a worker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CrashReport {
+    /// When, in milliseconds since 1970.
+    pub unix_ms: u64,
+    /// What it died of.
+    pub class: DeathClass,
+    /// How it ended, for people: a signal's name or an exit code.
+    pub end: String,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// The code it exited with.
+    pub exit_code: Option<i32>,
+    /// Its role.
+    pub role: String,
+    /// Its process; absent if there was none.
+    pub pid: Option<u32>,
+    /// How long it lived.
+    pub age_ms: u64,
+    /// How many jobs it had done.
+    pub jobs_done: u64,
+    /// Its resident memory when last looked at.
+    pub rss_bytes: Option<u64>,
+    /// The job it was running.
+    pub job: Option<JobNote>,
+    /// The message of its panic.
+    pub panic: Option<String>,
+    /// How it broke the protocol, or why it could not be started.
+    pub violation: Option<String>,
+    /// The last lines that it printed.
+    pub output: Vec<String>,
+    /// What was done about it.
+    pub action: Measure,
+}
+
+/// The job in a [`CrashReport`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobNote {
+    /// Its kind.
+    pub kind: String,
+    /// The hash of its input.
+    pub input_hash: String,
+    /// 0 for the first try.
+    pub attempt: u32,
+    /// How long it had been running.
+    pub ran_ms: u64,
+}
+
+/// A folder of crash reports.
+#[derive(Debug)]
+pub struct CrashFolder {
+    path: PathBuf,
+    keep: usize,
+}
+
+/// The folder for crash reports cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("crash reports cannot be written to {}: {source}", path.display())]
+pub struct CrashFolderError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl CrashFolder {
+    /// Opens `path`, making it if need be, and keeps the newest `keep` reports in it.
+    ///
+    /// # Errors
+    /// If the folder cannot be made or written to.
+    pub fn open(path: impl Into<PathBuf>, keep: usize) -> Result<Self, CrashFolderError> {
+        let folder = Self { path: path.into(), keep };
+        match folder.probe() {
+            Ok(()) => Ok(folder),
+            Err(source) => Err(CrashFolderError { path: folder.path, source }),
+        }
+    }
+
+    fn probe(&self) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.path)?;
+        let probe = self.path.join(format!(".probe-{}", std::process::id()));
+        create_private(&probe)?;
+        fs::remove_file(probe)
+    }
+
+    /// Removes the oldest reports beyond the limit. Names sort by time.
+    fn prune(&self) -> io::Result<()> {
+        let mut reports: Vec<PathBuf> = fs::read_dir(&self.path)?
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+            .collect();
+        reports.sort_unstable();
+        let surplus = reports.len().saturating_sub(self.keep);
+        for report in &reports[..surplus] {
+            // Another process may have been faster.
+            let _ = fs::remove_file(report);
+        }
+        Ok(())
+    }
+}
+
+impl CrashSink for CrashFolder {
+    fn record(&self, report: &CrashReport) -> io::Result<()> {
+        let json = serde_json::to_vec_pretty(report)?;
+        let name = format!("{:013}-{}", report.unix_ms, report.pid.unwrap_or_default());
+        let aside = self.path.join(format!(".{name}"));
+        create_private(&aside)?.write_all(&json)?;
+        fs::rename(&aside, self.path.join(format!("{name}.json")))?;
+        self.prune()
+    }
+}
+
+fn create_private(path: &Path) -> io::Result<fs::File> {
+    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(unix_ms: u64) -> CrashReport {
+        CrashReport {
+            unix_ms,
+            class: DeathClass::Crash,
+            end: "SIGSEGV".into(),
+            signal: Some(11),
+            exit_code: None,
+            role: "test".into(),
+            pid: Some(7),
+            age_ms: 5,
+            jobs_done: 3,
+            rss_bytes: None,
+            job: None,
+            panic: None,
+            violation: None,
+            output: vec!["last words".into()],
+            action: Measure::Retried,
+        }
+    }
+
+    #[test]
+    fn the_newest_reports_are_kept_and_can_be_read_back() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("crashes");
+        let folder = CrashFolder::open(&path, 3).unwrap();
+        for unix_ms in [50, 10, 40, 20, 30] {
+            folder.record(&report(unix_ms)).unwrap();
+        }
+        let mut kept: Vec<CrashReport> = fs::read_dir(&path)
+            .unwrap()
+            .map(|entry| serde_json::from_slice(&fs::read(entry.unwrap().path()).unwrap()).unwrap())
+            .collect();
+        kept.sort_by_key(|report| report.unix_ms);
+        assert_eq!(kept, [report(30), report(40), report(50)]);
+    }
+}

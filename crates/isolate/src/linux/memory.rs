@@ -1,0 +1,103 @@
+//! What the kernel tells about memory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The resident memory of a live process.
+pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
+    let statm = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+/// Counts the processes that the kernel killed for want of memory, as near to our
+/// own control group as it can be told.
+#[derive(Debug)]
+pub(crate) struct OomKills {
+    file: PathBuf,
+    seen: u64,
+}
+
+impl OomKills {
+    pub(crate) fn watch() -> Self {
+        let file = counter_file(Path::new("/"));
+        let seen = count_in(&file);
+        Self { file, seen }
+    }
+
+    /// Whether there was one since the last time of asking.
+    pub(crate) fn happened(&mut self) -> bool {
+        let now = count_in(&self.file);
+        let more = now > self.seen;
+        self.seen = now;
+        more
+    }
+}
+
+/// The most specific file that counts `oom_kill`s: of our cgroup (version 2, then
+/// version 1), else of the whole machine.
+fn counter_file(root: &Path) -> PathBuf {
+    let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+    let candidates = groups.lines().filter_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let (_, controllers, group) = (fields.next()?, fields.next()?, fields.next()?);
+        let group = group.trim_start_matches('/');
+        if controllers.is_empty() {
+            Some(root.join("sys/fs/cgroup").join(group).join("memory.events"))
+        } else if controllers.split(',').any(|name| name == "memory") {
+            Some(root.join("sys/fs/cgroup/memory").join(group).join("memory.oom_control"))
+        } else {
+            None
+        }
+    });
+    let mut found = candidates.filter(|file| read_count(file).is_some());
+    found.next().unwrap_or_else(|| root.join("proc/vmstat"))
+}
+
+fn count_in(file: &Path) -> u64 {
+    read_count(file).unwrap_or(0)
+}
+
+/// All three files have lines of a name, a space and a number.
+fn read_count(file: &Path) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("oom_kill "))?;
+    line.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_counter_is_used() {
+        let v2 = ("0::/a/b\n", "sys/fs/cgroup/a/b/memory.events", "low 0\noom 3\noom_kill 2\n");
+        let v1 = (
+            "5:cpu:/\n4:memory:/x\n0::/\n",
+            "sys/fs/cgroup/memory/x/memory.oom_control",
+            "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
+        );
+        let none = ("0::/\n", "proc/vmstat", "nr_free 1\noom_kill 2\n");
+        for (groups, counter, text) in [v2, v1, none] {
+            let root = tempfile::tempdir().unwrap();
+            fs::create_dir_all(root.path().join("proc/self")).unwrap();
+            fs::write(root.path().join("proc/self/cgroup"), groups).unwrap();
+            let file = root.path().join(counter);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, text).unwrap();
+
+            assert_eq!(counter_file(root.path()), file);
+            let mut kills = OomKills { file: file.clone(), seen: 2 };
+            assert!(!kills.happened());
+            fs::write(&file, "oom_kill 3\n").unwrap();
+            assert!(kills.happened());
+            assert!(!kills.happened());
+        }
+    }
+
+    #[test]
+    fn own_memory_can_be_read() {
+        let bytes = resident_bytes(std::process::id()).unwrap();
+        assert!(bytes > 100_000);
+    }
+}

@@ -1,0 +1,10 @@
+//! Everything that asks the operating system for something: the one module to
+//! write anew for another platform.
+
+pub(crate) mod confine;
+pub(crate) mod limits;
+pub(crate) mod memfd;
+pub(crate) mod memory;
+pub(crate) mod process;
+pub(crate) mod socket;
+pub(crate) mod watch;

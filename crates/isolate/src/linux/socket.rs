@@ -1,0 +1,79 @@
+use std::collections::VecDeque;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+};
+
+/// Two connected stream sockets that no child inherits by accident.
+pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(rustix::net::socketpair(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?)
+}
+
+pub(crate) fn set_nonblocking(fd: impl AsFd) -> io::Result<()> {
+    let flags = rustix::fs::fcntl_getfl(&fd)?;
+    Ok(rustix::fs::fcntl_setfl(&fd, flags | rustix::fs::OFlags::NONBLOCK)?)
+}
+
+/// Sends all of `parts`, with `descriptor` beside the first byte. On a
+/// non-blocking socket, `WouldBlock` means that the peer does not read.
+pub(crate) fn send(
+    socket: impl AsFd,
+    parts: &[&[u8]],
+    descriptor: Option<BorrowedFd<'_>>,
+) -> io::Result<()> {
+    let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
+    let mut rest = slices.as_mut_slice();
+    let mut descriptor = descriptor;
+    IoSlice::advance_slices(&mut rest, 0);
+    while !rest.is_empty() {
+        let sent = retry_on_interrupt(|| {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut ancillary = SendAncillaryBuffer::new(&mut space);
+            let descriptors = descriptor.as_slice();
+            if !descriptors.is_empty() {
+                ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
+            }
+            rustix::net::sendmsg(&socket, rest, &mut ancillary, SendFlags::NOSIGNAL)
+        })?;
+        descriptor = None;
+        IoSlice::advance_slices(&mut rest, sent);
+    }
+    Ok(())
+}
+
+/// Receives once into `buffer`; descriptors that came along are appended.
+pub(crate) fn receive(
+    socket: impl AsFd,
+    buffer: &mut [u8],
+    descriptors: &mut VecDeque<OwnedFd>,
+) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = retry_on_interrupt(|| {
+        rustix::net::recvmsg(
+            &socket,
+            &mut [IoSliceMut::new(buffer)],
+            &mut ancillary,
+            RecvFlags::CMSG_CLOEXEC,
+        )
+    })?;
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(fds) = message {
+            descriptors.extend(fds);
+        }
+    }
+    Ok(received.bytes)
+}
+
+fn retry_on_interrupt<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
+    rustix::io::retry_on_intr(&mut call)
+}

@@ -1,0 +1,303 @@
+//! One worker process, from its start to its end: the only place that talks to it.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::output::Output;
+use super::shared::{Finish, Obituary, Shared};
+use crate::class::{Circumstances, End, KillReason, Phase};
+use crate::error::StartError;
+use crate::linux::process::{self, Process};
+use crate::linux::watch::{Watched, watch};
+use crate::linux::{memory, socket};
+use crate::role::{Refusal, Role};
+use crate::supervisor::{JobId, WorkerId};
+use crate::wire::{Fill, Frame, FrameReader, Header, Kind, PanicNote, Parcel, Progress};
+use crate::worker::WORKER_ARGUMENT;
+
+/// The end of the stream comes before the exit status; a worker that is still
+/// there after this long has closed its socket by itself.
+const EXIT_AFTER_EOF: Duration = Duration::from_secs(1);
+
+/// What the supervisor tells a worker's executor.
+#[derive(Debug)]
+pub(super) enum Order {
+    Run { job: JobId, parcel: Arc<Parcel>, attempt: u32, budget: Duration, max_reply_bytes: u64 },
+    Cancel { job: JobId },
+    Stop,
+    Kill { reason: KillReason },
+}
+
+/// Starts a worker and follows it to its end.
+pub(super) async fn execute<R: Role>(
+    shared: Arc<Shared<R>>,
+    id: WorkerId,
+    orders: UnboundedReceiver<Order>,
+) {
+    // A millisecond, without handing it to a thread: a machine with a full process
+    // table has no threads to give either.
+    match Executor::start(&shared, id) {
+        Ok(executor) => executor.run(orders).await,
+        Err(error) => {
+            let lasting = StartError::lasting(&shared.settings.program, &error);
+            shared.ended(id, Obituary::never_started(&error, lasting));
+        }
+    }
+}
+
+struct Executor<R: Role> {
+    shared: Arc<Shared<R>>,
+    id: WorkerId,
+    process: Process,
+    end: Watched,
+    socket: Watched,
+    control: OwnedFd,
+    output: Output,
+    reader: FrameReader,
+    phase: Phase,
+    job: Option<JobId>,
+    killed: Option<KillReason>,
+    panic: Option<String>,
+    violation: Option<String>,
+    refusal: Option<Refusal>,
+    eof: Option<Instant>,
+}
+
+impl<R: Role> Executor<R> {
+    fn start(shared: &Arc<Shared<R>>, id: WorkerId) -> io::Result<Self> {
+        let (control_reader, control) = process::control_pipe()?;
+        let name = format!("{}-worker", R::NAME);
+        let arguments = [OsStr::new(WORKER_ARGUMENT), OsStr::new(R::NAME)];
+        let started = process::start(&shared.settings.program, OsStr::new(&name), &arguments)?;
+        let pid = started.process.id();
+        let header = shared.hello.header(Kind::Hello, 0).encode();
+        // If it is gone already, its end will tell.
+        let _ = socket::send(
+            &started.socket,
+            &[&header, shared.hello.inline()],
+            Some(control_reader.as_fd()),
+        );
+        let executor = Self {
+            id,
+            end: started.process.end()?,
+            process: started.process,
+            socket: watch(started.socket)?,
+            control,
+            output: Output::new(started.output)?,
+            reader: FrameReader::new(shared.settings.max_reply_bytes),
+            phase: Phase::Starting,
+            job: None,
+            killed: None,
+            panic: None,
+            violation: None,
+            refusal: None,
+            eof: None,
+            shared: Arc::clone(shared),
+        };
+        shared.spawned(id, pid);
+        Ok(executor)
+    }
+
+    async fn run(mut self, mut orders: UnboundedReceiver<Order>) {
+        let end = loop {
+            let eof_grace = self.eof.map(|at| tokio::time::Instant::from_std(at + EXIT_AFTER_EOF));
+            tokio::select! {
+                biased;
+                // After a violation nothing it says counts, and the end of a stream
+                // that nobody reads stays readable for ever.
+                ready = self.socket.readable(), if self.eof.is_none() && self.violation.is_none() => {
+                    if let Ok(mut guard) = ready {
+                        guard.clear_ready();
+                    }
+                    self.read_frames();
+                }
+                order = orders.recv() => self.obey(order),
+                ready = self.end.readable() => {
+                    if let Ok(mut guard) = ready {
+                        guard.clear_ready();
+                    }
+                    if let Some(end) = self.reap() {
+                        break end;
+                    }
+                }
+                () = self.output.keep_reading() => {}
+                () = tokio::time::sleep_until(eof_grace.unwrap_or_else(tokio::time::Instant::now)),
+                    if eof_grace.is_some() =>
+                {
+                    self.violated("it closed its socket");
+                    self.eof = Some(Instant::now() + EXIT_AFTER_EOF);
+                }
+            }
+        };
+        self.bury(end);
+    }
+
+    fn obey(&mut self, order: Option<Order>) {
+        match order {
+            Some(Order::Run { job, parcel, attempt, budget, max_reply_bytes }) => {
+                self.job = Some(job);
+                self.phase = Phase::Busy;
+                self.reader.set_memfd_limit(max_reply_bytes);
+                let header = Header {
+                    attempt,
+                    nanoseconds: u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX),
+                    ..parcel.header(Kind::Job, job)
+                };
+                self.send(&header, &parcel);
+            }
+            Some(Order::Cancel { job }) => {
+                // A full pipe means that the worker has plenty to notice already.
+                let _ = rustix::io::write(&self.control, &job.to_le_bytes());
+            }
+            Some(Order::Stop) => {
+                self.phase = Phase::Stopping;
+                if let Ok(nothing) = Parcel::encode(&(), 1024) {
+                    self.send(&nothing.header(Kind::Stop, 0), &nothing);
+                }
+            }
+            Some(Order::Kill { reason }) => self.kill(reason),
+            // The pool has forgotten this worker.
+            None => self.kill(KillReason::Shutdown),
+        }
+    }
+
+    fn send(&mut self, header: &Header, parcel: &Parcel) {
+        let parts = [&header.encode()[..], parcel.inline()];
+        match socket::send(self.socket.get_ref(), &parts, parcel.memfd()) {
+            Ok(()) => {}
+            // There is room for a whole frame in an empty socket.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.violated("it does not read what it is sent");
+            }
+            // It is gone: its end will tell.
+            Err(_) => {}
+        }
+    }
+
+    /// Takes all frames that are there.
+    fn read_frames(&mut self) {
+        while self.violation.is_none() {
+            match self.reader.next() {
+                Ok(Some(frame)) => {
+                    self.take(&frame);
+                    continue;
+                }
+                Ok(None) => {}
+                Err(error) => return self.violated(&error.to_string()),
+            }
+            match self.reader.fill(self.socket.get_ref()) {
+                Ok(Fill::Some) => {}
+                Ok(Fill::WouldBlock) => return,
+                Ok(Fill::Eof) => {
+                    self.eof = Some(Instant::now());
+                    return;
+                }
+                Err(error) => return self.violated(&error.to_string()),
+            }
+        }
+    }
+
+    fn take(&mut self, frame: &Frame) {
+        let about_its_job = self.job == Some(frame.header.job);
+        match frame.header.kind {
+            Kind::Ready if self.phase == Phase::Starting => match frame.decode() {
+                Ok(confinement) => {
+                    self.phase = Phase::Idle;
+                    let rss = memory::resident_bytes(self.process.id());
+                    self.shared.ready(self.id, rss, confinement);
+                }
+                Err(error) => self.violated(&error.to_string()),
+            },
+            Kind::Refused if self.phase == Phase::Starting => self.refusal = frame.decode().ok(),
+            Kind::Panic => {
+                self.panic = Some(match frame.decode::<PanicNote>() {
+                    Ok(note) => note.message,
+                    Err(error) => error.to_string(),
+                });
+            }
+            Kind::Progress if about_its_job => match frame.decode::<Progress>() {
+                Ok(progress) => self.shared.progressed(frame.header.job, progress),
+                Err(error) => self.violated(&error.to_string()),
+            },
+            Kind::Reply if about_its_job => match frame.decode::<R::Reply>() {
+                Ok(reply) => {
+                    self.finish(Finish::Reply(
+                        reply,
+                        Duration::from_nanos(frame.header.nanoseconds),
+                    ));
+                }
+                Err(error) => self.violated(&error.to_string()),
+            },
+            Kind::Unanswerable if about_its_job => match frame.decode::<String>() {
+                Ok(reason) => self.finish(Finish::Unanswerable(reason)),
+                Err(error) => self.violated(&error.to_string()),
+            },
+            kind => self.violated(&format!(
+                "it sent {kind:?} about job {} at the wrong time",
+                frame.header.job
+            )),
+        }
+    }
+
+    fn finish(&mut self, finish: Finish<R::Reply>) {
+        if let Some(job) = self.job.take() {
+            self.phase = Phase::Idle;
+            self.shared.finished(self.id, job, finish);
+        }
+    }
+
+    fn violated(&mut self, how: &str) {
+        if self.violation.is_none() {
+            self.violation = Some(how.to_owned());
+        }
+        self.kill(KillReason::Violation);
+    }
+
+    fn kill(&mut self, reason: KillReason) {
+        if self.killed.is_none() {
+            self.killed = Some(reason);
+            tracing::debug!(role = R::NAME, pid = self.process.id(), ?reason, "kill worker");
+        }
+        self.process.kill_group();
+    }
+
+    /// The end, if it has come. What the worker said before it still counts.
+    fn reap(&mut self) -> Option<End> {
+        let end = self.process.reap()?;
+        if self.eof.is_none() {
+            self.read_frames();
+        }
+        self.output.read_last();
+        Some(end)
+    }
+
+    fn bury(self, end: End) {
+        if self.violation.is_none() && self.reader.is_torn() {
+            tracing::debug!(role = R::NAME, "worker ended in the middle of a frame");
+        }
+        let torn = self.reader.is_torn();
+        let obituary = Obituary {
+            end: Some(end),
+            circumstances: Circumstances {
+                phase: self.phase,
+                panicked: self.panic.is_some(),
+                violated: self.violation.is_some() || torn,
+                killed: self.killed,
+                allocator_refused: self.output.allocator_refused(),
+                oom_kill: false,
+            },
+            refusal: self.refusal.map(StartError::Refused),
+            panic: self.panic,
+            violation: self
+                .violation
+                .or_else(|| torn.then(|| "it ended in the middle of a frame".to_owned())),
+            output: self.output.into_lines(),
+        };
+        self.shared.ended(self.id, obituary);
+    }
+}

@@ -1,0 +1,137 @@
+//! What is made of a worker's end: its class, its report, its place in the counts.
+
+use std::io;
+use std::sync::Arc;
+
+use super::{Shared, State, unix_ms};
+use crate::class::{Circumstances, DeathClass, End, Phase, classify};
+use crate::crash::{CrashReport, JobNote};
+use crate::error::StartError;
+use crate::metrics::Counter;
+use crate::pool::Death;
+use crate::role::Role;
+use crate::snapshot::DeathSnapshot;
+use crate::supervisor::{Event, Measure, WorkerId};
+
+/// What an executor knows about its worker's end.
+pub(in crate::pool) struct Obituary {
+    /// `None` if there never was a process.
+    pub(in crate::pool) end: Option<End>,
+    pub(in crate::pool) circumstances: Circumstances,
+    pub(in crate::pool) refusal: Option<StartError>,
+    pub(in crate::pool) panic: Option<String>,
+    pub(in crate::pool) violation: Option<String>,
+    pub(in crate::pool) output: Vec<String>,
+}
+
+impl Obituary {
+    pub(in crate::pool) fn never_started(error: &io::Error, lasting: Option<StartError>) -> Self {
+        Self {
+            end: None,
+            circumstances: Circumstances {
+                phase: Phase::Starting,
+                panicked: false,
+                violated: false,
+                killed: None,
+                allocator_refused: false,
+                oom_kill: false,
+            },
+            refusal: lasting,
+            panic: None,
+            violation: Some(format!("the process cannot be made: {error}")),
+            output: Vec::new(),
+        }
+    }
+
+    /// What was the matter, in a few words.
+    fn summary(&self, class: DeathClass) -> String {
+        let end = self.end.map(|end| end.to_string());
+        let detail = self.panic.as_ref().or(self.violation.as_ref()).cloned().or(end);
+        match detail {
+            Some(detail) => format!("{class}, {detail}"),
+            None => class.to_string(),
+        }
+    }
+}
+
+impl<R: Role> Shared<R> {
+    /// A worker is gone: classifies its end and lets the supervisor decide.
+    pub(in crate::pool) fn ended(self: &Arc<Self>, worker: WorkerId, obituary: Obituary) {
+        let mut state = self.lock();
+        let killed_outside = obituary.end == Some(End::Signaled(libc::SIGKILL))
+            && obituary.circumstances.killed.is_none();
+        let circumstances = Circumstances {
+            oom_kill: killed_outside && state.oom_kills.happened(),
+            ..obituary.circumstances
+        };
+        let class = classify(obituary.end.unwrap_or(End::Unknown), &circumstances);
+        if let Some(class) = class {
+            self.note_death(&mut state, worker, class, &obituary);
+        } else {
+            let pid = state.workers.get(&worker).and_then(|entry| entry.pid);
+            tracing::debug!(role = R::NAME, pid, "worker stopped");
+        }
+        let refused = obituary.refusal.is_some();
+        if refused {
+            state.start_error = obituary.refusal;
+        }
+        self.step_locked(&mut state, Event::Ended { worker, class, refused });
+        state.workers.remove(&worker);
+        self.release(state);
+    }
+
+    fn note_death(
+        &self,
+        state: &mut State<R>,
+        worker: WorkerId,
+        class: DeathClass,
+        obituary: &Obituary,
+    ) {
+        let now = state.clock.convert(self.origin.elapsed());
+        let view = state.supervisor.views(now).find(|(id, _)| *id == worker).map(|(_, view)| view);
+        let Some(entry) = state.workers.get_mut(&worker) else {
+            return;
+        };
+        let end = obituary.end.unwrap_or(End::Unknown);
+        let job = view.and_then(|view| view.job).and_then(|id| state.jobs.get_mut(&id));
+        let note = job.map(|job| {
+            let ran = job.sent.map(|at| at.elapsed()).unwrap_or_default();
+            job.deaths.push(Death { class, end, pid: entry.pid.unwrap_or_default(), ran });
+            JobNote {
+                kind: job.kind.to_owned(),
+                input_hash: job.parcel.digest().unwrap_or_default(),
+                attempt: job.attempt,
+                ran_ms: ran.as_millis() as u64,
+            }
+        });
+        let unix_ms = unix_ms();
+        let summary = obituary.summary(class);
+        self.hooks.metrics.add(Counter::Deaths, R::NAME, class.name(), 1);
+        tracing::warn!(
+            role = R::NAME,
+            pid = entry.pid,
+            class = class.name(),
+            summary,
+            "worker died"
+        );
+        state.last_death =
+            Some(DeathSnapshot { class, end: summary.clone(), pid: entry.pid, unix_ms });
+        entry.death = Some(CrashReport {
+            unix_ms,
+            class,
+            end: obituary.end.map_or(summary, |end| end.to_string()),
+            signal: if let End::Signaled(signal) = end { Some(signal) } else { None },
+            exit_code: if let End::Exited(code) = end { Some(code) } else { None },
+            role: R::NAME.to_owned(),
+            pid: entry.pid,
+            age_ms: view.map_or(0, |view| view.age.as_millis() as u64),
+            jobs_done: view.map_or(0, |view| view.jobs_done),
+            rss_bytes: entry.rss_bytes,
+            job: note,
+            panic: obituary.panic.clone(),
+            violation: obituary.violation.clone(),
+            output: obituary.output.clone(),
+            action: Measure::Replaced,
+        });
+    }
+}

@@ -1,0 +1,409 @@
+//! What a pool's callers, executors and timer share: the supervisor behind a lock,
+//! and what its numbers stand for.
+
+mod answers;
+mod deaths;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+
+pub(super) use deaths::Obituary;
+
+use super::executor::{self, Order};
+use super::{Answer, CallOptions, Death, Hooks};
+use crate::class::KillReason;
+use crate::crash::CrashReport;
+use crate::error::{CallError, StartError};
+use crate::linux::memory::{OomKills, resident_bytes};
+use crate::metrics::{Counter, Gauge};
+use crate::role::Role;
+use crate::sandbox::Confinement;
+use crate::settings::PoolSettings;
+use crate::snapshot::{DeathSnapshot, JobSnapshot, PoolSnapshot, WorkerSnapshot};
+use crate::supervisor::{
+    Action, AwakeClock, BreakerState, Event, JobId, Supervisor, Terms, WorkerId,
+};
+use crate::wire::{Parcel, Progress};
+
+/// While jobs run, the clock is looked at this often, to notice when the front
+/// itself was stopped, and so is the workers' memory.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
+type Outcome<R> = Result<Answer<<R as Role>::Reply>, CallError>;
+
+pub(super) struct Shared<R: Role> {
+    pub(super) settings: PoolSettings,
+    pub(super) hooks: Hooks,
+    pub(super) build: String,
+    /// The message that makes a process a worker of this pool.
+    pub(super) hello: Parcel,
+    pub(super) timer: Arc<Notify>,
+    pub(super) drained: watch::Sender<bool>,
+    origin: Instant,
+    state: Mutex<State<R>>,
+}
+
+struct State<R: Role> {
+    supervisor: Supervisor,
+    clock: AwakeClock,
+    /// When the timer will wake up, in monotonic time.
+    planned: Option<Duration>,
+    workers: HashMap<WorkerId, WorkerEntry>,
+    jobs: HashMap<JobId, JobEntry<R>>,
+    last_job: JobId,
+    actions: Vec<Action>,
+    oom_kills: OomKills,
+    last_death: Option<DeathSnapshot>,
+    start_error: Option<StartError>,
+    /// Reports that are complete, to be written once the lock is released.
+    reports: Vec<CrashReport>,
+}
+
+struct WorkerEntry {
+    orders: mpsc::UnboundedSender<Order>,
+    pid: Option<u32>,
+    rss_bytes: Option<u64>,
+    confinement: Option<Confinement>,
+    /// The death, until it is known what is done about it.
+    death: Option<CrashReport>,
+}
+
+struct JobEntry<R: Role> {
+    parcel: Arc<Parcel>,
+    kind: &'static str,
+    options: CallOptions,
+    answer: oneshot::Sender<Outcome<R>>,
+    /// What the worker sent, until the supervisor says that it counts.
+    reply: Option<(WorkerId, Finish<R::Reply>)>,
+    submitted: Instant,
+    sent: Option<Instant>,
+    attempt: u32,
+    deaths: Vec<Death>,
+}
+
+/// How a job came back from its worker.
+pub(super) enum Finish<T> {
+    Reply(T, Duration),
+    Unanswerable(String),
+}
+
+impl<R: Role> Shared<R> {
+    pub(super) fn new(
+        settings: PoolSettings,
+        hooks: Hooks,
+        hello: Parcel,
+        build: String,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State {
+                supervisor: Supervisor::new(settings.clone()),
+                clock: AwakeClock::default(),
+                planned: None,
+                workers: HashMap::new(),
+                jobs: HashMap::new(),
+                last_job: 0,
+                actions: Vec::new(),
+                oom_kills: OomKills::watch(),
+                last_death: None,
+                start_error: None,
+                reports: Vec::new(),
+            }),
+            settings,
+            hooks,
+            build,
+            hello,
+            timer: Arc::new(Notify::new()),
+            drained: watch::Sender::new(false),
+            origin: Instant::now(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<R>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the supervisor and does what it says. Nothing of that blocks: orders
+    /// and answers go through channels, so the lock may be held throughout and
+    /// actions are carried out in the order in which they were decided.
+    pub(super) fn step(self: &Arc<Self>, event: Event) {
+        let mut state = self.lock();
+        self.step_locked(&mut state, event);
+        self.release(state);
+    }
+
+    fn step_locked(self: &Arc<Self>, state: &mut State<R>, event: Event) {
+        let monotonic = self.origin.elapsed();
+        let now = state.clock.at(monotonic, state.planned);
+        state.planned = state.planned.filter(|&planned| planned > monotonic);
+        let breaker_before = state.supervisor.breaker();
+        let mut actions = std::mem::take(&mut state.actions);
+        state.supervisor.step(now, event, &mut actions);
+        for action in actions.drain(..) {
+            self.perform(state, action);
+        }
+        state.actions = actions;
+
+        let breaker = state.supervisor.breaker();
+        if breaker != breaker_before {
+            tracing::warn!(role = R::NAME, from = ?breaker_before, to = ?breaker, "breaker");
+            self.hooks.metrics.set(Gauge::Breaker, R::NAME, f64::from(breaker_level(breaker)));
+        }
+        let heartbeat = state.supervisor.is_watching().then(|| monotonic + HEARTBEAT);
+        let next = state.supervisor.next_wake(now).map(|at| state.clock.monotonic(at));
+        let next = next.into_iter().chain(heartbeat).min();
+        let sooner = match (next, state.planned) {
+            (Some(next), Some(planned)) => next < planned,
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        if sooner {
+            state.planned = next;
+            self.timer.notify_one();
+        }
+    }
+
+    /// Releases the lock, then writes the crash reports that came up under it.
+    fn release(&self, mut state: MutexGuard<'_, State<R>>) {
+        let reports = std::mem::take(&mut state.reports);
+        drop(state);
+        for report in reports {
+            let Some(sink) = &self.hooks.crashes else {
+                continue;
+            };
+            if let Err(error) = sink.record(&report) {
+                self.hooks.metrics.add(Counter::ReportsLost, R::NAME, "", 1);
+                tracing::warn!(role = R::NAME, %error, "crash report could not be kept");
+            }
+        }
+    }
+
+    /// When the timer is to wake up next.
+    pub(super) fn planned_wake(&self) -> Option<Instant> {
+        self.lock().planned.and_then(|at| self.origin.checked_add(at))
+    }
+
+    /// The timer woke up.
+    pub(super) fn tick(self: &Arc<Self>) {
+        let mut state = self.lock();
+        self.step_locked(&mut state, Event::Tick);
+        let total = sample_memory(&mut state);
+        self.release(state);
+        self.hooks.metrics.set(Gauge::WorkerBytes, R::NAME, total as f64);
+    }
+
+    pub(super) fn submit(
+        self: &Arc<Self>,
+        parcel: Parcel,
+        kind: &'static str,
+        options: CallOptions,
+        terms: Terms,
+    ) -> (JobId, oneshot::Receiver<Outcome<R>>) {
+        let (answer, receiver) = oneshot::channel();
+        let mut state = self.lock();
+        state.last_job += 1;
+        let job = state.last_job;
+        let entry = JobEntry {
+            parcel: Arc::new(parcel),
+            kind,
+            options,
+            answer,
+            reply: None,
+            submitted: Instant::now(),
+            sent: None,
+            attempt: 0,
+            deaths: Vec::new(),
+        };
+        state.jobs.insert(job, entry);
+        self.step_locked(&mut state, Event::Submit { job, terms });
+        self.release(state);
+        (job, receiver)
+    }
+
+    pub(super) fn cancel(self: &Arc<Self>, job: JobId) {
+        let mut state = self.lock();
+        if state.jobs.remove(&job).is_some() {
+            self.hooks.metrics.add(Counter::Jobs, R::NAME, "cancelled", 1);
+            self.step_locked(&mut state, Event::Cancel { job });
+        }
+        self.release(state);
+    }
+
+    pub(super) fn spawned(self: &Arc<Self>, worker: WorkerId, pid: u32) {
+        tracing::debug!(role = R::NAME, pid, "worker started");
+        self.hooks.metrics.add(Counter::Spawns, R::NAME, "", 1);
+        let mut state = self.lock();
+        if let Some(entry) = state.workers.get_mut(&worker) {
+            entry.pid = Some(pid);
+        }
+        self.step_locked(&mut state, Event::Spawned { worker });
+        self.release(state);
+    }
+
+    pub(super) fn ready(
+        self: &Arc<Self>,
+        worker: WorkerId,
+        rss_bytes: Option<u64>,
+        confinement: Confinement,
+    ) {
+        let mut state = self.lock();
+        state.start_error = None;
+        if let Some(entry) = state.workers.get_mut(&worker) {
+            entry.rss_bytes = rss_bytes;
+            entry.confinement = Some(confinement);
+            tracing::debug!(role = R::NAME, pid = entry.pid, "worker ready");
+            if confinement.is_lacking() {
+                tracing::warn!(role = R::NAME, ?confinement, "sandbox not available");
+            }
+        }
+        self.step_locked(&mut state, Event::Ready { worker });
+        self.release(state);
+    }
+
+    pub(super) fn progressed(&self, job: JobId, progress: Progress) {
+        let listener =
+            self.lock().jobs.get(&job).and_then(|entry| entry.options.on_progress.clone());
+        if let Some(listener) = listener {
+            listener(progress);
+        }
+    }
+
+    pub(super) fn finished(
+        self: &Arc<Self>,
+        worker: WorkerId,
+        job: JobId,
+        finish: Finish<R::Reply>,
+    ) {
+        let mut state = self.lock();
+        if let Some(entry) = state.jobs.get_mut(&job) {
+            entry.reply = Some((worker, finish));
+        }
+        self.step_locked(&mut state, Event::Finished { worker });
+        self.release(state);
+    }
+
+    fn perform(self: &Arc<Self>, state: &mut State<R>, action: Action) {
+        match action {
+            Action::Start { worker } => {
+                let (orders, receiver) = mpsc::unbounded_channel();
+                let entry = WorkerEntry {
+                    orders,
+                    pid: None,
+                    rss_bytes: None,
+                    confinement: None,
+                    death: None,
+                };
+                state.workers.insert(worker, entry);
+                tokio::spawn(executor::execute(Arc::clone(self), worker, receiver));
+            }
+            Action::Run { worker, job, attempt, budget } => {
+                if let Some(entry) = state.jobs.get_mut(&job) {
+                    entry.sent = Some(Instant::now());
+                    entry.attempt = attempt;
+                    let order = Order::Run {
+                        job,
+                        parcel: Arc::clone(&entry.parcel),
+                        attempt,
+                        budget,
+                        max_reply_bytes: entry
+                            .options
+                            .max_reply_bytes
+                            .unwrap_or(self.settings.max_reply_bytes),
+                    };
+                    state.order(worker, order);
+                }
+            }
+            Action::Cancel { worker, job } => state.order(worker, Order::Cancel { job }),
+            Action::Stop { worker } => state.order(worker, Order::Stop),
+            Action::Kill { worker, reason } => {
+                if reason == KillReason::Deadline {
+                    let pid = state.workers.get(&worker).and_then(|entry| entry.pid);
+                    tracing::warn!(role = R::NAME, pid, "deadline passed");
+                }
+                state.order(worker, Order::Kill { reason });
+            }
+            Action::Answer { job } => self.answer(state, job),
+            Action::Fail { job, why } => self.fail(state, job, why),
+            Action::Taken { worker, measure } => {
+                let entry = state.workers.get_mut(&worker);
+                if let Some(mut report) = entry.and_then(|entry| entry.death.take()) {
+                    report.action = measure;
+                    state.reports.push(report);
+                }
+            }
+            Action::Drained => {
+                self.drained.send_replace(true);
+            }
+        }
+    }
+
+    pub(super) fn snapshot(&self) -> PoolSnapshot {
+        let mut state = self.lock();
+        sample_memory(&mut state);
+        let now = state.clock.convert(self.origin.elapsed());
+        let workers = state
+            .supervisor
+            .views(now)
+            .map(|(id, view)| {
+                let entry = state.workers.get(&id);
+                let kind = view.job.and_then(|job| state.jobs.get(&job)).map_or("", |job| job.kind);
+                WorkerSnapshot {
+                    pid: entry.and_then(|entry| entry.pid),
+                    state: view.state,
+                    age_ms: view.age.as_millis() as u64,
+                    jobs_done: view.jobs_done,
+                    job: view.job_age.map(|age| JobSnapshot {
+                        kind: kind.to_owned(),
+                        age_ms: age.as_millis() as u64,
+                    }),
+                    rss_bytes: entry.and_then(|entry| entry.rss_bytes),
+                    confinement: entry.and_then(|entry| entry.confinement),
+                }
+            })
+            .collect();
+        PoolSnapshot {
+            role: R::NAME.to_owned(),
+            breaker: state.supervisor.breaker(),
+            waiting: state.supervisor.waiting(),
+            restarts: state.supervisor.restarts(),
+            quarantined: self.hooks.quarantine.len(),
+            last_death: state.last_death.clone(),
+            workers,
+        }
+    }
+}
+
+impl<R: Role> State<R> {
+    fn order(&self, worker: WorkerId, order: Order) {
+        if let Some(entry) = self.workers.get(&worker) {
+            // An executor that is gone has reported its worker's end, or will.
+            let _ = entry.orders.send(order);
+        }
+    }
+}
+
+/// Looks at the memory of all workers; returns the sum.
+fn sample_memory<R: Role>(state: &mut State<R>) -> u64 {
+    let entries = state.workers.values_mut();
+    entries
+        .filter_map(|entry| {
+            entry.rss_bytes = resident_bytes(entry.pid?).or(entry.rss_bytes);
+            entry.rss_bytes
+        })
+        .sum()
+}
+
+fn breaker_level(state: BreakerState) -> u8 {
+    match state {
+        BreakerState::Closed => 0,
+        BreakerState::HalfOpen => 1,
+        BreakerState::Open => 2,
+    }
+}
+
+pub(super) fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_millis() as u64
+}

@@ -1,0 +1,101 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::sandbox::Sandbox;
+use crate::wire::Progress;
+use crate::worker::Link;
+
+/// What a worker process does: the code that may crash.
+///
+/// The type is made in the worker by [`Role::warm_up`] and lives there; requests
+/// and replies are all that crosses. A reply is the role's own affair: make it a
+/// `Result` if the job can fail without anything having died.
+pub trait Role: Sized + 'static {
+    /// The name of the role, in the process list, reports and metrics.
+    const NAME: &'static str;
+
+    /// What a worker is told at its start.
+    type Settings: Serialize + DeserializeOwned + Send + Sync;
+    /// What a job asks.
+    type Request: Serialize + DeserializeOwned + Send;
+    /// What it answers.
+    type Reply: Serialize + DeserializeOwned + Send;
+
+    /// Makes the worker ready for its first job.
+    ///
+    /// # Errors
+    /// A [`Refusal`] says that a worker with these settings cannot start; callers
+    /// get it as it is.
+    fn warm_up(settings: Self::Settings, token: InWorker) -> Result<Self, Refusal>;
+
+    /// Does one job.
+    fn handle(&mut self, request: Self::Request, context: &Context<'_>) -> Self::Reply;
+
+    /// What kind of job this is, for reports.
+    fn kind(_request: &Self::Request) -> &'static str {
+        Self::NAME
+    }
+
+    /// What a worker with these settings may touch.
+    fn sandbox(_settings: &Self::Settings) -> Sandbox {
+        Sandbox::open()
+    }
+}
+
+/// Proof of being inside a worker process: only [`worker_main`](crate::worker_main)
+/// hands it out. Code that must never run in the front asks for one.
+#[derive(Debug, Clone, Copy)]
+pub struct InWorker(pub(crate) ());
+
+/// Why a worker cannot start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// A code for programs.
+    pub code: String,
+    /// A sentence for people.
+    pub message: String,
+}
+
+impl Refusal {
+    /// A refusal with a code for programs and a sentence for people.
+    pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into() }
+    }
+}
+
+/// What a job can ask while it runs.
+#[derive(Debug)]
+pub struct Context<'a> {
+    pub(crate) link: &'a Link,
+    pub(crate) cancelled_job: &'a AtomicU64,
+    pub(crate) job: u64,
+    pub(crate) attempt: u32,
+    pub(crate) started: Instant,
+    pub(crate) budget: Duration,
+}
+
+impl Context<'_> {
+    /// How much time is left before this worker is killed.
+    pub fn remaining(&self) -> Duration {
+        self.budget.saturating_sub(self.started.elapsed())
+    }
+
+    /// Whether the caller has gone away, so that the job may as well stop.
+    pub fn cancelled(&self) -> bool {
+        self.cancelled_job.load(Ordering::Relaxed) == self.job
+    }
+
+    /// 0 on the first try, then one more for each worker that died before.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// Tells the caller how far the job is. Cheap to call often: only some calls
+    /// a second are sent.
+    pub fn progress(&self, done: u64, total: Option<u64>, note: impl Into<String>) {
+        self.link.progress(self.job, || Progress { done, total, note: note.into() });
+    }
+}

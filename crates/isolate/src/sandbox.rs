@@ -1,0 +1,78 @@
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// What a role may touch. It is put in force before `warm_up`, for good, and for
+/// everything that the worker starts. Descriptors that are open already, such as
+/// the socket to the front, stay usable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sandbox {
+    /// Which files.
+    pub files: Files,
+    /// Whether it may make sockets, to the network or to other processes.
+    pub sockets: bool,
+}
+
+/// The files that a role may touch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Files {
+    /// All that the user may.
+    All,
+    /// Only what is below these folders (or these files themselves); with none, no
+    /// file at all. Nothing can be executed.
+    Below {
+        /// To be read.
+        read: Vec<PathBuf>,
+        /// To be read and written.
+        write: Vec<PathBuf>,
+    },
+}
+
+impl Sandbox {
+    /// No restriction.
+    pub fn open() -> Self {
+        Self { files: Files::All, sockets: true }
+    }
+
+    /// No files, no sockets: for roles that turn bytes into bytes.
+    pub fn sealed() -> Self {
+        Self::read_only([])
+    }
+
+    /// Only these folders or files, to be read; no sockets.
+    pub fn read_only(roots: impl IntoIterator<Item = PathBuf>) -> Self {
+        let read = roots.into_iter().collect();
+        Self { files: Files::Below { read, write: Vec::new() }, sockets: false }
+    }
+}
+
+/// How far a worker's sandbox is in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confinement {
+    /// The restriction of files.
+    pub files: Enforcement,
+    /// The restriction of sockets.
+    pub sockets: Enforcement,
+}
+
+/// Whether a restriction is in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Enforcement {
+    /// The role did not ask for it.
+    NotAsked,
+    /// It is in force.
+    Enforced,
+    /// This kernel enforces only part of it.
+    Partial,
+    /// This kernel has no means for it.
+    NotAvailable,
+}
+
+impl Confinement {
+    /// Whether something that was asked for is missing.
+    pub(crate) fn is_lacking(&self) -> bool {
+        let lacking = [Enforcement::Partial, Enforcement::NotAvailable];
+        lacking.contains(&self.files) || lacking.contains(&self.sockets)
+    }
+}

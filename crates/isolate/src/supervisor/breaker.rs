@@ -1,0 +1,159 @@
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::Time;
+use crate::settings::BreakerPolicy;
+
+/// Whether a pool trusts its workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BreakerState {
+    /// All is well.
+    Closed,
+    /// Too many deaths: jobs are refused.
+    Open,
+    /// One job at a time is tried, to see whether all is well again.
+    HalfOpen,
+}
+
+#[derive(Debug)]
+pub(super) struct Breaker {
+    policy: BreakerPolicy,
+    deaths: VecDeque<Time>,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Closed,
+    Open { until: Time, cooldown: Duration },
+    HalfOpen { cooldown: Duration },
+}
+
+impl Breaker {
+    pub(super) fn new(policy: BreakerPolicy) -> Self {
+        Self { policy, deaths: VecDeque::new(), state: State::Closed }
+    }
+
+    /// Whether a job may come in; if not, how long to wait. `quiet` says that no
+    /// other job is in the pool, which is when an open breaker may try one.
+    pub(super) fn admit(&mut self, now: Time, quiet: bool) -> Result<(), Duration> {
+        match self.state {
+            State::Closed => Ok(()),
+            State::Open { until, cooldown } if now >= until && quiet => {
+                self.state = State::HalfOpen { cooldown };
+                Ok(())
+            }
+            State::Open { until, .. } => Err(until.saturating_sub(now)),
+            State::HalfOpen { .. } if quiet => Ok(()),
+            State::HalfOpen { cooldown } => Err(cooldown),
+        }
+    }
+
+    /// Counts a death.
+    pub(super) fn count(&mut self, now: Time) {
+        match self.state {
+            State::Open { .. } => {}
+            State::HalfOpen { cooldown } => {
+                self.open(now, cooldown.saturating_mul(2).min(self.policy.longest_cooldown));
+            }
+            State::Closed => {
+                self.deaths.push_back(now);
+                while self
+                    .deaths
+                    .front()
+                    .is_some_and(|&at| at.saturating_add(self.policy.window) < now)
+                {
+                    self.deaths.pop_front();
+                }
+                if self.deaths.len() > self.policy.deaths {
+                    self.open(now, self.policy.cooldown);
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, now: Time, cooldown: Duration) {
+        self.deaths.clear();
+        self.state = State::Open { until: now.saturating_add(cooldown), cooldown };
+    }
+
+    /// For how long the breaker stays open, if it is.
+    pub(super) fn open_for(&self, now: Time) -> Option<Duration> {
+        match self.state {
+            State::Open { until, .. } => Some(until.saturating_sub(now)),
+            _ => None,
+        }
+    }
+
+    /// A job was done: in a trial, that is the proof.
+    pub(super) fn succeeded(&mut self) {
+        if let State::HalfOpen { .. } = self.state {
+            self.state = State::Closed;
+        }
+    }
+
+    pub(super) fn state(&self) -> BreakerState {
+        match self.state {
+            State::Closed => BreakerState::Closed,
+            State::Open { .. } => BreakerState::Open,
+            State::HalfOpen { .. } => BreakerState::HalfOpen,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(n: u64) -> Time {
+        Duration::from_secs(n)
+    }
+
+    fn opened() -> Breaker {
+        let mut breaker = Breaker::new(BreakerPolicy::default());
+        for at in 0..5 {
+            breaker.count(seconds(at));
+            assert_eq!(breaker.open_for(seconds(at)), None);
+        }
+        breaker.count(seconds(5));
+        assert_eq!(breaker.open_for(seconds(7)), Some(seconds(3)));
+        breaker
+    }
+
+    #[test]
+    fn deaths_far_apart_do_not_open_it() {
+        let mut breaker = Breaker::new(BreakerPolicy::default());
+        for n in 0..100 {
+            breaker.count(seconds(n * 3));
+        }
+        assert_eq!(breaker.state(), BreakerState::Closed);
+    }
+
+    #[test]
+    fn it_refuses_then_tries_one_then_closes() {
+        let mut breaker = opened();
+        assert_eq!(breaker.admit(seconds(6), true), Err(seconds(4)));
+        assert_eq!(breaker.admit(seconds(10), true), Ok(()));
+        assert_eq!(breaker.state(), BreakerState::HalfOpen);
+        assert!(breaker.admit(seconds(10), false).is_err());
+        breaker.succeeded();
+        assert_eq!(breaker.state(), BreakerState::Closed);
+        assert_eq!(breaker.admit(seconds(10), false), Ok(()));
+    }
+
+    #[test]
+    fn a_failed_trial_doubles_the_wait() {
+        let mut breaker = opened();
+        let mut now = seconds(5);
+        for wait in [5, 10, 20, 40, 60, 60] {
+            assert!(breaker.admit(now + seconds(wait - 1), true).is_err());
+            now += seconds(wait);
+            assert_eq!(breaker.admit(now, true), Ok(()), "{wait}");
+            breaker.count(now);
+            assert_eq!(breaker.state(), BreakerState::Open);
+        }
+    }
+}

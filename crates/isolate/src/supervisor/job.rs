@@ -1,0 +1,98 @@
+use std::time::Duration;
+
+use super::{Time, WorkerId};
+use crate::class::DeathClass;
+use crate::settings::RetryPolicy;
+
+/// What the caller and the pool agreed on for a job.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Terms {
+    /// How long one try may run.
+    pub deadline: Duration,
+    /// How long it may wait for a worker.
+    pub patience: Duration,
+    /// Whether it may be tried again although it may have been done.
+    pub idempotent: bool,
+    /// How many workers it may kill before it is given up.
+    pub strikes: u32,
+    /// Whether it is a single input that can be blamed, not a batch of them.
+    pub single: bool,
+    /// Whether it is run to find the culprit of a batch: its deaths are expected
+    /// and say nothing about the pool's health.
+    pub bisecting: bool,
+}
+
+/// Why a job was not done.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Failing {
+    QueueFull,
+    QueueTimeout,
+    BreakerOpen {
+        retry_after: Duration,
+    },
+    Draining,
+    StartRefused,
+    /// Its worker died, and it may not or may no longer be tried again.
+    Died {
+        class: DeathClass,
+    },
+    /// It killed two workers by itself.
+    Poisoned {
+        class: DeathClass,
+    },
+}
+
+#[derive(Debug)]
+pub(super) struct Job {
+    pub terms: Terms,
+    /// The worker that runs it.
+    pub worker: Option<WorkerId>,
+    pub waits_until: Option<Time>,
+    pub attempts: u32,
+    /// Workers that died of it.
+    pub strikes: u32,
+    /// Workers that somebody else killed while they ran it.
+    pub outside_kills: u32,
+    /// It killed a worker once: the next one must be fresh.
+    pub suspect: bool,
+    /// It ran out of memory once: nothing else may run beside it.
+    pub alone: bool,
+    pub cancelled: bool,
+}
+
+impl Job {
+    pub(super) fn new(terms: Terms) -> Self {
+        Self {
+            terms,
+            worker: None,
+            waits_until: None,
+            attempts: 0,
+            strikes: 0,
+            outside_kills: 0,
+            suspect: false,
+            alone: false,
+            cancelled: false,
+        }
+    }
+
+    pub(super) fn count(&mut self, class: DeathClass) {
+        if class.blames_job() {
+            self.strikes += 1;
+        } else {
+            self.outside_kills += 1;
+        }
+    }
+
+    pub(super) fn may_retry(&self, class: DeathClass, policy: &RetryPolicy) -> bool {
+        match class {
+            DeathClass::Killed => self.outside_kills <= policy.outside_kills,
+            DeathClass::Timeout if !self.terms.idempotent => false,
+            _ => self.strikes < self.terms.strikes,
+        }
+    }
+
+    /// Whether its last worker's death, of this class, proves that it kills.
+    pub(super) fn is_poison(&self, class: DeathClass) -> bool {
+        class.blames_job() && self.terms.single && self.strikes >= 2
+    }
+}

@@ -1,0 +1,527 @@
+//! The supervisor's decisions, without a process, a clock or a lock in sight.
+//!
+//! Something happens ([`Event`]), at a time that the caller tells; what is to be
+//! done about it comes back ([`Action`]). The pool around it moves the bytes. So a
+//! test can drive a hundred thousand schedules through it, with processes that
+//! exist only in the test.
+
+mod backoff;
+mod breaker;
+mod clock;
+mod job;
+#[cfg(test)]
+mod scenarios;
+#[cfg(test)]
+mod simulation;
+mod staffing;
+mod worker;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::class::{DeathClass, KillReason};
+use crate::settings::PoolSettings;
+use backoff::Backoff;
+use breaker::Breaker;
+pub use breaker::BreakerState;
+pub(crate) use clock::AwakeClock;
+use job::Job;
+pub(crate) use job::{Failing, Terms};
+pub use worker::WorkerState;
+pub(crate) use worker::WorkerView;
+use worker::{State, Worker};
+
+/// Time since the pool was made.
+pub(crate) type Time = Duration;
+
+/// Workers and jobs are numbered in the order in which they came.
+pub(crate) type WorkerId = u64;
+pub(crate) type JobId = u64;
+
+/// Something that happened.
+#[derive(Debug, Clone)]
+pub(crate) enum Event {
+    Submit {
+        job: JobId,
+        terms: Terms,
+    },
+    /// The caller is gone.
+    Cancel {
+        job: JobId,
+    },
+    /// The process exists and warms up.
+    Spawned {
+        worker: WorkerId,
+    },
+    Ready {
+        worker: WorkerId,
+    },
+    /// The worker's job is done.
+    Finished {
+        worker: WorkerId,
+    },
+    /// The process is gone, or could not be made. `class` is `None` for an orderly
+    /// end; `refused` says that trying again would end the same way.
+    Ended {
+        worker: WorkerId,
+        class: Option<DeathClass>,
+        refused: bool,
+    },
+    /// Time has passed.
+    Tick,
+    /// Take no more jobs, let the running ones finish within the budget, stop.
+    Drain {
+        budget: Duration,
+    },
+    /// Stop now.
+    Kill,
+}
+
+/// Something to do.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Action {
+    Start {
+        worker: WorkerId,
+    },
+    Run {
+        worker: WorkerId,
+        job: JobId,
+        attempt: u32,
+        budget: Duration,
+    },
+    /// Tell the worker that nobody waits for its job any more.
+    Cancel {
+        worker: WorkerId,
+        job: JobId,
+    },
+    Stop {
+        worker: WorkerId,
+    },
+    Kill {
+        worker: WorkerId,
+        reason: KillReason,
+    },
+    /// The job's reply is its answer.
+    Answer {
+        job: JobId,
+    },
+    Fail {
+        job: JobId,
+        why: Failing,
+    },
+    /// What was done about the death of a worker, for the report.
+    Taken {
+        worker: WorkerId,
+        measure: Measure,
+    },
+    /// All workers are gone after a drain or a kill.
+    Drained,
+}
+
+/// What was done about a death.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// The job was given to another worker.
+    Retried,
+    /// The job will be tried again with nothing else running.
+    RetriedAlone,
+    /// The job was given up and will be refused from now on.
+    Quarantined,
+    /// The job was given up.
+    GaveUp,
+    /// Nobody waited for the job any more.
+    Dropped,
+    /// There was no job; the worker is replaced when one is needed.
+    Replaced,
+}
+
+/// The state of one pool.
+#[derive(Debug)]
+pub(crate) struct Supervisor {
+    settings: PoolSettings,
+    random: fastrand::Rng,
+    workers: BTreeMap<WorkerId, Worker>,
+    jobs: HashMap<JobId, Job>,
+    /// Jobs that wait for a worker, the next one first.
+    queue: VecDeque<JobId>,
+    /// How many of them need a fresh worker.
+    suspects_waiting: usize,
+    /// When each of them will have waited too long.
+    patience: BTreeSet<(Time, JobId)>,
+    breaker: Breaker,
+    backoff: Backoff,
+    draining: Option<Draining>,
+    started: u64,
+    restarts: u64,
+    last_activity: Time,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Draining {
+    until: Time,
+    reported: bool,
+}
+
+impl Supervisor {
+    pub(crate) fn new(settings: PoolSettings) -> Self {
+        Self {
+            random: fastrand::Rng::with_seed(settings.seed),
+            workers: BTreeMap::new(),
+            jobs: HashMap::new(),
+            queue: VecDeque::new(),
+            suspects_waiting: 0,
+            patience: BTreeSet::new(),
+            breaker: Breaker::new(settings.breaker.clone()),
+            backoff: Backoff::new(settings.restart.clone()),
+            draining: None,
+            started: 0,
+            restarts: 0,
+            last_activity: Time::ZERO,
+            settings,
+        }
+    }
+
+    /// Takes note of `event` and appends what is to be done to `actions`.
+    pub(crate) fn step(&mut self, now: Time, event: Event, actions: &mut Vec<Action>) {
+        match event {
+            Event::Submit { job, terms } => self.submit(now, job, terms, actions),
+            Event::Cancel { job } => self.cancel(job, actions),
+            Event::Spawned { worker } => self.spawned(worker),
+            Event::Ready { worker } => self.ready(now, worker, actions),
+            Event::Finished { worker } => self.finished(now, worker, actions),
+            Event::Ended { worker, class, refused } => {
+                self.ended(now, worker, class, refused, actions);
+            }
+            Event::Tick => {}
+            Event::Drain { budget } => self.drain(now, budget, actions),
+            Event::Kill => self.kill_all(now, actions),
+        }
+        // First what can run, so that a job without patience gets an idle worker;
+        // then again, as a kill may have made room.
+        self.dispatch(now, actions);
+        if self.expire(now, actions) {
+            self.dispatch(now, actions);
+        }
+        self.staff(now, actions);
+        self.report_drained(actions);
+    }
+
+    fn submit(&mut self, now: Time, id: JobId, terms: Terms, actions: &mut Vec<Action>) {
+        let refusal = if self.draining.is_some() {
+            Some(Failing::Draining)
+        } else if let Err(retry_after) = self.breaker.admit(now, self.jobs.is_empty()) {
+            Some(Failing::BreakerOpen { retry_after })
+        } else if self.queue.len() >= self.settings.queue_bound.max(1) {
+            Some(Failing::QueueFull)
+        } else {
+            None
+        };
+        if let Some(why) = refusal {
+            actions.push(Action::Fail { job: id, why });
+            return;
+        }
+        self.last_activity = now;
+        self.jobs.insert(id, Job::new(terms));
+        self.queue.push_back(id);
+        self.await_worker(now, id);
+    }
+
+    fn cancel(&mut self, id: JobId, actions: &mut Vec<Action>) {
+        let Some(job) = self.jobs.get_mut(&id) else {
+            return;
+        };
+        match job.worker {
+            Some(worker) => {
+                job.cancelled = true;
+                actions.push(Action::Cancel { worker, job: id });
+            }
+            None => {
+                self.leave_queue(id);
+                self.jobs.remove(&id);
+            }
+        }
+    }
+
+    fn spawned(&mut self, id: WorkerId) {
+        if let Some(worker) = self.workers.get_mut(&id) {
+            worker.spawned();
+        }
+    }
+
+    fn ready(&mut self, now: Time, id: WorkerId, actions: &mut Vec<Action>) {
+        let Some(worker) = self.workers.get_mut(&id) else {
+            return;
+        };
+        if worker.is_starting() {
+            worker.state = State::Idle { since: now };
+            if self.draining.is_some() {
+                self.stop(now, id, actions);
+            }
+        }
+    }
+
+    fn finished(&mut self, now: Time, id: WorkerId, actions: &mut Vec<Action>) {
+        let Some(worker) = self.workers.get_mut(&id) else {
+            return;
+        };
+        let Some(job) = worker.finish(now) else {
+            return;
+        };
+        let worn = self.settings.recycle_after.is_some_and(|limit| worker.jobs_done >= limit);
+        let idle = matches!(worker.state, State::Idle { .. });
+        self.last_activity = now;
+        self.breaker.succeeded();
+        if self.jobs.remove(&job).is_some_and(|job| !job.cancelled) {
+            actions.push(Action::Answer { job });
+        }
+        if idle && (worn || self.draining.is_some()) {
+            self.stop(now, id, actions);
+        }
+    }
+
+    fn ended(
+        &mut self,
+        now: Time,
+        id: WorkerId,
+        class: Option<DeathClass>,
+        refused: bool,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(worker) = self.workers.remove(&id) else {
+            return;
+        };
+        let job = worker.job();
+        let Some(class) = class else {
+            // We killed it on our way out; what it worked on was not done.
+            if let Some(job) = job
+                && self.jobs.remove(&job).is_some_and(|job| !job.cancelled)
+            {
+                actions.push(Action::Fail { job, why: Failing::Draining });
+            }
+            return;
+        };
+        self.restarts += 1;
+        let mut measure = match job {
+            Some(job) => self.judge(now, job, class, actions),
+            None => {
+                if worker.failed_by_itself(class) {
+                    self.count_death(now);
+                }
+                Measure::Replaced
+            }
+        };
+        if let Some(retry_after) = self.breaker.open_for(now) {
+            self.fail_queue(Failing::BreakerOpen { retry_after }, actions);
+        }
+        if refused && !self.workers.values().any(Worker::is_serving) {
+            self.fail_queue(Failing::StartRefused, actions);
+        }
+        let retried = matches!(measure, Measure::Retried | Measure::RetriedAlone);
+        if retried && job.is_some_and(|job| !self.jobs.contains_key(&job)) {
+            measure = Measure::GaveUp;
+        }
+        actions.push(Action::Taken { worker: id, measure });
+    }
+
+    /// Decides about a job whose worker died.
+    fn judge(
+        &mut self,
+        now: Time,
+        id: JobId,
+        class: DeathClass,
+        actions: &mut Vec<Action>,
+    ) -> Measure {
+        let Some(job) = self.jobs.get_mut(&id) else {
+            return Measure::Dropped;
+        };
+        job.worker = None;
+        job.count(class);
+        let counts = class.blames_job() && job.strikes == 1 && !job.terms.bisecting;
+        let retry = job.may_retry(class, &self.settings.retry) && self.draining.is_none();
+        let measure = if job.cancelled {
+            self.jobs.remove(&id);
+            Measure::Dropped
+        } else if retry {
+            job.suspect |= class.blames_job();
+            job.alone |= class == DeathClass::OutOfMemory;
+            let alone = job.alone;
+            self.suspects_waiting += usize::from(job.suspect);
+            self.queue.push_front(id);
+            self.await_worker(now, id);
+            if alone { Measure::RetriedAlone } else { Measure::Retried }
+        } else if job.is_poison(class) {
+            self.jobs.remove(&id);
+            actions.push(Action::Fail { job: id, why: Failing::Poisoned { class } });
+            Measure::Quarantined
+        } else {
+            self.jobs.remove(&id);
+            actions.push(Action::Fail { job: id, why: Failing::Died { class } });
+            Measure::GaveUp
+        };
+        if counts {
+            self.count_death(now);
+        }
+        measure
+    }
+
+    /// Counts a death toward back-off and breaker.
+    fn count_death(&mut self, now: Time) {
+        self.backoff.count(now, &mut self.random);
+        self.breaker.count(now);
+    }
+
+    fn fail_queue(&mut self, why: Failing, actions: &mut Vec<Action>) {
+        self.patience.clear();
+        self.suspects_waiting = 0;
+        for job in self.queue.drain(..) {
+            self.jobs.remove(&job);
+            actions.push(Action::Fail { job, why });
+        }
+    }
+
+    fn drain(&mut self, now: Time, budget: Duration, actions: &mut Vec<Action>) {
+        let until = now.saturating_add(budget);
+        let draining = self.draining.get_or_insert(Draining { until, reported: false });
+        draining.until = draining.until.min(until);
+        self.fail_queue(Failing::Draining, actions);
+        let ids: Vec<WorkerId> = self.workers.keys().copied().collect();
+        for id in ids {
+            match self.workers.get(&id).map(|worker| worker.state) {
+                Some(State::Idle { .. }) => self.stop(now, id, actions),
+                Some(State::Spawning { .. } | State::Warming { .. }) => {
+                    self.kill(id, KillReason::Shutdown, actions);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn kill_all(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.drain(now, Duration::ZERO, actions);
+        let ids: Vec<WorkerId> = self.workers.keys().copied().collect();
+        for id in ids {
+            self.kill(id, KillReason::Shutdown, actions);
+        }
+    }
+
+    fn report_drained(&mut self, actions: &mut Vec<Action>) {
+        if let Some(draining) = &mut self.draining
+            && self.workers.is_empty()
+            && !draining.reported
+        {
+            draining.reported = true;
+            actions.push(Action::Drained);
+        }
+    }
+
+    /// Does what time alone makes due; true if that was anything.
+    fn expire(&mut self, now: Time, actions: &mut Vec<Action>) -> bool {
+        let before = actions.len();
+        while let Some(&(until, job)) = self.patience.first()
+            && until <= now
+        {
+            self.leave_queue(job);
+            self.jobs.remove(&job);
+            actions.push(Action::Fail { job, why: Failing::QueueTimeout });
+        }
+        let drain_over = self.draining.is_some_and(|draining| draining.until <= now);
+        let due: Vec<(WorkerId, KillReason)> = self
+            .workers
+            .iter()
+            .filter_map(|(&id, worker)| Some((id, worker.overdue(now, drain_over)?)))
+            .collect();
+        for (id, reason) in due {
+            self.kill(id, reason, actions);
+        }
+        actions.len() > before
+    }
+
+    fn stop(&mut self, now: Time, id: WorkerId, actions: &mut Vec<Action>) {
+        let Some(worker) = self.workers.get_mut(&id) else {
+            return;
+        };
+        let until = now.saturating_add(self.settings.stop_grace);
+        worker.state = if self.draining.is_some() {
+            State::Draining { until }
+        } else {
+            State::Recycling { until }
+        };
+        actions.push(Action::Stop { worker: id });
+    }
+
+    fn kill(&mut self, id: WorkerId, reason: KillReason, actions: &mut Vec<Action>) {
+        let Some(worker) = self.workers.get_mut(&id) else {
+            return;
+        };
+        if worker.kill() {
+            actions.push(Action::Kill { worker: id, reason });
+        }
+    }
+
+    fn await_worker(&mut self, now: Time, id: JobId) {
+        if let Some(job) = self.jobs.get_mut(&id) {
+            let until = now.saturating_add(job.terms.patience);
+            job.waits_until = Some(until);
+            self.patience.insert((until, id));
+        }
+    }
+
+    fn leave_queue(&mut self, id: JobId) {
+        let Some(at) = self.queue.iter().position(|&queued| queued == id) else {
+            return;
+        };
+        self.queue.remove(at);
+        let Some(job) = self.jobs.get_mut(&id) else {
+            return;
+        };
+        self.suspects_waiting -= usize::from(job.suspect);
+        if let Some(until) = job.waits_until.take() {
+            self.patience.remove(&(until, id));
+        }
+    }
+
+    /// When the next [`Event::Tick`] is due, if nothing happens before.
+    pub(crate) fn next_wake(&self, now: Time) -> Option<Time> {
+        let deadlines = self.workers.values().filter_map(Worker::deadline);
+        let patience = self.patience.first().map(|&(until, _)| until);
+        let drain = self
+            .draining
+            .filter(|_| self.workers.values().any(|worker| worker.deadline().is_some()))
+            .map(|draining| draining.until);
+        let due = deadlines.chain(patience).chain(drain).min();
+        // These are looked at on every step, so what lies behind us was seen.
+        let restart = Some(self.backoff.not_before());
+        let boredom = self.settings.idle_stop.and_then(|patience| {
+            let idle = self.workers.values().filter_map(Worker::idle_since);
+            let ends = idle.chain([self.last_activity]).map(|since| since.saturating_add(patience));
+            ends.filter(|&at| at > now).min()
+        });
+        let later = restart.into_iter().chain(boredom).filter(|&at| at > now).min();
+        // The end of time is how `Duration::MAX` looks here: never.
+        due.into_iter().chain(later).min().filter(|&at| at < Time::MAX)
+    }
+
+    /// Whether anything runs that has a deadline of its own.
+    pub(crate) fn is_watching(&self) -> bool {
+        self.workers.values().any(|worker| worker.deadline().is_some())
+    }
+
+    pub(crate) fn breaker(&self) -> BreakerState {
+        self.breaker.state()
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(crate) fn restarts(&self) -> u64 {
+        self.restarts
+    }
+
+    pub(crate) fn views(&self, now: Time) -> impl Iterator<Item = (WorkerId, WorkerView)> {
+        self.workers.iter().map(move |(&id, worker)| (id, worker.view(now)))
+    }
+}

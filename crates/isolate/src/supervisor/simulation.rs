@@ -1,0 +1,452 @@
+//! Random schedules against the supervisor: a clock that is a number, processes
+//! that are plans, and a model that says after every step what must hold.
+//!
+//! A violation names its seed; `ISOLATE_SEED=n cargo test -p isolate --lib
+//! schedules` runs that one alone and prints what happened.
+
+mod model;
+
+use std::thread;
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use super::{Action, BreakerState, Event, JobId, Supervisor, Terms, Time, WorkerId};
+use crate::class::{DeathClass, KillReason};
+use crate::settings::{BreakerPolicy, PoolSettings, RestartPolicy, RetryPolicy};
+use model::{Model, Phase};
+
+const SCHEDULES: u64 = 100_000;
+const THREADS: u64 = 4;
+
+/// A schedule that has not settled after so many steps never will.
+const SETTLED: usize = 2_000;
+
+#[test]
+fn a_hundred_thousand_schedules_keep_the_rules() {
+    if let Some(seed) = std::env::var("ISOLATE_SEED").ok().and_then(|seed| seed.parse().ok()) {
+        World::new(seed, true).run();
+        return;
+    }
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            scope.spawn(move || {
+                for seed in (thread..SCHEDULES).step_by(THREADS as usize) {
+                    World::new(seed, false).run();
+                }
+            });
+        }
+    });
+}
+
+/// What a process will do next, if nothing happens to it before.
+#[derive(Debug, Clone, Copy)]
+enum Deed {
+    Spawn,
+    Warm,
+    Finish,
+    Die { class: Option<DeathClass>, refused: bool },
+}
+
+/// How a job treats its workers. What is not poison behaves once faults are over.
+#[derive(Debug, Clone, Copy)]
+enum Habit {
+    Healthy,
+    Flaky,
+    Hangs,
+    Poison(DeathClass),
+}
+
+struct World {
+    supervisor: Supervisor,
+    model: Model,
+    random: Rng,
+    plans: Vec<(Time, WorkerId, Deed)>,
+    /// By the job's number.
+    habits: Vec<Habit>,
+    /// Workers can hardly start.
+    broken: bool,
+    /// Faults are over.
+    calm: bool,
+    actions: Vec<Action>,
+    trace: bool,
+}
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+impl World {
+    fn new(seed: u64, trace: bool) -> Self {
+        let mut random = Rng::with_seed(seed);
+        let settings = settings(&mut random, seed);
+        Self {
+            supervisor: Supervisor::new(settings.clone()),
+            model: Model::new(settings, seed),
+            broken: random.u8(0..12) == 0,
+            random,
+            plans: Vec::new(),
+            habits: Vec::new(),
+            calm: false,
+            actions: Vec::new(),
+            trace,
+        }
+    }
+
+    fn run(mut self) {
+        for _ in 0..self.random.u8(20..80) {
+            match self.random.u8(0..100) {
+                0..24 => self.submit(),
+                24..29 => self.cancel(),
+                29..34 => self.disturb(),
+                34..37 => self.oversleep(),
+                37 if self.random.u8(0..4) == 0 => self.shut_down(),
+                _ => {
+                    self.advance();
+                }
+            }
+        }
+        self.settle();
+    }
+
+    /// Faults stop: every job gets its outcome, the pool works again, and then it
+    /// goes away without a trace.
+    fn settle(&mut self) {
+        self.calm = true;
+        if self.model.drain_until.is_none() && self.random.bool() {
+            // A worker that was killed before may yet be counted against the pool.
+            self.advance_until(|world| world.model.jobs.is_empty() && world.model.is_quiet());
+            if self.supervisor.breaker() == BreakerState::Open {
+                let wait = self.supervisor.breaker.open_for(self.model.now).unwrap_or_default();
+                self.model.now += wait;
+            }
+            let job = self.submit_job(Habit::Healthy, Terms { patience: ms(60_000), ..TERMS });
+            self.advance_until(|world| world.model.jobs.is_empty());
+            self.model.must(self.model.answered == Some(job), "a pool at peace answers");
+            self.model.must(
+                self.supervisor.breaker() == BreakerState::Closed,
+                "an answer closes the breaker",
+            );
+            if self.model.settings.idle_stop.is_some_and(|stop| stop < Time::MAX) {
+                self.advance_until(|world| world.model.wake.is_none());
+                self.advance_until(|world| world.plans.is_empty());
+                self.model.must(self.model.workers.is_empty(), "a pool nobody uses is empty");
+            }
+        }
+        self.shut_down();
+        self.advance_until(|world| world.model.workers.is_empty());
+        self.model.must(self.model.jobs.is_empty(), "no job is left without an outcome");
+        self.model.must(self.model.drained, "the end of the drain is told");
+        self.step(Event::Tick);
+        self.step(Event::Kill);
+        self.model.must(
+            self.supervisor.next_wake(self.model.now).is_none_or(|at| at < Time::MAX),
+            "nothing is planned for the end of time",
+        );
+    }
+
+    fn advance_until(&mut self, done: impl Fn(&Self) -> bool) {
+        for _ in 0..SETTLED {
+            if done(self) {
+                return;
+            }
+            if !self.advance() {
+                break;
+            }
+        }
+        self.model.must(done(self), "everything settles");
+    }
+
+    /// Goes to the next thing that is due: a process's deed or the wake-up.
+    fn advance(&mut self) -> bool {
+        let wake = self.model.wake;
+        let deed = (0..self.plans.len()).min_by_key(|&at| (self.plans[at].0, self.plans[at].1));
+        let tick_first = match (wake, deed) {
+            (None, None) => return false,
+            (Some(wake), Some(deed)) => {
+                let due = self.plans[deed].0;
+                wake < due || (wake == due && self.random.bool())
+            }
+            (wake, _) => wake.is_some(),
+        };
+        if let (Some(wake), true) = (wake, tick_first) {
+            self.model.now = self.model.now.max(wake);
+            self.step(Event::Tick);
+        } else if let Some(at) = deed {
+            let (due, worker, deed) = self.plans.swap_remove(at);
+            self.model.now = self.model.now.max(due);
+            self.perform(worker, deed);
+        }
+        true
+    }
+
+    fn perform(&mut self, worker: WorkerId, deed: Deed) {
+        let killed = match self.model.phase(worker) {
+            Phase::Killed { reason, starting, .. } => Some((reason, starting)),
+            _ => None,
+        };
+        if let Some((reason, starting)) = killed
+            && !matches!(deed, Deed::Die { .. })
+        {
+            let class = self.class_of_killed(reason, starting);
+            self.plan(worker, 0..3, Deed::Die { class, refused: false });
+        }
+        match deed {
+            Deed::Spawn => {
+                if killed.is_none() {
+                    self.plan_warm_up(worker);
+                }
+                self.step(Event::Spawned { worker });
+            }
+            Deed::Warm => self.step(Event::Ready { worker }),
+            Deed::Finish => self.step(Event::Finished { worker }),
+            Deed::Die { class, refused } => self.step(Event::Ended { worker, class, refused }),
+        }
+    }
+
+    fn submit(&mut self) {
+        let habit = match self.random.u8(0..20) {
+            0..10 => Habit::Healthy,
+            10..14 => Habit::Flaky,
+            14..16 => Habit::Hangs,
+            _ => Habit::Poison(self.class_of_busy()),
+        };
+        let terms = Terms {
+            deadline: ms(self.random.u64(3..40)),
+            patience: match self.random.u8(0..20) {
+                0 => Duration::ZERO,
+                1..6 => Duration::MAX,
+                _ => ms(self.random.u64(1..150)),
+            },
+            idempotent: self.random.bool(),
+            strikes: self.random.u32(1..=3),
+            single: self.random.bool(),
+            bisecting: self.random.u8(0..8) == 0,
+        };
+        self.submit_job(habit, terms);
+    }
+
+    fn submit_job(&mut self, habit: Habit, terms: Terms) -> JobId {
+        let job = self.habits.len() as JobId;
+        self.habits.push(habit);
+        self.step(Event::Submit { job, terms });
+        job
+    }
+
+    /// Cancels any job, also one that has long been answered.
+    fn cancel(&mut self) {
+        if !self.habits.is_empty() {
+            let recent = self.habits.len().saturating_sub(6);
+            let job = self.random.usize(recent..self.habits.len()) as JobId;
+            self.step(Event::Cancel { job });
+        }
+    }
+
+    /// Something befalls a process out of turn.
+    fn disturb(&mut self) {
+        let Some(worker) = self.random.choice(&self.model.workers) else {
+            return;
+        };
+        let (id, phase) = (worker.id, worker.phase);
+        let class = match phase {
+            Phase::Spawning { .. } | Phase::Warming { .. } => DeathClass::StartFailure,
+            // Only our own kill makes a timeout.
+            Phase::Busy { .. } => match self.class_of_busy() {
+                DeathClass::Timeout => DeathClass::Killed,
+                class => class,
+            },
+            Phase::Idle { .. } | Phase::Stopping { .. } => {
+                *self.random.choice(&[DeathClass::Killed, DeathClass::Crash]).unwrap()
+            }
+            Phase::Killed { .. } => return,
+        };
+        self.plans.retain(|&(_, planned, _)| planned != id);
+        self.step(Event::Ended { worker: id, class: Some(class), refused: false });
+    }
+
+    /// The wake-up comes late.
+    fn oversleep(&mut self) {
+        self.model.now += ms(self.random.u64(0..60));
+        self.step(Event::Tick);
+    }
+
+    fn shut_down(&mut self) {
+        let budget = match self.random.u8(0..8) {
+            0 => Duration::ZERO,
+            1 => Duration::MAX,
+            _ => ms(self.random.u64(1..60)),
+        };
+        let event = if self.random.bool() { Event::Kill } else { Event::Drain { budget } };
+        self.step(event);
+    }
+
+    fn step(&mut self, event: Event) {
+        if self.trace {
+            eprintln!("{:?} {event:?}", self.model.now);
+        }
+        self.model.note(&event);
+        let mut actions = std::mem::take(&mut self.actions);
+        self.supervisor.step(self.model.now, event, &mut actions);
+        for action in actions.drain(..) {
+            if self.trace {
+                eprintln!("    {action:?}");
+            }
+            self.model.check_action(&self.supervisor, &action);
+            self.obey(&action);
+        }
+        self.actions = actions;
+        if let Event::Ended { worker, .. } = self.model.event {
+            self.plans.retain(|&(_, planned, _)| planned != worker);
+        }
+        self.model.check_state(&self.supervisor);
+    }
+
+    /// What the process does about an order.
+    fn obey(&mut self, action: &Action) {
+        match *action {
+            Action::Start { worker } => self.plan_start(worker),
+            Action::Run { worker, job, budget, .. } => self.plan_run(worker, job, budget),
+            Action::Stop { worker } => self.plan_stop(worker),
+            Action::Kill { worker, reason } => self.plan_kill(worker, reason),
+            _ => {}
+        }
+    }
+
+    fn plan(&mut self, worker: WorkerId, after: std::ops::Range<u64>, deed: Deed) {
+        let due = self.model.now + ms(self.random.u64(after));
+        self.plans.retain(|&(_, planned, _)| planned != worker);
+        self.plans.push((due, worker, deed));
+    }
+
+    fn fails_to_start(&mut self) -> bool {
+        !self.calm && self.random.u8(0..100) < if self.broken { 85 } else { 6 }
+    }
+
+    fn plan_start(&mut self, worker: WorkerId) {
+        if self.fails_to_start() {
+            let refused = self.random.u8(0..3) == 0;
+            self.plan(worker, 0..5, Deed::Die { class: Some(DeathClass::StartFailure), refused });
+        } else {
+            self.plan(worker, 0..3, Deed::Spawn);
+        }
+    }
+
+    fn plan_warm_up(&mut self, worker: WorkerId) {
+        if self.fails_to_start() {
+            let refused = self.random.u8(0..6) == 0;
+            self.plan(worker, 0..9, Deed::Die { class: Some(DeathClass::StartFailure), refused });
+        } else if self.calm {
+            self.plan(worker, 1..3, Deed::Warm);
+        } else if self.random.u8(0..16) > 0 {
+            let deadline = self.model.settings.start_deadline.as_millis() as u64;
+            self.plan(worker, 1..deadline + 2, Deed::Warm);
+        }
+    }
+
+    fn plan_run(&mut self, worker: WorkerId, job: JobId, budget: Duration) {
+        let deadline = budget.as_millis() as u64;
+        let class = match self.habits[job as usize] {
+            Habit::Poison(class) => Some(class),
+            Habit::Flaky if !self.calm && self.random.bool() => Some(self.class_of_busy()),
+            Habit::Hangs if !self.calm => Some(DeathClass::Timeout),
+            _ => None,
+        };
+        match class {
+            // It hangs until it is killed.
+            Some(DeathClass::Timeout) => {}
+            Some(_) => self.plan(worker, 0..deadline, Deed::Die { class, refused: false }),
+            None if self.calm => self.plan(worker, 1..3, Deed::Finish),
+            None => self.plan(worker, 1..deadline + 3, Deed::Finish),
+        }
+    }
+
+    fn plan_stop(&mut self, worker: WorkerId) {
+        let grace = self.model.settings.stop_grace.as_millis() as u64;
+        let (class, within) = match self.random.u8(0..10) {
+            _ if self.calm => (None, grace),
+            // It does not listen.
+            0 => return,
+            1 => (Some(DeathClass::Crash), grace),
+            _ => (None, grace + 2),
+        };
+        self.plan(worker, 0..within, Deed::Die { class, refused: false });
+    }
+
+    fn plan_kill(&mut self, worker: WorkerId, reason: KillReason) {
+        let Phase::Killed { job, starting, .. } = self.model.phase(worker) else {
+            return;
+        };
+        // What was under way when the signal came still arrives.
+        let deed = match job {
+            _ if self.random.u8(0..4) > 0 => {
+                Deed::Die { class: self.class_of_killed(reason, starting), refused: false }
+            }
+            Some(_) => Deed::Finish,
+            None if self.random.bool() => Deed::Spawn,
+            None => Deed::Warm,
+        };
+        self.plan(worker, 0..5, deed);
+    }
+
+    fn class_of_busy(&mut self) -> DeathClass {
+        let classes = [
+            DeathClass::Crash,
+            DeathClass::Panic,
+            DeathClass::OutOfMemory,
+            DeathClass::Killed,
+            DeathClass::Timeout,
+            DeathClass::Protocol,
+            DeathClass::Exit,
+        ];
+        *self.random.choice(&classes).unwrap()
+    }
+
+    fn class_of_killed(&mut self, reason: KillReason, starting: bool) -> Option<DeathClass> {
+        match reason {
+            KillReason::Shutdown => None,
+            _ if starting => Some(DeathClass::StartFailure),
+            // It ended by itself just before the signal.
+            KillReason::StopGrace if self.random.u8(0..4) == 0 => None,
+            _ if self.random.u8(0..8) == 0 => Some(DeathClass::Crash),
+            _ => Some(DeathClass::Timeout),
+        }
+    }
+}
+
+const TERMS: Terms = Terms {
+    deadline: Duration::from_millis(20),
+    patience: Duration::from_millis(100),
+    idempotent: true,
+    strikes: 2,
+    single: true,
+    bisecting: false,
+};
+
+fn settings(random: &mut Rng, seed: u64) -> PoolSettings {
+    let forever = |random: &mut Rng, most: u64| {
+        if random.u8(0..8) == 0 { Duration::MAX } else { ms(random.u64(1..most)) }
+    };
+    PoolSettings {
+        workers: random.usize(0..=3),
+        spares: random.usize(0..=2),
+        start_deadline: ms(random.u64(6..30)),
+        stop_grace: ms(random.u64(1..20)),
+        recycle_after: random.bool().then(|| random.u64(0..4)),
+        idle_stop: (random.u8(0..4) > 0).then(|| forever(random, 100)),
+        queue_bound: random.usize(0..8),
+        retry: RetryPolicy { strikes: 2, outside_kills: random.u32(0..3) },
+        restart: RestartPolicy {
+            first_delay: ms(random.u64(0..20)),
+            longest_delay: ms(random.u64(1..100)),
+            healthy_after: forever(random, 200),
+        },
+        breaker: BreakerPolicy {
+            deaths: random.usize(0..8),
+            window: forever(random, 100),
+            cooldown: ms(random.u64(1..50)),
+            longest_cooldown: forever(random, 200),
+        },
+        seed,
+        ..PoolSettings::default()
+    }
+}

@@ -1,0 +1,325 @@
+//! What must hold, told a second time and in another way: the model follows the
+//! events and the orders, and knows who owes what to whom.
+
+mod orders;
+mod state;
+
+use crate::class::{DeathClass, KillReason};
+use crate::settings::PoolSettings;
+use crate::supervisor::{BreakerState, Event, Failing, JobId, Measure, Terms, Time, WorkerId};
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Phase {
+    Spawning { until: Time },
+    Warming { until: Time },
+    Idle { since: Time },
+    Busy { job: JobId, until: Time },
+    Stopping { until: Time },
+    Killed { job: Option<JobId>, reason: KillReason, starting: bool },
+}
+
+#[derive(Debug)]
+pub(super) struct Process {
+    pub id: WorkerId,
+    pub phase: Phase,
+    pub jobs_done: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Job {
+    pub id: JobId,
+    terms: Terms,
+    /// Until when it waits; `None` while it runs.
+    waits: Option<Time>,
+    attempts: u32,
+    strikes: u32,
+    outside_kills: u32,
+    suspect: bool,
+    alone: bool,
+    cancelled: bool,
+}
+
+/// What has to be told within the step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Owed {
+    Answer,
+    CancelOrder,
+    Fail(Failing),
+}
+
+#[derive(Debug)]
+pub(super) struct Model {
+    pub settings: PoolSettings,
+    pub now: Time,
+    pub event: Event,
+    pub workers: Vec<Process>,
+    /// Jobs that have no outcome yet, in the order in which they came.
+    pub jobs: Vec<Job>,
+    pub drain_until: Option<Time>,
+    pub drained: bool,
+    /// The last job that was answered.
+    pub answered: Option<JobId>,
+    /// The wake-up that the supervisor asked for.
+    pub wake: Option<Time>,
+    seed: u64,
+    steps: u64,
+    started: WorkerId,
+    last_activity: Time,
+    activity_before: Time,
+    /// Whether the job that was submitted found a full queue.
+    full: bool,
+    /// Whether a start was refused with nobody else there to serve.
+    deserted: bool,
+    owed: Option<(JobId, Owed)>,
+    owed_measure: Option<(WorkerId, Measure)>,
+    /// The job that the dead worker had.
+    bereaved: Option<JobId>,
+    /// Whether this step's death counts for breaker and back-off.
+    counts: bool,
+    counted: Vec<Time>,
+    breaker: BreakerState,
+    not_before: Time,
+}
+
+impl Process {
+    fn is_starting(&self) -> bool {
+        matches!(self.phase, Phase::Spawning { .. } | Phase::Warming { .. })
+    }
+
+    fn is_idle(&self) -> bool {
+        matches!(self.phase, Phase::Idle { .. })
+    }
+
+    fn is_busy(&self) -> bool {
+        matches!(self.phase, Phase::Busy { .. })
+    }
+
+    fn is_live(&self) -> bool {
+        !matches!(self.phase, Phase::Stopping { .. } | Phase::Killed { .. })
+    }
+
+    fn job(&self) -> Option<JobId> {
+        match self.phase {
+            Phase::Busy { job, .. } => Some(job),
+            Phase::Killed { job, .. } => job,
+            _ => None,
+        }
+    }
+
+    fn until(&self) -> Option<Time> {
+        match self.phase {
+            Phase::Spawning { until }
+            | Phase::Warming { until }
+            | Phase::Busy { until, .. }
+            | Phase::Stopping { until } => Some(until),
+            Phase::Idle { .. } | Phase::Killed { .. } => None,
+        }
+    }
+}
+
+impl Model {
+    pub(super) fn new(settings: PoolSettings, seed: u64) -> Self {
+        Self {
+            settings,
+            now: Time::ZERO,
+            event: Event::Tick,
+            workers: Vec::new(),
+            jobs: Vec::new(),
+            drain_until: None,
+            drained: false,
+            answered: None,
+            wake: None,
+            seed,
+            steps: 0,
+            started: 0,
+            last_activity: Time::ZERO,
+            activity_before: Time::ZERO,
+            full: false,
+            deserted: false,
+            owed: None,
+            owed_measure: None,
+            bereaved: None,
+            counts: false,
+            counted: Vec::new(),
+            breaker: BreakerState::Closed,
+            not_before: Time::ZERO,
+        }
+    }
+
+    #[track_caller]
+    pub(super) fn must(&self, holds: bool, rule: &str) {
+        if !holds {
+            let Self { seed, steps, now, event, .. } = self;
+            panic!("seed {seed}, step {steps}, {now:?}, {event:?}: broken rule: {rule}\n{self:#?}");
+        }
+    }
+
+    pub(super) fn phase(&self, worker: WorkerId) -> Phase {
+        self.process(worker).phase
+    }
+
+    fn process(&self, id: WorkerId) -> &Process {
+        let found = self.workers.iter().find(|worker| worker.id == id);
+        self.must(found.is_some(), "orders go to workers that exist");
+        found.unwrap()
+    }
+
+    fn set(&mut self, id: WorkerId, phase: Phase) {
+        if let Some(worker) = self.workers.iter_mut().find(|worker| worker.id == id) {
+            worker.phase = phase;
+        }
+    }
+
+    fn job_at(&self, id: JobId) -> Option<usize> {
+        self.jobs.iter().position(|job| job.id == id)
+    }
+
+    fn count(&self, what: impl Fn(&Process) -> bool) -> usize {
+        self.workers.iter().filter(|worker| what(worker)).count()
+    }
+
+    fn slots(&self) -> usize {
+        self.settings.workers.max(1)
+    }
+
+    fn waiting(&self) -> usize {
+        self.jobs.iter().filter(|job| job.waits.is_some()).count()
+    }
+
+    pub(super) fn is_quiet(&self) -> bool {
+        self.workers.iter().all(Process::is_idle)
+    }
+
+    /// Follows what is about to be told to the supervisor.
+    pub(super) fn note(&mut self, event: &Event) {
+        self.steps += 1;
+        self.event = event.clone();
+        self.counts = false;
+        self.deserted = false;
+        self.bereaved = None;
+        self.activity_before = self.last_activity;
+        match *event {
+            Event::Submit { job, terms } => {
+                self.full = self.waiting() >= self.settings.queue_bound.max(1);
+                self.last_activity = self.now;
+                self.jobs.push(Job {
+                    id: job,
+                    terms,
+                    waits: Some(self.now.saturating_add(terms.patience)),
+                    attempts: 0,
+                    strikes: 0,
+                    outside_kills: 0,
+                    suspect: false,
+                    alone: false,
+                    cancelled: false,
+                });
+            }
+            Event::Cancel { job } => self.note_cancel(job),
+            Event::Spawned { worker } => {
+                if let Phase::Spawning { until } = self.phase(worker) {
+                    self.set(worker, Phase::Warming { until });
+                }
+            }
+            Event::Ready { worker } => {
+                if self.process(worker).is_starting() {
+                    self.set(worker, Phase::Idle { since: self.now });
+                }
+            }
+            Event::Finished { worker } => self.note_finished(worker),
+            Event::Ended { worker, class, refused } => {
+                self.note_ended(worker, class);
+                let serving = self.count(|worker| worker.is_idle() || worker.is_busy());
+                self.deserted = refused && serving == 0;
+            }
+            Event::Tick => {}
+            Event::Drain { budget } => self.note_drain(self.now.saturating_add(budget)),
+            Event::Kill => self.note_drain(self.now),
+        }
+    }
+
+    fn note_drain(&mut self, until: Time) {
+        self.drain_until = Some(self.drain_until.map_or(until, |before| before.min(until)));
+    }
+
+    fn note_cancel(&mut self, id: JobId) {
+        let Some(at) = self.job_at(id) else { return };
+        if self.jobs[at].waits.is_some() {
+            self.jobs.remove(at);
+        } else {
+            self.jobs[at].cancelled = true;
+            self.owed = Some((id, Owed::CancelOrder));
+        }
+    }
+
+    fn note_finished(&mut self, id: WorkerId) {
+        let now = self.now;
+        let Some(worker) = self.workers.iter_mut().find(|worker| worker.id == id) else {
+            return;
+        };
+        let Some(job) = worker.job() else { return };
+        match &mut worker.phase {
+            Phase::Killed { job, .. } => *job = None,
+            phase => {
+                *phase = Phase::Idle { since: now };
+                worker.jobs_done += 1;
+            }
+        }
+        self.last_activity = now;
+        let at = self.job_at(job).unwrap();
+        if self.jobs[at].cancelled {
+            self.jobs.remove(at);
+        } else {
+            self.owed = Some((job, Owed::Answer));
+        }
+    }
+
+    fn note_ended(&mut self, id: WorkerId, class: Option<DeathClass>) {
+        let at = self.workers.iter().position(|worker| worker.id == id).unwrap();
+        let worker = self.workers.remove(at);
+        let Some(job_id) = worker.job() else {
+            self.counts = match class {
+                Some(DeathClass::StartFailure) => true,
+                Some(class) => class != DeathClass::Killed && worker.is_idle(),
+                None => false,
+            };
+            self.owed_measure = class.map(|_| (id, Measure::Replaced));
+            return;
+        };
+        self.bereaved = Some(job_id);
+        let at = self.job_at(job_id).unwrap();
+        let job = &mut self.jobs[at];
+        let Some(class) = class else {
+            if job.cancelled {
+                self.jobs.remove(at);
+            } else {
+                self.owed = Some((job_id, Owed::Fail(Failing::Draining)));
+            }
+            return;
+        };
+        let blamed = class != DeathClass::Killed;
+        self.counts = blamed && job.strikes == 0 && !job.terms.bisecting;
+        job.strikes += u32::from(blamed);
+        job.outside_kills += u32::from(!blamed);
+        let retry = match class {
+            DeathClass::Killed => job.outside_kills <= self.settings.retry.outside_kills,
+            DeathClass::Timeout => job.terms.idempotent && job.strikes < job.terms.strikes,
+            _ => job.strikes < job.terms.strikes,
+        };
+        let measure = if job.cancelled {
+            self.jobs.remove(at);
+            Measure::Dropped
+        } else if retry && self.drain_until.is_none() {
+            job.suspect |= blamed;
+            job.alone |= class == DeathClass::OutOfMemory;
+            job.waits = Some(self.now.saturating_add(job.terms.patience));
+            if job.alone { Measure::RetriedAlone } else { Measure::Retried }
+        } else if blamed && job.terms.single && job.strikes >= 2 {
+            self.owed = Some((job_id, Owed::Fail(Failing::Poisoned { class })));
+            Measure::Quarantined
+        } else {
+            self.owed = Some((job_id, Owed::Fail(Failing::Died { class })));
+            Measure::GaveUp
+        };
+        self.owed_measure = Some((id, measure));
+    }
+}

@@ -1,0 +1,181 @@
+//! What must hold between steps.
+
+use super::{Model, Phase, Process};
+use crate::supervisor::{BreakerState, Event, Supervisor, Time};
+
+/// How many of what there are.
+#[derive(Default)]
+struct Numbers {
+    starting: usize,
+    idle: usize,
+    busy: usize,
+    stopping: usize,
+    /// Workers that are killed in the middle of a job.
+    dying_with_job: usize,
+    waiting: usize,
+    /// Suspects among the waiting.
+    suspects: usize,
+    /// Whether a job must run alone.
+    alone: bool,
+}
+
+impl Model {
+    /// Checks what must hold between steps.
+    pub(in crate::supervisor::simulation) fn check_state(&mut self, supervisor: &Supervisor) {
+        self.must(self.owed.is_none(), "what happened to a job is told at once");
+        self.must(self.owed_measure.is_none(), "every death is reported");
+        self.wake = supervisor.next_wake(self.now);
+        let numbers = self.numbers();
+        self.check_records(supervisor, &numbers);
+        self.check_breaker(supervisor, &numbers);
+        self.check_deadlines();
+        if let Event::Submit { job, .. } = self.event {
+            self.must(!self.full || self.job_at(job).is_none(), "a full queue takes no more");
+        }
+        self.must(
+            !self.deserted || numbers.waiting == 0,
+            "nobody waits for a worker that cannot be had",
+        );
+        match self.drain_until {
+            Some(until) => self.check_drain(until <= self.now, &numbers),
+            None => self.check_staff(&numbers),
+        }
+    }
+
+    fn numbers(&self) -> Numbers {
+        let mut numbers = Numbers::default();
+        for worker in &self.workers {
+            match worker.phase {
+                Phase::Spawning { .. } | Phase::Warming { .. } => numbers.starting += 1,
+                Phase::Idle { .. } => numbers.idle += 1,
+                Phase::Busy { .. } => numbers.busy += 1,
+                Phase::Stopping { .. } => numbers.stopping += 1,
+                Phase::Killed { job, .. } => numbers.dying_with_job += usize::from(job.is_some()),
+            }
+        }
+        for job in &self.jobs {
+            numbers.alone |= job.alone;
+            if job.waits.is_some() {
+                numbers.waiting += 1;
+                numbers.suspects += usize::from(job.suspect);
+            }
+        }
+        numbers
+    }
+
+    fn check_records(&self, supervisor: &Supervisor, numbers: &Numbers) {
+        self.must(supervisor.waiting() == numbers.waiting, "the queue holds what waits");
+        self.must(supervisor.patience.len() == numbers.waiting, "whoever waits has a limit");
+        self.must(supervisor.suspects_waiting == numbers.suspects, "suspects are counted");
+        self.must(supervisor.jobs.len() == self.jobs.len(), "no job is kept after its outcome");
+        self.must(supervisor.workers.len() == self.workers.len(), "no worker is forgotten");
+        for ((&id, worker), process) in supervisor.workers.iter().zip(&self.workers) {
+            self.must(
+                id == process.id
+                    && worker.job() == process.job()
+                    && worker.jobs_done == process.jobs_done
+                    && worker.deadline() == process.until(),
+                "the supervisor knows its workers",
+            );
+        }
+    }
+
+    fn check_breaker(&mut self, supervisor: &Supervisor, numbers: &Numbers) {
+        use BreakerState::{Closed, HalfOpen, Open};
+        let state = supervisor.breaker();
+        let expected = match (self.breaker, &self.event) {
+            (Closed, _) if self.counts => {
+                let (now, window) = (self.now, self.settings.breaker.window);
+                self.counted.retain(|&at| now - at <= window);
+                self.counted.push(now);
+                if self.counted.len() > self.settings.breaker.deaths { Open } else { Closed }
+            }
+            (HalfOpen, _) if self.counts => Open,
+            (HalfOpen, Event::Finished { .. }) => Closed,
+            // Whether it was time for a trial is checked by the breaker's own tests.
+            (Open, Event::Submit { .. }) if state == HalfOpen => HalfOpen,
+            (before, _) => before,
+        };
+        self.must(state == expected, "the breaker follows the deaths that count");
+        if state == Open {
+            self.counted.clear();
+            self.must(numbers.waiting == 0, "nobody waits behind an open breaker");
+        }
+        self.must(state != HalfOpen || self.jobs.len() <= 1, "one trial at a time");
+        self.breaker = state;
+        let not_before = supervisor.backoff.not_before();
+        self.must(self.counts || not_before == self.not_before, "only deaths that count delay");
+        self.not_before = not_before;
+    }
+
+    fn check_deadlines(&self) {
+        self.must(self.wake.is_none_or(|at| at > self.now), "what is due was done");
+        let mut due = Time::MAX;
+        for until in self.workers.iter().filter_map(Process::until) {
+            due = due.min(until).min(self.drain_until.unwrap_or(until));
+        }
+        for until in self.jobs.iter().filter_map(|job| job.waits) {
+            due = due.min(until);
+        }
+        self.must(due > self.now, "deadlines are kept");
+        self.must_wake(due, "the wake-up comes in time for the next deadline");
+    }
+
+    fn must_wake(&self, due: Time, rule: &str) {
+        self.must(due == Time::MAX || self.wake.is_some_and(|at| at <= due), rule);
+    }
+
+    fn check_drain(&self, over: bool, numbers: &Numbers) {
+        let Numbers { starting, idle, busy, stopping, waiting, .. } = *numbers;
+        self.must(waiting == 0, "nobody waits while the pool drains");
+        self.must(idle + starting == 0, "a drain stops what is idle and kills what starts");
+        self.must(!over || busy + stopping == 0, "when its budget is over, a drain kills all");
+        self.must(!self.workers.is_empty() || self.drained, "the end of the drain is told");
+    }
+
+    /// Whether the right number of workers is there, and at work.
+    fn check_staff(&self, numbers: &Numbers) {
+        let Numbers { starting, idle, busy, waiting, suspects, .. } = *numbers;
+        let live = starting + idle + busy;
+        let delayed = self.now < self.not_before;
+        if delayed && waiting > 0 {
+            self.must_wake(self.not_before, "the wake-up comes in time for the restart");
+        }
+
+        let crowded = numbers.alone && busy + numbers.dying_with_job > 0;
+        self.must(
+            waiting == 0 || busy == self.slots() || starting > 0 || delayed || crowded,
+            "somebody works for those who wait",
+        );
+        self.must(
+            waiting == suspects || idle == 0 || busy == self.slots() || crowded,
+            "nobody is idle while a job waits that needs no fresh worker",
+        );
+
+        let stop = self.settings.idle_stop.unwrap_or(Time::MAX);
+        let bored_at = self.last_activity.saturating_add(stop);
+        let in_use = !self.jobs.is_empty() || self.now < bored_at;
+        let spares = if in_use { self.settings.spares } else { 0 };
+        let target = (busy + waiting).min(self.slots()) + spares;
+        let trusted = self.breaker == BreakerState::Closed;
+        self.must(live >= target || delayed || !trusted, "spares stand by");
+        let limit = self.settings.recycle_after.unwrap_or(u64::MAX).max(1);
+        self.must(
+            !self.workers.iter().any(|worker| worker.is_idle() && worker.jobs_done >= limit),
+            "worn workers are stopped",
+        );
+        // A suspect's fresh worker may be one more for a moment.
+        if live > target && suspects == 0 {
+            for worker in &self.workers {
+                if let Phase::Idle { since } = worker.phase {
+                    let due = since.saturating_add(stop);
+                    self.must(due > self.now, "workers that nobody needs are stopped");
+                    self.must_wake(due, "the wake-up comes in time for an idle stop");
+                }
+            }
+        }
+        if self.jobs.is_empty() && in_use && live > 0 {
+            self.must_wake(bored_at, "the wake-up comes in time to stop spares");
+        }
+    }
+}

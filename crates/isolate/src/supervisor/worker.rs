@@ -1,0 +1,180 @@
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{JobId, Time};
+use crate::class::{DeathClass, KillReason};
+
+/// What a worker is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkerState {
+    /// The process is being made.
+    Spawning,
+    /// The role warms up.
+    Warming,
+    /// Ready for a job.
+    Idle,
+    /// Running a job.
+    Busy,
+    /// Told to stop, to be replaced or because nobody needs it.
+    Recycling,
+    /// Told to stop, as the pool is stopping.
+    Draining,
+    /// Killed, not gone yet.
+    Killing,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum State {
+    Spawning { until: Time },
+    Warming { until: Time },
+    Idle { since: Time },
+    Busy { job: JobId, since: Time, until: Time },
+    Recycling { until: Time },
+    Draining { until: Time },
+    Killing { job: Option<JobId> },
+}
+
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub state: State,
+    pub jobs_done: u64,
+    started: Time,
+}
+
+/// A worker as others see it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WorkerView {
+    pub state: WorkerState,
+    pub age: Duration,
+    pub jobs_done: u64,
+    pub job: Option<JobId>,
+    pub job_age: Option<Duration>,
+}
+
+impl Worker {
+    pub(super) fn new(now: Time, until: Time) -> Self {
+        Self { state: State::Spawning { until }, jobs_done: 0, started: now }
+    }
+
+    pub(super) fn spawned(&mut self) {
+        if let State::Spawning { until } = self.state {
+            self.state = State::Warming { until };
+        }
+    }
+
+    /// The job is done: the worker is idle, unless its end was already decided.
+    pub(super) fn finish(&mut self, now: Time) -> Option<JobId> {
+        match self.state {
+            State::Busy { job, .. } => {
+                self.jobs_done += 1;
+                self.state = State::Idle { since: now };
+                Some(job)
+            }
+            State::Killing { job: Some(job) } => {
+                self.state = State::Killing { job: None };
+                Some(job)
+            }
+            _ => None,
+        }
+    }
+
+    /// Marks it as killed; false if it was already.
+    pub(super) fn kill(&mut self) -> bool {
+        let job = self.job();
+        let news = !matches!(self.state, State::Killing { .. });
+        if news {
+            self.state = State::Killing { job };
+        }
+        news
+    }
+
+    pub(super) fn job(&self) -> Option<JobId> {
+        match self.state {
+            State::Busy { job, .. } => Some(job),
+            State::Killing { job } => job,
+            _ => None,
+        }
+    }
+
+    /// Whether its death, without a job, says something about the pool's health:
+    /// before it was ready or while it had nothing to do. A worker that died while
+    /// it was being stopped or killed was on its way out anyway.
+    pub(super) fn failed_by_itself(&self, class: DeathClass) -> bool {
+        class == DeathClass::StartFailure
+            || (class != DeathClass::Killed && matches!(self.state, State::Idle { .. }))
+    }
+
+    /// Why it must be killed now, if it must.
+    pub(super) fn overdue(&self, now: Time, drain_over: bool) -> Option<KillReason> {
+        match self.state {
+            State::Killing { .. } => None,
+            State::Spawning { until } | State::Warming { until } | State::Busy { until, .. }
+                if until <= now =>
+            {
+                Some(KillReason::Deadline)
+            }
+            State::Recycling { until } | State::Draining { until } if until <= now => {
+                Some(KillReason::StopGrace)
+            }
+            _ if drain_over => Some(KillReason::Shutdown),
+            _ => None,
+        }
+    }
+
+    /// When it must have got on, if it must.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        match self.state {
+            State::Spawning { until }
+            | State::Warming { until }
+            | State::Busy { until, .. }
+            | State::Recycling { until }
+            | State::Draining { until } => Some(until),
+            State::Idle { .. } | State::Killing { .. } => None,
+        }
+    }
+
+    pub(super) fn idle_since(&self) -> Option<Time> {
+        match self.state {
+            State::Idle { since } => Some(since),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_starting(&self) -> bool {
+        matches!(self.state, State::Spawning { .. } | State::Warming { .. })
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        matches!(self.state, State::Busy { .. })
+    }
+
+    /// Whether it has shown that it can start, and takes jobs.
+    pub(super) fn is_serving(&self) -> bool {
+        matches!(self.state, State::Idle { .. } | State::Busy { .. })
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        self.is_starting() || self.is_serving()
+    }
+
+    pub(super) fn view(&self, now: Time) -> WorkerView {
+        let (state, job_since) = match self.state {
+            State::Spawning { .. } => (WorkerState::Spawning, None),
+            State::Warming { .. } => (WorkerState::Warming, None),
+            State::Idle { .. } => (WorkerState::Idle, None),
+            State::Busy { since, .. } => (WorkerState::Busy, Some(since)),
+            State::Recycling { .. } => (WorkerState::Recycling, None),
+            State::Draining { .. } => (WorkerState::Draining, None),
+            State::Killing { .. } => (WorkerState::Killing, None),
+        };
+        WorkerView {
+            state,
+            age: now.saturating_sub(self.started),
+            jobs_done: self.jobs_done,
+            job: self.job(),
+            job_age: job_since.map(|since| now.saturating_sub(since)),
+        }
+    }
+}

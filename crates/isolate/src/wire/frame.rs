@@ -1,0 +1,193 @@
+use super::{INLINE_LIMIT, PROTOCOL_VERSION, WireError};
+
+const MAGIC: [u8; 4] = *b"IsoF";
+
+/// The length of an encoded [`Header`].
+pub(crate) const HEADER_LEN: usize = 52;
+
+/// Where its checksum starts: it covers all that comes before it.
+const CHECKSUM_AT: usize = HEADER_LEN - 4;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// Front to worker: role, settings, limits; the control pipe comes with it.
+    Hello = 1,
+    /// Worker to front: warmed up.
+    Ready = 2,
+    /// Worker to front: `warm_up` said no.
+    Refused = 3,
+    /// Front to worker.
+    Job = 4,
+    /// Worker to front: the job's reply.
+    Reply = 5,
+    Progress = 6,
+    /// Worker to front: the job panicked; the worker is about to exit.
+    Panic = 7,
+    /// Front to worker: clean up and exit.
+    Stop = 8,
+    /// Worker to front: healthy, but the job cannot be decoded or its reply sent.
+    Unanswerable = 9,
+}
+
+impl Kind {
+    fn from_byte(byte: u8) -> Result<Self, WireError> {
+        Ok(match byte {
+            1 => Kind::Hello,
+            2 => Kind::Ready,
+            3 => Kind::Refused,
+            4 => Kind::Job,
+            5 => Kind::Reply,
+            6 => Kind::Progress,
+            7 => Kind::Panic,
+            8 => Kind::Stop,
+            9 => Kind::Unanswerable,
+            other => return Err(WireError::UnknownKind(other)),
+        })
+    }
+}
+
+/// Where the payload is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Placement {
+    Inline = 0,
+    Memfd = 1,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub kind: Kind,
+    pub placement: Placement,
+    /// The job that this frame is about; 0 for none.
+    pub job: u64,
+    /// In a job, its budget; in a reply, how long it ran.
+    pub nanoseconds: u64,
+    pub slabs_len: u64,
+    pub message_len: u64,
+    /// In a job: 0 for the first try.
+    pub attempt: u32,
+    /// CRC-32C of the message, and of the slabs where they are inline: memory
+    /// that is sealed cannot change on its way.
+    pub checksum: u32,
+}
+
+impl Header {
+    pub(crate) fn payload_len(&self) -> u64 {
+        self.slabs_len.saturating_add(self.message_len)
+    }
+
+    pub(crate) fn encode(&self) -> [u8; HEADER_LEN] {
+        let mut bytes = [0; HEADER_LEN];
+        bytes[0..4].copy_from_slice(&MAGIC);
+        bytes[4..6].copy_from_slice(&PROTOCOL_VERSION.to_le_bytes());
+        bytes[6] = self.kind as u8;
+        bytes[7] = self.placement as u8;
+        bytes[8..16].copy_from_slice(&self.job.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.nanoseconds.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.slabs_len.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.message_len.to_le_bytes());
+        bytes[40..44].copy_from_slice(&self.attempt.to_le_bytes());
+        bytes[44..48].copy_from_slice(&self.checksum.to_le_bytes());
+        let checksum = crc32c::crc32c(&bytes[..CHECKSUM_AT]);
+        bytes[CHECKSUM_AT..].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    /// Decodes and checks a header; `memfd_limit` bounds a payload in a memfd.
+    pub(crate) fn decode(bytes: &[u8; HEADER_LEN], memfd_limit: u64) -> Result<Self, WireError> {
+        let magic = [bytes[0], bytes[1], bytes[2], bytes[3]];
+        if magic != MAGIC {
+            return Err(WireError::BadMagic(magic));
+        }
+        let theirs = u16::from_le_bytes([bytes[4], bytes[5]]);
+        if theirs != PROTOCOL_VERSION {
+            return Err(WireError::Version { theirs });
+        }
+        if crc32c::crc32c(&bytes[..CHECKSUM_AT]) != u32_at(bytes, CHECKSUM_AT) {
+            return Err(WireError::HeaderChecksum);
+        }
+        let header = Self {
+            kind: Kind::from_byte(bytes[6])?,
+            placement: match bytes[7] {
+                0 => Placement::Inline,
+                _ => Placement::Memfd,
+            },
+            job: u64_at(bytes, 8),
+            nanoseconds: u64_at(bytes, 16),
+            slabs_len: u64_at(bytes, 24),
+            message_len: u64_at(bytes, 32),
+            attempt: u32_at(bytes, 40),
+            checksum: u32_at(bytes, 44),
+        };
+        let limit = match header.placement {
+            Placement::Inline => INLINE_LIMIT as u64,
+            Placement::Memfd => memfd_limit,
+        };
+        let claimed = header.payload_len();
+        if claimed > limit {
+            return Err(WireError::TooLong { claimed, limit });
+        }
+        Ok(header)
+    }
+}
+
+fn u32_at(bytes: &[u8; HEADER_LEN], at: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(word)
+}
+
+fn u64_at(bytes: &[u8; HEADER_LEN], at: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> Header {
+        Header {
+            kind: Kind::Reply,
+            placement: Placement::Memfd,
+            job: 7,
+            nanoseconds: 1_234_567,
+            slabs_len: 1 << 20,
+            message_len: 99,
+            attempt: 1,
+            checksum: 0xdead_beef,
+        }
+    }
+
+    #[test]
+    fn a_header_survives_the_wire() {
+        let decoded = Header::decode(&header().encode(), 1 << 21).unwrap();
+        assert_eq!(decoded, header());
+    }
+
+    #[test]
+    fn every_flipped_bit_is_noticed() {
+        let good = header().encode();
+        for bit in 0..HEADER_LEN * 8 {
+            let mut bad = good;
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert!(Header::decode(&bad, u64::MAX).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_claimed_length_is_checked_before_anything_is_done_with_it() {
+        let claims = [(u64::MAX, 0), (0, u64::MAX), (u64::MAX, u64::MAX), (1 << 40, 8)];
+        for (slabs_len, message_len) in claims {
+            for placement in [Placement::Inline, Placement::Memfd] {
+                let giant = Header { placement, slabs_len, message_len, ..header() };
+                assert!(matches!(
+                    Header::decode(&giant.encode(), 1 << 30),
+                    Err(WireError::TooLong { .. })
+                ));
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What front and worker say to each other.
+//!
+//! A frame is a fixed header and a payload. The payload is the bulk slabs, each
+//! padded to [`SLAB_ALIGNMENT`], then the postcard message. Up to [`INLINE_LIMIT`]
+//! bytes it follows the header on the socket; a longer one travels in a sealed
+//! memfd beside the header, so that nothing on the socket is ever long and no
+//! write ever blocks half-way.
+
+mod bulk;
+mod frame;
+mod parcel;
+mod reader;
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+pub use bulk::Bulk;
+pub(crate) use frame::{HEADER_LEN, Header, Kind, Placement};
+pub(crate) use parcel::Parcel;
+pub(crate) use reader::{Fill, Frame, FrameReader};
+
+/// The version of everything in this module; both sides must speak the same.
+pub(crate) const PROTOCOL_VERSION: u16 = 1;
+
+/// The longest payload that is sent on the socket itself.
+pub(crate) const INLINE_LIMIT: usize = 64 * 1024;
+
+/// Slabs start at multiples of this, so that they can be read as numbers in place.
+pub(crate) const SLAB_ALIGNMENT: usize = 16;
+
+/// The front's first message: who the worker is to be.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    pub role: String,
+    /// The role's settings, encoded by the role's own type.
+    pub settings: Vec<u8>,
+    pub memory_cap: Option<u64>,
+    pub max_reply_bytes: u64,
+    pub max_request_bytes: u64,
+}
+
+/// A worker's progress on its job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// How much is done, in a unit of the role's choice.
+    pub done: u64,
+    /// How much there is to do, where that is known.
+    pub total: Option<u64>,
+    /// What is being done, for people.
+    pub note: String,
+}
+
+/// The worker's last words on a panic.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct PanicNote {
+    pub message: String,
+}
+
+/// Why a received frame was not accepted, or one could not be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WireError {
+    #[error("frame starts with {0:02x?} instead of the magic bytes")]
+    BadMagic([u8; 4]),
+    #[error("peer speaks protocol version {theirs}, this side {PROTOCOL_VERSION}")]
+    Version { theirs: u16 },
+    #[error("frame header does not match its checksum")]
+    HeaderChecksum,
+    #[error("payload does not match its checksum")]
+    PayloadChecksum,
+    #[error("unknown frame kind {0}")]
+    UnknownKind(u8),
+    #[error("payload of {claimed} bytes is over the limit of {limit}")]
+    TooLong { claimed: u64, limit: u64 },
+    #[error("frame announces a memfd that did not come with it")]
+    MissingMemfd,
+    #[error("frame came with descriptors that it did not announce")]
+    SurplusDescriptors,
+    #[error("descriptor is not a memfd: {0}")]
+    NotMemfd(io::Error),
+    #[error("memfd is not sealed against writing, growing and shrinking")]
+    Unsealed,
+    #[error("memfd holds {actual} bytes, its frame says {claimed}")]
+    MemfdSize { actual: u64, claimed: u64 },
+    #[error("slab lengths do not add up")]
+    SlabTable,
+    #[error("message cannot be encoded or decoded: {0}")]
+    Message(#[from] postcard::Error),
+    #[error("memfd cannot be made: {0}")]
+    Memfd(io::Error),
+}
+
+/// `length` rounded up to the next slab boundary.
+pub(crate) fn padded(length: u64) -> u64 {
+    length.next_multiple_of(SLAB_ALIGNMENT as u64)
+}

@@ -1,0 +1,146 @@
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::bulk::{collect_slabs, with_slabs};
+use super::{Header, INLINE_LIMIT, Kind, Placement, WireError, padded};
+use crate::linux::memfd;
+
+/// A message with its slabs, encoded once and ready to be sent any number of times.
+#[derive(Debug)]
+pub(crate) struct Parcel {
+    slabs_len: u64,
+    message_len: u64,
+    checksum: u32,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Inline(Vec<u8>),
+    Memfd(OwnedFd),
+}
+
+impl Parcel {
+    pub(crate) fn encode<T: Serialize>(value: &T, limit: u64) -> Result<Self, WireError> {
+        let (body, slabs) = collect_slabs(|| postcard::to_allocvec(value));
+        let body = body?;
+        let lengths: Vec<u64> = slabs.iter().map(|slab| slab.len() as u64).collect();
+        let mut message = postcard::to_allocvec(&lengths)?;
+        message.extend_from_slice(&body);
+
+        let slabs_len = lengths.iter().copied().map(padded).sum::<u64>();
+        let message_len = message.len() as u64;
+        let claimed = slabs_len + message_len;
+        if claimed > limit {
+            return Err(WireError::TooLong { claimed, limit });
+        }
+        if claimed <= INLINE_LIMIT as u64 {
+            let payload = lay_out(&slabs, &message);
+            return Ok(Self {
+                slabs_len,
+                message_len,
+                checksum: crc32c::crc32c(&payload),
+                content: Content::Inline(payload),
+            });
+        }
+        Ok(Self {
+            slabs_len,
+            message_len,
+            checksum: crc32c::crc32c(&message),
+            content: Content::Memfd(fill_memfd(&slabs, &message).map_err(WireError::Memfd)?),
+        })
+    }
+
+    /// The header that announces this parcel.
+    pub(crate) fn header(&self, kind: Kind, job: u64) -> Header {
+        Header {
+            kind,
+            placement: match self.content {
+                Content::Inline(_) => Placement::Inline,
+                Content::Memfd(_) => Placement::Memfd,
+            },
+            job,
+            nanoseconds: 0,
+            slabs_len: self.slabs_len,
+            message_len: self.message_len,
+            attempt: 0,
+            checksum: self.checksum,
+        }
+    }
+
+    /// What follows the header on the socket.
+    pub(crate) fn inline(&self) -> &[u8] {
+        match &self.content {
+            Content::Inline(payload) => payload,
+            Content::Memfd(_) => &[],
+        }
+    }
+
+    /// What goes beside the header.
+    pub(crate) fn memfd(&self) -> Option<BorrowedFd<'_>> {
+        match &self.content {
+            Content::Inline(_) => None,
+            Content::Memfd(fd) => Some(fd.as_fd()),
+        }
+    }
+
+    /// A hash of the content, by which the same input is known again.
+    pub(crate) fn digest(&self) -> std::io::Result<String> {
+        let hash = match &self.content {
+            Content::Inline(payload) => blake3::hash(payload),
+            Content::Memfd(fd) => {
+                let payload = memfd::read_whole(fd, self.slabs_len + self.message_len)?;
+                blake3::hash(&payload)
+            }
+        };
+        // Half of it is plenty against chance, and easier on the eye.
+        Ok(hash.to_hex()[..32].to_owned())
+    }
+}
+
+/// Decodes the payload of a frame.
+pub(super) fn decode<T: DeserializeOwned>(
+    payload: &Bytes,
+    header: &Header,
+) -> Result<T, WireError> {
+    let slabs_len = usize::try_from(header.slabs_len).map_err(|_| WireError::SlabTable)?;
+    let message = payload.get(slabs_len..).ok_or(WireError::SlabTable)?;
+    let (lengths, body): (Vec<u64>, _) = postcard::take_from_bytes(message)?;
+    let mut slabs = Vec::with_capacity(lengths.len());
+    let mut start = 0u64;
+    for length in lengths {
+        let end = start.checked_add(length).ok_or(WireError::SlabTable)?;
+        if end > header.slabs_len {
+            return Err(WireError::SlabTable);
+        }
+        slabs.push(payload.slice(start as usize..end as usize));
+        start = padded(end);
+    }
+    Ok(with_slabs(slabs, || postcard::from_bytes(body))?)
+}
+
+fn lay_out(slabs: &[Bytes], message: &[u8]) -> Vec<u8> {
+    let mut payload = Vec::new();
+    for slab in slabs {
+        payload.extend_from_slice(slab);
+        payload.resize(padded(payload.len() as u64) as usize, 0);
+    }
+    payload.extend_from_slice(message);
+    payload
+}
+
+fn fill_memfd(slabs: &[Bytes], message: &[u8]) -> std::io::Result<OwnedFd> {
+    let fd = memfd::create()?;
+    let mut at = 0;
+    for slab in slabs {
+        memfd::write_at(&fd, slab, at)?;
+        at += padded(slab.len() as u64);
+    }
+    // The message ends the file, so that the padding before it is a hole of zeros.
+    memfd::write_at(&fd, message, at)?;
+    memfd::seal(&fd)?;
+    Ok(fd)
+}

@@ -1,0 +1,278 @@
+//! The worker's side: from `main` to the job loop.
+
+use std::any::Any;
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::linux::confine::confine;
+use crate::linux::{limits, process, socket};
+use crate::role::{Context, InWorker, Refusal, Role};
+use crate::sandbox::Confinement;
+use crate::wire::{
+    Fill, Frame, FrameReader, Header, Hello, Kind, PanicNote, Parcel, Progress, WireError,
+};
+
+/// The hidden argument that makes the program a worker.
+pub(crate) const WORKER_ARGUMENT: &str = "--isolate-worker";
+
+/// Small frames only: a hello, a panic note, a progress note.
+const SMALL: u64 = 1 << 20;
+
+/// Progress is sent at most this often.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The exit code of a worker that panicked, as in any Rust program.
+const EXIT_PANIC: i32 = 101;
+/// The exit code of a worker that `warm_up` did not let start, or that cannot
+/// make sense of its front.
+const EXIT_CANNOT_START: i32 = 78;
+
+/// A role that the program can take on; made by [`role`].
+#[derive(Debug, Clone, Copy)]
+pub struct RoleEntry {
+    name: &'static str,
+    run: fn(Link, FrameReader, Hello, OwnedFd) -> !,
+}
+
+/// The entry of role `R` for [`worker_main`].
+pub fn role<R: Role>() -> RoleEntry {
+    RoleEntry { name: R::NAME, run: run::<R> }
+}
+
+/// Call this first in `main`. In a process that was started as a worker it takes
+/// over and never returns; otherwise it returns at once.
+pub fn worker_main(roles: &[RoleEntry]) {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().as_deref() != Some(OsStr::new(WORKER_ARGUMENT)) {
+        return;
+    }
+    let (link, reader, hello, control) = match greet() {
+        Ok(greeted) => greeted,
+        Err(error) => {
+            eprintln!("this argument is for worker processes only: {error}");
+            process::exit_now(EXIT_CANNOT_START);
+        }
+    };
+    if let Err(error) = limits::apply(&hello.role, hello.memory_cap) {
+        eprintln!("limits cannot be set: {error}");
+        process::exit_now(EXIT_CANNOT_START);
+    }
+    match roles.iter().find(|entry| entry.name == hello.role) {
+        Some(entry) => (entry.run)(link, reader, hello, control),
+        None => {
+            eprintln!("this program has no role {:?}", hello.role);
+            process::exit_now(EXIT_CANNOT_START);
+        }
+    }
+}
+
+/// Receives the front's first message.
+fn greet() -> io::Result<(Link, FrameReader, Hello, OwnedFd)> {
+    let socket = process::take_stdin_socket()?;
+    let link = Link::new(socket);
+    let mut reader = FrameReader::new(SMALL);
+    let mut frame = link.receive(&mut reader)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+    let hello: Hello = frame.decode().map_err(io::Error::other)?;
+    let control = frame.descriptor.take().ok_or(io::ErrorKind::InvalidData)?;
+    reader.set_memfd_limit(hello.max_request_bytes);
+    Ok((link, reader, hello, control))
+}
+
+fn run<R: Role>(link: Link, reader: FrameReader, hello: Hello, control: OwnedFd) -> ! {
+    let settings: R::Settings = match postcard::from_bytes(&hello.settings) {
+        Ok(settings) => settings,
+        Err(error) => {
+            eprintln!("settings cannot be decoded: {error}");
+            process::exit_now(EXIT_CANNOT_START);
+        }
+    };
+    let confinement = match confine(&R::sandbox(&settings)) {
+        Ok(confinement) => confinement,
+        Err(refusal) => refuse(&link, &refusal),
+    };
+    // Threads that are started from here on are confined too.
+    let cancelled_job = match watch_front(control) {
+        Ok(cancelled_job) => cancelled_job,
+        Err(error) => {
+            eprintln!("the thread that watches the front cannot be started: {error}");
+            process::exit_now(EXIT_CANNOT_START);
+        }
+    };
+    let warmed = catch(|| R::warm_up(settings, InWorker(())));
+    let role = match warmed {
+        Ok(Ok(role)) => role,
+        Ok(Err(refusal)) => refuse(&link, &refusal),
+        Err(message) => {
+            let _ = link.send(Kind::Panic, 0, 0, &PanicNote { message }, SMALL);
+            process::exit_now(EXIT_PANIC);
+        }
+    };
+    let worker = Worker { link, role, cancelled_job, max_reply_bytes: hello.max_reply_bytes };
+    worker.serve(reader, &confinement)
+}
+
+fn refuse(link: &Link, refusal: &Refusal) -> ! {
+    let _ = link.send(Kind::Refused, 0, 0, refusal, SMALL);
+    process::exit_now(EXIT_CANNOT_START)
+}
+
+struct Worker<R> {
+    link: Link,
+    role: R,
+    cancelled_job: Arc<AtomicU64>,
+    max_reply_bytes: u64,
+}
+
+impl<R: Role> Worker<R> {
+    fn serve(mut self, mut reader: FrameReader, confinement: &Confinement) -> ! {
+        let _ = self.link.send(Kind::Ready, 0, 0, confinement, SMALL);
+        loop {
+            match self.link.receive(&mut reader) {
+                Ok(Some(frame)) if frame.header.kind == Kind::Job => self.job(&frame),
+                Ok(Some(frame)) if frame.header.kind == Kind::Stop => break,
+                // The front is gone.
+                Ok(None) => process::kill_own_group(),
+                Ok(Some(frame)) => {
+                    eprintln!("the front sent {:?}, which is not for workers", frame.header.kind);
+                    process::exit_now(EXIT_CANNOT_START);
+                }
+                Err(error) => {
+                    eprintln!("the front cannot be understood: {error}");
+                    process::exit_now(EXIT_CANNOT_START);
+                }
+            }
+        }
+        drop(self.role);
+        let _ = io::stdout().flush();
+        process::exit_now(0)
+    }
+
+    fn job(&mut self, frame: &Frame) {
+        let Header { job, attempt, nanoseconds, .. } = frame.header;
+        let request = match frame.decode() {
+            Ok(request) => request,
+            Err(error) => return self.unanswerable(job, &error),
+        };
+        let context = Context {
+            link: &self.link,
+            cancelled_job: &self.cancelled_job,
+            job,
+            attempt,
+            started: Instant::now(),
+            budget: Duration::from_nanos(nanoseconds),
+        };
+        let role = &mut self.role;
+        match catch(|| role.handle(request, &context)) {
+            Ok(reply) => {
+                let ran = u64::try_from(context.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                if let Err(error) =
+                    self.link.send(Kind::Reply, job, ran, &reply, self.max_reply_bytes)
+                {
+                    self.unanswerable(job, &error);
+                }
+            }
+            Err(message) => {
+                let _ = self.link.send(Kind::Panic, job, 0, &PanicNote { message }, SMALL);
+                // What a panic left behind is not to be trusted with another job.
+                process::exit_now(EXIT_PANIC);
+            }
+        }
+    }
+
+    fn unanswerable(&self, job: u64, error: &WireError) {
+        let _ = self.link.send(Kind::Unanswerable, job, 0, &error.to_string(), SMALL);
+    }
+}
+
+/// The worker's end of the socket.
+#[derive(Debug)]
+pub(crate) struct Link {
+    socket: OwnedFd,
+    last_progress: Mutex<Option<Instant>>,
+}
+
+impl Link {
+    fn new(socket: OwnedFd) -> Self {
+        Self { socket, last_progress: Mutex::new(None) }
+    }
+
+    #[cfg(feature = "misbehave")]
+    pub(crate) fn socket(&self) -> &OwnedFd {
+        &self.socket
+    }
+
+    fn receive(&self, reader: &mut FrameReader) -> io::Result<Option<Frame>> {
+        loop {
+            if let Some(frame) = reader.next().map_err(io::Error::other)? {
+                return Ok(Some(frame));
+            }
+            if reader.fill(&self.socket)? == Fill::Eof {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn send<T: Serialize>(
+        &self,
+        kind: Kind,
+        job: u64,
+        nanoseconds: u64,
+        message: &T,
+        limit: u64,
+    ) -> Result<(), WireError> {
+        let parcel = Parcel::encode(message, limit)?;
+        let header = Header { nanoseconds, ..parcel.header(kind, job) };
+        let sent = socket::send(&self.socket, &[&header.encode(), parcel.inline()], parcel.memfd());
+        if sent.is_err() {
+            // The front is gone; the watcher is about to end us.
+            process::kill_own_group();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn progress(&self, job: u64, note: impl FnOnce() -> Progress) {
+        let mut last = self.last_progress.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_some_and(|at| at.elapsed() < PROGRESS_INTERVAL) {
+            return;
+        }
+        *last = Some(Instant::now());
+        let _ = self.send(Kind::Progress, job, 0, &note(), SMALL);
+    }
+}
+
+/// Starts the thread that ends this worker when its front is gone, whatever the
+/// role is doing, and that takes note of cancelled jobs.
+fn watch_front(control: OwnedFd) -> io::Result<Arc<AtomicU64>> {
+    let cancelled_job = Arc::new(AtomicU64::new(0));
+    let noted = Arc::clone(&cancelled_job);
+    std::thread::Builder::new().name("lifeline".into()).stack_size(64 << 10).spawn(move || {
+        let mut job = [0; 8];
+        while let Ok(8) = rustix::io::retry_on_intr(|| rustix::io::read(&control, &mut job)) {
+            noted.store(u64::from_le_bytes(job), Ordering::Relaxed);
+        }
+        process::kill_own_group();
+    })?;
+    Ok(cancelled_job)
+}
+
+/// Runs `work`; a panic comes back as its message.
+fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    panic::catch_unwind(AssertUnwindSafe(work)).map_err(|payload| panic_message(&*payload))
+}
+
+fn panic_message(payload: &(dyn Any + Send)) -> String {
+    if let Some(message) = payload.downcast_ref::<&str>() {
+        (*message).to_owned()
+    } else if let Some(message) = payload.downcast_ref::<String>() {
+        message.clone()
+    } else {
+        "panic with a payload that is not text".to_owned()
+    }
+}

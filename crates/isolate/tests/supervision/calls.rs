@@ -1,0 +1,208 @@
+//! What callers see.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use isolate::misbehave::Fault;
+use isolate::{
+    BreakerPolicy, CallError, CallOptions, DeathClass, Hooks, MemoryQuarantine, PoolSettings,
+    Quarantine,
+};
+use libtest_mimic::Trial;
+
+use crate::support::*;
+
+pub fn trials() -> Vec<Trial> {
+    vec![
+        trial("call::payloads_of_any_size_come_back", payloads),
+        trial("call::progress_reaches_the_caller", progress),
+        trial("call::dropping_the_future_cancels_the_job", cancel),
+        trial("call::too_large_requests_and_replies_are_refused", too_large),
+        trial("call::a_full_queue_refuses", queue_full),
+        trial("call::waiting_is_bounded", queue_timeout),
+        trial("call::a_timeout_is_retried_only_if_idempotent", timeouts),
+        trial("call::a_job_that_kills_twice_is_quarantined", poison),
+        trial("call::a_batch_is_bisected", batch),
+        trial("call::the_breaker_opens_and_closes_again", breaker),
+    ]
+}
+
+async fn payloads() {
+    let pool = pool(PoolSettings::default());
+    for size in [0, 100, 65_000, 66_000, 5_000_000] {
+        let bytes: Vec<u8> = (0..size).map(|i| (i % 251) as u8).collect();
+        let answer = call(&pool, Request::Echo(bytes.clone().into())).await.unwrap();
+        assert_eq!(answer.reply, Reply::Bulk(bytes.into()));
+    }
+}
+
+async fn progress() {
+    let pool = pool(PoolSettings::default());
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let listener = {
+        let seen = seen.clone();
+        Arc::new(move |progress: isolate::Progress| seen.lock().unwrap().push(progress))
+    };
+    let options = CallOptions { on_progress: Some(listener), ..CallOptions::default() };
+    pool.call(&Request::Count(20), options).await.unwrap();
+    let seen = seen.lock().unwrap();
+    assert!((2..20).contains(&seen.len()), "some of them, not all: {}", seen.len());
+    assert!(seen.is_sorted_by_key(|progress| progress.done));
+    assert_eq!(seen[0].total, Some(20));
+    assert_eq!(seen[0].note, "at 1");
+}
+
+async fn cancel() {
+    let scratch = tempfile::tempdir().unwrap();
+    let note = scratch.path().join("note");
+    let pool = pool(PoolSettings::default());
+    let pid = echo(&pool).await.worker_pid;
+    let job = Request::AwaitCancel(note.to_str().unwrap().to_owned());
+    let abandoned = tokio::time::timeout(Duration::from_millis(100), call(&pool, job)).await;
+    assert!(abandoned.is_err());
+    // The same worker is free again once the job has seen the flag.
+    assert_eq!(echo(&pool).await.worker_pid, pid);
+    assert_eq!(std::fs::read_to_string(note).unwrap(), "cancelled");
+}
+
+async fn too_large() {
+    let settings =
+        PoolSettings { max_request_bytes: 100_000, max_reply_bytes: 100_000, ..restless() };
+    let pool = pool(settings);
+    let pid = echo(&pool).await.worker_pid;
+    let error = call(&pool, Request::Echo(vec![0; 200_000].into())).await.unwrap_err();
+    assert!(matches!(error, CallError::RequestTooLarge { limit: 100_000, .. }), "{error}");
+    let error = call(&pool, Request::Produce(200_000)).await.unwrap_err();
+    assert!(matches!(error, CallError::Unanswerable(_)), "{error}");
+    assert_eq!(echo(&pool).await.worker_pid, pid, "neither costs a worker");
+}
+
+async fn queue_full() {
+    let pool = pool(PoolSettings { queue_bound: 2, ..PoolSettings::default() });
+    echo(&pool).await;
+    let sleep = || {
+        let pool = pool.clone();
+        tokio::spawn(async move { call(&pool, Request::Sleep(Duration::from_millis(300))).await })
+    };
+    let calls = [sleep(), sleep(), sleep(), sleep(), sleep()];
+    let mut refused = 0;
+    for call in calls {
+        match call.await.unwrap() {
+            Ok(_) => {}
+            Err(CallError::QueueFull { .. }) => refused += 1,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert_eq!(refused, 2, "one runs, two wait");
+}
+
+async fn queue_timeout() {
+    let pool = pool(PoolSettings::default());
+    echo(&pool).await;
+    let running = {
+        let pool = pool.clone();
+        tokio::spawn(async move { call(&pool, Request::Sleep(Duration::from_secs(1))).await })
+    };
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let options =
+        CallOptions { patience: Some(Duration::from_millis(50)), ..CallOptions::default() };
+    let error = pool.call(&Request::Descriptors, options).await.unwrap_err();
+    assert!(matches!(error, CallError::QueueTimeout { .. }), "{error}");
+    running.await.unwrap().unwrap();
+}
+
+async fn timeouts() {
+    let pool = pool(PoolSettings { spares: 1, ..restless() });
+    let deadline = Some(Duration::from_millis(500));
+    let once = CallOptions { deadline, ..CallOptions::default() };
+    let error = pool.call(&Request::Fail(Fault::Hang, 1), once.clone()).await.unwrap_err();
+    let CallError::Died { class: DeathClass::Timeout, deaths, .. } = error else {
+        panic!("{error}");
+    };
+    assert_eq!(deaths.len(), 1);
+    let again = CallOptions { idempotent: true, ..once };
+    let answer = pool.call(&Request::Fail(Fault::Hang, 2), again).await.unwrap();
+    assert_eq!(answer.deaths.len(), 1);
+}
+
+async fn poison() {
+    let quarantine = Arc::new(MemoryQuarantine::default());
+    let hooks = Hooks { quarantine: quarantine.clone(), ..Hooks::default() };
+    let old = PoolSettings { spares: 1, build: Some("old".into()), ..restless() };
+    let pool = pool_with(&Settings::default(), old, hooks.clone());
+    let deadly = || Request::Unlucky(vec![13]);
+
+    let error = call(&pool, deadly()).await.unwrap_err();
+    let CallError::Poisoned { class: DeathClass::Crash, deaths, input_hash, .. } = error else {
+        panic!("{error}");
+    };
+    assert_eq!(deaths.len(), 2);
+    assert_eq!(quarantine.list()[0].input_hash, input_hash);
+
+    let before = pool.snapshot().restarts;
+    let error = call(&pool, deadly()).await.unwrap_err();
+    assert!(matches!(error, CallError::Quarantined { .. }), "{error}");
+    assert_eq!(pool.snapshot().restarts, before, "it was not tried");
+    call(&pool, Request::Unlucky(vec![12])).await.unwrap();
+
+    let new = PoolSettings { spares: 1, build: Some("new".into()), ..restless() };
+    let pool = pool_with(&Settings::default(), new, hooks);
+    let error = call(&pool, deadly()).await.unwrap_err();
+    assert!(matches!(error, CallError::Poisoned { .. }), "another build tries again: {error}");
+}
+
+async fn batch() {
+    let pool = pool(PoolSettings { spares: 1, ..PoolSettings::default() });
+    let mut items: Vec<u64> = (100..164).collect();
+    items[17] = 13;
+    items[50] = 13;
+    let request = |items: &[u64]| Request::Unlucky(items.to_vec());
+    let parts = pool.call_batch(&items, request, CallOptions::default()).await;
+    let mut answered = Vec::new();
+    let mut culprits = Vec::new();
+    for part in parts {
+        match part.outcome {
+            Ok(answer) => {
+                let Reply::Numbers(numbers) = answer.reply else { panic!() };
+                assert_eq!(numbers, items[part.items.clone()]);
+                answered.extend(part.items);
+            }
+            // The second 13 is the same input, known by then.
+            Err(CallError::Poisoned { .. } | CallError::Quarantined { .. }) => {
+                culprits.extend(part.items);
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert_eq!(culprits, [17, 50]);
+    assert_eq!(answered.len(), 62);
+    // Deaths while bisecting say nothing about the pool, so the breaker is closed.
+    echo(&pool).await;
+
+    let again = pool.call_batch(&items, request, CallOptions::default()).await;
+    assert_eq!(again.len(), 5, "known culprits are left out: three runs and two refusals");
+}
+
+async fn breaker() {
+    let breaker =
+        BreakerPolicy { cooldown: Duration::from_millis(200), ..BreakerPolicy::default() };
+    let pool = pool(PoolSettings { breaker, spares: 1, ..restless() });
+    let mut refused = None;
+    for number in 0..20 {
+        match call(&pool, Request::Fail(Fault::Abort, number)).await {
+            Ok(answer) => assert_eq!(answer.deaths.len(), 1),
+            Err(error) => {
+                refused = Some((number, error));
+                break;
+            }
+        }
+    }
+    let (number, error) = refused.unwrap();
+    assert_eq!(number, 5, "the sixth death opens it");
+    let CallError::BreakerOpen { retry_after, last, .. } = error else { panic!("{error}") };
+    assert!(last.contains("SIGABRT"), "{last}");
+    tokio::time::sleep(retry_after + Duration::from_millis(20)).await;
+    for _ in 0..3 {
+        echo(&pool).await;
+    }
+}

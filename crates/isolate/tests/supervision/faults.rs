@@ -1,0 +1,80 @@
+//! Every fault, over and over: what it is classified as, and that the job is
+//! answered by another worker.
+
+use std::time::Duration;
+
+use isolate::misbehave::Fault;
+use isolate::{CallOptions, DeathClass, Measure, PoolSettings};
+use libtest_mimic::Trial;
+
+use crate::support::*;
+
+const INJECTIONS: u64 = 14;
+
+pub fn trials() -> Vec<Trial> {
+    let in_jobs = Fault::ALL.into_iter().filter(|fault| !fault.is_at_start());
+    in_jobs
+        .map(|fault| {
+            let name = format!("fault::{}", fault.describe().replace(' ', "_"));
+            trial(&name, move || inject(fault))
+        })
+        .chain([
+            trial("fault::death_before_ready_is_a_start_failure", death_before_ready),
+            trial("fault::foreign_sigkill_of_an_idle_worker_costs_nothing", idle_kill),
+        ])
+        .collect()
+}
+
+async fn inject(fault: Fault) {
+    let (reports, hooks) = reporting();
+    let settings = PoolSettings { spares: 1, ..restless() };
+    let pool = pool_with(&Settings::default(), settings, hooks);
+    for number in 0..INJECTIONS {
+        let deadline = fault.needs_deadline().then_some(Duration::from_secs(1));
+        let options = CallOptions { deadline, idempotent: true, ..CallOptions::default() };
+        let answer = pool.call(&Request::Fail(fault, number), options).await.unwrap();
+        assert_eq!(answer.reply, Reply::Number(number));
+        let seen: Vec<DeathClass> = answer.deaths.iter().map(|death| death.class).collect();
+        let expected: Vec<DeathClass> = fault.expected().into_iter().collect();
+        assert_eq!(seen, expected, "{fault:?} number {number}: {:#?}", reports.take());
+        assert!(answer.deaths.iter().all(|death| death.pid != answer.worker_pid));
+        for death in &answer.deaths {
+            assert!(!group_is_alive(death.pid), "{fault:?} left something behind");
+        }
+    }
+    pool.drain(Duration::from_secs(5)).await;
+    let reports = reports.take();
+    let expected = if fault.expected().is_some() { INJECTIONS as usize } else { 0 };
+    assert_eq!(reports.len(), expected, "{reports:#?}");
+    let alone = fault == Fault::OutOfMemory;
+    let measure = if alone { Measure::RetriedAlone } else { Measure::Retried };
+    assert!(reports.iter().all(|report| report.action == measure));
+}
+
+async fn death_before_ready() {
+    let (reports, hooks) = reporting();
+    let role = Settings { panic_at_start: true, ..Settings::default() };
+    let pool = pool_with(&role, PoolSettings::default(), hooks);
+    let error = call(&pool, Request::Descriptors).await.unwrap_err();
+    assert_eq!(error.code(), "breaker_open", "{error}");
+    assert!(error.to_string().contains("told to panic"), "{error}");
+    let reports = reports.take();
+    assert_eq!(reports.len(), 6, "the breaker opens on the sixth");
+    assert!(reports.iter().all(|report| report.class == DeathClass::StartFailure));
+}
+
+async fn idle_kill() {
+    let pool = pool(PoolSettings { spares: 1, ..restless() });
+    for _ in 0..20 {
+        let pid = echo(&pool).await.worker_pid;
+        kill(pid, "KILL");
+        eventually("the worker is gone", || !is_alive(pid));
+        assert_ne!(echo(&pool).await.worker_pid, pid);
+    }
+}
+
+pub fn kill(pid: u32, signal: &str) {
+    let status =
+        std::process::Command::new("kill").args([format!("-{signal}"), pid.to_string()]).status();
+    assert!(status.unwrap().success());
+}
