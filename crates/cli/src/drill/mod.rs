@@ -1,0 +1,42 @@
+//! `isolith drill`: the faults that a sceptic would try, on real processes.
+
+mod ledger;
+mod orphans;
+mod report;
+mod role;
+mod run;
+mod screen;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use isolith_types::{Code, Failure};
+
+use crate::output::Output;
+pub(crate) use role::Saboteur;
+use screen::Screen;
+
+/// What a drill is asked to do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plan {
+    pub(crate) count: u32,
+    pub(crate) seed: u64,
+}
+
+/// Runs the drill and prints its report.
+pub(crate) fn run(plan: &Plan, output: &Output) -> Result<ExitCode, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::new(Code::Failed, format!("the drill cannot be set up: {error}"))
+    };
+    let scratch = tempfile::Builder::new().prefix("isolith-drill-").tempdir().map_err(failed)?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(failed)?;
+    let screen = Arc::new(Screen::new(plan, output));
+    let report = runtime.block_on(run::run(plan, scratch.path(), &screen));
+    // Nothing of it is needed any more, and a worker could be stuck in it.
+    runtime.shutdown_background();
+    screen.finish();
+    let report = report?;
+    output.result(&report, &report.to_string());
+    Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,84 @@
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// A killed process takes a moment to go.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Counts what the workers of `role` left behind for longer than a moment:
+/// processes of their groups, and children of ours that were not reaped.
+pub(super) fn count(role: &str, workers: &[u32]) -> io::Result<usize> {
+    let groups: HashSet<u32> = workers.iter().copied().collect();
+    let until = Instant::now() + GRACE;
+    loop {
+        let left = count_now(role, &groups)?;
+        if left == 0 || Instant::now() > until {
+            return Ok(left);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn count_now(role: &str, groups: &HashSet<u32>) -> io::Result<usize> {
+    let own = std::process::id();
+    let mut orphans = 0;
+    for entry in fs::read_dir("/proc")? {
+        // Processes come and go while we look.
+        let Ok(stat) = entry.and_then(|entry| fs::read_to_string(entry.path().join("stat"))) else {
+            continue;
+        };
+        let Some(process) = Process::parse(&stat) else {
+            continue;
+        };
+        // Numbers are used again, so the name must fit too; and what is dead but
+        // not reaped is the affair of its parent.
+        let of_worker = groups.contains(&process.group) && process.name == role;
+        if process.parent == own || (of_worker && !process.is_zombie) {
+            orphans += 1;
+        }
+    }
+    Ok(orphans)
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Process<'a> {
+    name: &'a str,
+    is_zombie: bool,
+    parent: u32,
+    group: u32,
+}
+
+impl<'a> Process<'a> {
+    /// From `/proc/PID/stat`, in which the name in parentheses may hold anything.
+    fn parse(stat: &'a str) -> Option<Self> {
+        let (before, after) = stat.rsplit_once(')')?;
+        let name = before.split_once('(')?.1;
+        let mut fields = after.split_whitespace();
+        let is_zombie = fields.next()? == "Z";
+        let parent = fields.next()?.parse().ok()?;
+        let group = fields.next()?.parse().ok()?;
+        Some(Self { name, is_zombie, parent, group })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_names_do_not_confuse() {
+        let stat = "77 (a ) (b) c) S 12 34 34 0 -1 4194560";
+        let expected = Process { name: "a ) (b) c", is_zombie: false, parent: 12, group: 34 };
+        assert_eq!(Process::parse(stat), Some(expected));
+        assert_eq!(Process::parse(""), None);
+    }
+
+    #[test]
+    fn a_child_that_is_left_is_counted() {
+        let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        assert!(count("drill", &[]).unwrap() >= 1);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

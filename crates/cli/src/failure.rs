@@ -1,0 +1,37 @@
+//! What the outside is told when a call fails.
+
+use isolate::{CallError, DeathClass};
+use isolith_types::{Code, Failure};
+
+/// A failed call, in the words of [`Failure`].
+pub(crate) fn of_call(error: &CallError) -> Failure {
+    let (code, hint) = match error {
+        CallError::BadRequest(_) | CallError::Unanswerable(_) => (Code::Failed, ""),
+        CallError::RequestTooLarge { .. } => (Code::TooLarge, "split the input"),
+        CallError::QueueFull { .. } => (Code::QueueFull, "try again when less is going on"),
+        CallError::QueueTimeout { .. } => (Code::Timeout, "try again when less is going on"),
+        CallError::BreakerOpen { .. } => (Code::BreakerOpen, "wait, then try again"),
+        CallError::Draining { .. } => (Code::Draining, ""),
+        CallError::StartFailed { .. } => (Code::StartFailure, ""),
+        CallError::Died { class: DeathClass::Timeout, .. } => {
+            (Code::Timeout, "give it more time, or less to do")
+        }
+        CallError::Died { .. } => (Code::WorkerDied, ""),
+        CallError::Poisoned { .. } | CallError::Quarantined { .. } => {
+            (Code::Quarantined, "this input is skipped until it or the program changes")
+        }
+    };
+    Failure::new(code, error.to_string()).with_hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_is_temporary_and_a_crash_is_not() {
+        let died = |class| CallError::Died { role: "parse", class, deaths: Vec::new() };
+        assert_eq!(of_call(&died(DeathClass::Timeout)).code.exit_status(), 75);
+        assert_eq!(of_call(&died(DeathClass::Crash)).code.exit_status(), 70);
+    }
+}

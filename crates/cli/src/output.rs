@@ -1,0 +1,79 @@
+//! Where words go: results to standard output, everything else to standard error.
+
+use std::io::{self, IsTerminal, Write};
+
+use isolith_types::Failure;
+use serde::Serialize;
+use tracing_subscriber::EnvFilter;
+
+/// How a command speaks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Output {
+    json: bool,
+    quiet: bool,
+    verbose: u8,
+}
+
+#[derive(Serialize)]
+struct ErrorDocument<'a> {
+    error: &'a Failure,
+}
+
+impl Output {
+    pub(crate) fn new(json: bool, quiet: bool, verbose: u8) -> Self {
+        Self { json, quiet, verbose }
+    }
+
+    /// The way a command speaks that was asked for JSON and no more is known of.
+    pub(crate) fn json() -> Self {
+        Self::new(true, false, 0)
+    }
+
+    pub(crate) fn start_log(&self) {
+        let level = match self.verbose {
+            0 => "off",
+            1 => "warn",
+            2 => "debug",
+            _ => "trace",
+        };
+        let asked = std::env::var("ISOLITH_LOG").ok().filter(|filter| !filter.is_empty());
+        let filter = EnvFilter::new(asked.as_deref().unwrap_or(level));
+        tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(io::stderr)
+            .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+            .init();
+    }
+
+    /// Whether progress may be drawn over and over.
+    pub(crate) fn draws_progress(&self) -> bool {
+        !self.quiet && self.verbose == 0 && io::stderr().is_terminal()
+    }
+
+    /// Whether progress is told in lines.
+    pub(crate) fn tells_progress(&self) -> bool {
+        !self.quiet && !self.draws_progress()
+    }
+
+    /// Prints a result: as JSON where that was asked for, else as text. A reader
+    /// that has gone away is no error.
+    pub(crate) fn result(&self, document: &impl Serialize, text: &str) {
+        let mut out = io::stdout().lock();
+        let _ = match (self.json, serde_json::to_string(document)) {
+            (true, Ok(json)) => writeln!(out, "{json}"),
+            _ => write!(out, "{text}"),
+        };
+    }
+
+    /// Says why a command failed.
+    pub(crate) fn fail(&self, failure: &Failure) {
+        let mut err = io::stderr().lock();
+        let _ = writeln!(err, "isolith: {}", failure.message);
+        if !failure.hint.is_empty() {
+            let _ = writeln!(err, "  {}", failure.hint);
+        }
+        if self.json {
+            self.result(&ErrorDocument { error: failure }, "");
+        }
+    }
+}
