@@ -2,13 +2,14 @@
 //! process really crashes, hangs or sends nonsense. Nothing tells the supervisor.
 
 use std::hint::black_box;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
+use rustix::fs::MemfdFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::class::DeathClass;
-use crate::linux::{memfd, process, socket};
+use crate::linux::{process, socket};
 use crate::role::Context;
 use crate::wire::{Bulk, Header, Kind, Parcel, Placement};
 
@@ -56,7 +57,7 @@ pub enum Fault {
     GiantLength,
     /// Answers a job that it was not given.
     WrongJob,
-    /// Sends a memfd that it can still write to, and truncates it.
+    /// Sends memory of its own making instead of using the front's, and truncates it.
     UnsealedMemfd,
     /// Closes its socket and lives on.
     ClosedSocket,
@@ -213,7 +214,7 @@ impl Fault {
             },
             Fault::Stop => raise(libc::SIGSTOP),
             Fault::Garbage => {
-                let _ = socket::send(context.link.socket(), &[&[0xA5; 300]], None);
+                let _ = socket::send(context.link.socket(), &[&[0xA5; 300]], &[]);
                 hang();
             }
             Fault::TornFrame => torn_frame(context),
@@ -245,7 +246,7 @@ fn reply(context: &Context<'_>, bulk: usize) -> Option<(Header, Parcel)> {
 fn torn_frame(context: &Context<'_>) {
     if let Some((header, parcel)) = reply(context, 1000) {
         let half = &parcel.inline()[..500];
-        let _ = socket::send(context.link.socket(), &[&header.encode(), half], None);
+        let _ = socket::send(context.link.socket(), &[&header.encode(), half], &[]);
     }
     process::exit_now(0);
 }
@@ -253,7 +254,7 @@ fn torn_frame(context: &Context<'_>) {
 fn giant_length(context: &Context<'_>) {
     if let Some((header, _)) = reply(context, 16) {
         let giant = Header { placement: Placement::Inline, slabs_len: u64::MAX / 2, ..header };
-        let _ = socket::send(context.link.socket(), &[&giant.encode()], None);
+        let _ = socket::send(context.link.socket(), &[&giant.encode()], &[]);
     }
     hang();
 }
@@ -261,19 +262,24 @@ fn giant_length(context: &Context<'_>) {
 fn wrong_job(context: &Context<'_>) {
     if let Some((header, parcel)) = reply(context, 16) {
         let other = Header { job: context.job + 1, ..header };
-        let _ = socket::send(context.link.socket(), &[&other.encode(), parcel.inline()], None);
+        let _ = socket::send(context.link.socket(), &[&other.encode(), parcel.inline()], &[]);
     }
     hang();
 }
 
 fn unsealed_memfd(context: &Context<'_>) {
-    if let (Some((header, _)), Ok(fd)) = (reply(context, 200_000), memfd::create()) {
-        let bytes = vec![0; usize::try_from(header.payload_len()).unwrap_or(0)];
-        let _ = memfd::write_at(&fd, &bytes, 0);
-        let _ = socket::send(context.link.socket(), &[&header.encode()], Some(fd.as_fd()));
+    if let (Some((header, _)), Some(fd)) = (reply(context, 200_000), memfd(200_000)) {
+        let _ = socket::send(context.link.socket(), &[&header.encode()], &[fd.as_fd()]);
         let _ = rustix::fs::ftruncate(&fd, 0);
     }
     hang();
+}
+
+/// Memory of our own making, with no seal on it.
+fn memfd(size: u64) -> Option<OwnedFd> {
+    let fd = rustix::fs::memfd_create("misbehave", MemfdFlags::CLOEXEC).ok()?;
+    rustix::fs::ftruncate(&fd, size).ok()?;
+    Some(fd)
 }
 
 fn hang() {
@@ -321,8 +327,7 @@ fn segfault() {
 #[allow(unsafe_code)]
 fn bus_error() {
     use rustix::mm::{MapFlags, ProtFlags};
-    let Ok(fd) = memfd::create() else { return };
-    let _ = rustix::fs::ftruncate(&fd, 4096);
+    let Some(fd) = memfd(4096) else { return };
     // SAFETY: a new mapping at an address of the kernel's choice harms nobody. The
     // read behind the end of the shrunken file is the fault that is asked for.
     unsafe {

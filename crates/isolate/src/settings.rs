@@ -30,7 +30,7 @@ pub struct PoolSettings {
     pub queue_bound: usize,
     /// The largest request that is sent.
     pub max_request_bytes: u64,
-    /// The largest reply that is accepted, unless the call says otherwise.
+    /// The largest reply that is accepted.
     pub max_reply_bytes: u64,
     /// When a job is tried again.
     pub retry: RetryPolicy,

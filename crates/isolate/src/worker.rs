@@ -11,19 +11,22 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::linux::area::Area;
 use crate::linux::confine::confine;
 use crate::linux::{limits, process, socket};
 use crate::role::{Context, InWorker, Refusal, Role};
 use crate::sandbox::Confinement;
 use crate::wire::{
-    Fill, Frame, FrameReader, Header, Hello, Kind, PanicNote, Parcel, Progress, WireError,
+    Fill, Frame, FrameReader, Header, Hello, INLINE_LIMIT, Kind, PanicNote, Parcel, Progress,
+    WireError,
 };
 
 /// The hidden argument that makes the program a worker.
 pub(crate) const WORKER_ARGUMENT: &str = "--isolate-worker";
 
-/// Small frames only: a hello, a panic note, a progress note.
-const SMALL: u64 = 1 << 20;
+/// Everything but a reply is small enough for the socket: only a reply may be in
+/// the area, where the front is about to read it.
+const SMALL: u64 = INLINE_LIMIT as u64;
 
 /// Progress is sent at most this often.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
@@ -38,7 +41,7 @@ const EXIT_CANNOT_START: i32 = 78;
 #[derive(Debug, Clone, Copy)]
 pub struct RoleEntry {
     name: &'static str,
-    run: fn(Link, FrameReader, Hello, OwnedFd) -> !,
+    run: fn(Greeting) -> !,
 }
 
 /// The entry of role `R` for [`worker_main`].
@@ -53,7 +56,7 @@ pub fn worker_main(roles: &[RoleEntry]) {
     if arguments.next().as_deref() != Some(OsStr::new(WORKER_ARGUMENT)) {
         return;
     }
-    let (link, reader, hello, control) = match greet() {
+    let Greeting { link, reader, hello, control } = match greet() {
         Ok(greeted) => greeted,
         Err(error) => {
             eprintln!("this argument is for worker processes only: {error}");
@@ -65,7 +68,7 @@ pub fn worker_main(roles: &[RoleEntry]) {
         process::exit_now(EXIT_CANNOT_START);
     }
     match roles.iter().find(|entry| entry.name == hello.role) {
-        Some(entry) => (entry.run)(link, reader, hello, control),
+        Some(entry) => (entry.run)(Greeting { link, reader, hello, control }),
         None => {
             eprintln!("this program has no role {:?}", hello.role);
             process::exit_now(EXIT_CANNOT_START);
@@ -73,19 +76,29 @@ pub fn worker_main(roles: &[RoleEntry]) {
     }
 }
 
-/// Receives the front's first message.
-fn greet() -> io::Result<(Link, FrameReader, Hello, OwnedFd)> {
-    let socket = process::take_stdin_socket()?;
-    let link = Link::new(socket);
-    let mut reader = FrameReader::new(SMALL);
-    let mut frame = link.receive(&mut reader)?.ok_or(io::ErrorKind::UnexpectedEof)?;
-    let hello: Hello = frame.decode().map_err(io::Error::other)?;
-    let control = frame.descriptor.take().ok_or(io::ErrorKind::InvalidData)?;
-    reader.set_memfd_limit(hello.max_request_bytes);
-    Ok((link, reader, hello, control))
+/// What a worker has once the front has said what it is to be.
+struct Greeting {
+    link: Link,
+    reader: FrameReader,
+    hello: Hello,
+    control: OwnedFd,
 }
 
-fn run<R: Role>(link: Link, reader: FrameReader, hello: Hello, control: OwnedFd) -> ! {
+/// Receives the front's first message.
+fn greet() -> io::Result<Greeting> {
+    let socket = process::take_stdin_socket()?;
+    let mut reader = FrameReader::new();
+    let frame = receive(&socket, &mut reader)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+    let hello: Hello = frame.decode().map_err(io::Error::other)?;
+    let descriptors: Result<[OwnedFd; 3], _> = reader.take_descriptors().try_into();
+    let [control, requests, replies] = descriptors.map_err(|_| io::ErrorKind::InvalidData)?;
+    reader.set_area(Area::received(requests), hello.max_request_bytes);
+    let link = Link::new(socket, Area::received(replies));
+    Ok(Greeting { link, reader, hello, control })
+}
+
+fn run<R: Role>(greeting: Greeting) -> ! {
+    let Greeting { link, reader, hello, control } = greeting;
     let settings: R::Settings = match postcard::from_bytes(&hello.settings) {
         Ok(settings) => settings,
         Err(error) => {
@@ -134,7 +147,7 @@ impl<R: Role> Worker<R> {
     fn serve(mut self, mut reader: FrameReader, confinement: &Confinement) -> ! {
         let _ = self.link.send(Kind::Ready, 0, 0, confinement, SMALL);
         loop {
-            match self.link.receive(&mut reader) {
+            match receive(&self.link.socket, &mut reader) {
                 Ok(Some(frame)) if frame.header.kind == Kind::Job => self.job(&frame),
                 Ok(Some(frame)) if frame.header.kind == Kind::Stop => break,
                 // The front is gone.
@@ -191,32 +204,33 @@ impl<R: Role> Worker<R> {
     }
 }
 
-/// The worker's end of the socket.
+fn receive(socket: &OwnedFd, reader: &mut FrameReader) -> io::Result<Option<Frame>> {
+    loop {
+        if let Some(frame) = reader.next().map_err(io::Error::other)? {
+            return Ok(Some(frame));
+        }
+        if reader.fill(socket)? == Fill::Eof {
+            return Ok(None);
+        }
+    }
+}
+
+/// The worker's end of what connects it, for sending.
 #[derive(Debug)]
 pub(crate) struct Link {
     socket: OwnedFd,
+    replies: Area,
     last_progress: Mutex<Option<Instant>>,
 }
 
 impl Link {
-    fn new(socket: OwnedFd) -> Self {
-        Self { socket, last_progress: Mutex::new(None) }
+    fn new(socket: OwnedFd, replies: Area) -> Self {
+        Self { socket, replies, last_progress: Mutex::new(None) }
     }
 
     #[cfg(feature = "misbehave")]
     pub(crate) fn socket(&self) -> &OwnedFd {
         &self.socket
-    }
-
-    fn receive(&self, reader: &mut FrameReader) -> io::Result<Option<Frame>> {
-        loop {
-            if let Some(frame) = reader.next().map_err(io::Error::other)? {
-                return Ok(Some(frame));
-            }
-            if reader.fill(&self.socket)? == Fill::Eof {
-                return Ok(None);
-            }
-        }
     }
 
     fn send<T: Serialize>(
@@ -228,8 +242,9 @@ impl Link {
         limit: u64,
     ) -> Result<(), WireError> {
         let parcel = Parcel::encode(message, limit)?;
+        parcel.place(&self.replies)?;
         let header = Header { nanoseconds, ..parcel.header(kind, job) };
-        let sent = socket::send(&self.socket, &[&header.encode(), parcel.inline()], parcel.memfd());
+        let sent = socket::send(&self.socket, &[&header.encode(), parcel.inline()], &[]);
         if sent.is_err() {
             // The front is gone; the watcher is about to end us.
             process::kill_own_group();

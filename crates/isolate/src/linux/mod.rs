@@ -1,9 +1,9 @@
 //! Everything that asks the operating system for something: the one module to
 //! write anew for another platform.
 
+pub(crate) mod area;
 pub(crate) mod confine;
 pub(crate) mod limits;
-pub(crate) mod memfd;
 pub(crate) mod memory;
 pub(crate) mod process;
 pub(crate) mod socket;

@@ -1,4 +1,3 @@
-use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,28 +22,30 @@ pub(crate) fn set_nonblocking(fd: impl AsFd) -> io::Result<()> {
     Ok(rustix::fs::fcntl_setfl(&fd, flags | rustix::fs::OFlags::NONBLOCK)?)
 }
 
-/// Sends all of `parts`, with `descriptor` beside the first byte. On a
+/// The most descriptors that are sent together.
+const MAX_DESCRIPTORS: usize = 4;
+
+/// Sends all of `parts`, with `descriptors` beside the first byte. On a
 /// non-blocking socket, `WouldBlock` means that the peer does not read.
 pub(crate) fn send(
     socket: impl AsFd,
     parts: &[&[u8]],
-    descriptor: Option<BorrowedFd<'_>>,
+    mut descriptors: &[BorrowedFd<'_>],
 ) -> io::Result<()> {
     let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
     let mut rest = slices.as_mut_slice();
-    let mut descriptor = descriptor;
     IoSlice::advance_slices(&mut rest, 0);
     while !rest.is_empty() {
         let sent = retry_on_interrupt(|| {
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut space =
+                [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
             let mut ancillary = SendAncillaryBuffer::new(&mut space);
-            let descriptors = descriptor.as_slice();
             if !descriptors.is_empty() {
                 ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
             }
             rustix::net::sendmsg(&socket, rest, &mut ancillary, SendFlags::NOSIGNAL)
         })?;
-        descriptor = None;
+        descriptors = &[];
         IoSlice::advance_slices(&mut rest, sent);
     }
     Ok(())
@@ -54,9 +55,9 @@ pub(crate) fn send(
 pub(crate) fn receive(
     socket: impl AsFd,
     buffer: &mut [u8],
-    descriptors: &mut VecDeque<OwnedFd>,
+    descriptors: &mut Vec<OwnedFd>,
 ) -> io::Result<usize> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let received = retry_on_interrupt(|| {
         rustix::net::recvmsg(

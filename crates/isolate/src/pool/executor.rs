@@ -12,6 +12,7 @@ use super::output::Output;
 use super::shared::{Finish, Obituary, Shared};
 use crate::class::{Circumstances, End, KillReason, Phase};
 use crate::error::StartError;
+use crate::linux::area::Area;
 use crate::linux::process::{self, Process};
 use crate::linux::watch::{Watched, watch};
 use crate::linux::{memory, socket};
@@ -27,7 +28,7 @@ const EXIT_AFTER_EOF: Duration = Duration::from_secs(1);
 /// What the supervisor tells a worker's executor.
 #[derive(Debug)]
 pub(super) enum Order {
-    Run { job: JobId, parcel: Arc<Parcel>, attempt: u32, budget: Duration, max_reply_bytes: u64 },
+    Run { job: JobId, parcel: Arc<Parcel>, attempt: u32, budget: Duration },
     Cancel { job: JobId },
     Stop,
     Kill { reason: KillReason },
@@ -39,8 +40,9 @@ pub(super) async fn execute<R: Role>(
     id: WorkerId,
     orders: UnboundedReceiver<Order>,
 ) {
-    // A millisecond, without handing it to a thread: a machine with a full process
-    // table has no threads to give either.
+    // A start takes a millisecond: let what is ready to run go first. It is not
+    // handed to a thread, as a machine with a full process table has none to give.
+    tokio::task::yield_now().await;
     match Executor::start(&shared, id) {
         Ok(executor) => executor.run(orders).await,
         Err(error) => {
@@ -57,6 +59,8 @@ struct Executor<R: Role> {
     end: Watched,
     socket: Watched,
     control: OwnedFd,
+    /// Where long requests go.
+    requests: Area,
     output: Output,
     reader: FrameReader,
     phase: Phase,
@@ -76,12 +80,16 @@ impl<R: Role> Executor<R> {
         let started = process::start(&shared.settings.program, OsStr::new(&name), &arguments)?;
         let pid = started.process.id();
         let header = shared.hello.header(Kind::Hello, 0).encode();
+        let requests = Area::create(shared.settings.max_request_bytes)?;
+        let replies = Area::create(shared.settings.max_reply_bytes)?;
         // If it is gone already, its end will tell.
         let _ = socket::send(
             &started.socket,
             &[&header, shared.hello.inline()],
-            Some(control_reader.as_fd()),
+            &[control_reader.as_fd(), requests.as_fd(), replies.as_fd()],
         );
+        let mut reader = FrameReader::new();
+        reader.set_area(replies, shared.settings.max_reply_bytes);
         let executor = Self {
             id,
             end: started.process.end()?,
@@ -89,7 +97,8 @@ impl<R: Role> Executor<R> {
             socket: watch(started.socket)?,
             control,
             output: Output::new(started.output)?,
-            reader: FrameReader::new(shared.settings.max_reply_bytes),
+            requests,
+            reader,
             phase: Phase::Starting,
             job: None,
             killed: None,
@@ -139,10 +148,9 @@ impl<R: Role> Executor<R> {
 
     fn obey(&mut self, order: Option<Order>) {
         match order {
-            Some(Order::Run { job, parcel, attempt, budget, max_reply_bytes }) => {
+            Some(Order::Run { job, parcel, attempt, budget }) => {
                 self.job = Some(job);
                 self.phase = Phase::Busy;
-                self.reader.set_memfd_limit(max_reply_bytes);
                 let header = Header {
                     attempt,
                     nanoseconds: u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX),
@@ -167,8 +175,11 @@ impl<R: Role> Executor<R> {
     }
 
     fn send(&mut self, header: &Header, parcel: &Parcel) {
+        if let Err(error) = parcel.place(&self.requests) {
+            return self.violated(&error.to_string());
+        }
         let parts = [&header.encode()[..], parcel.inline()];
-        match socket::send(self.socket.get_ref(), &parts, parcel.memfd()) {
+        match socket::send(self.socket.get_ref(), &parts, &[]) {
             Ok(()) => {}
             // There is room for a whole frame in an empty socket.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -185,6 +196,10 @@ impl<R: Role> Executor<R> {
             match self.reader.next() {
                 Ok(Some(frame)) => {
                     self.take(&frame);
+                    // What came since will be announced: no need to ask.
+                    if self.reader.is_drained() {
+                        return;
+                    }
                     continue;
                 }
                 Ok(None) => {}

@@ -23,11 +23,11 @@ use crate::settings::PoolSettings;
 use crate::shutdown::Supervised;
 use crate::snapshot::PoolSnapshot;
 use crate::supervisor::{Event, JobId, Terms};
-use crate::wire::{Hello, Parcel, Progress, WireError};
+use crate::wire::{Hello, INLINE_LIMIT, Parcel, Progress, WireError};
 use shared::Shared;
 
-/// The longest hello: settings are plain data.
-const HELLO_LIMIT: u64 = 1 << 20;
+/// The longest hello: settings are plain data, and there is no area yet.
+const HELLO_LIMIT: u64 = INLINE_LIMIT as u64;
 
 /// Worker processes of one role. Clones are handles to the same pool; when the
 /// last one is dropped, its workers are killed.
@@ -91,8 +91,6 @@ pub struct CallOptions {
     pub idempotent: bool,
     /// How many workers the job may kill before it is given up.
     pub strikes: Option<u32>,
-    /// The largest reply to accept.
-    pub max_reply_bytes: Option<u64>,
     /// Called with the worker's progress.
     pub on_progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
 }

@@ -11,7 +11,8 @@ const CHECKSUM_AT: usize = HEADER_LEN - 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// Front to worker: role, settings, limits; the control pipe comes with it.
+    /// Front to worker: role, settings, limits; the control pipe and both areas come
+    /// with it.
     Hello = 1,
     /// Worker to front: warmed up.
     Ready = 2,
@@ -52,7 +53,7 @@ impl Kind {
 #[repr(u8)]
 pub(crate) enum Placement {
     Inline = 0,
-    Memfd = 1,
+    Area = 1,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,8 +68,7 @@ pub(crate) struct Header {
     pub message_len: u64,
     /// In a job: 0 for the first try.
     pub attempt: u32,
-    /// CRC-32C of the message, and of the slabs where they are inline: memory
-    /// that is sealed cannot change on its way.
+    /// CRC-32C of the message, and of the slabs where they are inline.
     pub checksum: u32,
 }
 
@@ -94,8 +94,8 @@ impl Header {
         bytes
     }
 
-    /// Decodes and checks a header; `memfd_limit` bounds a payload in a memfd.
-    pub(crate) fn decode(bytes: &[u8; HEADER_LEN], memfd_limit: u64) -> Result<Self, WireError> {
+    /// Decodes and checks a header; `area_limit` bounds a payload in shared memory.
+    pub(crate) fn decode(bytes: &[u8; HEADER_LEN], area_limit: u64) -> Result<Self, WireError> {
         let magic = [bytes[0], bytes[1], bytes[2], bytes[3]];
         if magic != MAGIC {
             return Err(WireError::BadMagic(magic));
@@ -111,7 +111,7 @@ impl Header {
             kind: Kind::from_byte(bytes[6])?,
             placement: match bytes[7] {
                 0 => Placement::Inline,
-                _ => Placement::Memfd,
+                _ => Placement::Area,
             },
             job: u64_at(bytes, 8),
             nanoseconds: u64_at(bytes, 16),
@@ -122,7 +122,7 @@ impl Header {
         };
         let limit = match header.placement {
             Placement::Inline => INLINE_LIMIT as u64,
-            Placement::Memfd => memfd_limit,
+            Placement::Area => area_limit,
         };
         let claimed = header.payload_len();
         if claimed > limit {
@@ -151,7 +151,7 @@ mod tests {
     fn header() -> Header {
         Header {
             kind: Kind::Reply,
-            placement: Placement::Memfd,
+            placement: Placement::Area,
             job: 7,
             nanoseconds: 1_234_567,
             slabs_len: 1 << 20,
@@ -181,7 +181,7 @@ mod tests {
     fn a_claimed_length_is_checked_before_anything_is_done_with_it() {
         let claims = [(u64::MAX, 0), (0, u64::MAX), (u64::MAX, u64::MAX), (1 << 40, 8)];
         for (slabs_len, message_len) in claims {
-            for placement in [Placement::Inline, Placement::Memfd] {
+            for placement in [Placement::Inline, Placement::Area] {
                 let giant = Header { placement, slabs_len, message_len, ..header() };
                 assert!(matches!(
                     Header::decode(&giant.encode(), 1 << 30),

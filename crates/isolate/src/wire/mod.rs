@@ -2,9 +2,9 @@
 //!
 //! A frame is a fixed header and a payload. The payload is the bulk slabs, each
 //! padded to [`SLAB_ALIGNMENT`], then the postcard message. Up to [`INLINE_LIMIT`]
-//! bytes it follows the header on the socket; a longer one travels in a sealed
-//! memfd beside the header, so that nothing on the socket is ever long and no
-//! write ever blocks half-way.
+//! bytes it follows the header on the socket; a longer one is put into an area of
+//! shared memory first, so that nothing on the socket is ever long and no write
+//! ever blocks half-way.
 
 mod bulk;
 mod frame;
@@ -72,22 +72,18 @@ pub(crate) enum WireError {
     UnknownKind(u8),
     #[error("payload of {claimed} bytes is over the limit of {limit}")]
     TooLong { claimed: u64, limit: u64 },
-    #[error("frame announces a memfd that did not come with it")]
-    MissingMemfd,
-    #[error("frame came with descriptors that it did not announce")]
+    #[error("descriptors came that nobody asked for")]
     SurplusDescriptors,
-    #[error("descriptor is not a memfd: {0}")]
-    NotMemfd(io::Error),
-    #[error("memfd is not sealed against writing, growing and shrinking")]
-    Unsealed,
-    #[error("memfd holds {actual} bytes, its frame says {claimed}")]
-    MemfdSize { actual: u64, claimed: u64 },
+    #[error("frame announces a payload in shared memory where there is none")]
+    NoArea,
+    #[error("payload of {claimed} bytes announced, {written} written")]
+    Hollow { claimed: u64, written: u64 },
+    #[error("shared memory cannot be used: {0}")]
+    Area(io::Error),
     #[error("slab lengths do not add up")]
     SlabTable,
     #[error("message cannot be encoded or decoded: {0}")]
     Message(#[from] postcard::Error),
-    #[error("memfd cannot be made: {0}")]
-    Memfd(io::Error),
 }
 
 /// `length` rounded up to the next slab boundary.

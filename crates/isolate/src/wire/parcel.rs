@@ -1,12 +1,10 @@
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-
 use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::bulk::{collect_slabs, with_slabs};
 use super::{Header, INLINE_LIMIT, Kind, Placement, WireError, padded};
-use crate::linux::memfd;
+use crate::linux::area::Area;
 
 /// A message with its slabs, encoded once and ready to be sent any number of times.
 #[derive(Debug)]
@@ -20,7 +18,7 @@ pub(crate) struct Parcel {
 #[derive(Debug)]
 enum Content {
     Inline(Vec<u8>),
-    Memfd(OwnedFd),
+    Area { slabs: Vec<Bytes>, message: Vec<u8> },
 }
 
 impl Parcel {
@@ -50,7 +48,7 @@ impl Parcel {
             slabs_len,
             message_len,
             checksum: crc32c::crc32c(&message),
-            content: Content::Memfd(fill_memfd(&slabs, &message).map_err(WireError::Memfd)?),
+            content: Content::Area { slabs, message },
         })
     }
 
@@ -60,7 +58,7 @@ impl Parcel {
             kind,
             placement: match self.content {
                 Content::Inline(_) => Placement::Inline,
-                Content::Memfd(_) => Placement::Memfd,
+                Content::Area { .. } => Placement::Area,
             },
             job,
             nanoseconds: 0,
@@ -75,29 +73,35 @@ impl Parcel {
     pub(crate) fn inline(&self) -> &[u8] {
         match &self.content {
             Content::Inline(payload) => payload,
-            Content::Memfd(_) => &[],
+            Content::Area { .. } => &[],
         }
     }
 
-    /// What goes beside the header.
-    pub(crate) fn memfd(&self) -> Option<BorrowedFd<'_>> {
-        match &self.content {
-            Content::Inline(_) => None,
-            Content::Memfd(fd) => Some(fd.as_fd()),
+    /// Puts a payload that is too long for the socket where the peer finds it.
+    pub(crate) fn place(&self, area: &Area) -> Result<(), WireError> {
+        let Content::Area { slabs, message } = &self.content else { return Ok(()) };
+        let mut at = 0;
+        for slab in slabs {
+            area.write_at(slab, at).map_err(WireError::Area)?;
+            at += padded(slab.len() as u64);
         }
+        area.write_at(message, at).map_err(WireError::Area)
     }
 
     /// A hash of the content, by which the same input is known again.
-    pub(crate) fn digest(&self) -> std::io::Result<String> {
-        let hash = match &self.content {
-            Content::Inline(payload) => blake3::hash(payload),
-            Content::Memfd(fd) => {
-                let payload = memfd::read_whole(fd, self.slabs_len + self.message_len)?;
-                blake3::hash(&payload)
+    pub(crate) fn digest(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        match &self.content {
+            Content::Inline(payload) => hasher.update(payload),
+            Content::Area { slabs, message } => {
+                for slab in slabs {
+                    hasher.update(slab);
+                }
+                hasher.update(message)
             }
         };
         // Half of it is plenty against chance, and easier on the eye.
-        Ok(hash.to_hex()[..32].to_owned())
+        hasher.finalize().to_hex()[..32].to_owned()
     }
 }
 
@@ -130,17 +134,4 @@ fn lay_out(slabs: &[Bytes], message: &[u8]) -> Vec<u8> {
     }
     payload.extend_from_slice(message);
     payload
-}
-
-fn fill_memfd(slabs: &[Bytes], message: &[u8]) -> std::io::Result<OwnedFd> {
-    let fd = memfd::create()?;
-    let mut at = 0;
-    for slab in slabs {
-        memfd::write_at(&fd, slab, at)?;
-        at += padded(slab.len() as u64);
-    }
-    // The message ends the file, so that the padding before it is a hole of zeros.
-    memfd::write_at(&fd, message, at)?;
-    memfd::seal(&fd)?;
-    Ok(fd)
 }

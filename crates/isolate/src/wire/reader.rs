@@ -1,4 +1,3 @@
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -7,18 +6,14 @@ use serde::de::DeserializeOwned;
 
 use super::parcel;
 use super::{HEADER_LEN, Header, INLINE_LIMIT, Kind, Placement, WireError};
-use crate::linux::{memfd, socket};
-
-/// More descriptors than this in flight are a violation: a frame has at most one.
-const MAX_DESCRIPTORS: usize = 4;
+use crate::linux::area::Area;
+use crate::linux::socket;
 
 /// A frame that passed every check but the decoding of its message.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub header: Header,
     payload: Bytes,
-    /// Set on the one frame that carries a descriptor of its own, the hello.
-    pub descriptor: Option<OwnedFd>,
 }
 
 impl Frame {
@@ -42,24 +37,37 @@ pub(crate) struct FrameReader {
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
-    descriptors: VecDeque<OwnedFd>,
-    memfd_limit: u64,
+    /// The last receive got less than there was room for: all there was.
+    got_all: bool,
+    descriptors: Vec<OwnedFd>,
+    /// Where long payloads are found, and how long they may be.
+    area: Option<Area>,
+    area_limit: u64,
 }
 
 impl FrameReader {
-    /// A reader that accepts payloads of up to `memfd_limit` bytes.
-    pub(crate) fn new(memfd_limit: u64) -> Self {
+    /// A reader that accepts only what comes on the socket itself.
+    pub(crate) fn new() -> Self {
         Self {
             buffer: vec![0; HEADER_LEN + INLINE_LIMIT].into_boxed_slice(),
             start: 0,
             end: 0,
-            descriptors: VecDeque::new(),
-            memfd_limit,
+            got_all: false,
+            descriptors: Vec::new(),
+            area: None,
+            area_limit: 0,
         }
     }
 
-    pub(crate) fn set_memfd_limit(&mut self, limit: u64) {
-        self.memfd_limit = limit;
+    /// Accepts payloads of up to `limit` bytes in `area` as well.
+    pub(crate) fn set_area(&mut self, area: Area, limit: u64) {
+        self.area = Some(area);
+        self.area_limit = limit;
+    }
+
+    /// What came along with the frames so far.
+    pub(crate) fn take_descriptors(&mut self) -> Vec<OwnedFd> {
+        std::mem::take(&mut self.descriptors)
     }
 
     /// Receives once. There is room for it whenever [`Self::next`] returned `None`.
@@ -67,9 +75,12 @@ impl FrameReader {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
-        match socket::receive(socket, &mut self.buffer[self.end..], &mut self.descriptors) {
+        let room = &mut self.buffer[self.end..];
+        let size = room.len();
+        match socket::receive(socket, room, &mut self.descriptors) {
             Ok(0) => Ok(Fill::Eof),
             Ok(received) => {
+                self.got_all = received < size;
                 self.end += received;
                 Ok(Fill::Some)
             }
@@ -82,17 +93,18 @@ impl FrameReader {
 
     /// The next whole frame, or `None` if more bytes are needed for one.
     pub(crate) fn next(&mut self) -> Result<Option<Frame>, WireError> {
-        if self.descriptors.len() > MAX_DESCRIPTORS {
-            return Err(WireError::SurplusDescriptors);
-        }
         let waiting = &self.buffer[self.start..self.end];
         let Some((header, rest)) = waiting.split_first_chunk::<HEADER_LEN>() else {
             return Ok(None);
         };
-        let header = Header::decode(header, self.memfd_limit)?;
+        let header = Header::decode(header, self.area_limit)?;
+        // Descriptors come with a hello and with nothing else.
+        if header.kind != Kind::Hello && !self.descriptors.is_empty() {
+            return Err(WireError::SurplusDescriptors);
+        }
         let inline_len = match header.placement {
             Placement::Inline => header.payload_len() as usize,
-            Placement::Memfd => 0,
+            Placement::Area => 0,
         };
         if rest.len() < inline_len {
             return Ok(None);
@@ -105,9 +117,9 @@ impl FrameReader {
                 }
                 Bytes::copy_from_slice(inline)
             }
-            Placement::Memfd => {
-                let fd = self.descriptors.pop_front().ok_or(WireError::MissingMemfd)?;
-                let payload = memfd::read_sealed(&fd, header.payload_len())?;
+            Placement::Area => {
+                let area = self.area.as_ref().ok_or(WireError::NoArea)?;
+                let payload = area.read(header.payload_len())?;
                 if crc32c::crc32c(&payload[header.slabs_len as usize..]) != header.checksum {
                     return Err(WireError::PayloadChecksum);
                 }
@@ -115,12 +127,12 @@ impl FrameReader {
             }
         };
         self.start += HEADER_LEN + inline_len;
-        // Any other descriptor in the queue came with a frame behind this one.
-        let descriptor = match header.kind {
-            Kind::Hello => self.descriptors.pop_front(),
-            _ => None,
-        };
-        Ok(Some(Frame { header, payload, descriptor }))
+        Ok(Some(Frame { header, payload }))
+    }
+
+    /// Whether all that had come when the socket was last read has been taken.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.got_all && self.start == self.end
     }
 
     /// Whether the stream stopped inside a frame.
@@ -138,30 +150,52 @@ mod tests {
 
     const LIMIT: u64 = 16 << 20;
 
-    fn send(socket: impl AsFd, parcel: &Parcel) {
-        let header = parcel.header(Kind::Reply, 1);
-        socket::send(socket, &[&header.encode(), parcel.inline()], parcel.memfd()).unwrap();
+    /// A socket and an area, as between front and worker.
+    struct Channel {
+        ours: OwnedFd,
+        theirs: OwnedFd,
+        outgoing: Area,
+        reader: FrameReader,
     }
 
-    fn receive(socket: impl AsFd) -> Result<Option<Frame>, WireError> {
-        let mut reader = FrameReader::new(LIMIT);
-        while reader.fill(&socket).unwrap() == Fill::Some {
-            if let Some(frame) = reader.next()? {
-                return Ok(Some(frame));
+    impl Channel {
+        fn new() -> Self {
+            let (ours, theirs) = socket::pair().unwrap();
+            let outgoing = Area::create(LIMIT).unwrap();
+            let mut reader = FrameReader::new();
+            let incoming = outgoing.as_fd().try_clone_to_owned().unwrap();
+            reader.set_area(Area::received(incoming), LIMIT);
+            Self { ours, theirs, outgoing, reader }
+        }
+
+        fn send(&self, parcel: &Parcel) {
+            parcel.place(&self.outgoing).unwrap();
+            let header = parcel.header(Kind::Reply, 1).encode();
+            self.send_raw(&[&header, parcel.inline()]);
+        }
+
+        fn send_raw(&self, parts: &[&[u8]]) {
+            socket::send(&self.ours, parts, &[]).unwrap();
+        }
+
+        fn receive(&mut self) -> Result<Frame, WireError> {
+            loop {
+                if let Some(frame) = self.reader.next()? {
+                    return Ok(frame);
+                }
+                assert_eq!(self.reader.fill(&self.theirs).unwrap(), Fill::Some);
             }
         }
-        Ok(None)
     }
 
     #[test]
     fn bulk_of_any_size_arrives_as_sent() {
-        for size in [0, 1, 15, 16, 17, 1000, 60_000, 65_536, 65_537, 3_000_000] {
+        let mut channel = Channel::new();
+        for size in [0, 1, 15, 16, 17, 1000, 60_000, 65_536, 65_537, 3_000_000, 100, 70_000] {
             let slab: Vec<u8> = (0..size).map(|i| (i * 7 + size) as u8).collect();
             let sent = (String::from("name"), Bulk::from(slab), 5u8, Bulk::from(vec![9; 33]));
-            let (ours, theirs) = socket::pair().unwrap();
-            send(&ours, &Parcel::encode(&sent, LIMIT).unwrap());
-            let frame = receive(&theirs).unwrap().unwrap();
-            let got: (String, Bulk, u8, Bulk) = frame.decode().unwrap();
+            channel.send(&Parcel::encode(&sent, LIMIT).unwrap());
+            let got: (String, Bulk, u8, Bulk) = channel.receive().unwrap().decode().unwrap();
             assert_eq!(got, sent, "{size}");
             assert_eq!(got.3.as_ptr() as usize % super::super::SLAB_ALIGNMENT, 0);
         }
@@ -170,9 +204,9 @@ mod tests {
     #[test]
     fn a_long_message_without_slabs_travels_too() {
         let sent: Vec<String> = (0..10_000).map(|i| format!("line {i}")).collect();
-        let (ours, theirs) = socket::pair().unwrap();
-        send(&ours, &Parcel::encode(&sent, LIMIT).unwrap());
-        let got: Vec<String> = receive(&theirs).unwrap().unwrap().decode().unwrap();
+        let mut channel = Channel::new();
+        channel.send(&Parcel::encode(&sent, LIMIT).unwrap());
+        let got: Vec<String> = channel.receive().unwrap().decode().unwrap();
         assert_eq!(got, sent);
     }
 
@@ -183,27 +217,32 @@ mod tests {
     }
 
     #[test]
-    fn a_memfd_that_is_not_what_its_frame_says_is_refused() {
+    fn a_payload_that_is_not_there_is_refused() {
         let parcel = Parcel::encode(&Bulk::from(vec![1; 100_000]), LIMIT).unwrap();
-        let header = parcel.header(Kind::Reply, 1);
-        let len = header.payload_len();
+        let header = parcel.header(Kind::Reply, 1).encode();
 
-        let unsealed = memfd::create().unwrap();
-        memfd::write_at(&unsealed, &vec![0; len as usize], 0).unwrap();
-        let short = memfd::create().unwrap();
-        memfd::write_at(&short, b"short", 0).unwrap();
-        memfd::seal(&short).unwrap();
+        let mut nothing_written = Channel::new();
+        nothing_written.send_raw(&[&header]);
+        assert!(matches!(nothing_written.receive(), Err(WireError::Hollow { .. })));
+
+        let mut something_else = Channel::new();
+        something_else.outgoing.write_at(&[3; 200_000], 0).unwrap();
+        something_else.send_raw(&[&header]);
+        assert!(matches!(something_else.receive(), Err(WireError::PayloadChecksum)));
+
+        let mut no_area = Channel { reader: FrameReader::new(), ..Channel::new() };
+        no_area.send_raw(&[&header]);
+        assert!(matches!(no_area.receive(), Err(WireError::TooLong { limit: 0, .. })));
+    }
+
+    #[test]
+    fn descriptors_that_nobody_asked_for_are_refused() {
+        let mut channel = Channel::new();
+        let parcel = Parcel::encode(&1u8, LIMIT).unwrap();
+        let header = parcel.header(Kind::Reply, 1).encode();
         let file = tempfile::tempfile().unwrap();
-
-        let verdict = |fd: Option<_>| {
-            let (ours, theirs) = socket::pair().unwrap();
-            socket::send(&ours, &[&header.encode()], fd).unwrap();
-            receive(&theirs).unwrap_err()
-        };
-        assert!(matches!(verdict(Some(unsealed.as_fd())), WireError::Unsealed));
-        assert!(matches!(verdict(Some(short.as_fd())), WireError::MemfdSize { .. }));
-        assert!(matches!(verdict(Some(file.as_fd())), WireError::NotMemfd(_)));
-        assert!(matches!(verdict(None), WireError::MissingMemfd));
+        socket::send(&channel.ours, &[&header, parcel.inline()], &[file.as_fd()]).unwrap();
+        assert!(matches!(channel.receive(), Err(WireError::SurplusDescriptors)));
     }
 
     #[test]
@@ -213,53 +252,33 @@ mod tests {
         for at in [0, 100, parcel.inline().len() - 1] {
             let mut payload = parcel.inline().to_vec();
             payload[at] ^= 0x10;
-            let (ours, theirs) = socket::pair().unwrap();
-            socket::send(&ours, &[&header, &payload], None).unwrap();
-            assert!(matches!(receive(&theirs), Err(WireError::PayloadChecksum)));
+            let mut channel = Channel::new();
+            channel.send_raw(&[&header, &payload]);
+            assert!(matches!(channel.receive(), Err(WireError::PayloadChecksum)));
         }
-    }
-
-    #[test]
-    fn a_memfd_stays_with_its_frame() {
-        let note = Parcel::encode(&1u8, LIMIT).unwrap();
-        let large = Parcel::encode(&Bulk::from(vec![3; 100_000]), LIMIT).unwrap();
-        let (ours, theirs) = socket::pair().unwrap();
-        send(&ours, &note);
-        send(&ours, &large);
-        let mut reader = FrameReader::new(LIMIT);
-        let mut frames = Vec::new();
-        while frames.len() < 2 {
-            assert_eq!(reader.fill(&theirs).unwrap(), Fill::Some);
-            while let Some(frame) = reader.next().unwrap() {
-                frames.push(frame);
-            }
-        }
-        assert_eq!(frames[1].decode::<Bulk>().unwrap().len(), 100_000);
     }
 
     #[test]
     fn frames_come_out_whole_however_they_are_cut() {
-        let parcels: Vec<Parcel> =
-            (0..5u32).map(|i| Parcel::encode(&vec![i; i as usize * 10], LIMIT).unwrap()).collect();
+        let sent: Vec<Vec<u32>> = (0..5u32).map(|i| vec![i; i as usize * 10]).collect();
         let mut stream = Vec::new();
-        for parcel in &parcels {
+        for message in &sent {
+            let parcel = Parcel::encode(message, LIMIT).unwrap();
             stream.extend_from_slice(&parcel.header(Kind::Reply, 1).encode());
             stream.extend_from_slice(parcel.inline());
         }
         for step in [1, 2, 3, 7, 50, 51, 52, 53, 1000] {
-            let (ours, theirs) = socket::pair().unwrap();
-            let mut reader = FrameReader::new(LIMIT);
+            let mut channel = Channel::new();
             let mut got = Vec::new();
             for piece in stream.chunks(step) {
-                socket::send(&ours, &[piece], None).unwrap();
-                assert_eq!(reader.fill(&theirs).unwrap(), Fill::Some);
-                while let Some(frame) = reader.next().unwrap() {
+                channel.send_raw(&[piece]);
+                assert_eq!(channel.reader.fill(&channel.theirs).unwrap(), Fill::Some);
+                while let Some(frame) = channel.reader.next().unwrap() {
                     got.push(frame.decode::<Vec<u32>>().unwrap());
                 }
             }
-            let sent: Vec<Vec<u32>> = (0..5u32).map(|i| vec![i; i as usize * 10]).collect();
             assert_eq!(got, sent, "step {step}");
-            assert!(!reader.is_torn());
+            assert!(!channel.reader.is_torn());
         }
     }
 }

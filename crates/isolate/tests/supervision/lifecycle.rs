@@ -118,9 +118,11 @@ async fn descriptors() {
         let Reply::Text(names) = call.await.unwrap() else { panic!() };
         let names: Vec<&str> = names.lines().collect();
         let count = |what: &str| names.iter().filter(|name| name.starts_with(what)).count();
-        // One socket; a pipe for stdout, stderr and the front's control.
-        assert_eq!((count("socket:"), count("pipe:")), (1, 3), "{names:?}");
-        assert_eq!(names.len(), 6, "with standard input and the listing itself: {names:?}");
+        // One socket; a pipe for stdout, stderr and the front's control; an area of
+        // memory for each direction.
+        let counts = (count("socket:"), count("pipe:"), count("/memfd:"));
+        assert_eq!(counts, (1, 3, 2), "{names:?}");
+        assert_eq!(names.len(), 8, "with standard input and the listing itself: {names:?}");
     }
 }
 

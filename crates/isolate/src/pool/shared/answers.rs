@@ -62,7 +62,7 @@ impl<R: Role> Shared<R> {
             },
             Failing::Died { class } => CallError::Died { role, class, deaths: entry.deaths },
             Failing::Poisoned { class } => {
-                let input_hash = entry.parcel.digest().unwrap_or_default();
+                let input_hash = entry.parcel.digest();
                 self.quarantine(entry.kind, class, &input_hash);
                 CallError::Poisoned { role, class, input_hash, deaths: entry.deaths }
             }
@@ -96,7 +96,7 @@ impl<R: Role> Shared<R> {
         if self.hooks.quarantine.is_empty() {
             return None;
         }
-        let poison = self.hooks.quarantine.find(R::NAME, &parcel.digest().ok()?)?;
+        let poison = self.hooks.quarantine.find(R::NAME, &parcel.digest())?;
         poison.holds(&self.build, unix_ms(), self.settings.quarantine_for).then_some(poison)
     }
 }

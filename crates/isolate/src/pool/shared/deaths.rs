@@ -99,7 +99,7 @@ impl<R: Role> Shared<R> {
             job.deaths.push(Death { class, end, pid: entry.pid.unwrap_or_default(), ran });
             JobNote {
                 kind: job.kind.to_owned(),
-                input_hash: job.parcel.digest().unwrap_or_default(),
+                input_hash: job.parcel.digest(),
                 attempt: job.attempt,
                 ran_ms: ran.as_millis() as u64,
             }

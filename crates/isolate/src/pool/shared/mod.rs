@@ -302,16 +302,8 @@ impl<R: Role> Shared<R> {
                 if let Some(entry) = state.jobs.get_mut(&job) {
                     entry.sent = Some(Instant::now());
                     entry.attempt = attempt;
-                    let order = Order::Run {
-                        job,
-                        parcel: Arc::clone(&entry.parcel),
-                        attempt,
-                        budget,
-                        max_reply_bytes: entry
-                            .options
-                            .max_reply_bytes
-                            .unwrap_or(self.settings.max_reply_bytes),
-                    };
+                    let order =
+                        Order::Run { job, parcel: Arc::clone(&entry.parcel), attempt, budget };
                     state.order(worker, order);
                 }
             }

@@ -1,0 +1,126 @@
+//! Memory that front and worker share for payloads too long for the socket.
+//!
+//! The front makes it and seals its size, so no worker can shrink it under a reader
+//! or grow it. It is written and read like a file and never mapped by the front:
+//! what a worker changes while it is read changes the copy's content, nothing else.
+//! One for each direction lives as long as the worker, because new memory for each
+//! payload would cost more than all the copying.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
+
+use crate::wire::WireError;
+
+/// What an area may keep between jobs; memory beyond it is given back.
+const KEPT: u64 = 4 << 20;
+
+#[derive(Debug)]
+pub(crate) struct Area {
+    fd: OwnedFd,
+}
+
+impl Area {
+    /// An area for payloads of up to `size` bytes. Memory is taken as it is used.
+    pub(crate) fn create(size: u64) -> io::Result<Self> {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let fd = rustix::fs::memfd_create("isolate", flags)?;
+        rustix::fs::ftruncate(&fd, size)?;
+        rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        Ok(Self { fd })
+    }
+
+    /// The area that the front sent.
+    pub(crate) fn received(fd: OwnedFd) -> Self {
+        Self { fd }
+    }
+
+    pub(crate) fn write_at(&self, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let written = rustix::io::pwrite(&self.fd, bytes, at)?;
+            bytes = &bytes[written..];
+            at += written as u64;
+        }
+        Ok(())
+    }
+
+    /// Copies the first `claimed` bytes, which the caller has bounded. Nothing is
+    /// allocated for bytes that were never written.
+    pub(crate) fn read(&self, claimed: u64) -> Result<Vec<u8>, WireError> {
+        let stat = rustix::fs::fstat(&self.fd).map_err(|error| WireError::Area(error.into()))?;
+        let written = u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
+        if claimed > written {
+            return Err(WireError::Hollow { claimed, written });
+        }
+        let payload = self.copy(claimed).map_err(WireError::Area)?;
+        if claimed > KEPT {
+            self.give_back();
+        }
+        Ok(payload)
+    }
+
+    fn copy(&self, length: u64) -> io::Result<Vec<u8>> {
+        let length = usize::try_from(length).map_err(io::Error::other)?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).map_err(io::Error::other)?;
+        while bytes.len() < length {
+            let at = bytes.len() as u64;
+            if rustix::io::pread(&self.fd, rustix::buffer::spare_capacity(&mut bytes), at)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        bytes.truncate(length);
+        Ok(bytes)
+    }
+
+    /// Gives all its memory back to the system.
+    fn give_back(&self) {
+        let size = rustix::fs::fstat(&self.fd).map_or(0, |stat| stat.st_size.unsigned_abs());
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        // Where that is not possible, the memory stays in use a little longer.
+        let _ = rustix::fs::fallocate(&self.fd, flags, 0, size);
+    }
+}
+
+impl AsFd for Area {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks(area: &Area) -> u64 {
+        rustix::fs::fstat(&area.fd).unwrap().st_blocks.unsigned_abs()
+    }
+
+    #[test]
+    fn its_size_cannot_be_changed() {
+        let area = Area::create(1 << 20).unwrap();
+        assert!(rustix::fs::ftruncate(&area.fd, 0).is_err());
+        assert!(rustix::fs::ftruncate(&area.fd, 2 << 20).is_err());
+        assert!(area.write_at(b"beyond", 1 << 20).is_err());
+    }
+
+    #[test]
+    fn what_was_never_written_is_not_read() {
+        let area = Area::create(64 << 20).unwrap();
+        area.write_at(&[1; 100_000], 0).unwrap();
+        assert_eq!(area.read(100_000).unwrap(), [1; 100_000]);
+        assert!(matches!(area.read(64 << 20), Err(WireError::Hollow { .. })));
+    }
+
+    #[test]
+    fn much_memory_is_given_back() {
+        let area = Area::create(64 << 20).unwrap();
+        area.write_at(&vec![1; 1 << 20], 0).unwrap();
+        area.read(1 << 20).unwrap();
+        assert!(blocks(&area) > 0, "a little is kept");
+        area.write_at(&vec![1; 8 << 20], 0).unwrap();
+        area.read(8 << 20).unwrap();
+        assert_eq!(blocks(&area), 0);
+    }
+}
