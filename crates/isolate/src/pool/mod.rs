@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
+use tracing::Instrument;
 
 use crate::class::{DeathClass, End};
 use crate::crash::CrashSink;
@@ -177,9 +178,12 @@ impl<R: Role> Pool<R> {
         if let Some(poison) = shared.poison(&parcel) {
             return Err(CallError::Quarantined { poison });
         }
-        let (job, answer) = shared.submit(parcel, R::kind(request), options, terms);
+        let kind = R::kind(request);
+        let (job, answer) = shared.submit(parcel, kind, options, terms);
         let _cancel = CancelOnDrop { shared, job };
-        answer.await.unwrap_or(Err(CallError::Draining { role: R::NAME }))
+        let span = tracing::debug_span!("call", role = R::NAME, kind, job);
+        let outcome = answer.instrument(span).await;
+        outcome.unwrap_or(Err(CallError::Draining { role: R::NAME }))
     }
 
     pub(crate) fn encode(&self, request: &R::Request) -> Result<Parcel, CallError> {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tracing::Instrument;
 
 pub(super) use deaths::Obituary;
 
@@ -280,6 +281,7 @@ impl<R: Role> Shared<R> {
         if let Some(entry) = state.jobs.get_mut(&job) {
             entry.reply = Some((worker, finish));
         }
+        tracing::trace!(role = R::NAME, worker, job, "worker idle");
         self.step_locked(&mut state, Event::Finished { worker });
         self.release(state);
     }
@@ -296,19 +298,26 @@ impl<R: Role> Shared<R> {
                     death: None,
                 };
                 state.workers.insert(worker, entry);
-                tokio::spawn(executor::execute(Arc::clone(self), worker, receiver));
+                let span = tracing::debug_span!("worker", role = R::NAME, number = worker);
+                tokio::spawn(
+                    executor::execute(Arc::clone(self), worker, receiver).instrument(span),
+                );
             }
             Action::Run { worker, job, attempt, budget } => {
                 if let Some(entry) = state.jobs.get_mut(&job) {
                     entry.sent = Some(Instant::now());
                     entry.attempt = attempt;
+                    tracing::trace!(role = R::NAME, worker, job, attempt, "worker busy");
                     let order =
                         Order::Run { job, parcel: Arc::clone(&entry.parcel), attempt, budget };
                     state.order(worker, order);
                 }
             }
             Action::Cancel { worker, job } => state.order(worker, Order::Cancel { job }),
-            Action::Stop { worker } => state.order(worker, Order::Stop),
+            Action::Stop { worker } => {
+                tracing::debug!(role = R::NAME, worker, "worker told to stop");
+                state.order(worker, Order::Stop);
+            }
             Action::Kill { worker, reason } => {
                 if reason == KillReason::Deadline {
                     let pid = state.workers.get(&worker).and_then(|entry| entry.pid);
