@@ -10,11 +10,22 @@ use clap::Parser;
 enum Task {
     /// All that CI asks of a change: format, lints, tests, documentation.
     Check,
+    /// The side-by-side measurements of `bench/`, as one table.
+    Bench {
+        /// What the benchmark itself takes: --quick, --json, --only PART
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 fn main() -> Result<()> {
     match Task::parse() {
         Task::Check => check(),
+        Task::Bench { arguments } => {
+            let mut line = vec!["run", "--release", "--package", "bench", "--"];
+            line.extend(arguments.iter().map(String::as_str));
+            cargo(&line, &[])
+        }
     }
 }
 

@@ -1,0 +1,101 @@
+//! What worker processes cost, beside what the same work costs elsewhere.
+//!
+//! One command, one table: `cargo xtask bench`. Every figure is measured in the
+//! same run as its rival's, in alternating rounds, so that a busy machine is busy
+//! for both. `--quick` takes fewer samples, `--only warm` (or another
+//! measurement) leaves out the others, `--json` prints rows for programs.
+
+mod cold;
+mod crash;
+mod python;
+mod roles;
+mod samples;
+mod table;
+mod throughput;
+mod warm;
+
+use anyhow::{Result, bail, ensure};
+use tokio::runtime::{Builder, Runtime};
+
+use python::Python;
+use roles::Bench;
+use table::{Row, Table};
+
+/// What all measurements need.
+struct Lab {
+    runtime: Runtime,
+    /// Python's executor of processes, in a process that lives as long as we do.
+    executor: Python,
+    /// Python's way to start a single process.
+    spawner: Python,
+    quick: bool,
+}
+
+impl Lab {
+    /// `full`, or about a tenth of it in a quick run.
+    fn count(&self, full: usize) -> usize {
+        if self.quick { full.div_ceil(10) } else { full }
+    }
+
+    /// Runs `work` in a task, as a server's callers do, and not on this thread.
+    fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        self.runtime.block_on(async { self.runtime.spawn(work).await? })
+    }
+}
+
+type Measurement = fn(&mut Lab) -> Result<Vec<Row>>;
+
+const MEASUREMENTS: [(&str, Measurement); 4] = [
+    ("warm round trips", warm::measure),
+    ("cold starts", cold::measure),
+    ("crashes", crash::measure),
+    ("throughput", throughput::measure),
+];
+
+const OPTIONS: &str = "there are --quick, --json and --only warm|cold|crash|throughput";
+
+fn main() -> Result<()> {
+    isolate::worker_main(&[isolate::role::<Bench>()]);
+
+    let (mut quick, mut json, mut only) = (false, false, String::new());
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--quick" => quick = true,
+            "--json" => json = true,
+            "--only" => only = arguments.next().unwrap_or_default(),
+            other => bail!("no such option: {other} ({OPTIONS})"),
+        }
+    }
+    let mut lab = Lab {
+        runtime: Builder::new_multi_thread().worker_threads(2).enable_all().build()?,
+        executor: Python::start("executor.py"),
+        spawner: Python::start("spawn.py"),
+        quick,
+    };
+    let mut table = Table { load_before: load_average(), ..Table::default() };
+    for (name, measure) in MEASUREMENTS {
+        if !name.starts_with(&only) {
+            continue;
+        }
+        eprintln!("bench: {name}");
+        table.rows.extend(measure(&mut lab)?);
+    }
+    ensure!(!table.rows.is_empty(), "nothing was measured ({OPTIONS})");
+    table.load_after = load_average();
+    if json {
+        println!("{}", serde_json::to_string_pretty(&table)?);
+    } else {
+        print!("{table}");
+    }
+    Ok(())
+}
+
+/// How many tasks wanted to run in the last minute: what else the machine did.
+fn load_average() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    text.split_whitespace().next()?.parse().ok()
+}

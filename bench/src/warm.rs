@@ -1,0 +1,200 @@
+//! A call to a worker that is there: bytes go, the same bytes come back.
+
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use isolate::{Bulk, CallOptions, Pool};
+use serde_json::json;
+use tokio::sync::oneshot;
+
+use crate::Lab;
+use crate::roles::{Bench, Job, pool};
+use crate::samples::{Samples, UNCOUNTED};
+use crate::table::{Figure, Goal, Rival, Row};
+
+const SIZES: [Size; 3] = [
+    Size { name: "100 B", bytes: 100, calls: 400, python_calls: 100 },
+    Size { name: "10 kB", bytes: 10_000, calls: 400, python_calls: 100 },
+    Size { name: "1 MB", bytes: 1_000_000, calls: 60, python_calls: 20 },
+];
+
+const ROUNDS: usize = 40;
+
+const GOAL_100_B: Duration = Duration::from_micros(30);
+const GOAL_1_MB_HOPS: u32 = 10;
+
+struct Size {
+    name: &'static str,
+    bytes: usize,
+    /// In each round.
+    calls: usize,
+    python_calls: usize,
+}
+
+pub(crate) fn measure(lab: &mut Lab) -> Result<Vec<Row>> {
+    let pool = lab.run(async { Ok(pool(1, 0)?) })?;
+    let mut rows = Vec::new();
+    for size in SIZES {
+        let round = measure_size(lab, &pool, &size)?;
+        for percent in [50, 99] {
+            rows.push(round.row(&size, percent)?);
+        }
+    }
+    lab.run(async move {
+        pool.drain(Duration::from_secs(1)).await;
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+#[derive(Default)]
+struct Compared {
+    ours: Samples,
+    hop: Samples,
+    awaited_hop: Samples,
+    python: Option<Samples>,
+}
+
+fn measure_size(lab: &mut Lab, pool: &Pool<Bench>, size: &Size) -> Result<Compared> {
+    let blocking = Hop::start(|asker: mpsc::Sender<_>, reply| {
+        let _ = asker.send(reply);
+    })?;
+    let awaited = Hop::start(|asker: oneshot::Sender<_>, reply| {
+        let _ = asker.send(reply);
+    })?;
+    let payload: Arc<[u8]> = vec![7; size.bytes].into();
+    let mut all = Compared::default();
+    for _ in 0..lab.count(ROUNDS) {
+        let ours = call(pool.clone(), Arc::clone(&payload), size.calls);
+        all.ours.extend(lab.run(ours)?);
+        all.hop.extend(hop(&blocking, &payload, size.calls)?);
+        let task = awaited_hop(&awaited, Arc::clone(&payload), size.calls);
+        all.awaited_hop.extend(lab.run(task)?);
+        let order = json!({
+            "measure": "echo",
+            "size": size.bytes,
+            "calls": size.python_calls,
+            "uncounted": UNCOUNTED,
+        });
+        if let Some(round) = lab.executor.round(&order) {
+            all.python.get_or_insert_default().extend(round);
+        }
+    }
+    Ok(all)
+}
+
+impl Compared {
+    fn row(&self, size: &Size, percent: usize) -> Result<Row> {
+        let took = |samples: &Samples| samples.percentile(percent);
+        let figure = |samples: &Samples| Rival::from(took(samples).map(Figure::Took));
+        let ours = took(&self.ours).context("no call was measured")?;
+        let hop = took(&self.hop).context("no hop was measured")?;
+        let goal = match (size.name, percent) {
+            ("100 B", 50) => Some(Goal::at_most(ours, GOAL_100_B)),
+            ("1 MB", 50) => {
+                let goal = Goal::at_most(ours, hop * GOAL_1_MB_HOPS);
+                Some(goal.named(format!("{GOAL_1_MB_HOPS} thread hops")))
+            }
+            _ => None,
+        };
+        Ok(Row {
+            name: format!("warm round trip, {}, p{percent}", size.name),
+            ours: Figure::Took(ours),
+            thread_hop: figure(&self.hop),
+            awaited_hop: figure(&self.awaited_hop),
+            python: self.python.as_ref().map_or(Rival::NotAvailable, figure),
+            goal,
+        })
+    }
+}
+
+/// Small payloads are part of the message, larger ones travel beside it, as they
+/// would in a program.
+async fn call(pool: Pool<Bench>, payload: Arc<[u8]>, calls: usize) -> Result<Samples> {
+    let job = match payload.len() {
+        ..1000 => Job::Echo(payload.to_vec()),
+        _ => Job::EchoBulk(Bulk::from(payload.to_vec())),
+    };
+    let mut watch = Stopwatch::new(&payload);
+    for _ in 0..calls + UNCOUNTED {
+        let started = Instant::now();
+        let answer = pool.call(&job, CallOptions::default()).await?;
+        watch.stop(started, answer.reply.len())?;
+    }
+    Ok(watch.samples)
+}
+
+/// The same without a process: another thread takes a copy of the request from a
+/// channel and gives back a copy of it.
+struct Hop<A> {
+    thread: mpsc::Sender<(Vec<u8>, A)>,
+}
+
+impl<A: Send + 'static> Hop<A> {
+    fn start(answer: fn(A, Vec<u8>)) -> Result<Self> {
+        let (thread, asked) = mpsc::channel::<(Vec<u8>, A)>();
+        std::thread::Builder::new().name("hop".into()).spawn(move || {
+            for (request, asker) in asked {
+                answer(asker, request.clone());
+            }
+        })?;
+        Ok(Self { thread })
+    }
+}
+
+/// The caller is a thread too, and blocks: the fastest hop there is.
+fn hop(hop: &Hop<mpsc::Sender<Vec<u8>>>, payload: &[u8], calls: usize) -> Result<Samples> {
+    let mut watch = Stopwatch::new(payload);
+    for _ in 0..calls + UNCOUNTED {
+        let started = Instant::now();
+        let (asker, answer) = mpsc::channel();
+        hop.thread.send((payload.to_vec(), asker))?;
+        let reply = answer.recv()?;
+        watch.stop(started, reply.len())?;
+    }
+    Ok(watch.samples)
+}
+
+/// The caller is a task, like those that call a pool.
+fn awaited_hop(
+    hop: &Hop<oneshot::Sender<Vec<u8>>>,
+    payload: Arc<[u8]>,
+    calls: usize,
+) -> impl Future<Output = Result<Samples>> + Send + use<> {
+    let thread = hop.thread.clone();
+    async move {
+        let mut watch = Stopwatch::new(&payload);
+        for _ in 0..calls + UNCOUNTED {
+            let started = Instant::now();
+            let (asker, answer) = oneshot::channel();
+            thread.send((payload.to_vec(), asker))?;
+            let reply = answer.await?;
+            watch.stop(started, reply.len())?;
+        }
+        Ok(watch.samples)
+    }
+}
+
+/// Keeps the durations of a round's calls, once it has got going.
+struct Stopwatch {
+    samples: Samples,
+    calls: usize,
+    expected: usize,
+}
+
+impl Stopwatch {
+    fn new(payload: &[u8]) -> Self {
+        Self { samples: Samples::default(), calls: 0, expected: payload.len() }
+    }
+
+    fn stop(&mut self, started: Instant, length: usize) -> Result<()> {
+        let took = started.elapsed();
+        ensure!(length == self.expected, "the echo is of another size");
+        if self.calls >= UNCOUNTED {
+            self.samples.push(took);
+        }
+        self.calls += 1;
+        Ok(())
+    }
+}
