@@ -38,7 +38,8 @@ pub enum Gauge {
     WorkerBytes,
 }
 
-/// Takes measurements. Called from the pool's hot path: be quick.
+/// Takes measurements. A pool calls it on its hot path and with its lock held: be
+/// quick, and do not call the pool.
 pub trait Metrics: Send + Sync {
     /// Adds to a count.
     fn add(&self, counter: Counter, role: &'static str, label: &'static str, by: u64);

@@ -8,7 +8,8 @@ use crate::class::DeathClass;
 
 /// Remembers the jobs that killed their workers, so that they are not tried again.
 ///
-/// A program that keeps it beyond its own life implements this on its store.
+/// A program that keeps it beyond its own life implements this on its store. A pool
+/// asks and tells it with its lock held: be quick, and do not call the pool.
 pub trait Quarantine: Send + Sync {
     /// What is known about this input of this role.
     fn find(&self, role: &str, input_hash: &str) -> Option<Poison>;

@@ -49,8 +49,10 @@ pub fn role<R: Role>() -> RoleEntry {
     RoleEntry { name: R::NAME, run: run::<R> }
 }
 
-/// Call this first in `main`. In a process that was started as a worker it takes
-/// over and never returns; otherwise it returns at once.
+/// Call this first in `main`, before there is a thread, a runtime (so not within
+/// `#[tokio::main]`) or an open file: in a process that was started as a worker it
+/// closes what was inherited, takes over and never returns. Otherwise it returns at
+/// once.
 pub fn worker_main(roles: &[RoleEntry]) {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().as_deref() != Some(OsStr::new(WORKER_ARGUMENT)) {

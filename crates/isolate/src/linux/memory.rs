@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// The resident memory of a live process.
 pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
@@ -10,27 +11,39 @@ pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
     Some(pages * rustix::param::page_size() as u64)
 }
 
-/// Counts the processes that the kernel killed for want of memory, as near to our
+/// A kill for want of memory explains deaths that are noticed this soon after it.
+const EXPLAINS: Duration = Duration::from_secs(2);
+
+/// Watches for processes that the kernel kills for want of memory, as near to our
 /// own control group as it can be told.
 #[derive(Debug)]
 pub(crate) struct OomKills {
     file: PathBuf,
     seen: u64,
+    last: Option<Instant>,
 }
 
 impl OomKills {
     pub(crate) fn watch() -> Self {
         let file = counter_file(Path::new("/"));
         let seen = count_in(&file);
-        Self { file, seen }
+        Self { file, seen, last: None }
     }
 
-    /// Whether there was one since the last time of asking.
-    pub(crate) fn happened(&mut self) -> bool {
+    /// Takes note of kills. Called now and then, so that an old one is not taken
+    /// for the cause of a new death.
+    pub(crate) fn look(&mut self) {
         let now = count_in(&self.file);
-        let more = now > self.seen;
+        if now > self.seen {
+            self.last = Some(Instant::now());
+        }
         self.seen = now;
-        more
+    }
+
+    /// Whether there was one just now.
+    pub(crate) fn happened(&mut self) -> bool {
+        self.look();
+        self.last.is_some_and(|at| at.elapsed() < EXPLAINS)
     }
 }
 
@@ -87,11 +100,12 @@ mod tests {
             fs::write(&file, text).unwrap();
 
             assert_eq!(counter_file(root.path()), file);
-            let mut kills = OomKills { file: file.clone(), seen: 2 };
+            let mut kills = OomKills { file: file.clone(), seen: 2, last: None };
             assert!(!kills.happened());
             fs::write(&file, "oom_kill 3\n").unwrap();
             assert!(kills.happened());
-            assert!(!kills.happened());
+            kills.last = Instant::now().checked_sub(EXPLAINS);
+            assert!(!kills.happened(), "an old one explains nothing");
         }
     }
 

@@ -191,6 +191,7 @@ impl<R: Role> Shared<R> {
         let mut state = self.lock();
         self.step_locked(&mut state, Event::Tick);
         let total = sample_memory(&mut state);
+        state.oom_kills.look();
         self.release(state);
         self.hooks.metrics.set(Gauge::WorkerBytes, R::NAME, total as f64);
     }
