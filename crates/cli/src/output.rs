@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use isolith_types::Failure;
+use isolith_types::{Code, Failure};
 use serde::Serialize;
 use tracing_subscriber::EnvFilter;
 
@@ -41,6 +41,8 @@ impl Output {
         tracing_subscriber::fmt()
             .with_env_filter(filter)
             .with_writer(io::stderr)
+            // It would complain of a closed stderr on stderr, and panic.
+            .log_internal_errors(false)
             .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
             .init();
     }
@@ -55,14 +57,26 @@ impl Output {
         !self.quiet && !self.draws_progress()
     }
 
+    /// Tells progress in a line. A reader that has gone away is no error.
+    pub(crate) fn progress(&self, line: &str) {
+        let _ = writeln!(io::stderr(), "{line}");
+    }
+
     /// Prints a result: as JSON where that was asked for, else as text. A reader
-    /// that has gone away is no error.
-    pub(crate) fn result(&self, document: &impl Serialize, text: &str) {
-        let mut out = io::stdout().lock();
-        let _ = match (self.json, serde_json::to_string(document)) {
-            (true, Ok(json)) => writeln!(out, "{json}"),
-            _ => write!(out, "{text}"),
+    /// that has gone away is no error; a full disk is one.
+    pub(crate) fn result(&self, document: &impl Serialize, text: &str) -> Result<(), Failure> {
+        let lost = |error: io::Error| {
+            Failure::new(Code::Failed, format!("the result cannot be written: {error}"))
         };
+        let text = match self.json {
+            true => serde_json::to_string(document).map_err(|error| lost(error.into()))? + "\n",
+            false => text.to_owned(),
+        };
+        let mut out = io::stdout().lock();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(lost(error)),
+            _ => Ok(()),
+        }
     }
 
     /// Says why a command failed.
@@ -73,7 +87,8 @@ impl Output {
             let _ = writeln!(err, "  {}", failure.hint);
         }
         if self.json {
-            self.result(&ErrorDocument { error: failure }, "");
+            // If that cannot be written either, the exit code must do.
+            let _ = self.result(&ErrorDocument { error: failure }, "");
         }
     }
 }

@@ -47,6 +47,17 @@ fn progress_is_told_on_stderr_unless_quiet() {
 }
 
 #[test]
+fn a_result_that_cannot_be_written_is_a_failure_unless_nobody_reads_it() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let status = isolith(&["drill", "--count", "1", "--quiet"]).stdout(full).status().unwrap();
+    assert_eq!(status.code(), Some(1));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = isolith(&["drill", "--count", "1", "--quiet"]).stdout(writer).status().unwrap();
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
 fn an_interrupted_drill_leaves_nothing_behind() {
     let mut drill = isolith(&["drill", "--count", "100000", "--json"])
         .stdout(Stdio::piped())

@@ -45,7 +45,7 @@ pub struct PoolSettings {
     pub build: Option<String>,
     /// The program to start as a worker; by default the running one.
     pub program: PathBuf,
-    /// The seed of the restart jitter.
+    /// The seed of the restart jitter; by default random.
     pub seed: u64,
 }
 
@@ -70,7 +70,7 @@ impl Default for PoolSettings {
             quarantine_for: Duration::from_secs(7 * 24 * 3600),
             build: None,
             program: PathBuf::from(SELF),
-            seed: 0,
+            seed: fastrand::u64(..),
         }
     }
 }

@@ -37,6 +37,6 @@ pub(crate) fn run(plan: &Plan, output: &Output) -> Result<ExitCode, Failure> {
     runtime.shutdown_background();
     screen.finish();
     let report = report?;
-    output.result(&report, &report.to_string());
+    output.result(&report, &report.to_string())?;
     Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

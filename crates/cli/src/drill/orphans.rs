@@ -31,10 +31,13 @@ fn count_now(role: &str, groups: &HashSet<u32>) -> io::Result<usize> {
         let Some(process) = Process::parse(&stat) else {
             continue;
         };
-        // Numbers are used again, so the name must fit too; and what is dead but
-        // not reaped is the affair of its parent.
+        // Numbers are used again, so the name must fit too.
         let of_worker = groups.contains(&process.group) && process.name == role;
-        if process.parent == own || (of_worker && !process.is_zombie) {
+        let ours = process.parent == own;
+        // We reap our workers, which lead their groups. Others that died are the
+        // affair of whoever adopted them, even if that is us, as process 1.
+        let is_left = !process.is_zombie || (ours && process.id == process.group);
+        if (ours || of_worker) && is_left {
             orphans += 1;
         }
     }
@@ -43,6 +46,7 @@ fn count_now(role: &str, groups: &HashSet<u32>) -> io::Result<usize> {
 
 #[derive(Debug, PartialEq, Eq)]
 struct Process<'a> {
+    id: u32,
     name: &'a str,
     is_zombie: bool,
     parent: u32,
@@ -53,12 +57,13 @@ impl<'a> Process<'a> {
     /// From `/proc/PID/stat`, in which the name in parentheses may hold anything.
     fn parse(stat: &'a str) -> Option<Self> {
         let (before, after) = stat.rsplit_once(')')?;
-        let name = before.split_once('(')?.1;
+        let (id, name) = before.split_once('(')?;
+        let id = id.trim().parse().ok()?;
         let mut fields = after.split_whitespace();
         let is_zombie = fields.next()? == "Z";
         let parent = fields.next()?.parse().ok()?;
         let group = fields.next()?.parse().ok()?;
-        Some(Self { name, is_zombie, parent, group })
+        Some(Self { id, name, is_zombie, parent, group })
     }
 }
 
@@ -69,7 +74,8 @@ mod tests {
     #[test]
     fn odd_names_do_not_confuse() {
         let stat = "77 (a ) (b) c) S 12 34 34 0 -1 4194560";
-        let expected = Process { name: "a ) (b) c", is_zombie: false, parent: 12, group: 34 };
+        let expected =
+            Process { id: 77, name: "a ) (b) c", is_zombie: false, parent: 12, group: 34 };
         assert_eq!(Process::parse(stat), Some(expected));
         assert_eq!(Process::parse(""), None);
     }

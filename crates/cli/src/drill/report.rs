@@ -104,7 +104,10 @@ impl Kind {
             injected: mine.len(),
             classified_as: distinct(classes, "none"),
             action: distinct(actions.map(|measure| action_name(*measure)), idle_action),
-            recovery_ms: times.get(times.len() / 2).copied().map_or(0.0, milliseconds),
+            recovery_ms: times
+                .get(times.len().saturating_sub(1) / 2)
+                .copied()
+                .map_or(0.0, milliseconds),
             slowest_recovery_ms: times.last().copied().map_or(0.0, milliseconds),
         })
     }

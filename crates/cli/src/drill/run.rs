@@ -1,13 +1,14 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use isolate::misbehave::Fault;
 use isolate::{
     BreakerPolicy, CallError, CallOptions, CrashReport, CrashSink, DeathClass, Hooks, Measure,
-    Pool, PoolSettings, RestartPolicy, Role, Signal, Signals, run_until_signalled,
+    Pool, PoolSettings, RestartPolicy, Role, Signal, Signals, Supervised, run_until_signalled,
 };
 use isolith_types::{Code, Failure};
 use tokio::task::JoinSet;
@@ -48,6 +49,7 @@ pub(super) async fn run(
         screen: Arc::clone(screen),
         deaths: Arc::clone(&deaths),
         verdicts: Mutex::default(),
+        stopping: AtomicBool::new(false),
     });
     let fast = drill.pool(pool_settings(FAST_LANES, 2), None)?;
     let slow = drill.pool(pool_settings(SLOW_LANES, 1), None)?;
@@ -64,6 +66,13 @@ pub(super) async fn run(
             lanes.spawn(Arc::clone(&drill).work_through(Arc::clone(&todo), pool.cloned()));
         }
     }
+    // The pools of faults at the start come and go, and nobody drains them; they are
+    // to stop with this one.
+    let (watched, canary) = (Arc::clone(&drill), fast.clone());
+    let watch = tokio::spawn(async move {
+        canary.drained().await;
+        watched.stopping.store(true, Ordering::Relaxed);
+    });
     let work = async {
         while let Some(lane) = lanes.join_next().await {
             lane.map_err(|error| Failure::new(Code::Failed, error.to_string()))??;
@@ -74,6 +83,7 @@ pub(super) async fn run(
         Ok(done) => done?,
         Err(interrupted) => return Err(stopped(interrupted.signal)),
     }
+    watch.abort();
     fast.drain(DRAIN_BUDGET).await;
     slow.drain(DRAIN_BUDGET).await;
     let verdicts = drill.verdicts();
@@ -138,6 +148,7 @@ struct Drill {
     screen: Arc<Screen>,
     deaths: Arc<Deaths>,
     verdicts: Mutex<Vec<Verdict>>,
+    stopping: AtomicBool,
 }
 
 /// What the tasks of one lane still have to do.
@@ -166,7 +177,9 @@ impl Drill {
         pool: Option<Pool<Saboteur>>,
     ) -> Result<(), Failure> {
         let next = || todo.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        while let Some(request) = next() {
+        while let Some(request) = next()
+            && !self.stopping.load(Ordering::Relaxed)
+        {
             match &pool {
                 Some(pool) => self.judge(pool, request, None).await?,
                 None => {

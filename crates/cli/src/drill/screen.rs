@@ -13,7 +13,7 @@ use crate::output::Output;
 /// line now and then elsewhere.
 pub(super) struct Screen {
     table: Option<Table>,
-    tells: bool,
+    output: Output,
     total: usize,
     seen: Mutex<Seen>,
 }
@@ -35,7 +35,7 @@ impl Screen {
         let total = plan.count as usize;
         Self {
             table: output.draws_progress().then(|| Table::new(total)),
-            tells: output.tells_progress(),
+            output: *output,
             total,
             seen: Mutex::default(),
         }
@@ -52,8 +52,10 @@ impl Screen {
             table.show(verdict, count, slowest);
         }
         let tenth = self.total.div_ceil(10);
-        if self.tells && (seen.verdicts.is_multiple_of(tenth) || seen.verdicts == self.total) {
-            eprintln!("drill: {} of {} faults", seen.verdicts, self.total);
+        if self.output.tells_progress()
+            && (seen.verdicts.is_multiple_of(tenth) || seen.verdicts == self.total)
+        {
+            self.output.progress(&format!("drill: {} of {} faults", seen.verdicts, self.total));
         }
     }
 

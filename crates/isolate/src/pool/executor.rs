@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedReceiver;
+use tracing::Instrument;
 
 use super::output::Output;
 use super::shared::{Finish, Obituary, Shared};
@@ -40,6 +41,14 @@ pub(super) async fn execute<R: Role>(
     id: WorkerId,
     orders: UnboundedReceiver<Order>,
 ) {
+    let executor = tokio::spawn(follow(Arc::clone(&shared), id, orders).in_current_span());
+    // A panic of our own must not leave a caller waiting for ever.
+    if executor.await.is_err_and(|error| error.is_panic()) {
+        shared.ended(id, Obituary::unknown(Phase::Busy, "its executor panicked".into(), None));
+    }
+}
+
+async fn follow<R: Role>(shared: Arc<Shared<R>>, id: WorkerId, orders: UnboundedReceiver<Order>) {
     // A start takes a millisecond: let what is ready to run go first. It is not
     // handed to a thread, as a machine with a full process table has none to give.
     tokio::task::yield_now().await;
@@ -47,7 +56,8 @@ pub(super) async fn execute<R: Role>(
         Ok(executor) => executor.run(orders).await,
         Err(error) => {
             let lasting = StartError::lasting(&shared.settings.program, &error);
-            shared.ended(id, Obituary::never_started(&error, lasting));
+            let reason = format!("the process cannot be made: {error}");
+            shared.ended(id, Obituary::unknown(Phase::Starting, reason, lasting));
         }
     }
 }

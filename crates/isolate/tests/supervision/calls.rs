@@ -16,6 +16,7 @@ pub fn trials() -> Vec<Trial> {
     vec![
         trial("call::payloads_of_any_size_come_back", payloads),
         trial("call::progress_reaches_the_caller", progress),
+        trial("call::a_listener_that_panics_costs_nothing", panicking_listener),
         trial("call::dropping_the_future_cancels_the_job", cancel),
         trial("call::too_large_requests_and_replies_are_refused", too_large),
         trial("call::a_full_queue_refuses", queue_full),
@@ -50,6 +51,15 @@ async fn progress() {
     assert!(seen.is_sorted_by_key(|progress| progress.done));
     assert_eq!(seen[0].total, Some(20));
     assert_eq!(seen[0].note, "at 1");
+}
+
+async fn panicking_listener() {
+    let pool = pool(PoolSettings::default());
+    let listener = Arc::new(|_: isolate::Progress| panic!("on purpose"));
+    let options = CallOptions { on_progress: Some(listener), ..CallOptions::default() };
+    let answer = pool.call(&Request::Count(2), options).await.unwrap();
+    assert!(answer.deaths.is_empty());
+    pool.drain(Duration::from_secs(5)).await;
 }
 
 async fn cancel() {

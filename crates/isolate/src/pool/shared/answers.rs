@@ -18,10 +18,10 @@ impl<R: Role> Shared<R> {
         let Some((worker, finish)) = entry.reply else {
             return;
         };
-        let sent = entry.sent.unwrap_or(entry.submitted);
+        let sent = entry.sent.unwrap_or(entry.waiting_since);
         let outcome = match finish {
             Finish::Reply(reply, ran) => {
-                let queued = sent.duration_since(entry.submitted);
+                let queued = sent.duration_since(entry.waiting_since);
                 let overhead = sent.elapsed().saturating_sub(ran);
                 let metrics = &self.hooks.metrics;
                 metrics.observe(Histogram::QueueSeconds, R::NAME, queued.as_secs_f64());

@@ -1,7 +1,7 @@
 //! What is made of a worker's end: its class, its report, its place in the counts.
 
-use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::{Shared, State, unix_ms};
 use crate::class::{Circumstances, DeathClass, End, Phase, classify};
@@ -25,20 +25,25 @@ pub(in crate::pool) struct Obituary {
 }
 
 impl Obituary {
-    pub(in crate::pool) fn never_started(error: &io::Error, lasting: Option<StartError>) -> Self {
+    /// The end of a worker of which there is no process to tell more.
+    pub(in crate::pool) fn unknown(
+        phase: Phase,
+        reason: String,
+        refusal: Option<StartError>,
+    ) -> Self {
         Self {
             end: None,
             circumstances: Circumstances {
-                phase: Phase::Starting,
+                phase,
                 panicked: false,
                 violated: false,
                 killed: None,
                 allocator_refused: false,
                 oom_kill: false,
             },
-            refusal: lasting,
+            refusal,
             panic: None,
-            violation: Some(format!("the process cannot be made: {error}")),
+            violation: Some(reason),
             output: Vec::new(),
         }
     }
@@ -96,6 +101,7 @@ impl<R: Role> Shared<R> {
         let job = view.and_then(|view| view.job).and_then(|id| state.jobs.get_mut(&id));
         let note = job.map(|job| {
             let ran = job.sent.map(|at| at.elapsed()).unwrap_or_default();
+            job.waiting_since = Instant::now();
             job.deaths.push(Death { class, end, pid: entry.pid.unwrap_or_default(), ran });
             JobNote {
                 kind: job.kind.to_owned(),

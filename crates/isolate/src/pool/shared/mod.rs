@@ -5,6 +5,7 @@ mod answers;
 mod deaths;
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -79,7 +80,8 @@ struct JobEntry<R: Role> {
     answer: oneshot::Sender<Outcome<R>>,
     /// What the worker sent, until the supervisor says that it counts.
     reply: Option<(WorkerId, Finish<R::Reply>)>,
-    submitted: Instant,
+    /// Since when it has been waiting for the worker that it has, or will have.
+    waiting_since: Instant,
     sent: Option<Instant>,
     attempt: u32,
     deaths: Vec<Death>,
@@ -213,7 +215,7 @@ impl<R: Role> Shared<R> {
             options,
             answer,
             reply: None,
-            submitted: Instant::now(),
+            waiting_since: Instant::now(),
             sent: None,
             attempt: 0,
             deaths: Vec::new(),
@@ -268,7 +270,8 @@ impl<R: Role> Shared<R> {
         let listener =
             self.lock().jobs.get(&job).and_then(|entry| entry.options.on_progress.clone());
         if let Some(listener) = listener {
-            listener(progress);
+            // The panic of a listener is its own affair, and has been printed.
+            let _ = std::panic::catch_unwind(AssertUnwindSafe(|| listener(progress)));
         }
     }
 
