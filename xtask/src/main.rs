@@ -39,8 +39,9 @@ fn check() -> Result<()> {
         &["doc", "--workspace", "--no-deps", "--locked"],
         &[("RUSTDOCFLAGS", "--deny warnings")],
     )?;
+    cargo(&["test", "--workspace", "--locked", "--doc"], &[])?;
     // Last, so that the test runner's closing lines close the output.
-    cargo(&["test", "--workspace", "--locked"], &[])
+    cargo(&["test", "--workspace", "--locked", "--lib", "--bins", "--tests", "--examples"], &[])
 }
 
 fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
