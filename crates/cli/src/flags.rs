@@ -66,7 +66,7 @@ enum TypedCommand {
 #[derive(Args)]
 struct TypedDrill {
     /// How many faults to inject, evenly over all kinds
-    #[arg(long, value_name = "N", default_value_t = 270, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 280, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     count: u32,
     /// The order of the faults; the same seed gives the same order [default: random]
     #[arg(long, value_name = "S")]

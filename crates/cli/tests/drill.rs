@@ -19,17 +19,17 @@ fn run(arguments: &[&str]) -> Output {
 /// Every kind of fault twice, through the product binary.
 #[test]
 fn a_drill_finds_nothing_wrong() {
-    let output = run(&["drill", "--count", "54", "--seed", "7", "--json"]);
+    let output = run(&["drill", "--count", "56", "--seed", "7", "--json"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{text}");
     let report: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(report["injected"], 54);
+    assert_eq!(report["injected"], 56);
     for zero in ["misclassified", "lost", "duplicated", "orphans"] {
         assert_eq!(report[zero], 0, "{zero}: {text}");
     }
     assert!(report["slowest_recovery_ms"].as_f64().unwrap() > 0.0);
     let kinds = report["by_kind"].as_array().unwrap();
-    assert_eq!(kinds.len(), 27);
+    assert_eq!(kinds.len(), 28);
     for kind in kinds {
         assert_eq!(kind["injected"], 2);
         assert!(kind["kind"].is_string() && kind["classified_as"].is_string());

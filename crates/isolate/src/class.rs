@@ -155,6 +155,7 @@ pub(crate) fn classify(end: End, seen: &Circumstances) -> Option<DeathClass> {
         End::Exited(0) if seen.phase == Phase::Busy => DeathClass::Protocol,
         End::Exited(_) => DeathClass::Exit,
         End::NtStatus(status) => classify_ntstatus(status, seen.allocator_refused),
+        End::Unknown if seen.violated => DeathClass::Protocol,
         End::Unknown => DeathClass::Killed,
     })
 }

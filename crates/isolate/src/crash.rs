@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,8 @@ use crate::supervisor::Measure;
 
 /// Takes crash reports.
 pub trait CrashSink: Send + Sync {
-    /// Keeps `report`. An error is logged and counted; it changes nothing else.
+    /// Keeps `report`, on a thread of the runtime: be quick. An error is logged and
+    /// counted; it changes nothing else.
     ///
     /// # Errors
     /// Whatever keeps the report from being kept.
@@ -72,6 +74,7 @@ pub struct JobNote {
 pub struct CrashFolder {
     path: PathBuf,
     keep: usize,
+    recorded: AtomicU64,
 }
 
 /// The folder for crash reports cannot be used.
@@ -88,7 +91,7 @@ impl CrashFolder {
     /// # Errors
     /// If the folder cannot be made or written to.
     pub fn open(path: impl Into<PathBuf>, keep: usize) -> Result<Self, CrashFolderError> {
-        let folder = Self { path: path.into(), keep };
+        let folder = Self { path: path.into(), keep, recorded: AtomicU64::new(0) };
         match folder.probe() {
             Ok(()) => Ok(folder),
             Err(source) => Err(CrashFolderError { path: folder.path, source }),
@@ -121,11 +124,15 @@ impl CrashFolder {
 impl CrashSink for CrashFolder {
     fn record(&self, report: &CrashReport) -> io::Result<()> {
         let json = serde_json::to_vec_pretty(report)?;
-        let name = format!("{:013}-{}", report.unix_ms, report.pid.unwrap_or_default());
+        // Several may die in a millisecond, here or in another process.
+        let number = self.recorded.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{:013}-{}-{number}", report.unix_ms, std::process::id());
         let aside = self.path.join(format!(".{name}"));
         create_private(&aside)?.write_all(&json)?;
         fs::rename(&aside, self.path.join(format!("{name}.json")))?;
-        self.prune()
+        // The report is there; what is too much goes next time.
+        let _ = self.prune();
+        Ok(())
     }
 }
 

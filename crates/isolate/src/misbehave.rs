@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::class::DeathClass;
 use crate::linux::{process, socket};
 use crate::role::Context;
-use crate::wire::{Bulk, Header, Kind, Parcel, Placement};
+use crate::wire::{Bulk, Header, Kind, Parcel, Placement, Progress};
 
 /// Something that goes wrong in a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -59,6 +59,8 @@ pub enum Fault {
     WrongJob,
     /// Sends memory of its own making instead of using the front's, and truncates it.
     UnsealedMemfd,
+    /// Sends progress without pause and never an answer.
+    Flood,
     /// Closes its socket and lives on.
     ClosedSocket,
     /// Forks a child that keeps the socket open, then aborts.
@@ -81,7 +83,7 @@ const SLOW_START: Duration = Duration::from_millis(300);
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 27] = [
+    pub const ALL: [Fault; 28] = [
         Fault::Segfault,
         Fault::BusError,
         Fault::IllegalInstruction,
@@ -103,6 +105,7 @@ impl Fault {
         Fault::GiantLength,
         Fault::WrongJob,
         Fault::UnsealedMemfd,
+        Fault::Flood,
         Fault::ClosedSocket,
         Fault::Grandchild,
         Fault::DeathBeforeReady,
@@ -126,7 +129,7 @@ impl Fault {
             Fault::Panic => DeathClass::Panic,
             Fault::ExitCode => DeathClass::Exit,
             Fault::OutOfMemory => DeathClass::OutOfMemory,
-            Fault::Hang | Fault::BusyLoop | Fault::Stop => DeathClass::Timeout,
+            Fault::Hang | Fault::BusyLoop | Fault::Stop | Fault::Flood => DeathClass::Timeout,
             Fault::ExitZero
             | Fault::Garbage
             | Fault::TornFrame
@@ -173,6 +176,7 @@ impl Fault {
             Fault::GiantLength => "giant length",
             Fault::WrongJob => "answer to another job",
             Fault::UnsealedMemfd => "unsealed memfd",
+            Fault::Flood => "flood of progress",
             Fault::ClosedSocket => "closed socket",
             Fault::Grandchild => "forked grandchild",
             Fault::DeathBeforeReady => "death before ready",
@@ -221,6 +225,7 @@ impl Fault {
             Fault::GiantLength => giant_length(context),
             Fault::WrongJob => wrong_job(context),
             Fault::UnsealedMemfd => unsealed_memfd(context),
+            Fault::Flood => flood(context),
             Fault::ClosedSocket => {
                 let _ = rustix::net::shutdown(context.link.socket(), rustix::net::Shutdown::Both);
                 hang();
@@ -241,6 +246,13 @@ impl Fault {
 fn reply(context: &Context<'_>, bulk: usize) -> Option<(Header, Parcel)> {
     let parcel = Parcel::encode(&Bulk::from(vec![7; bulk]), u64::MAX).ok()?;
     Some((parcel.header(Kind::Reply, context.job), parcel))
+}
+
+fn flood(context: &Context<'_>) {
+    let note = Progress { done: 1, total: None, note: String::new() };
+    let Ok(parcel) = Parcel::encode(&note, u64::MAX) else { return };
+    let header = parcel.header(Kind::Progress, context.job).encode();
+    while socket::send(context.link.socket(), &[&header, parcel.inline()], &[]).is_ok() {}
 }
 
 fn torn_frame(context: &Context<'_>) {

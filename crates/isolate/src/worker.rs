@@ -211,7 +211,7 @@ fn receive(socket: &OwnedFd, reader: &mut FrameReader) -> io::Result<Option<Fram
         if let Some(frame) = reader.next().map_err(io::Error::other)? {
             return Ok(Some(frame));
         }
-        if reader.fill(socket)? == Fill::Eof {
+        if matches!(reader.fill(socket)?, Fill::Eof | Fill::Reset) {
             return Ok(None);
         }
     }

@@ -10,6 +10,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
+use rustix::process::Resource;
 
 use crate::wire::WireError;
 
@@ -24,6 +25,15 @@ pub(crate) struct Area {
 impl Area {
     /// An area for payloads of up to `size` bytes. Memory is taken as it is used.
     pub(crate) fn create(size: u64) -> io::Result<Self> {
+        // Beyond this limit the kernel does not refuse, it kills.
+        let size = size.min(i64::MAX.unsigned_abs());
+        let limit = rustix::process::getrlimit(Resource::Fsize).current;
+        if let Some(limit) = limit.filter(|&limit| limit < size) {
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!("files are limited to {limit} bytes here, shared memory needs {size}"),
+            ));
+        }
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let fd = rustix::fs::memfd_create("isolate", flags)?;
         rustix::fs::ftruncate(&fd, size)?;

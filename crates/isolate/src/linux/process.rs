@@ -148,6 +148,7 @@ pub(crate) fn control_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 /// library could read it, and keeps it from being inherited.
 pub(crate) fn take_stdin_socket() -> io::Result<OwnedFd> {
     close_inherited();
+    unblock_signals();
     let stdin = rustix::stdio::stdin();
     if !rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(stdin)?.st_mode).is_socket() {
         return Err(io::Error::new(
@@ -169,6 +170,18 @@ fn close_inherited() {
     // without the call says so, and then they stay open.
     unsafe {
         libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0);
+    }
+}
+
+/// A front that handles signals in a thread blocks them in all others, and its
+/// children inherit that: a worker would outlive SIGTERM.
+#[allow(unsafe_code)]
+fn unblock_signals() {
+    // SAFETY: `none` is initialised by `sigemptyset`, and the old mask is not asked for.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
     }
 }
 

@@ -26,6 +26,9 @@ use crate::worker::WORKER_ARGUMENT;
 /// there after this long has closed its socket by itself.
 const EXIT_AFTER_EOF: Duration = Duration::from_secs(1);
 
+/// How much is taken from one worker before others get their turn.
+const FRAMES_AT_ONCE: usize = 16;
+
 /// What the supervisor tells a worker's executor.
 #[derive(Debug)]
 pub(super) enum Order {
@@ -44,7 +47,7 @@ pub(super) async fn execute<R: Role>(
     let executor = tokio::spawn(follow(Arc::clone(&shared), id, orders).in_current_span());
     // A panic of our own must not leave a caller waiting for ever.
     if executor.await.is_err_and(|error| error.is_panic()) {
-        shared.ended(id, Obituary::unknown(Phase::Busy, "its executor panicked".into(), None));
+        shared.executor_panicked(id);
     }
 }
 
@@ -80,18 +83,21 @@ struct Executor<R: Role> {
     violation: Option<String>,
     refusal: Option<Refusal>,
     eof: Option<Instant>,
+    more_to_read: bool,
+    /// It ended without having read all that it was sent.
+    unread: bool,
 }
 
 impl<R: Role> Executor<R> {
     fn start(shared: &Arc<Shared<R>>, id: WorkerId) -> io::Result<Self> {
         let (control_reader, control) = process::control_pipe()?;
+        let requests = Area::create(shared.settings.max_request_bytes)?;
+        let replies = Area::create(shared.settings.max_reply_bytes)?;
         let name = format!("{}-worker", R::NAME);
         let arguments = [OsStr::new(WORKER_ARGUMENT), OsStr::new(R::NAME)];
         let started = process::start(&shared.settings.program, OsStr::new(&name), &arguments)?;
         let pid = started.process.id();
         let header = shared.hello.header(Kind::Hello, 0).encode();
-        let requests = Area::create(shared.settings.max_request_bytes)?;
-        let replies = Area::create(shared.settings.max_reply_bytes)?;
         // If it is gone already, its end will tell.
         let _ = socket::send(
             &started.socket,
@@ -116,6 +122,8 @@ impl<R: Role> Executor<R> {
             violation: None,
             refusal: None,
             eof: None,
+            more_to_read: false,
+            unread: false,
             shared: Arc::clone(shared),
         };
         shared.spawned(id, pid);
@@ -127,6 +135,9 @@ impl<R: Role> Executor<R> {
             let eof_grace = self.eof.map(|at| tokio::time::Instant::from_std(at + EXIT_AFTER_EOF));
             tokio::select! {
                 biased;
+                // Orders first: a worker that floods us must not outrun its own kill.
+                Some(order) = orders.recv() => self.obey(order),
+                () = tokio::task::yield_now(), if self.more_to_read => self.read_frames(),
                 // After a violation nothing it says counts, and the end of a stream
                 // that nobody reads stays readable for ever.
                 ready = self.socket.readable(), if self.eof.is_none() && self.violation.is_none() => {
@@ -135,7 +146,6 @@ impl<R: Role> Executor<R> {
                     }
                     self.read_frames();
                 }
-                order = orders.recv() => self.obey(order),
                 ready = self.end.readable() => {
                     if let Ok(mut guard) = ready {
                         guard.clear_ready();
@@ -156,9 +166,9 @@ impl<R: Role> Executor<R> {
         self.bury(end);
     }
 
-    fn obey(&mut self, order: Option<Order>) {
+    fn obey(&mut self, order: Order) {
         match order {
-            Some(Order::Run { job, parcel, attempt, budget }) => {
+            Order::Run { job, parcel, attempt, budget } => {
                 self.job = Some(job);
                 self.phase = Phase::Busy;
                 let header = Header {
@@ -168,19 +178,17 @@ impl<R: Role> Executor<R> {
                 };
                 self.send(&header, &parcel);
             }
-            Some(Order::Cancel { job }) => {
+            Order::Cancel { job } => {
                 // A full pipe means that the worker has plenty to notice already.
                 let _ = rustix::io::write(&self.control, &job.to_le_bytes());
             }
-            Some(Order::Stop) => {
+            Order::Stop => {
                 self.phase = Phase::Stopping;
                 if let Ok(nothing) = Parcel::encode(&(), 1024) {
                     self.send(&nothing.header(Kind::Stop, 0), &nothing);
                 }
             }
-            Some(Order::Kill { reason }) => self.kill(reason),
-            // The pool has forgotten this worker.
-            None => self.kill(KillReason::Shutdown),
+            Order::Kill { reason } => self.kill(reason),
         }
     }
 
@@ -196,13 +204,17 @@ impl<R: Role> Executor<R> {
                 self.violated("it does not read what it is sent");
             }
             // It is gone: its end will tell.
-            Err(_) => {}
+            Err(_) => self.unread = true,
         }
     }
 
-    /// Takes all frames that are there.
+    /// Takes the frames that are there, but not endlessly many.
     fn read_frames(&mut self) {
-        while self.violation.is_none() {
+        self.more_to_read = false;
+        for _ in 0..FRAMES_AT_ONCE {
+            if self.violation.is_some() {
+                return;
+            }
             match self.reader.next() {
                 Ok(Some(frame)) => {
                     self.take(&frame);
@@ -218,13 +230,15 @@ impl<R: Role> Executor<R> {
             match self.reader.fill(self.socket.get_ref()) {
                 Ok(Fill::Some) => {}
                 Ok(Fill::WouldBlock) => return,
-                Ok(Fill::Eof) => {
+                Ok(end @ (Fill::Eof | Fill::Reset)) => {
+                    self.unread |= end == Fill::Reset;
                     self.eof = Some(Instant::now());
                     return;
                 }
                 Err(error) => return self.violated(&error.to_string()),
             }
         }
+        self.more_to_read = true;
     }
 
     fn take(&mut self, frame: &Frame) {
@@ -239,7 +253,7 @@ impl<R: Role> Executor<R> {
                 Err(error) => self.violated(&error.to_string()),
             },
             Kind::Refused if self.phase == Phase::Starting => self.refusal = frame.decode().ok(),
-            Kind::Panic => {
+            Kind::Panic if about_its_job || self.phase == Phase::Starting => {
                 self.panic = Some(match frame.decode::<PanicNote>() {
                     Ok(note) => note.message,
                     Err(error) => error.to_string(),
@@ -294,7 +308,9 @@ impl<R: Role> Executor<R> {
     /// The end, if it has come. What the worker said before it still counts.
     fn reap(&mut self) -> Option<End> {
         let end = self.process.reap()?;
-        if self.eof.is_none() {
+        // What a dead worker sent is as much as its socket holds.
+        self.more_to_read = true;
+        while self.eof.is_none() && self.violation.is_none() && self.more_to_read {
             self.read_frames();
         }
         self.output.read_last();
@@ -308,6 +324,7 @@ impl<R: Role> Executor<R> {
         let torn = self.reader.is_torn();
         let obituary = Obituary {
             end: Some(end),
+            undelivered: self.unread && self.job.is_some(),
             circumstances: Circumstances {
                 phase: self.phase,
                 panicked: self.panic.is_some(),

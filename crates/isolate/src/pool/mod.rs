@@ -10,6 +10,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tracing::Instrument;
 
@@ -33,12 +34,12 @@ const HELLO_LIMIT: u64 = INLINE_LIMIT as u64;
 /// Worker processes of one role. Clones are handles to the same pool; when the
 /// last one is dropped, its workers are killed.
 pub struct Pool<R: Role> {
-    handle: Arc<Handle<R>>,
+    owner: Arc<Owner<R>>,
 }
 
 impl<R: Role> Clone for Pool<R> {
     fn clone(&self) -> Self {
-        Self { handle: Arc::clone(&self.handle) }
+        Self { owner: Arc::clone(&self.owner) }
     }
 }
 
@@ -49,11 +50,11 @@ impl<R: Role> fmt::Debug for Pool<R> {
 }
 
 /// Executors keep what is shared alive; this is dropped with the last caller.
-struct Handle<R: Role> {
+struct Owner<R: Role> {
     shared: Arc<Shared<R>>,
 }
 
-impl<R: Role> Drop for Handle<R> {
+impl<R: Role> Drop for Owner<R> {
     fn drop(&mut self) {
         self.shared.step(Event::Kill);
     }
@@ -92,7 +93,8 @@ pub struct CallOptions {
     pub idempotent: bool,
     /// How many workers the job may kill before it is given up.
     pub strikes: Option<u32>,
-    /// Called with the worker's progress.
+    /// Called with the worker's progress, on a thread of the runtime: it must not
+    /// block.
     pub on_progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
 }
 
@@ -127,10 +129,13 @@ pub struct Death {
 }
 
 impl<R: Role> Pool<R> {
-    /// Makes a pool and starts its spares. Must be called within a tokio runtime.
+    /// Makes a pool and starts its spares. The pool lives in the tokio runtime that
+    /// this is called in, which must have its time and input/output drivers enabled;
+    /// calls may come from other runtimes.
     ///
     /// # Errors
-    /// [`CallError::BadRequest`] if the role's settings cannot be encoded.
+    /// [`CallError::BadRequest`] if the role's settings cannot be encoded, or there
+    /// is no runtime.
     pub fn start(
         role_settings: &R::Settings,
         settings: PoolSettings,
@@ -147,10 +152,11 @@ impl<R: Role> Pool<R> {
         };
         let hello = Parcel::encode(&hello, HELLO_LIMIT).map_err(|error| bad(&error))?;
         let build = settings.build.clone().unwrap_or_else(|| build_of(&settings));
-        let shared = Shared::new(settings, hooks, hello, build);
-        tokio::spawn(keep_time(Arc::downgrade(&shared), Arc::clone(&shared.timer)));
+        let runtime = Handle::try_current().map_err(|error| bad(&error))?;
+        let shared = Shared::new(settings, hooks, hello, build, runtime.clone());
+        runtime.spawn(keep_time(Arc::downgrade(&shared), Arc::clone(&shared.timer)));
         shared.step(Event::Tick);
-        Ok(Self { handle: Arc::new(Handle { shared }) })
+        Ok(Self { owner: Arc::new(Owner { shared }) })
     }
 
     /// Has a worker do a job. Dropping the future cancels it: a job that waits is
@@ -173,7 +179,7 @@ impl<R: Role> Pool<R> {
         options: CallOptions,
         terms: Terms,
     ) -> Result<Answer<R::Reply>, CallError> {
-        let shared = &self.handle.shared;
+        let shared = &self.owner.shared;
         let parcel = self.encode(request)?;
         if let Some(poison) = shared.poison(&parcel) {
             return Err(CallError::Quarantined { poison });
@@ -187,7 +193,7 @@ impl<R: Role> Pool<R> {
     }
 
     pub(crate) fn encode(&self, request: &R::Request) -> Result<Parcel, CallError> {
-        let limit = self.handle.shared.settings.max_request_bytes;
+        let limit = self.owner.shared.settings.max_request_bytes;
         Parcel::encode(request, limit).map_err(|error| match error {
             WireError::TooLong { claimed, limit } => {
                 CallError::RequestTooLarge { size: claimed, limit }
@@ -198,16 +204,16 @@ impl<R: Role> Pool<R> {
 
     /// Whether this request is known to kill workers.
     pub(crate) fn is_quarantined(&self, request: &R::Request) -> Option<CallError> {
-        if self.handle.shared.hooks.quarantine.is_empty() {
+        if self.owner.shared.hooks.quarantine.is_empty() {
             return None;
         }
         let parcel = self.encode(request).ok()?;
-        let poison = self.handle.shared.poison(&parcel)?;
+        let poison = self.owner.shared.poison(&parcel)?;
         Some(CallError::Quarantined { poison })
     }
 
     pub(crate) fn terms(&self, options: &CallOptions) -> Terms {
-        let settings = &self.handle.shared.settings;
+        let settings = &self.owner.shared.settings;
         Terms {
             deadline: options.deadline.unwrap_or(settings.job_deadline),
             patience: options.patience.unwrap_or(settings.queue_patience),
@@ -220,7 +226,7 @@ impl<R: Role> Pool<R> {
 
     /// What the pool looks like now.
     pub fn snapshot(&self) -> PoolSnapshot {
-        self.handle.shared.snapshot()
+        self.owner.shared.snapshot()
     }
 
     /// Takes no more jobs, gives those that run up to `budget` to finish, stops all
@@ -233,15 +239,15 @@ impl<R: Role> Pool<R> {
 
 impl<R: Role> Supervised for Pool<R> {
     fn begin_drain(&self, budget: Duration) {
-        self.handle.shared.step(Event::Drain { budget });
+        self.owner.shared.step(Event::Drain { budget });
     }
 
     fn kill(&self) {
-        self.handle.shared.step(Event::Kill);
+        self.owner.shared.step(Event::Kill);
     }
 
     fn drained(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        let mut drained = self.handle.shared.drained.subscribe();
+        let mut drained = self.owner.shared.drained.subscribe();
         Box::pin(async move {
             // The sender lives as long as `self`.
             let _ = drained.wait_for(|drained| *drained).await;
@@ -264,8 +270,20 @@ impl<R: Role> Drop for CancelOnDrop<'_, R> {
     }
 }
 
+/// Tells callers when the pool's runtime goes away under them.
+struct Desertion<R: Role>(Weak<Shared<R>>);
+
+impl<R: Role> Drop for Desertion<R> {
+    fn drop(&mut self) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.desert();
+        }
+    }
+}
+
 /// Wakes the supervisor when time has made something due.
 async fn keep_time<R: Role>(shared: Weak<Shared<R>>, timer: Arc<Notify>) {
+    let _desertion = Desertion(Weak::clone(&shared));
     loop {
         let Some(planned) = shared.upgrade().map(|shared| shared.planned_wake()) else {
             return;

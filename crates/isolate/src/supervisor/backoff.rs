@@ -24,7 +24,9 @@ impl Backoff {
         self.in_a_row = if healthy { 1 } else { self.in_a_row.saturating_add(1) };
         self.last_death = Some(now);
         let delay = self.delay();
-        self.not_before = now + delay.mul_f64(0.75 + random.f64() * 0.5);
+        let jittered = delay.as_secs_f64() * (0.75 + random.f64() * 0.5);
+        let jittered = Duration::try_from_secs_f64(jittered).unwrap_or(Duration::MAX);
+        self.not_before = now.saturating_add(jittered);
     }
 
     fn delay(&self) -> Duration {

@@ -46,7 +46,9 @@ impl Breaker {
                 self.state = State::HalfOpen { cooldown };
                 Ok(())
             }
-            State::Open { until, .. } => Err(until.saturating_sub(now)),
+            State::Open { until, .. } if now < until => Err(until - now),
+            // The trial waits for the jobs that are still running.
+            State::Open { cooldown, .. } => Err(cooldown),
             State::HalfOpen { .. } if quiet => Ok(()),
             State::HalfOpen { cooldown } => Err(cooldown),
         }
@@ -136,6 +138,7 @@ mod tests {
     fn it_refuses_then_tries_one_then_closes() {
         let mut breaker = opened();
         assert_eq!(breaker.admit(seconds(6), true), Err(seconds(4)));
+        assert_eq!(breaker.admit(seconds(10), false), Err(seconds(5)), "never at once");
         assert_eq!(breaker.admit(seconds(10), true), Ok(()));
         assert_eq!(breaker.state(), BreakerState::HalfOpen);
         assert!(breaker.admit(seconds(10), false).is_err());

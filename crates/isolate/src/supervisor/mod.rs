@@ -63,11 +63,13 @@ pub(crate) enum Event {
         worker: WorkerId,
     },
     /// The process is gone, or could not be made. `class` is `None` for an orderly
-    /// end; `refused` says that trying again would end the same way.
+    /// end; `refused` says that trying again would end the same way; `undelivered`
+    /// that it had not even read the job it was given.
     Ended {
         worker: WorkerId,
         class: Option<DeathClass>,
         refused: bool,
+        undelivered: bool,
     },
     /// Time has passed.
     Tick,
@@ -192,8 +194,8 @@ impl Supervisor {
             Event::Spawned { worker } => self.spawned(worker),
             Event::Ready { worker } => self.ready(now, worker, actions),
             Event::Finished { worker } => self.finished(now, worker, actions),
-            Event::Ended { worker, class, refused } => {
-                self.ended(now, worker, class, refused, actions);
+            Event::Ended { worker, class, refused, undelivered } => {
+                self.ended(now, worker, class, refused, undelivered, actions);
             }
             Event::Tick => {}
             Event::Drain { budget } => self.drain(now, budget, actions),
@@ -288,6 +290,7 @@ impl Supervisor {
         id: WorkerId,
         class: Option<DeathClass>,
         refused: bool,
+        undelivered: bool,
         actions: &mut Vec<Action>,
     ) {
         let Some(worker) = self.workers.remove(&id) else {
@@ -305,6 +308,13 @@ impl Supervisor {
         };
         self.restarts += 1;
         let mut measure = match job {
+            Some(job) if undelivered => {
+                // The worker died by itself; to the job it is as if it was killed.
+                if class != DeathClass::Killed {
+                    self.count_death(now);
+                }
+                self.judge(now, job, DeathClass::Killed, actions)
+            }
             Some(job) => self.judge(now, job, class, actions),
             None => {
                 if worker.failed_by_itself(class) {

@@ -89,11 +89,11 @@ impl Story {
     }
 
     fn die(&mut self, worker: WorkerId, class: DeathClass) -> Vec<Action> {
-        self.step(Event::Ended { worker, class: Some(class), refused: false })
+        self.step(Event::Ended { worker, class: Some(class), refused: false, undelivered: false })
     }
 
     fn exit(&mut self, worker: WorkerId) -> Vec<Action> {
-        self.step(Event::Ended { worker, class: None, refused: false })
+        self.step(Event::Ended { worker, class: None, refused: false, undelivered: false })
     }
 }
 
@@ -108,6 +108,20 @@ fn a_job_is_retried_on_the_spare() {
         [taken(1, Measure::Retried), run(2, 1, 1), Start { worker: 3 }]
     );
     assert_eq!(story.finish(2), [Answer { job: 1 }]);
+}
+
+#[test]
+fn a_job_that_its_worker_had_not_read_gets_no_strike() {
+    let mut story = Story::new(1, 1);
+    story.submit(1);
+    story.ready(1);
+    story.ready(2);
+    let class = Some(DeathClass::Crash);
+    let event = Event::Ended { worker: 1, class, refused: false, undelivered: true };
+    assert_eq!(story.step(event), [taken(1, Measure::Retried), run(2, 1, 1), Start { worker: 3 }]);
+    story.ready(3);
+    // The first real death is the first strike.
+    assert_eq!(story.die(2, DeathClass::Crash)[..1], [taken(2, Measure::Retried)]);
 }
 
 #[test]
@@ -280,7 +294,7 @@ fn a_refused_start_fails_the_queue() {
     story.submit(2);
     let class = Some(DeathClass::StartFailure);
     assert_eq!(
-        story.step(Event::Ended { worker: 1, class, refused: true }),
+        story.step(Event::Ended { worker: 1, class, refused: true, undelivered: false }),
         [
             fail(1, Failing::StartRefused),
             fail(2, Failing::StartRefused),

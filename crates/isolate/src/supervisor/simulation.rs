@@ -200,7 +200,9 @@ impl World {
             }
             Deed::Warm => self.step(Event::Ready { worker }),
             Deed::Finish => self.step(Event::Finished { worker }),
-            Deed::Die { class, refused } => self.step(Event::Ended { worker, class, refused }),
+            Deed::Die { class, refused } => {
+                self.step(Event::Ended { worker, class, refused, undelivered: false })
+            }
         }
     }
 
@@ -261,7 +263,12 @@ impl World {
             Phase::Killed { .. } => return,
         };
         self.plans.retain(|&(_, planned, _)| planned != id);
-        self.step(Event::Ended { worker: id, class: Some(class), refused: false });
+        self.step(Event::Ended {
+            worker: id,
+            class: Some(class),
+            refused: false,
+            undelivered: false,
+        });
     }
 
     /// The wake-up comes late.

@@ -1,6 +1,7 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::ops::Deref;
+use std::thread::LocalKey;
 
 use bytes::Bytes;
 use serde::de::{Error as _, Visitor};
@@ -110,16 +111,59 @@ impl<'de> Visitor<'de> for BytesVisitor {
 
 /// Runs `encode` and returns what it made together with the slabs it met.
 pub(super) fn collect_slabs<T>(encode: impl FnOnce() -> T) -> (T, Vec<Bytes>) {
-    let outer = OUTGOING.replace(Some(Vec::new()));
+    let scope = Scope::enter(&OUTGOING, Vec::new());
     let made = encode();
-    let slabs = OUTGOING.replace(outer).unwrap_or_default();
-    (made, slabs)
+    (made, scope.leave())
 }
 
 /// Runs `decode` with `slabs` at hand.
 pub(super) fn with_slabs<T>(slabs: Vec<Bytes>, decode: impl FnOnce() -> T) -> T {
-    let outer = INCOMING.replace(Some(slabs));
-    let made = decode();
-    INCOMING.replace(outer);
-    made
+    let _scope = Scope::enter(&INCOMING, slabs);
+    decode()
+}
+
+type Slabs = LocalKey<RefCell<Option<Vec<Bytes>>>>;
+
+/// Slabs that are in place until the scope ends, even if it ends by a panic.
+struct Scope {
+    place: &'static Slabs,
+    outer: Option<Vec<Bytes>>,
+}
+
+impl Scope {
+    fn enter(place: &'static Slabs, slabs: Vec<Bytes>) -> Self {
+        Self { place, outer: place.replace(Some(slabs)) }
+    }
+
+    fn leave(self) -> Vec<Bytes> {
+        self.place.take().unwrap_or_default()
+    }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        self.place.set(self.outer.take());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_while_encoding_leaves_no_trace() {
+        let panicked = std::panic::catch_unwind(|| collect_slabs(|| panic!("on purpose")).0);
+        assert!(panicked.is_err());
+        assert_eq!(serde_json::to_string(&Bulk::from(vec![1, 2])).unwrap(), "[1,2]");
+    }
+
+    #[test]
+    fn scopes_nest() {
+        let bulk = Bulk::from(vec![1]);
+        let (inner, outer) = collect_slabs(|| {
+            postcard::to_allocvec(&bulk).unwrap();
+            collect_slabs(|| postcard::to_allocvec(&bulk).unwrap()).1.len()
+        });
+        assert_eq!((inner, outer.len()), (1, 1));
+    }
 }

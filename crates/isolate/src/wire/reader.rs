@@ -5,7 +5,7 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 use super::parcel;
-use super::{HEADER_LEN, Header, INLINE_LIMIT, Kind, Placement, WireError};
+use super::{HEADER_LEN, Header, INLINE_LIMIT, Placement, WireError};
 use crate::linux::area::Area;
 use crate::linux::socket;
 
@@ -28,6 +28,8 @@ pub(crate) enum Fill {
     Some,
     WouldBlock,
     Eof,
+    /// The end, and the peer had not read all that it was sent.
+    Reset,
 }
 
 /// Takes frames off a socket. It holds one frame's worth of bytes, whatever the
@@ -85,23 +87,22 @@ impl FrameReader {
                 Ok(Fill::Some)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Fill::WouldBlock),
-            // The peer died with unread data of ours: for us the stream ends here.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(Fill::Eof),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(Fill::Reset),
             Err(error) => Err(error),
         }
     }
 
     /// The next whole frame, or `None` if more bytes are needed for one.
     pub(crate) fn next(&mut self) -> Result<Option<Frame>, WireError> {
+        // Descriptors come with the hello, which brings the area, and never after.
+        if self.area.is_some() && !self.descriptors.is_empty() {
+            return Err(WireError::SurplusDescriptors);
+        }
         let waiting = &self.buffer[self.start..self.end];
         let Some((header, rest)) = waiting.split_first_chunk::<HEADER_LEN>() else {
             return Ok(None);
         };
         let header = Header::decode(header, self.area_limit)?;
-        // Descriptors come with a hello and with nothing else.
-        if header.kind != Kind::Hello && !self.descriptors.is_empty() {
-            return Err(WireError::SurplusDescriptors);
-        }
         let inline_len = match header.placement {
             Placement::Inline => header.payload_len() as usize,
             Placement::Area => 0,
@@ -145,7 +146,7 @@ impl FrameReader {
 mod tests {
     use std::os::fd::AsFd;
 
-    use super::super::{Bulk, Parcel};
+    use super::super::{Bulk, Kind, Parcel};
     use super::*;
 
     const LIMIT: u64 = 16 << 20;

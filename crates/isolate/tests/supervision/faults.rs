@@ -1,10 +1,11 @@
 //! Every fault, over and over: what it is classified as, and that the job is
 //! answered by another worker.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use isolate::misbehave::Fault;
-use isolate::{CallOptions, DeathClass, Measure, PoolSettings};
+use isolate::{CallOptions, DeathClass, Measure, PoolSettings, WorkerState};
 use libtest_mimic::Trial;
 
 use crate::support::*;
@@ -20,6 +21,7 @@ pub fn trials() -> Vec<Trial> {
         })
         .chain([
             trial("fault::death_before_ready_is_a_start_failure", death_before_ready),
+            trial("fault::death_of_an_idle_worker_is_no_jobs_fault", innocent),
             trial("fault::foreign_sigkill_of_an_idle_worker_costs_nothing", idle_kill),
         ])
         .collect()
@@ -31,7 +33,11 @@ async fn inject(fault: Fault) {
     let pool = pool_with(&Settings::default(), settings, hooks);
     for number in 0..INJECTIONS {
         let deadline = fault.needs_deadline().then_some(Duration::from_secs(1));
-        let options = CallOptions { deadline, idempotent: true, ..CallOptions::default() };
+        // A listener that takes its time must not help a flood to outrun its deadline.
+        let listener = Arc::new(|_| std::thread::sleep(Duration::from_micros(50)));
+        let on_progress = (fault == Fault::Flood).then_some(listener as _);
+        let options =
+            CallOptions { deadline, idempotent: true, on_progress, ..CallOptions::default() };
         let answer = pool.call(&Request::Fail(fault, number), options).await.unwrap();
         assert_eq!(answer.reply, Reply::Number(number));
         let seen: Vec<DeathClass> = answer.deaths.iter().map(|death| death.class).collect();
@@ -70,6 +76,28 @@ async fn idle_kill() {
         kill(pid, "KILL");
         eventually("the worker is gone", || !is_alive(pid));
         assert_ne!(echo(&pool).await.worker_pid, pid);
+    }
+}
+
+/// A worker that dies before it has read its job is not the job's fault.
+async fn innocent() {
+    let pool = pool(restless());
+    for _ in 0..10 {
+        let pid = echo(&pool).await.worker_pid;
+        kill(pid, "STOP");
+        eventually("it is stopped", || state_of(pid) == Some('T'));
+        let waiting = {
+            let pool = pool.clone();
+            tokio::spawn(async move { echo(&pool).await })
+        };
+        eventually("the job is sent", || {
+            pool.snapshot().workers.iter().any(|worker| worker.state == WorkerState::Busy)
+        });
+        kill(pid, "ABRT");
+        kill(pid, "CONT");
+        let answer = waiting.await.unwrap();
+        assert!(answer.deaths.is_empty(), "{:?}", answer.deaths);
+        assert_ne!(answer.worker_pid, pid);
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use isolate::misbehave::Fault;
 use isolate::{
-    CallError, CallOptions, Counter, CrashFolder, Hooks, PoolSettings, Signals, Tally,
+    CallError, CallOptions, Counter, CrashFolder, DeathClass, Hooks, PoolSettings, Signals, Tally,
     run_until_signalled,
 };
 use libtest_mimic::Trial;
@@ -130,6 +130,14 @@ impl Front {
         Self::through_shell(r#"trap "" CHLD; exec "$0" "$@""#, scenario)
     }
 
+    pub fn start_blocking_signals(scenario: &str) -> Self {
+        Self::through_shell(r#"exec env --block-signal "$0" "$@""#, scenario)
+    }
+
+    pub fn start_with_small_files(scenario: &str) -> Self {
+        Self::through_shell(r#"ulimit -f 1000; exec "$0" "$@""#, scenario)
+    }
+
     fn through_shell(script: &str, scenario: &str) -> Self {
         let own = std::env::current_exe().unwrap();
         let mut command = Command::new("sh");
@@ -194,7 +202,9 @@ pub fn run(scenario: &str) {
             "full-process-table" => full_process_table().await,
             "no-descriptors" => no_descriptors().await,
             "echo" => echo_once().await,
-            "crash-once" => crash_once().await,
+            "crash-once" => die_once(Fault::Segfault, DeathClass::Crash).await,
+            "terminate-once" => die_once(Fault::Terminate, DeathClass::Killed).await,
+            "small-files" => small_files().await,
             other => panic!("no scenario {other}"),
         }
     });
@@ -318,10 +328,25 @@ async fn echo_once() -> i32 {
     0
 }
 
-async fn crash_once() -> i32 {
+async fn die_once(fault: Fault, class: DeathClass) -> i32 {
     let pool = pool(restless());
-    let answer = call(&pool, Request::Fail(Fault::Segfault, 1)).await.unwrap();
-    assert_eq!(answer.deaths[0].class, isolate::DeathClass::Crash);
+    let answer = call(&pool, Request::Fail(fault, 1)).await.unwrap();
+    assert_eq!(answer.deaths[0].class, class);
+    say("done");
+    0
+}
+
+async fn small_files() -> i32 {
+    let large = pool(PoolSettings::default());
+    let error = call(&large, Request::Descriptors).await.unwrap_err();
+    assert!(error.to_string().contains("files are limited"), "{error}");
+    let limit = 100_000;
+    let small = PoolSettings {
+        max_request_bytes: limit,
+        max_reply_bytes: limit,
+        ..PoolSettings::default()
+    };
+    echo(&pool(small)).await;
     say("done");
     0
 }

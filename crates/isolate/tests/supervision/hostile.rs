@@ -24,6 +24,14 @@ pub fn trials() -> Vec<Trial> {
             Front::start_closed("echo").expect_done();
             Ok(())
         }),
+        Trial::test("hostile::blocked_signals", || {
+            Front::start_blocking_signals("terminate-once").expect_done();
+            Ok(())
+        }),
+        Trial::test("hostile::a_small_limit_on_files", || {
+            Front::start_with_small_files("small-files").expect_done();
+            Ok(())
+        }),
         Trial::test("hostile::ignored_sigchld", || {
             Front::start_ignoring_sigchld("crash-once").expect_done();
             Ok(())

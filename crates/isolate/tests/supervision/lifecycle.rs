@@ -23,6 +23,10 @@ pub fn trials() -> Vec<Trial> {
         trial("life::workers_limit_themselves", limits),
         trial("life::crash_reports_tell_the_story", crash_reports),
         trial("life::snapshots_and_metrics_show_what_happens", snapshots),
+        Trial::test("life::a_pool_stays_in_the_runtime_it_was_made_in", || {
+            other_runtimes();
+            Ok(())
+        }),
         trial("life::two_workers_work_at_the_same_time", two_at_once),
     ]
 }
@@ -205,6 +209,20 @@ async fn snapshots() {
     assert_eq!(tally.count(Counter::Deaths, "tester", Some("crash")), 2);
     eventually("the dead are replaced", || tally.count(Counter::Spawns, "tester", None) >= 3);
     assert_eq!(tally.histograms()[0].2.count, 2);
+}
+
+fn other_runtimes() {
+    let build = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let home =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let pool = home.block_on(async { pool(PoolSettings::default()) });
+    let pid = build().block_on(echo(&pool)).worker_pid;
+    assert_eq!(home.block_on(echo(&pool)).worker_pid, pid, "it outlived the caller's runtime");
+    drop(home);
+    eventually("its workers go with its own", || !is_alive(pid));
+    let error = build().block_on(call(&pool, Request::Descriptors)).unwrap_err();
+    assert!(matches!(error, CallError::Draining { .. }), "{error}");
+    build().block_on(pool.drain(Duration::from_secs(1)));
 }
 
 async fn two_at_once() {

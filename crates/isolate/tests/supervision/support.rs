@@ -224,10 +224,15 @@ pub fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
     }
 }
 
+/// The letter by which /proc tells what a process does.
+pub fn state_of(pid: u32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.trim_start().chars().next()
+}
+
 /// Whether a process is there and not a zombie.
 pub fn is_alive(pid: u32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or("").trim_start().starts_with('Z'))
+    state_of(pid).is_some_and(|state| state != 'Z')
 }
 
 /// Whether any process of this group is there.

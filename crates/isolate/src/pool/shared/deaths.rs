@@ -11,12 +11,14 @@ use crate::metrics::Counter;
 use crate::pool::Death;
 use crate::role::Role;
 use crate::snapshot::DeathSnapshot;
-use crate::supervisor::{Event, Measure, WorkerId};
+use crate::supervisor::{Event, Measure, WorkerId, WorkerState};
 
 /// What an executor knows about its worker's end.
 pub(in crate::pool) struct Obituary {
     /// `None` if there never was a process.
     pub(in crate::pool) end: Option<End>,
+    /// It had not even read its job.
+    pub(in crate::pool) undelivered: bool,
     pub(in crate::pool) circumstances: Circumstances,
     pub(in crate::pool) refusal: Option<StartError>,
     pub(in crate::pool) panic: Option<String>,
@@ -33,10 +35,11 @@ impl Obituary {
     ) -> Self {
         Self {
             end: None,
+            undelivered: false,
             circumstances: Circumstances {
                 phase,
                 panicked: false,
-                violated: false,
+                violated: phase != Phase::Starting,
                 killed: None,
                 allocator_refused: false,
                 oom_kill: false,
@@ -80,9 +83,24 @@ impl<R: Role> Shared<R> {
         if refused {
             state.start_error = obituary.refusal;
         }
-        self.step_locked(&mut state, Event::Ended { worker, class, refused });
+        let undelivered = obituary.undelivered;
+        self.step_locked(&mut state, Event::Ended { worker, class, refused, undelivered });
         state.workers.remove(&worker);
         self.release(state);
+    }
+
+    /// The task that followed a worker panicked. That was not the worker's fault,
+    /// unless what it sent was the cause.
+    pub(in crate::pool) fn executor_panicked(self: &Arc<Self>, worker: WorkerId) {
+        let now = self.lock().clock.convert(self.origin.elapsed());
+        let views = self.lock().supervisor.views(now).collect::<Vec<_>>();
+        let view = views.into_iter().find(|(id, _)| *id == worker).map(|(_, view)| view.state);
+        let phase = match view {
+            None => return,
+            Some(WorkerState::Spawning | WorkerState::Warming) => Phase::Starting,
+            Some(_) => Phase::Busy,
+        };
+        self.ended(worker, Obituary::unknown(phase, "its executor panicked".into(), None));
     }
 
     fn note_death(
@@ -98,7 +116,8 @@ impl<R: Role> Shared<R> {
             return;
         };
         let end = obituary.end.unwrap_or(End::Unknown);
-        let job = view.and_then(|view| view.job).and_then(|id| state.jobs.get_mut(&id));
+        let job = view.and_then(|view| view.job).filter(|_| !obituary.undelivered);
+        let job = job.and_then(|id| state.jobs.get_mut(&id));
         let note = job.map(|job| {
             let ran = job.sent.map(|at| at.elapsed()).unwrap_or_default();
             job.waiting_since = Instant::now();

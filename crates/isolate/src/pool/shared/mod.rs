@@ -9,6 +9,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tracing::Instrument;
 
@@ -44,8 +45,17 @@ pub(super) struct Shared<R: Role> {
     pub(super) hello: Parcel,
     pub(super) timer: Arc<Notify>,
     pub(super) drained: watch::Sender<bool>,
+    /// The runtime that the pool was made in. Calls may come from others.
+    runtime: Handle,
     origin: Instant,
     state: Mutex<State<R>>,
+}
+
+impl<R: Role> Drop for Shared<R> {
+    fn drop(&mut self) {
+        // So that the timer sees that there is nothing left to time.
+        self.timer.notify_one();
+    }
 }
 
 struct State<R: Role> {
@@ -62,6 +72,9 @@ struct State<R: Role> {
     start_error: Option<StartError>,
     /// Reports that are complete, to be written once the lock is released.
     reports: Vec<CrashReport>,
+    drained: bool,
+    /// The pool's runtime is gone: nothing can be done any more.
+    deserted: bool,
 }
 
 struct WorkerEntry {
@@ -99,6 +112,7 @@ impl<R: Role> Shared<R> {
         hooks: Hooks,
         hello: Parcel,
         build: String,
+        runtime: Handle,
     ) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(State {
@@ -113,6 +127,8 @@ impl<R: Role> Shared<R> {
                 last_death: None,
                 start_error: None,
                 reports: Vec::new(),
+                drained: false,
+                deserted: false,
             }),
             settings,
             hooks,
@@ -120,6 +136,7 @@ impl<R: Role> Shared<R> {
             hello,
             timer: Arc::new(Notify::new()),
             drained: watch::Sender::new(false),
+            runtime,
             origin: Instant::now(),
         })
     }
@@ -171,6 +188,7 @@ impl<R: Role> Shared<R> {
     /// Releases the lock, then writes the crash reports that came up under it.
     fn release(&self, mut state: MutexGuard<'_, State<R>>) {
         let reports = std::mem::take(&mut state.reports);
+        let drained = state.drained;
         drop(state);
         for report in reports {
             let Some(sink) = &self.hooks.crashes else {
@@ -180,6 +198,9 @@ impl<R: Role> Shared<R> {
                 self.hooks.metrics.add(Counter::ReportsLost, R::NAME, "", 1);
                 tracing::warn!(role = R::NAME, %error, "crash report could not be kept");
             }
+        }
+        if drained {
+            self.drained.send_replace(true);
         }
     }
 
@@ -220,10 +241,26 @@ impl<R: Role> Shared<R> {
             attempt: 0,
             deaths: Vec::new(),
         };
+        if state.deserted {
+            let _ = entry.answer.send(Err(CallError::Draining { role: R::NAME }));
+            return (job, receiver);
+        }
         state.jobs.insert(job, entry);
         self.step_locked(&mut state, Event::Submit { job, terms });
         self.release(state);
         (job, receiver)
+    }
+
+    /// The pool's runtime is shutting down and takes all executors with it: nobody
+    /// is to wait for them.
+    pub(super) fn desert(&self) {
+        let mut state = self.lock();
+        state.deserted = true;
+        state.drained = true;
+        for (_, entry) in state.jobs.drain() {
+            let _ = entry.answer.send(Err(CallError::Draining { role: R::NAME }));
+        }
+        self.release(state);
     }
 
     pub(super) fn cancel(self: &Arc<Self>, job: JobId) {
@@ -303,9 +340,8 @@ impl<R: Role> Shared<R> {
                 };
                 state.workers.insert(worker, entry);
                 let span = tracing::debug_span!("worker", role = R::NAME, number = worker);
-                tokio::spawn(
-                    executor::execute(Arc::clone(self), worker, receiver).instrument(span),
-                );
+                let executor = executor::execute(Arc::clone(self), worker, receiver);
+                self.runtime.spawn(executor.instrument(span));
             }
             Action::Run { worker, job, attempt, budget } => {
                 if let Some(entry) = state.jobs.get_mut(&job) {
@@ -338,9 +374,7 @@ impl<R: Role> Shared<R> {
                     state.reports.push(report);
                 }
             }
-            Action::Drained => {
-                self.drained.send_replace(true);
-            }
+            Action::Drained => state.drained = true,
         }
     }
 

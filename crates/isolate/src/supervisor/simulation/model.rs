@@ -226,7 +226,7 @@ impl Model {
                 }
             }
             Event::Finished { worker } => self.note_finished(worker),
-            Event::Ended { worker, class, refused } => {
+            Event::Ended { worker, class, refused, .. } => {
                 self.note_ended(worker, class);
                 let serving = self.count(|worker| worker.is_idle() || worker.is_busy());
                 self.deserted = refused && serving == 0;
