@@ -120,6 +120,7 @@ fn run<R: Role>(greeting: Greeting) -> ! {
             process::exit_now(EXIT_CANNOT_START);
         }
     };
+    print_panics_briefly();
     let warmed = catch(|| R::warm_up(settings, InWorker(())));
     let role = match warmed {
         Ok(Ok(role)) => role,
@@ -277,6 +278,15 @@ fn watch_front(control: OwnedFd) -> io::Result<Arc<AtomicU64>> {
         process::kill_own_group();
     })?;
     Ok(cancelled_job)
+}
+
+/// Says where and why, and never more: a second panic would print a backtrace even
+/// if none is asked for, and the caller waits.
+fn print_panics_briefly() {
+    panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        eprintln!("panicked at {place}: {}", panic_message(panic.payload()));
+    }));
 }
 
 /// Runs `work`; a panic comes back as its message.

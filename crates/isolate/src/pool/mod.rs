@@ -186,9 +186,10 @@ impl<R: Role> Pool<R> {
         }
         let kind = R::kind(request);
         let (job, answer) = shared.submit(parcel, kind, options, terms);
-        let _cancel = CancelOnDrop { shared, job };
+        let cancel = CancelOnDrop { shared, job };
         let span = tracing::debug_span!("call", role = R::NAME, kind, job);
         let outcome = answer.instrument(span).await;
+        std::mem::forget(cancel);
         outcome.unwrap_or(Err(CallError::Draining { role: R::NAME }))
     }
 
@@ -259,6 +260,7 @@ impl<R: Role> Supervised for Pool<R> {
     }
 }
 
+/// Forgotten once there is an answer: it borrows, so nothing leaks.
 struct CancelOnDrop<'a, R: Role> {
     shared: &'a Arc<Shared<R>>,
     job: JobId,
