@@ -271,6 +271,7 @@ fn watch_front(control: OwnedFd) -> io::Result<Arc<AtomicU64>> {
     let cancelled_job = Arc::new(AtomicU64::new(0));
     let noted = Arc::clone(&cancelled_job);
     std::thread::Builder::new().name("lifeline".into()).stack_size(64 << 10).spawn(move || {
+        process::block_signals();
         let mut job = [0; 8];
         while let Ok(8) = rustix::io::retry_on_intr(|| rustix::io::read(&control, &mut job)) {
             noted.store(u64::from_le_bytes(job), Ordering::Relaxed);

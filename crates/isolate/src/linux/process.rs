@@ -175,13 +175,23 @@ fn close_inherited() {
 
 /// A front that handles signals in a thread blocks them in all others, and its
 /// children inherit that: a worker would outlive SIGTERM.
-#[allow(unsafe_code)]
 fn unblock_signals() {
-    // SAFETY: `none` is initialised by `sigemptyset`, and the old mask is not asked for.
+    set_signal_mask(libc::sigemptyset);
+}
+
+/// In a worker's own threads: signals are for the thread that runs the role.
+pub(crate) fn block_signals() {
+    set_signal_mask(libc::sigfillset);
+}
+
+#[allow(unsafe_code)]
+fn set_signal_mask(fill: unsafe extern "C" fn(*mut libc::sigset_t) -> libc::c_int) {
+    // SAFETY: `fill` is one of the two calls above, which initialise the set, and the
+    // old mask is not asked for.
     unsafe {
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        let mut mask: libc::sigset_t = std::mem::zeroed();
+        fill(&raw mut mask);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut());
     }
 }
 
