@@ -318,9 +318,6 @@ impl<R: Role> Executor<R> {
     }
 
     fn bury(self, end: End) {
-        if self.violation.is_none() && self.reader.is_torn() {
-            tracing::debug!(role = R::NAME, "worker ended in the middle of a frame");
-        }
         let torn = self.reader.is_torn();
         let obituary = Obituary {
             end: Some(end),

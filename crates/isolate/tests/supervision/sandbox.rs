@@ -9,6 +9,7 @@ use isolate::{
     CallError, CallOptions, Confinement, Context, Enforcement, Files, Hooks, InWorker, Pool,
     PoolSettings, Refusal, Role, Sandbox,
 };
+use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
 use libtest_mimic::Trial;
 use serde::{Deserialize, Serialize};
 
@@ -109,11 +110,23 @@ fn scratch() -> (tempfile::TempDir, PathBuf) {
     (folder, file)
 }
 
+fn kernel_has_landlock() -> bool {
+    let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    rules.handle_access(AccessFs::from_all(ABI::V5)).and_then(Ruleset::create).is_ok()
+}
+
 async fn sealed() {
     let (folder, file) = scratch();
     let cell = Cell::new(Sandbox::sealed()).await;
     assert_ne!(cell.confinement.files, Enforcement::NotAsked);
     assert_ne!(cell.confinement.sockets, Enforcement::NotAsked);
+    // Not available is an answer only where that is so.
+    if kernel_has_landlock() {
+        assert_eq!(cell.confinement.files, Enforcement::Enforced);
+    }
+    if std::fs::read_to_string("/proc/self/status").unwrap().contains("Seccomp:") {
+        assert_eq!(cell.confinement.sockets, Enforcement::Enforced);
+    }
     cell.files_denied(Attempt::Read(file.clone())).await;
     cell.files_denied(Attempt::ReadInThread(file.clone())).await;
     cell.files_denied(Attempt::Read("/etc/passwd".into())).await;

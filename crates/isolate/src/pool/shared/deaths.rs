@@ -92,14 +92,15 @@ impl<R: Role> Shared<R> {
     /// The task that followed a worker panicked. That was not the worker's fault,
     /// unless what it sent was the cause.
     pub(in crate::pool) fn executor_panicked(self: &Arc<Self>, worker: WorkerId) {
-        let now = self.lock().clock.convert(self.origin.elapsed());
-        let views = self.lock().supervisor.views(now).collect::<Vec<_>>();
-        let view = views.into_iter().find(|(id, _)| *id == worker).map(|(_, view)| view.state);
-        let phase = match view {
+        let state = self.lock();
+        let now = state.clock.convert(self.origin.elapsed());
+        let view = state.supervisor.views(now).find(|(id, _)| *id == worker);
+        let phase = match view.map(|(_, view)| view.state) {
             None => return,
             Some(WorkerState::Spawning | WorkerState::Warming) => Phase::Starting,
             Some(_) => Phase::Busy,
         };
+        drop(state);
         self.ended(worker, Obituary::unknown(phase, "its executor panicked".into(), None));
     }
 
