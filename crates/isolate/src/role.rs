@@ -50,6 +50,14 @@ pub trait Role: Sized + 'static {
 #[derive(Debug, Clone, Copy)]
 pub struct InWorker(pub(crate) ());
 
+#[cfg(feature = "in-process")]
+impl InWorker {
+    /// A token for tests and benchmarks that call a role's code where they run.
+    pub fn in_process() -> Self {
+        Self(())
+    }
+}
+
 /// Why a worker cannot start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {

@@ -1,16 +1,17 @@
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// An error as people, scripts and agents see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Failure {
     /// What kind of failure this is; scripts branch on it.
     pub code: Code,
     /// What happened, in one sentence.
     pub message: String,
     /// What to do about it; empty when there is nothing to do.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default)]
     pub hint: String,
 }
 
@@ -25,6 +26,20 @@ impl Failure {
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = hint.into();
         self
+    }
+}
+
+// People are spared an empty hint; between our processes every field is there.
+impl Serialize for Failure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let hinted = !self.hint.is_empty() || !serializer.is_human_readable();
+        let mut fields = serializer.serialize_struct("Failure", 2 + usize::from(hinted))?;
+        fields.serialize_field("code", &self.code)?;
+        fields.serialize_field("message", &self.message)?;
+        if hinted {
+            fields.serialize_field("hint", &self.hint)?;
+        }
+        fields.end()
     }
 }
 
@@ -50,6 +65,28 @@ pub enum Code {
     TooLarge,
     /// What was asked for does not exist.
     NotFound,
+    /// What was to be made exists already.
+    AlreadyExists,
+    /// The vectors of this collection come from another model.
+    ModelMismatch,
+    /// The collection's model cannot embed here; pass a vector.
+    ModelUnavailable,
+    /// The same idempotency key came with another request.
+    KeyReused,
+    /// There is no store here yet.
+    NoStore,
+    /// The store's file was deleted or replaced while it was open.
+    StoreReplaced,
+    /// The store was written by a newer version of the program.
+    StoreNewer,
+    /// The store may not be used: foreign owner, tracked by git, network filesystem.
+    StoreRefused,
+    /// The store cannot be written: no permission, or a read-only filesystem.
+    ReadOnly,
+    /// The disk is full.
+    DiskFull,
+    /// Another process holds the lock.
+    LockHeld,
     /// A worker died of the job, and so did the ones that tried it again.
     WorkerDied,
     /// The job is known to kill workers and was not tried.
@@ -76,13 +113,24 @@ impl Code {
     /// The exit status of a command that ends with this code.
     pub fn exit_status(self) -> u8 {
         match self {
-            Code::Failed => 1,
+            Code::Failed | Code::StoreRefused | Code::ReadOnly | Code::DiskFull => 1,
             Code::Usage => 2,
-            Code::BadInput | Code::TooLarge => 3,
-            Code::NotFound => 4,
+            Code::BadInput
+            | Code::TooLarge
+            | Code::AlreadyExists
+            | Code::ModelMismatch
+            | Code::ModelUnavailable
+            | Code::KeyReused => 3,
+            Code::NotFound | Code::NoStore => 4,
             Code::WorkerDied | Code::Quarantined | Code::StartFailure => 70,
             Code::Corrupt => 74,
-            Code::Timeout | Code::BreakerOpen | Code::QueueFull | Code::Draining => 75,
+            Code::Timeout
+            | Code::BreakerOpen
+            | Code::QueueFull
+            | Code::Draining
+            | Code::StoreReplaced
+            | Code::StoreNewer
+            | Code::LockHeld => 75,
             Code::Interrupted => 130,
             Code::Terminated => 143,
         }

@@ -4,6 +4,12 @@
 //! HTTP, Python): a [`Failure`] with a stable code, a message and a hint. Nothing
 //! here does input or output.
 
+mod collection;
 mod failure;
+mod filter;
+mod metadata;
 
+pub use collection::{Collection, CollectionSpec, Hit, Metric, Record, Unknown};
 pub use failure::{Code, Failure};
+pub use filter::{Comparison, Filter, FilterError};
+pub use metadata::{Metadata, MetadataError, Scalar, Value};

@@ -1,0 +1,1 @@
+//! What Isolith does, as typed calls; owns the pools of workers.

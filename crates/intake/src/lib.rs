@@ -1,0 +1,1 @@
+//! Files of ready records, read twice in bounded memory.

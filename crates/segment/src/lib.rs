@@ -1,0 +1,1 @@
+//! Derived files: immutable, checksummed vector and text segments.
