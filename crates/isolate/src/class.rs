@@ -57,7 +57,7 @@ impl DeathClass {
     }
 
     /// Whether the job that ran is to blame.
-    pub(crate) fn blames_job(self) -> bool {
+    pub fn blames_job(self) -> bool {
         !matches!(self, DeathClass::Killed | DeathClass::StartFailure)
     }
 }

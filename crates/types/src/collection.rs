@@ -58,6 +58,10 @@ impl FromStr for Metric {
     }
 }
 
+/// The longest vector that is stored or asked for, under any metric: beyond this its
+/// square leaves the range of f32, and so do distances.
+pub const LONGEST_VECTOR: f64 = 1e18;
+
 /// What a collection is to be.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CollectionSpec {

@@ -13,12 +13,33 @@ pub struct Failure {
     /// What to do about it; empty when there is nothing to do.
     #[serde(default)]
     pub hint: String,
+    /// The death of a worker that caused it.
+    #[serde(default)]
+    pub death: Option<Box<DeathNote>>,
+}
+
+/// How a worker died, as far as the outside is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeathNote {
+    /// The class of the death: `crash`, `timeout` ...
+    pub class: String,
+    /// The signal that ended the worker.
+    pub signal: Option<i32>,
+    /// The code it exited with.
+    pub exit_code: Option<i32>,
 }
 
 impl Failure {
     /// A failure without a hint.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: String::new() }
+        Self { code, message: message.into(), hint: String::new(), death: None }
+    }
+
+    /// The same failure with the death that caused it.
+    #[must_use]
+    pub fn with_death(mut self, death: DeathNote) -> Self {
+        self.death = Some(Box::new(death));
+        self
     }
 
     /// The same failure with advice.
@@ -29,15 +50,21 @@ impl Failure {
     }
 }
 
-// People are spared an empty hint; between our processes every field is there.
+// People are spared what is empty; between our processes every field is there.
 impl Serialize for Failure {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let hinted = !self.hint.is_empty() || !serializer.is_human_readable();
-        let mut fields = serializer.serialize_struct("Failure", 2 + usize::from(hinted))?;
+        let all = !serializer.is_human_readable();
+        let hinted = all || !self.hint.is_empty();
+        let died = all || self.death.is_some();
+        let count = 2 + usize::from(hinted) + usize::from(died);
+        let mut fields = serializer.serialize_struct("Failure", count)?;
         fields.serialize_field("code", &self.code)?;
         fields.serialize_field("message", &self.message)?;
         if hinted {
             fields.serialize_field("hint", &self.hint)?;
+        }
+        if died {
+            fields.serialize_field("death", &self.death)?;
         }
         fields.end()
     }

@@ -9,7 +9,7 @@ mod failure;
 mod filter;
 mod metadata;
 
-pub use collection::{Collection, CollectionSpec, Hit, Metric, Record, Unknown};
-pub use failure::{Code, Failure};
+pub use collection::{Collection, CollectionSpec, Hit, LONGEST_VECTOR, Metric, Record, Unknown};
+pub use failure::{Code, DeathNote, Failure};
 pub use filter::{Comparison, Filter, FilterError};
 pub use metadata::{Metadata, MetadataError, Scalar, Value};
