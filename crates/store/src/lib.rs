@@ -1,1 +1,42 @@
 //! The truth: one SQLite file with collections, records and receipts.
+//!
+//! docs/format.md describes the file. A [`Writer`] applies groups of [`Write`]s, each
+//! of them exactly once; a [`Reader`] takes [`Snapshot`]s. Both take an
+//! [`InWorker`](isolate::InWorker) token: SQLite runs in workers only. [`StoreFolder`]
+//! and the plain values that cross between processes need no token. Nothing here
+//! searches: segments are made from what this crate hands out.
+
+mod check;
+mod create;
+mod deadline;
+mod error;
+mod folder;
+mod identity;
+mod lock;
+mod migrations;
+mod open;
+mod pragmas;
+mod read;
+mod salvage;
+mod schema;
+mod sqlite;
+mod state;
+mod write;
+
+pub use check::{Check, Problem};
+pub use deadline::Canceller;
+pub use error::StoreError;
+pub use folder::StoreFolder;
+pub use lock::lock_holders;
+pub use migrations::schema_version;
+pub use open::{Truth, WriterOptions};
+pub use pragmas::Durability;
+pub use read::{EachDocument, EachVector, Page, Reader, Receipt, Scope, Selection, Snapshot};
+pub use salvage::{Loss, SalvageReport};
+pub use state::{
+    CollectionState, Generation, Kind, Level, LoadProgress, PoisonedJob, SegmentEntry, StoredRecord,
+};
+pub use write::{
+    Action, Checkpoint, CheckpointResult, Key, LoadStep, Outcome, Patch, PutMode, Records,
+    SwapPlan, Which, Write, Writer,
+};

@@ -1,0 +1,272 @@
+mod content;
+
+use isolith_types::Metadata;
+use rusqlite::{Connection, params};
+use serde::{Deserialize, Serialize};
+
+pub(crate) use content::is_finite;
+
+use crate::error::StoreError;
+use crate::read::Reader;
+use crate::schema::CREATE;
+use crate::sqlite::During;
+
+/// What can be looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Check {
+    /// Pages and tables, without comparing tables with their indexes.
+    Quick,
+    /// Pages, tables and indexes.
+    Full,
+    /// The tables are those that this program makes.
+    Schema,
+    /// References lead somewhere.
+    References,
+    /// Counts and change numbers are what the tables hold.
+    Counts,
+    /// Nothing is left of what is gone, and nothing lacks its other half.
+    Orphans,
+    /// Vectors have the right length and only finite numbers.
+    Vectors,
+    /// What filters look at is what the metadata says.
+    Fields,
+}
+
+impl Check {
+    /// All of them; [`Check::Full`] covers [`Check::Quick`].
+    pub const ALL: [Self; 8] = [
+        Self::Quick,
+        Self::Full,
+        Self::Schema,
+        Self::References,
+        Self::Counts,
+        Self::Orphans,
+        Self::Vectors,
+        Self::Fields,
+    ];
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Full => "full",
+            Self::Schema => "schema",
+            Self::References => "references",
+            Self::Counts => "counts",
+            Self::Orphans => "orphans",
+            Self::Vectors => "vectors",
+            Self::Fields => "fields",
+        }
+    }
+}
+
+/// Something that is not as it should be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// Who found it.
+    pub check: Check,
+    /// What it is.
+    pub detail: String,
+}
+
+impl Reader {
+    /// Looks for problems, and stops after `limit` of them. Damage that keeps the check
+    /// from going on is a problem too.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be looked at.
+    pub fn check(&mut self, check: Check, limit: usize) -> Result<Vec<Problem>, StoreError> {
+        let deadline = self.db.deadline.clone();
+        let snapshot = match self.snapshot() {
+            Err(StoreError::Corrupt { reason, .. }) => {
+                return Ok(vec![Problem { check, detail: reason }]);
+            }
+            snapshot => snapshot?,
+        };
+        let db = snapshot.connection();
+        let mut found = Found { limit, details: Vec::new() };
+        let looked = match check {
+            Check::Quick => pages(db, "quick_check", &mut found),
+            Check::Full => pages(db, "integrity_check", &mut found),
+            Check::Schema => schema(db, &mut found),
+            Check::References => references(db, &mut found),
+            Check::Counts => counts(db, &mut found),
+            Check::Orphans => orphans(db, &mut found),
+            Check::Vectors => content::vectors(db, &deadline, &mut found),
+            Check::Fields => content::fields(db, &deadline, &mut found),
+        };
+        match looked {
+            Err(StoreError::Corrupt { reason, .. }) => found.add(reason),
+            looked => looked?,
+        }
+        let details = found.details.into_iter();
+        Ok(details.map(|detail| Problem { check, detail }).collect())
+    }
+}
+
+/// Problems so far.
+struct Found {
+    limit: usize,
+    details: Vec<String>,
+}
+
+impl Found {
+    fn is_full(&self) -> bool {
+        self.details.len() >= self.limit
+    }
+
+    fn add(&mut self, detail: String) {
+        if !self.is_full() {
+            self.details.push(detail);
+        }
+    }
+
+    /// How many more are wanted, for SQL.
+    fn room(&self) -> i64 {
+        i64::try_from(self.limit - self.details.len().min(self.limit)).unwrap_or(i64::MAX)
+    }
+}
+
+fn pages(db: &Connection, pragma: &str, found: &mut Found) -> Result<(), StoreError> {
+    let mut read = || {
+        // A limit of 0 would mean no limit.
+        let mut statement = db.prepare(&format!("PRAGMA {pragma}({})", found.room().max(1)))?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let detail: String = row.get(0)?;
+            if detail != "ok" {
+                found.add(detail);
+            }
+        }
+        Ok(())
+    };
+    read().during(db, "check the pages")
+}
+
+fn schema(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
+    let mut compare = || {
+        let expected = Connection::open_in_memory()?;
+        expected.execute_batch(CREATE)?;
+        let expected = objects(&expected)?;
+        let there = objects(db)?;
+        for (name, sql) in &expected {
+            match there.iter().find(|(other, _)| other == name) {
+                None => found.add(format!("{name} is missing")),
+                Some((_, other)) if other != sql => found.add(format!("{name} is different")),
+                Some(_) => {}
+            }
+        }
+        for (name, _) in &there {
+            if expected.iter().all(|(other, _)| other != name) {
+                found.add(format!("{name} does not belong here"));
+            }
+        }
+        Ok(())
+    };
+    compare().during(db, "compare the schema")
+}
+
+/// Names and definitions. SQLite's own tables (statistics, sequences) do not count.
+fn objects(db: &Connection) -> rusqlite::Result<Vec<(String, Option<String>)>> {
+    db.prepare(
+        "SELECT type || ' ' || name, sql FROM sqlite_schema \
+         WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' OR name LIKE 'sqlite\\_autoindex%' ESCAPE '\\' \
+         ORDER BY name",
+    )?
+    .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+    .collect()
+}
+
+fn references(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
+    let mut read = || {
+        let mut statement = db.prepare("PRAGMA foreign_key_check")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            if found.is_full() {
+                break;
+            }
+            let (table, number, parent): (String, Option<i64>, String) =
+                (row.get(0)?, row.get(1)?, row.get(2)?);
+            let number = number.map_or_else(String::new, |number| format!(" row {number}"));
+            found.add(format!("{table}{number} refers to nothing in {parent}"));
+        }
+        Ok(())
+    };
+    read().during(db, "check the references")
+}
+
+fn counts(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
+    collect(
+        db,
+        found,
+        "SELECT 'collection ' || coalesce(quote(c.name), c.id) || ' says ' || c.records || \
+         ' records, there are ' || n FROM (SELECT id, name, records, \
+         (SELECT count(*) FROM record WHERE collection = collection.id) AS n FROM collection \
+         WHERE name IS NOT NULL) c WHERE n <> records LIMIT ?1",
+    )?;
+    collect(
+        db,
+        found,
+        "SELECT 'collection ' || quote(c.name) || ' says ' || c.unfolded || ' unfolded, there are ' \
+         || n FROM (SELECT k.name, k.unfolded, \
+         (SELECT count(*) FROM record WHERE collection = k.id AND change > \
+          coalesce((SELECT complete_to FROM generation WHERE collection = k.id), 0)) + \
+         (SELECT count(*) FROM tombstone WHERE collection = k.id) AS n \
+         FROM collection k WHERE k.name IS NOT NULL) c WHERE n <> unfolded LIMIT ?1",
+    )?;
+    collect(
+        db,
+        found,
+        "SELECT 'row ' || row || ' has change ' || change || ', the last one is said to be ' || \
+         last_change FROM record, store WHERE change > last_change OR row > change LIMIT ?1",
+    )?;
+    let rows: i64 = db
+        .query_row("SELECT count(*) FROM store", [], |row| row.get(0))
+        .during(db, "check the counts")?;
+    if rows != 1 {
+        found.add(format!("table store has {rows} rows, not 1"));
+    }
+    Ok(())
+}
+
+fn orphans(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
+    for sql in [
+        "SELECT 'the vector of row ' || v.row || ' has no record' FROM vector v \
+         LEFT JOIN record r ON r.row = v.row WHERE r.row IS NULL LIMIT ?1",
+        "SELECT 'record ' || quote(r.id) || ' (row ' || r.row || ') has no vector' FROM record r \
+         LEFT JOIN vector v ON v.row = r.row JOIN collection c ON c.id = r.collection \
+         WHERE v.row IS NULL AND c.name IS NOT NULL LIMIT ?1",
+        "SELECT 'a field of row ' || f.row || ' has no record' FROM field f \
+         LEFT JOIN record r ON r.row = f.row WHERE r.row IS NULL LIMIT ?1",
+        "SELECT 'a field of row ' || f.row || ' has no key' FROM field f \
+         LEFT JOIN field_key k ON k.id = f.key WHERE k.id IS NULL LIMIT ?1",
+        "SELECT 'a tombstone of row ' || t.row || ' has no collection' FROM tombstone t \
+         LEFT JOIN collection c ON c.id = t.collection WHERE c.id IS NULL LIMIT ?1",
+        "SELECT 'segment ' || s.file || ' has no generation' FROM segment s \
+         LEFT JOIN generation g ON g.collection = s.collection WHERE g.collection IS NULL LIMIT ?1",
+    ] {
+        collect(db, found, sql)?;
+    }
+    Ok(())
+}
+
+/// Adds every line that the query makes.
+fn collect(db: &Connection, found: &mut Found, sql: &str) -> Result<(), StoreError> {
+    if found.is_full() {
+        return Ok(());
+    }
+    let mut read = || {
+        let mut statement = db.prepare(sql)?;
+        let mut rows = statement.query(params![found.room()])?;
+        while let Some(row) = rows.next()? {
+            found.add(row.get(0)?);
+        }
+        Ok(())
+    };
+    read().during(db, "check the tables")
+}
+
+/// Metadata that the truth holds must be canonical, or equal records would differ.
+fn metadata_of(text: &str) -> Option<Metadata> {
+    Metadata::parse(text).ok().filter(|metadata| metadata.as_str() == text)
+}

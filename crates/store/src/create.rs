@@ -1,0 +1,177 @@
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use crate::deadline::Deadline;
+use crate::error::StoreError;
+use crate::folder::{StoreFolder, io_failure, is_missing};
+use crate::identity::with_suffix;
+use crate::lock::Lock;
+use crate::migrations::{Migration, migrate};
+use crate::pragmas;
+use crate::schema::{APPLICATION_ID, CREATE, FIRST_VERSION};
+use crate::sqlite::{During, explain};
+
+/// Makes the truth if there is none. It is built aside and appears complete, under a
+/// lock of its own, so that any number of processes may try it at once.
+pub(crate) fn unless_there(
+    folder: &StoreFolder,
+    migrations: &[Migration],
+    deadline: &Deadline,
+) -> Result<(), StoreError> {
+    let truth = folder.truth();
+    if truth.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    let _creating = Lock::exclusive(&folder.creation_lock(), deadline)?;
+    if truth.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    Aside::clear_leftovers(&folder.run(), "new-");
+    let aside = Aside::new(&folder.run(), "new")?;
+    let mut db = new_truth(aside.path(), deadline)?;
+    migrate(&mut db, migrations)?;
+    close_completely(db, aside.path())?;
+    // A log that belonged to a deleted truth would be played into the new one.
+    for suffix in ["-wal", "-shm"] {
+        remove_if_there(&with_suffix(&truth, suffix))?;
+    }
+    aside.become_file(&truth)?;
+    sync_folder(folder.path())
+}
+
+/// An empty store of version 1, in a file that exists and is empty.
+pub(crate) fn new_truth(path: &Path, deadline: &Deadline) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut db =
+        Connection::open_with_flags(path, flags).map_err(|error| explain(&error, path, "make"))?;
+    pragmas::before_the_first_table(&db).during(&db, "set up")?;
+    pragmas::for_every_connection(&mut db, deadline).during(&db, "set up")?;
+    pragmas::for_writers(&db, pragmas::Durability::Full).during(&db, "set up")?;
+    make_tables(&mut db).during(&db, "make the tables")?;
+    Ok(db)
+}
+
+/// Moves everything from the log into the file, and the file to the disk.
+pub(crate) fn close_completely(db: Connection, path: &Path) -> Result<(), StoreError> {
+    db.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
+        .during(&db, "set up")?;
+    db.close().map_err(|(_, error)| explain(&error, path, "close"))?;
+    File::open(path)
+        .and_then(|file| file.sync_all())
+        .map_err(|error| io_failure(path, "sync", &error))
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Makes a rename survive a power loss.
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|error| io_failure(folder, "sync", &error))
+}
+
+/// Removes a file if there is one.
+pub(crate) fn remove_if_there(path: &Path) -> Result<(), StoreError> {
+    match std::fs::remove_file(path) {
+        Err(error) if !is_missing(&error) => Err(io_failure(path, "remove", &error)),
+        _ => Ok(()),
+    }
+}
+
+/// A database file in the making: gone, with its log, unless it becomes a proper file.
+#[derive(Debug)]
+pub(crate) struct Aside {
+    path: PathBuf,
+}
+
+impl Aside {
+    /// An empty file under a new name.
+    pub(crate) fn new(folder: &Path, what: &str) -> Result<Self, StoreError> {
+        let name = format!("{what}-{}-{:08x}.sqlite", std::process::id(), fastrand::u32(..));
+        let path = folder.join(name);
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|error| io_failure(&path, "make", &error))?;
+        Ok(Self { path })
+    }
+
+    /// Removes what killed processes left; the caller holds the lock that they held.
+    pub(crate) fn clear_leftovers(folder: &Path, prefix: &str) {
+        let Ok(entries) = std::fs::read_dir(folder) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            if name.to_string_lossy().starts_with(prefix) {
+                // It is only in the way of the disk's space.
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes its final name, which must be free.
+    pub(crate) fn become_file(self, path: &Path) -> Result<(), StoreError> {
+        use rustix::io::Errno;
+        let renamed = match renameat_with(CWD, &self.path, CWD, path, RenameFlags::NOREPLACE) {
+            // Not every filesystem can do that; the caller holds a lock as well.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                std::fs::rename(&self.path, path)
+            }
+            renamed => renamed.map_err(Into::into),
+        };
+        renamed.map_err(|error| io_failure(path, "make", &error))
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        for suffix in ["", "-wal", "-shm"] {
+            // Nothing depends on it: a leftover has a name of its own.
+            let _ = std::fs::remove_file(with_suffix(&self.path, suffix));
+        }
+    }
+}
+
+fn make_tables(db: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(CREATE)?;
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", FIRST_VERSION)?;
+    transaction.execute(
+        "INSERT INTO store (only, uuid, created_at, last_change) VALUES (1, ?1, ?2, 0)",
+        (new_uuid(), now()),
+    )?;
+    transaction.commit()
+}
+
+fn new_uuid() -> String {
+    let mut seed = blake3::Hasher::new();
+    seed.update(&fastrand::u128(..).to_le_bytes());
+    seed.update(&std::process::id().to_le_bytes());
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    seed.update(&since.as_nanos().to_le_bytes());
+    let hex = seed.finalize().to_hex();
+    let digits = hex.as_str();
+    format!(
+        "{}-{}-4{}-a{}-{}",
+        &digits[0..8],
+        &digits[8..12],
+        &digits[13..16],
+        &digits[17..20],
+        &digits[20..32]
+    )
+}

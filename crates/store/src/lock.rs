@@ -1,0 +1,152 @@
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::deadline::Deadline;
+use crate::error::StoreError;
+use crate::folder::io_failure;
+
+/// An OS lock on a file, gone with the process that holds it.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Shares the lock, waiting for an exclusive holder until the deadline. `None` where
+    /// nothing can be locked: a folder that may not be written and has no lock file.
+    pub(crate) fn shared(path: &Path, deadline: &Deadline) -> Result<Option<Self>, StoreError> {
+        let file = match open_lock_file(path) {
+            Ok(file) => file,
+            Err(error) if is_unwritable(&error) => match File::open(path) {
+                Ok(file) => file,
+                Err(_) => return Ok(None),
+            },
+            Err(error) => return Err(io_failure(path, "open", &error)),
+        };
+        wait_for(&file, path, FlockOperation::NonBlockingLockShared, deadline)?;
+        Ok(Some(Self { _file: file }))
+    }
+
+    /// Takes the lock for itself alone if nobody has it, without waiting.
+    pub(crate) fn exclusive_now(path: &Path) -> Result<Self, StoreError> {
+        let file = open_lock_file(path).map_err(|error| io_failure(path, "open", &error))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Self { _file: file }),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(held(path)),
+            Err(error) => Err(io_failure(path, "lock", &error.into())),
+        }
+    }
+
+    /// Takes the lock for itself alone, waiting until the deadline.
+    pub(crate) fn exclusive(path: &Path, deadline: &Deadline) -> Result<Self, StoreError> {
+        let file = open_lock_file(path).map_err(|error| io_failure(path, "open", &error))?;
+        wait_for(&file, path, FlockOperation::NonBlockingLockExclusive, deadline)?;
+        Ok(Self { _file: file })
+    }
+}
+
+/// The processes that hold an OS lock on the file, as far as the system tells.
+pub fn lock_holders(path: &Path) -> Vec<u32> {
+    let (Ok(metadata), Ok(locks)) =
+        (std::fs::metadata(path), std::fs::read_to_string("/proc/locks"))
+    else {
+        return Vec::new();
+    };
+    let device = metadata.dev();
+    let device = format!("{:02x}:{:02x}", rustix::fs::major(device), rustix::fs::minor(device));
+    holders_in(&locks, &device, metadata.ino())
+}
+
+fn open_lock_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+fn is_unwritable(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
+fn wait_for(
+    file: &File,
+    path: &Path,
+    how: FlockOperation,
+    deadline: &Deadline,
+) -> Result<(), StoreError> {
+    loop {
+        match flock(file, how) {
+            Ok(()) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                if !deadline.wait_a_moment() {
+                    return Err(held(path));
+                }
+            }
+            Err(error) => return Err(io_failure(path, "lock", &error.into())),
+        }
+    }
+}
+
+fn held(path: &Path) -> StoreError {
+    StoreError::LockHeld { path: path.to_path_buf(), holders: lock_holders(path) }
+}
+
+/// Lines look like `1: FLOCK  ADVISORY  READ 10406 fe:00:10010626 0 EOF`. Some
+/// filesystems show another device there than to `stat`, so that only the inode counts
+/// if nothing matches both.
+fn holders_in(locks: &str, device: &str, inode: u64) -> Vec<u32> {
+    let found = |exact: bool| {
+        let mut pids: Vec<u32> = locks
+            .lines()
+            .filter_map(|line| {
+                let words: Vec<_> = line.split_whitespace().collect();
+                let [_, "FLOCK", _, _, pid, place, ..] = words[..] else { return None };
+                let (on, number) = place.rsplit_once(':')?;
+                let same = number.parse() == Ok(inode) && (!exact || on == device);
+                same.then(|| pid.parse().ok()).flatten()
+            })
+            .collect();
+        pids.sort_unstable();
+        pids.dedup();
+        pids
+    };
+    let exact = found(true);
+    if exact.is_empty() { found(false) } else { exact }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holders_are_read_from_the_systems_table() {
+        let locks = "1: FLOCK  ADVISORY  READ 10406 fe:00:77 0 EOF\n\
+                     1: -> FLOCK  ADVISORY  WRITE 10407 fe:00:77 0 EOF\n\
+                     2: POSIX  ADVISORY  WRITE 5 fe:00:77 0 EOF\n\
+                     3: FLOCK  ADVISORY  READ 12 fe:01:77 0 EOF\n\
+                     4: FLOCK  ADVISORY  READ 10406 fe:00:77 0 EOF\n";
+        assert_eq!(holders_in(locks, "fe:00", 77), [10406]);
+        assert_eq!(holders_in(locks, "00:2a", 77), [12, 10406]);
+        assert_eq!(holders_in(locks, "fe:00", 78), [0_u32; 0]);
+    }
+
+    #[test]
+    fn sharers_keep_an_exclusive_one_out_and_are_named() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("lock");
+        let soon = Deadline::at(Some(std::time::Instant::now()));
+        let one = Lock::shared(&path, &soon).unwrap();
+        let other = Lock::shared(&path, &soon).unwrap();
+        let StoreError::LockHeld { holders, .. } = Lock::exclusive_now(&path).unwrap_err() else {
+            panic!("another error")
+        };
+        assert_eq!(holders, [std::process::id()]);
+        drop((one, other));
+        let alone = Lock::exclusive_now(&path).unwrap();
+        assert!(matches!(Lock::shared(&path, &soon), Err(StoreError::LockHeld { .. })));
+        drop(alone);
+        Lock::exclusive(&path, &soon).unwrap();
+    }
+}

@@ -1,0 +1,180 @@
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::error::StoreError;
+use crate::schema::FIRST_VERSION;
+use crate::sqlite::During;
+
+/// One step of the schema: makes version n + 1 out of version n.
+pub(crate) type Migration = fn(&Connection) -> rusqlite::Result<()>;
+
+/// The steps from version 1 to the one this program works with, in order.
+pub(crate) const MIGRATIONS: &[Migration] = &[];
+
+/// The version that this program gives to a store.
+pub fn schema_version() -> u32 {
+    newest(MIGRATIONS)
+}
+
+/// The version that the steps lead to.
+pub(crate) fn newest(migrations: &[Migration]) -> u32 {
+    FIRST_VERSION + u32::try_from(migrations.len()).unwrap_or(u32::MAX - FIRST_VERSION)
+}
+
+/// The version of the file.
+pub(crate) fn version_of(db: &Connection) -> Result<u32, StoreError> {
+    let version: i64 = db
+        .prepare_cached("PRAGMA user_version")
+        .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+        .during(db, "read the schema's version")?;
+    u32::try_from(version).map_err(|_| StoreError::Corrupt {
+        path: db.path().unwrap_or_default().into(),
+        reason: format!("{version} is no version of the schema"),
+    })
+}
+
+/// Refuses a file that a newer program wrote.
+pub(crate) fn refuse_newer(db: &Connection, migrations: &[Migration]) -> Result<u32, StoreError> {
+    let found = version_of(db)?;
+    let supported = newest(migrations);
+    if found > supported {
+        return Err(StoreError::Newer { found, supported });
+    }
+    Ok(found)
+}
+
+/// Brings the file to the newest version, one transaction for each step. The caller
+/// holds the store's lock exclusively.
+pub(crate) fn migrate(db: &mut Connection, migrations: &[Migration]) -> Result<(), StoreError> {
+    loop {
+        let found = refuse_newer(db, migrations)?;
+        let Some(step) = found
+            .checked_sub(FIRST_VERSION)
+            .and_then(|done| migrations.get(usize::try_from(done).ok()?))
+        else {
+            return if found < FIRST_VERSION { Err(unknown(db, found)) } else { Ok(()) };
+        };
+        let operation = format!("migrate from version {found}");
+        take(db, *step, found + 1).during(db, &operation)?;
+        tracing::info!(from = found, to = found + 1, "the store was migrated");
+    }
+}
+
+fn take(db: &mut Connection, step: Migration, to: u32) -> rusqlite::Result<()> {
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    step(&transaction)?;
+    transaction.pragma_update(None, "user_version", to)?;
+    transaction.commit()
+}
+
+fn unknown(db: &Connection, found: u32) -> StoreError {
+    StoreError::Corrupt {
+        path: db.path().unwrap_or_default().into(),
+        reason: format!("there never was a version {found} of the schema"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::deadline::Deadline;
+    use crate::folder::StoreFolder;
+    use crate::open::{Db, WriterOptions, open_for_reading, open_for_writing};
+    use crate::pragmas::Durability;
+
+    const TO_VERSION_2: &[Migration] = &[|db| {
+        db.execute_batch("ALTER TABLE store ADD COLUMN motto TEXT; UPDATE store SET motto = 'two';")
+    }];
+    const TO_VERSION_3: &[Migration] =
+        &[TO_VERSION_2[0], |db| db.execute_batch("UPDATE store SET motto = motto || ' three'")];
+    const BROKEN: &[Migration] = &[TO_VERSION_2[0], |db| {
+        db.execute_batch("UPDATE store SET motto = 'half'; SELECT * FROM no_such_table;")
+    }];
+    const OPTIONS: WriterOptions = WriterOptions { durability: Durability::Normal, create: true };
+
+    fn open(folder: &StoreFolder, migrations: &'static [Migration]) -> Result<Db, StoreError> {
+        open_for_writing(folder, OPTIONS, migrations, &Deadline::at(Some(Instant::now())))
+    }
+
+    fn motto(db: &Db) -> String {
+        db.connection.query_row("SELECT motto FROM store", [], |row| row.get(0)).unwrap()
+    }
+
+    fn folder() -> (tempfile::TempDir, StoreFolder) {
+        let place = tempfile::tempdir().unwrap();
+        let folder = StoreFolder::new(place.path().join("store"));
+        (place, folder)
+    }
+
+    #[test]
+    fn every_earlier_version_is_brought_up_to_date() {
+        for from in [&[], TO_VERSION_2] {
+            let (_place, folder) = folder();
+            drop(open(&folder, from).unwrap());
+            let db = open(&folder, TO_VERSION_3).unwrap();
+            assert_eq!(version_of(&db.connection).unwrap(), 3);
+            assert_eq!(motto(&db), "two three");
+        }
+        // A new store takes all steps at once.
+        let (_place, folder) = folder();
+        assert_eq!(version_of(&open(&folder, TO_VERSION_3).unwrap().connection).unwrap(), 3);
+    }
+
+    #[test]
+    fn a_reader_migrates_too() {
+        let (_place, folder) = folder();
+        drop(open(&folder, &[]).unwrap());
+        let soon = Deadline::at(Some(Instant::now()));
+        assert_eq!(motto(&open_for_reading(&folder, TO_VERSION_2, &soon).unwrap()), "two");
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_version_before_it() {
+        let (_place, folder) = folder();
+        drop(open(&folder, &[]).unwrap());
+        assert!(matches!(open(&folder, BROKEN), Err(StoreError::Sqlite { .. })));
+        let db = open(&folder, TO_VERSION_2).unwrap();
+        assert_eq!((version_of(&db.connection).unwrap(), motto(&db).as_str()), (2, "two"));
+    }
+
+    #[test]
+    fn a_store_in_use_is_not_migrated() {
+        let (_place, folder) = folder();
+        let old = open(&folder, &[]).unwrap();
+        let held = open(&folder, TO_VERSION_2).unwrap_err();
+        let StoreError::LockHeld { holders, .. } = held else { panic!("{held}") };
+        assert_eq!(holders, [std::process::id()]);
+        assert_eq!(version_of(&old.connection).unwrap(), 1);
+        drop(old);
+        drop(open(&folder, TO_VERSION_2).unwrap());
+        let newer = open(&folder, &[]).unwrap_err();
+        assert_eq!(newer, StoreError::Newer { found: 2, supported: 1 });
+    }
+
+    /// Started by the next test as a process of its own; does nothing otherwise.
+    #[test]
+    #[ignore = "runs inside another test"]
+    fn die_in_mid_migration() {
+        let Some(path) = std::env::var_os("ISOLITH_STORE_TEST_FOLDER") else { return };
+        let deadly: &[Migration] = &[|db| {
+            db.execute_batch("ALTER TABLE store ADD COLUMN motto TEXT")?;
+            std::process::abort()
+        }];
+        let _ = open(&StoreFolder::new(path), deadly);
+    }
+
+    #[test]
+    fn a_crash_in_mid_migration_leaves_the_old_version() {
+        let (_place, folder) = folder();
+        drop(open(&folder, &[]).unwrap());
+        let died = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "migrations::tests::die_in_mid_migration", "--ignored"])
+            .env("ISOLITH_STORE_TEST_FOLDER", folder.path())
+            .output()
+            .unwrap();
+        assert!(!died.status.success());
+        assert_eq!(version_of(&open(&folder, &[]).unwrap().connection).unwrap(), 1);
+        assert_eq!(motto(&open(&folder, TO_VERSION_2).unwrap()), "two");
+    }
+}

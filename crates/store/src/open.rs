@@ -1,0 +1,308 @@
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use isolate::InWorker;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::create;
+use crate::deadline::{Canceller, Deadline};
+use crate::error::StoreError;
+use crate::folder::{StoreFolder, io_failure, is_missing};
+use crate::identity::{FileId, Identity, with_suffix};
+use crate::lock::Lock;
+use crate::migrations::{MIGRATIONS, Migration, migrate, newest, refuse_newer};
+use crate::pragmas::{self, Durability};
+use crate::read::Reader;
+use crate::salvage;
+use crate::schema::APPLICATION_ID;
+use crate::sqlite::{During, explain};
+use crate::write::Writer;
+
+/// Opens the one file that everything else can be made from again.
+#[derive(Debug)]
+pub struct Truth;
+
+/// How to open the truth for writing.
+#[derive(Debug, Clone, Copy)]
+pub struct WriterOptions {
+    /// When a commit counts.
+    pub durability: Durability,
+    /// Whether to make the store if there is none.
+    pub create: bool,
+}
+
+/// How long opening waits for others unless it is told otherwise.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Truth {
+    /// Opens the truth for writing, and makes or migrates it if need be.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] if there is no store and none is to be made, or whatever
+    /// kept it from being opened.
+    pub fn open_writer(
+        folder: &StoreFolder,
+        options: WriterOptions,
+        _token: InWorker,
+    ) -> Result<Writer, StoreError> {
+        let deadline = Deadline::at(Some(Instant::now() + PATIENCE));
+        let db = open_for_writing(folder, options, MIGRATIONS, &deadline)?;
+        Ok(Writer::new(db, options.durability))
+    }
+
+    /// Opens the truth for reading alone.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] if there is no store, or whatever kept it from being
+    /// opened.
+    pub fn open_reader(folder: &StoreFolder, _token: InWorker) -> Result<Reader, StoreError> {
+        let deadline = Deadline::at(Some(Instant::now() + PATIENCE));
+        open_for_reading(folder, MIGRATIONS, &deadline).map(Reader::new)
+    }
+}
+
+/// An open truth: the connection, what it must be closed with, and how to tell that it
+/// has been replaced.
+#[derive(Debug)]
+pub(crate) struct Db {
+    pub(crate) connection: Connection,
+    pub(crate) path: PathBuf,
+    pub(crate) deadline: Deadline,
+    identity: Identity,
+    supported: &'static [Migration],
+    // Dropped last: the lock outlives the connection.
+    _lock: Option<Lock>,
+}
+
+impl Db {
+    pub(crate) fn refuse_if_moved(&self) -> Result<(), StoreError> {
+        if self.has_moved() {
+            return Err(StoreError::Replaced { path: self.path.clone() });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn has_moved(&self) -> bool {
+        self.identity.has_moved()
+    }
+
+    /// Refuses to go on with a file that a newer program migrated in the meantime.
+    pub(crate) fn refuse_newer(&self) -> Result<(), StoreError> {
+        refuse_newer(&self.connection, self.supported).map(|_| ())
+    }
+
+    pub(crate) fn canceller(&self) -> Canceller {
+        self.deadline.canceller()
+    }
+}
+
+pub(crate) fn open_for_writing(
+    folder: &StoreFolder,
+    options: WriterOptions,
+    migrations: &'static [Migration],
+    deadline: &Deadline,
+) -> Result<Db, StoreError> {
+    folder.check()?;
+    if options.create {
+        folder.create()?;
+    } else if !folder.holds_store() {
+        return Err(StoreError::Missing { folder: folder.path().to_path_buf() });
+    }
+    loop {
+        salvage::finish(folder, deadline)?;
+        let lock = Lock::shared(&folder.lock_file(), deadline)?;
+        if folder.salvaged().exists() {
+            // A salvage died while this waited for it.
+            continue;
+        }
+        if options.create {
+            create::unless_there(folder, migrations, deadline)?;
+        }
+        let db = connect(folder, OpenFlags::SQLITE_OPEN_READ_WRITE, migrations, lock, deadline)?;
+        let connection = &db.connection;
+        refuse_unwritable(&db)?;
+        pragmas::for_writers(connection, options.durability).during(connection, "set up")?;
+        let is_current = refuse_newer(connection, migrations)? == newest(migrations);
+        if is_current && is_in_wal_mode(connection)? {
+            return Ok(db);
+        }
+        drop(db);
+        bring_up_to_date(folder, migrations, deadline)?;
+    }
+}
+
+pub(crate) fn open_for_reading(
+    folder: &StoreFolder,
+    migrations: &'static [Migration],
+    deadline: &Deadline,
+) -> Result<Db, StoreError> {
+    folder.check()?;
+    if !folder.holds_store() {
+        return Err(StoreError::Missing { folder: folder.path().to_path_buf() });
+    }
+    loop {
+        salvage::finish(folder, deadline)?;
+        let lock = Lock::shared(&folder.lock_file(), deadline)?;
+        if folder.salvaged().exists() {
+            continue;
+        }
+        let db = connect(folder, OpenFlags::SQLITE_OPEN_READ_ONLY, migrations, lock, deadline)?;
+        let connection = &db.connection;
+        pragmas::for_readers(connection).during(connection, "set up")?;
+        if refuse_newer(connection, migrations)? == newest(migrations) {
+            return Ok(db);
+        }
+        drop(db);
+        bring_up_to_date(folder, migrations, deadline)?;
+    }
+}
+
+/// Opens the file as it is. It is only ever opened by SQLite, and only looked at
+/// otherwise.
+fn connect(
+    folder: &StoreFolder,
+    flags: OpenFlags,
+    migrations: &'static [Migration],
+    lock: Option<Lock>,
+    deadline: &Deadline,
+) -> Result<Db, StoreError> {
+    let path = folder.truth();
+    loop {
+        let before = look_at(folder, &path)?;
+        let (connection, lasting) = match open_file(&path, flags, deadline) {
+            Err(StoreError::ReadOnly { reason, .. })
+                if flags.contains(OpenFlags::SQLITE_OPEN_READ_ONLY) =>
+            {
+                (open_unchanging(&path, reason, deadline)?, false)
+            }
+            opened => (opened?, true),
+        };
+        // Replaced while it was being opened: nobody knows which file this is.
+        if look_at(folder, &path)? != before {
+            deadline.check("open the store")?;
+            continue;
+        }
+        let identity =
+            if lasting { Identity::of(&path, before) } else { Identity::of_one(&path, before) };
+        let deadline = deadline.clone();
+        return Ok(Db { connection, path, deadline, identity, supported: migrations, _lock: lock });
+    }
+}
+
+fn look_at(folder: &StoreFolder, path: &Path) -> Result<FileId, StoreError> {
+    let metadata = std::fs::symlink_metadata(path).map_err(|error| {
+        if is_missing(&error) {
+            StoreError::Missing { folder: folder.path().to_path_buf() }
+        } else {
+            io_failure(path, "look at", &error)
+        }
+    })?;
+    let not_a_store = |reason: &str| {
+        Err(StoreError::NotAStore { path: path.to_path_buf(), reason: reason.to_owned() })
+    };
+    if metadata.is_symlink() {
+        return not_a_store("it is a symbolic link");
+    }
+    if !metadata.is_file() {
+        return not_a_store("it is not a file");
+    }
+    if metadata.len() == 0 {
+        let reason = "it is empty".to_owned();
+        return Err(StoreError::Corrupt { path: path.to_path_buf(), reason });
+    }
+    Ok(FileId::from(&metadata))
+}
+
+fn open_file(path: &Path, flags: OpenFlags, deadline: &Deadline) -> Result<Connection, StoreError> {
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection =
+        Connection::open_with_flags(path, flags).map_err(|error| explain(&error, path, "open"))?;
+    pragmas::for_every_connection(&mut connection, deadline).during(&connection, "set up")?;
+    let application: i32 = connection
+        .pragma_query_value(None, "application_id", |row| row.get(0))
+        .during(&connection, "read the header")?;
+    if application != APPLICATION_ID {
+        let reason = "it belongs to another program".to_owned();
+        return Err(StoreError::NotAStore { path: path.to_path_buf(), reason });
+    }
+    // The first read proper: opens the log, and recovers it if a process was killed.
+    connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
+        .during(&connection, "read the schema")?;
+    Ok(connection)
+}
+
+/// Opens a file in a place that cannot be written, where SQLite cannot make the index
+/// that it shares with writers. That is sound only if no log has to be read.
+fn open_unchanging(
+    path: &Path,
+    reason: String,
+    deadline: &Deadline,
+) -> Result<Connection, StoreError> {
+    let log = with_suffix(path, "-wal");
+    if std::fs::metadata(&log).is_ok_and(|metadata| metadata.len() > 0) {
+        let reason = format!("it has changes in its log that cannot be read here: {reason}");
+        return Err(StoreError::ReadOnly { path: path.to_path_buf(), reason });
+    }
+    let uri = format!("file:{}?immutable=1", percent_encoded(path));
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    open_file(Path::new(&uri), flags, deadline)
+}
+
+fn percent_encoded(path: &Path) -> String {
+    use std::fmt::Write as _;
+    use std::os::unix::ffi::OsStrExt as _;
+    let mut text = String::new();
+    for &byte in path.as_os_str().as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/._-".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    text
+}
+
+/// SQLite opens for reading what it may not write, without a word.
+fn refuse_unwritable(db: &Db) -> Result<(), StoreError> {
+    let connection = &db.connection;
+    match connection.is_readonly(rusqlite::MAIN_DB).during(connection, "set up")? {
+        true => {
+            let reason = "the file may only be read".to_owned();
+            Err(StoreError::ReadOnly { path: db.path.clone(), reason })
+        }
+        false => Ok(()),
+    }
+}
+
+fn is_in_wal_mode(db: &Connection) -> Result<bool, StoreError> {
+    let mode: String = db
+        .pragma_query_value(None, "journal_mode", |row| row.get(0))
+        .during(db, "read the journal's mode")?;
+    Ok(mode == "wal")
+}
+
+/// Migrates, with the whole store to itself.
+fn bring_up_to_date(
+    folder: &StoreFolder,
+    migrations: &'static [Migration],
+    deadline: &Deadline,
+) -> Result<(), StoreError> {
+    let lock = match Lock::exclusive_now(&folder.lock_file()) {
+        // Others that came at the same moment may be about to migrate, or just did.
+        Err(StoreError::LockHeld { .. }) => deadline.within(Duration::from_millis(500), || {
+            Lock::exclusive(&folder.lock_file(), deadline)
+        })?,
+        lock => lock?,
+    };
+    let mut db =
+        connect(folder, OpenFlags::SQLITE_OPEN_READ_WRITE, migrations, Some(lock), deadline)?;
+    refuse_unwritable(&db)?;
+    pragmas::for_writers(&db.connection, Durability::Full).during(&db.connection, "set up")?;
+    // A copy made by VACUUM INTO has left this mode behind.
+    if !is_in_wal_mode(&db.connection)? {
+        pragmas::set_journal_to_wal(&db.connection).during(&db.connection, "set up the log")?;
+    }
+    migrate(&mut db.connection, migrations)
+}

@@ -1,0 +1,185 @@
+use std::collections::HashMap;
+
+use isolith_types::Metric;
+use rusqlite::{Connection, OptionalExtension, Row, ToSql};
+
+use crate::error::StoreError;
+use crate::sqlite::During;
+use crate::state::{CollectionState, Generation, Kind, Level, SegmentEntry};
+
+/// An error names at most so many others.
+const MOST_SIMILAR: usize = 3;
+
+const STATE: &str = "SELECT c.id, c.name, c.dimension, c.metric, c.model, c.records, \
+    c.last_change, c.unfolded, g.number, g.base_to, g.complete_to \
+    FROM collection c LEFT JOIN generation g ON g.collection = c.id ";
+
+/// The number of the last change in the whole store.
+pub(crate) fn last_change(db: &Connection) -> Result<u64, StoreError> {
+    db.prepare_cached("SELECT last_change FROM store")
+        .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+        .during(db, "read the last change number")
+}
+
+/// The collection of this name, if there is one.
+pub(crate) fn by_name(db: &Connection, name: &str) -> Result<Option<CollectionState>, StoreError> {
+    one(db, "WHERE c.name = ?1", name)
+}
+
+/// The collection of this number, unless it was deleted.
+pub(crate) fn by_id(db: &Connection, id: u64) -> Result<Option<CollectionState>, StoreError> {
+    one(db, "WHERE c.id = ?1 AND c.name IS NOT NULL", id)
+}
+
+/// The collection of this name.
+pub(crate) fn require(db: &Connection, name: &str) -> Result<CollectionState, StoreError> {
+    match by_name(db, name)? {
+        Some(state) => Ok(state),
+        None => Err(StoreError::NotFound { name: name.to_owned(), similar: similar(db, name)? }),
+    }
+}
+
+/// All collections, by name.
+pub(crate) fn all(db: &Connection) -> Result<Vec<CollectionState>, StoreError> {
+    let read = || {
+        let mut states: Vec<CollectionState> = db
+            .prepare_cached(&format!("{STATE} WHERE c.name IS NOT NULL ORDER BY c.name"))?
+            .query_map([], state_of)?
+            .collect::<Result<_, _>>()?;
+        let mut segments: HashMap<u64, Vec<SegmentEntry>> = HashMap::new();
+        let mut statement = db.prepare_cached(&format!("{SEGMENT} ORDER BY level, kind"))?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            segments.entry(row.get(7)?).or_default().push(segment_of(row)?);
+        }
+        for state in &mut states {
+            if let Some(generation) = &mut state.generation {
+                generation.segments = segments.remove(&state.id).unwrap_or_default();
+            }
+        }
+        Ok(states)
+    };
+    read().during(db, "list collections")
+}
+
+const SEGMENT: &str =
+    "SELECT level, kind, file, rows, bytes, checksum, quarantined, collection FROM segment";
+
+fn one(
+    db: &Connection,
+    which: &str,
+    key: impl ToSql,
+) -> Result<Option<CollectionState>, StoreError> {
+    let read = || {
+        let mut found = db
+            .prepare_cached(&format!("{STATE} {which}"))?
+            .query_row([key], state_of)
+            .optional()?;
+        if let Some(state) = &mut found
+            && let Some(generation) = &mut state.generation
+        {
+            generation.segments = db
+                .prepare_cached(&format!("{SEGMENT} WHERE collection = ?1 ORDER BY level, kind"))?
+                .query_map([state.id], segment_of)?
+                .collect::<Result<_, _>>()?;
+        }
+        Ok(found)
+    };
+    read().during(db, "read a collection")
+}
+
+fn state_of(row: &Row<'_>) -> rusqlite::Result<CollectionState> {
+    let number: Option<u64> = row.get(8)?;
+    let generation = match number {
+        Some(number) => Some(Generation {
+            number,
+            base_to: row.get(9)?,
+            complete_to: row.get(10)?,
+            segments: Vec::new(),
+        }),
+        None => None,
+    };
+    Ok(CollectionState {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        dimension: row.get(2)?,
+        metric: named(row, 3, |name| name.parse::<Metric>().ok())?,
+        model: row.get(4)?,
+        records: row.get(5)?,
+        last_change: row.get(6)?,
+        unfolded: row.get(7)?,
+        generation,
+    })
+}
+
+fn segment_of(row: &Row<'_>) -> rusqlite::Result<SegmentEntry> {
+    Ok(SegmentEntry {
+        level: named(row, 0, Level::from_name)?,
+        kind: named(row, 1, Kind::from_name)?,
+        file: row.get(2)?,
+        rows: row.get(3)?,
+        bytes: row.get(4)?,
+        checksum: row.get(5)?,
+        quarantined: row.get(6)?,
+    })
+}
+
+fn named<T>(row: &Row<'_>, column: usize, read: impl Fn(&str) -> Option<T>) -> rusqlite::Result<T> {
+    let name = row.get_ref(column)?.as_str()?;
+    read(name).ok_or_else(|| {
+        let reason = format!("{name:?} is not known here");
+        let of = rusqlite::types::Type::Text;
+        rusqlite::Error::FromSqlConversionFailure(column, of, reason.into())
+    })
+}
+
+/// Names that someone may have meant, nearest first.
+fn similar(db: &Connection, name: &str) -> Result<Vec<String>, StoreError> {
+    let read = || {
+        db.prepare_cached("SELECT name FROM collection WHERE name IS NOT NULL LIMIT 1000")?
+            .query_map([], |row| row.get(0))?
+            .collect::<Result<Vec<String>, _>>()
+    };
+    let names = read().during(db, "list collections")?;
+    let wanted = name.to_lowercase();
+    let mut near: Vec<(usize, String)> = names
+        .into_iter()
+        .map(|other| (edits(&wanted, &other.to_lowercase()), other))
+        .filter(|(edits, other)| {
+            *edits <= 2.max(wanted.chars().count() / 3)
+                || (wanted.len() > 2 && other.to_lowercase().contains(&wanted))
+        })
+        .collect();
+    near.sort();
+    Ok(near.into_iter().take(MOST_SIMILAR).map(|(_, name)| name).collect())
+}
+
+/// How many characters must change to make one name of the other.
+fn edits(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().take(100).collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.chars().take(100).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = at + 1;
+        for (column, there) in other.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != *there);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::edits;
+
+    #[test]
+    fn edits_are_counted() {
+        for (one, other, count) in
+            [("", "", 0), ("a", "", 1), ("docs", "dosc", 2), ("docs", "docs2", 1), ("ü", "u", 1)]
+        {
+            assert_eq!(edits(one, other), count, "{one} {other}");
+        }
+    }
+}

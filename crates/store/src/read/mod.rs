@@ -1,0 +1,307 @@
+pub(crate) mod collections;
+pub(crate) mod filter;
+mod records;
+mod scan;
+
+use std::path::Path;
+use std::time::Instant;
+
+use isolith_types::Filter;
+use rusqlite::{Connection, OptionalExtension};
+use serde::{Deserialize, Serialize};
+
+pub use scan::{EachDocument, EachVector};
+
+use crate::create::sync_folder;
+use crate::deadline::Canceller;
+use crate::error::StoreError;
+use crate::folder::io_failure;
+use crate::open::Db;
+use crate::sqlite::During;
+use crate::state::{CollectionState, LoadProgress, PoisonedJob};
+use crate::write::{Key, Outcome, progress_of};
+
+/// The truth, open for reading alone.
+#[derive(Debug)]
+pub struct Reader {
+    pub(crate) db: Db,
+}
+
+/// The truth as it was at one moment. Ends when it is dropped; while it lives, the log
+/// cannot be cut back, so it should not live long.
+#[derive(Debug)]
+pub struct Snapshot<'a> {
+    pub(crate) db: &'a Db,
+}
+
+/// Which records to get.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Selection {
+    /// All of the collection.
+    All,
+    /// These, in this order; ids that are not there are left out.
+    Ids(Vec<String>),
+    /// All that match.
+    Matching(Filter),
+}
+
+/// Which part of a selection to get. All but [`Selection::Ids`] come in the order of
+/// their rows, which is the order of their arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Page {
+    /// Only rows above this one: the last row of the page before, or 0.
+    pub after_row: u64,
+    /// How many of these to leave out.
+    pub offset: u64,
+    /// How many to get at most.
+    pub limit: u64,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self { after_row: 0, offset: 0, limit: u64::MAX }
+    }
+}
+
+/// Which records of a collection to walk through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Scope {
+    /// All of them.
+    All,
+    /// Those with a change number above this one.
+    ChangedAfter(u64),
+}
+
+/// What was answered to a write.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The answer.
+    pub outcome: Outcome,
+    /// When, in milliseconds since 1970.
+    pub at: i64,
+}
+
+impl Reader {
+    pub(crate) fn new(db: Db) -> Self {
+        db.deadline.set(None);
+        Self { db }
+    }
+
+    /// Gives the following operations until then. Without one they wait for ever.
+    pub fn set_deadline(&self, deadline: impl Into<Option<Instant>>) {
+        self.db.deadline.set(deadline.into());
+    }
+
+    /// Stops operations from another thread.
+    pub fn canceller(&self) -> Canceller {
+        self.db.canceller()
+    }
+
+    /// Whether the store was deleted or replaced.
+    pub fn has_moved(&self) -> bool {
+        self.db.has_moved()
+    }
+
+    /// The truth as it is now, for as long as the snapshot lives.
+    ///
+    /// # Errors
+    /// [`StoreError::Replaced`], [`StoreError::Newer`], or that it cannot be read.
+    pub fn snapshot(&mut self) -> Result<Snapshot<'_>, StoreError> {
+        let db = &self.db;
+        db.refuse_if_moved()?;
+        loop {
+            match begin(&db.connection).during(&db.connection, "begin to read") {
+                // Some conflicts do not ask the busy handler.
+                Err(StoreError::Busy { .. }) if db.deadline.wait_a_moment() => {}
+                begun => break begun?,
+            }
+        }
+        let snapshot = Snapshot { db };
+        db.refuse_newer()?;
+        Ok(snapshot)
+    }
+
+    /// Writes a compact copy of the truth to a file that does not exist yet.
+    ///
+    /// # Errors
+    /// Whatever kept it from being read or written; then there is no new file.
+    pub fn copy_to(&mut self, path: &Path) -> Result<(), StoreError> {
+        let connection = &self.db.connection;
+        self.db.refuse_if_moved()?;
+        // SQLite would write into an empty file that is there already.
+        if path.symlink_metadata().is_ok() {
+            let reason = format!("{} exists already", path.display());
+            return Err(StoreError::Invalid(reason));
+        }
+        let name = path
+            .to_str()
+            .ok_or_else(|| StoreError::Invalid("the copy's path is not UTF-8".to_owned()))?;
+        let copied = connection
+            .execute("VACUUM INTO ?1", [name])
+            .during(connection, "write a copy")
+            .and_then(|_| finish_copy(path));
+        if copied.is_err() {
+            // Half a copy is worse than none.
+            let _ = std::fs::remove_file(path);
+        }
+        copied
+    }
+}
+
+impl Snapshot<'_> {
+    /// All collections, by name.
+    ///
+    /// # Errors
+    /// That the truth cannot be read.
+    pub fn collections(&self) -> Result<Vec<CollectionState>, StoreError> {
+        collections::all(self.connection())
+    }
+
+    /// The collection of this name.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] with names that look like it, or that the truth cannot
+    /// be read.
+    pub fn collection(&self, name: &str) -> Result<CollectionState, StoreError> {
+        collections::require(self.connection(), name)
+    }
+
+    /// The collection of this number, unless it was deleted.
+    ///
+    /// # Errors
+    /// That the truth cannot be read.
+    pub fn collection_by_id(&self, id: u64) -> Result<Option<CollectionState>, StoreError> {
+        collections::by_id(self.connection(), id)
+    }
+
+    /// The number of the last change in the whole store.
+    ///
+    /// # Errors
+    /// That the truth cannot be read.
+    pub fn last_change(&self) -> Result<u64, StoreError> {
+        collections::last_change(self.connection())
+    }
+
+    /// The store's own id, made when it was.
+    ///
+    /// # Errors
+    /// That the truth cannot be read.
+    pub fn uuid(&self) -> Result<String, StoreError> {
+        let db = self.connection();
+        db.query_row("SELECT uuid FROM store", [], |row| row.get(0)).during(db, "read the store")
+    }
+
+    /// Whether a deleted collection still has rows to purge.
+    ///
+    /// # Errors
+    /// That the truth cannot be read.
+    pub fn purge_due(&self) -> Result<bool, StoreError> {
+        let db = self.connection();
+        db.prepare_cached("SELECT 1 FROM collection WHERE name IS NULL LIMIT 1")
+            .and_then(|mut statement| statement.exists([]))
+            .during(db, "look for deleted collections")
+    }
+
+    /// How far an ingest has got, if it began.
+    ///
+    /// # Errors
+    /// That the truth cannot be read.
+    pub fn load_progress(&self, source: &str) -> Result<Option<LoadProgress>, StoreError> {
+        let db = self.connection();
+        db.prepare_cached(
+            "SELECT rows, inserted, updated, unchanged, rejected, finished \
+             FROM load WHERE source = ?1",
+        )
+        .and_then(|mut statement| statement.query_row([source], progress_of).optional())
+        .during(db, "see how far a load has got")
+    }
+
+    /// All jobs that are known to kill workers.
+    ///
+    /// # Errors
+    /// That the truth cannot be read.
+    pub fn poisons(&self) -> Result<Vec<PoisonedJob>, StoreError> {
+        let db = self.connection();
+        let read = || {
+            db.prepare_cached("SELECT role, input, poison, at FROM quarantined_job")?
+                .query_map([], |row| {
+                    Ok(PoisonedJob {
+                        role: row.get(0)?,
+                        input: row.get(1)?,
+                        poison: row.get(2)?,
+                        at: row.get(3)?,
+                    })
+                })?
+                .collect::<Result<Vec<_>, _>>()
+        };
+        read().during(db, "read quarantined jobs")
+    }
+
+    /// What was answered to the write with this key, if it is remembered.
+    ///
+    /// # Errors
+    /// That the truth cannot be read.
+    pub fn receipt(&self, key: Key) -> Result<Option<Receipt>, StoreError> {
+        let db = self.connection();
+        let found: Option<(String, i64)> = db
+            .prepare_cached("SELECT result, at FROM receipt WHERE key = ?1")
+            .and_then(|mut statement| {
+                statement.query_row([key.0], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+            })
+            .during(db, "look for a receipt")?;
+        found
+            .map(|(result, at)| {
+                let outcome = serde_json::from_str(&result).map_err(|error| {
+                    let reason = format!("a receipt cannot be read: {error}");
+                    StoreError::Corrupt { path: self.db.path.clone(), reason }
+                })?;
+                Ok(Receipt { outcome, at })
+            })
+            .transpose()
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.db.connection
+    }
+}
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        end(self.connection());
+    }
+}
+
+/// A transaction takes its snapshot with the first read.
+fn begin(db: &Connection) -> rusqlite::Result<()> {
+    end(db);
+    db.prepare_cached("BEGIN")?.execute([])?;
+    let pinned = db
+        .prepare_cached("SELECT last_change FROM store")
+        .and_then(|mut statement| statement.query_row([], |_| Ok(())));
+    if pinned.is_err() {
+        end(db);
+    }
+    pinned
+}
+
+/// Ends a transaction if one is open. The statement is a new one each time: the deadline
+/// interrupts only statements that have run for a while.
+fn end(db: &Connection) {
+    if !db.is_autocommit() {
+        // What cannot be ended now is ended before the next one begins.
+        let _ = db.execute_batch("ROLLBACK");
+    }
+}
+
+/// What SQLite leaves to the operating system is brought to the disk, and kept private.
+fn finish_copy(path: &Path) -> Result<(), StoreError> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let file = std::fs::File::open(path).map_err(|error| io_failure(path, "open", &error))?;
+    file.set_permissions(std::fs::Permissions::from_mode(0o600))
+        .and_then(|()| file.sync_all())
+        .map_err(|error| io_failure(path, "sync", &error))?;
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => sync_folder(folder),
+        _ => sync_folder(Path::new(".")),
+    }
+}

@@ -1,0 +1,190 @@
+use isolith_types::{Metadata, Record};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+
+use super::{Page, Selection, Snapshot, filter};
+use crate::error::StoreError;
+use crate::sqlite::During;
+use crate::state::StoredRecord;
+
+impl Snapshot<'_> {
+    /// Records of a collection, a page at a time.
+    ///
+    /// # Errors
+    /// That the filter is bad, that time is up, or that the truth cannot be read.
+    pub fn get(
+        &self,
+        collection: u64,
+        which: &Selection,
+        page: Page,
+        with_vectors: bool,
+    ) -> Result<Vec<StoredRecord>, StoreError> {
+        let rows = match which {
+            Selection::All => self.page_of_all(collection, page)?,
+            Selection::Ids(ids) => on_page(self.rows_of_ids(collection, ids)?, page),
+            Selection::Matching(filter) => on_page(self.rows_matching(collection, filter)?, page),
+        };
+        Ok(self.records(&rows, with_vectors)?.into_iter().flatten().collect())
+    }
+
+    /// How many records a selection has.
+    ///
+    /// # Errors
+    /// That the filter is bad, that time is up, or that the truth cannot be read.
+    pub fn count(&self, collection: u64, which: &Selection) -> Result<u64, StoreError> {
+        let count = match which {
+            Selection::All => {
+                return Ok(self.collection_by_id(collection)?.map_or(0, |state| state.records));
+            }
+            Selection::Ids(ids) => self.rows_of_ids(collection, ids)?.len(),
+            Selection::Matching(filter) => self.rows_matching(collection, filter)?.len(),
+        };
+        Ok(count as u64)
+    }
+
+    /// The rows of all records that match, in ascending order.
+    ///
+    /// # Errors
+    /// That the filter is bad, that time is up, or that the truth cannot be read.
+    pub fn rows_matching(
+        &self,
+        collection: u64,
+        filter: &isolith_types::Filter,
+    ) -> Result<Vec<u64>, StoreError> {
+        filter::rows_matching(self.connection(), &self.db.deadline, collection, filter)
+    }
+
+    /// The records of these rows, in this order; none where a row is gone.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn records(
+        &self,
+        rows: &[u64],
+        with_vectors: bool,
+    ) -> Result<Vec<Option<StoredRecord>>, StoreError> {
+        let db = self.connection();
+        let mut fetch = Fetch::new(db, with_vectors).during(db, "read records")?;
+        rows.iter()
+            .enumerate()
+            .map(|(at, row)| {
+                if at % 256 == 0 {
+                    self.db.deadline.check("read records")?;
+                }
+                fetch.one(*row).during(db, "read a record")
+            })
+            .collect()
+    }
+
+    fn rows_of_ids(&self, collection: u64, ids: &[String]) -> Result<Vec<u64>, StoreError> {
+        let db = self.connection();
+        let read = || {
+            let mut find =
+                db.prepare_cached("SELECT row FROM record WHERE collection = ?1 AND id = ?2")?;
+            let mut rows = Vec::with_capacity(ids.len());
+            for id in ids {
+                rows.extend(
+                    find.query_row(params![collection, id], |row| row.get::<_, u64>(0))
+                        .optional()?,
+                );
+            }
+            Ok(rows)
+        };
+        read().during(db, "look for ids")
+    }
+
+    /// Rows of one collection lie among those of all others. Walking over the others is
+    /// cheap where they are few; otherwise the rows are taken from an index and sorted.
+    fn page_of_all(&self, collection: u64, page: Page) -> Result<Vec<u64>, StoreError> {
+        let db = self.connection();
+        let Some(state) = self.collection_by_id(collection)? else { return Ok(Vec::new()) };
+        if state.records == 0 || page.limit == 0 {
+            return Ok(Vec::new());
+        }
+        let wanted = page.limit.saturating_add(page.offset).min(state.records);
+        let all = self.last_change()?.max(1);
+        let walked = u128::from(wanted) * u128::from(all) / u128::from(state.records);
+        if walked > u128::from(state.records) * 2 {
+            let rows = super::scan::all_rows(db, collection)?;
+            return Ok(on_page(rows, page));
+        }
+        // The plus keeps SQLite from sorting through another index.
+        let read = || {
+            db.prepare_cached(
+                "SELECT row FROM record WHERE row > ?1 AND +collection = ?2 \
+                 ORDER BY row LIMIT ?3 OFFSET ?4",
+            )?
+            .query_map(
+                params![
+                    signed(page.after_row),
+                    collection,
+                    signed(page.limit),
+                    signed(page.offset)
+                ],
+                |row| row.get(0),
+            )?
+            .collect::<Result<Vec<u64>, _>>()
+        };
+        read().during(db, "walk through records")
+    }
+}
+
+/// Reads whole records.
+struct Fetch<'a> {
+    record: CachedStatement<'a>,
+    vector: Option<CachedStatement<'a>>,
+}
+
+impl<'a> Fetch<'a> {
+    fn new(db: &'a Connection, with_vectors: bool) -> rusqlite::Result<Self> {
+        let vector = with_vectors
+            .then(|| db.prepare_cached("SELECT data FROM vector WHERE row = ?1"))
+            .transpose()?;
+        let record = db.prepare_cached(
+            "SELECT change, id, document, metadata, created_at, updated_at \
+             FROM record WHERE row = ?1",
+        )?;
+        Ok(Self { record, vector })
+    }
+
+    fn one(&mut self, row: u64) -> rusqlite::Result<Option<StoredRecord>> {
+        let found = self.record.query_row([row], |found| {
+            Ok(StoredRecord {
+                row,
+                change: found.get(0)?,
+                record: Record {
+                    id: found.get(1)?,
+                    document: found.get(2)?,
+                    metadata: Metadata::from_canonical(found.get(3)?),
+                    vector: Vec::new(),
+                },
+                created_at: found.get(4)?,
+                updated_at: found.get(5)?,
+            })
+        });
+        let Some(mut stored) = found.optional()? else { return Ok(None) };
+        if let Some(vector) = &mut self.vector {
+            let numbers = vector
+                .query_row([row], |found| Ok(numbers_of(found.get_ref(0)?.as_blob()?)))
+                .optional()?;
+            stored.record.vector = numbers.unwrap_or_default();
+        }
+        Ok(Some(stored))
+    }
+}
+
+fn numbers_of(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks::<4>().0.iter().map(|number| f32::from_le_bytes(*number)).collect()
+}
+
+fn on_page(rows: Vec<u64>, page: Page) -> Vec<u64> {
+    let part = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    rows.into_iter()
+        .filter(|row| *row > page.after_row)
+        .skip(part(page.offset))
+        .take(part(page.limit))
+        .collect()
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,226 @@
+//! Walking through vectors and documents in the order of their rows.
+
+use std::ops::ControlFlow;
+
+use rusqlite::{Connection, params};
+
+use super::{Scope, Snapshot};
+use crate::error::StoreError;
+use crate::sqlite::During;
+
+/// Takes row, change number and vector of a record.
+pub type EachVector<'a> = dyn FnMut(u64, u64, &[u8]) -> ControlFlow<()> + 'a;
+
+/// Takes row, change number and text of a record.
+pub type EachDocument<'a> = dyn FnMut(u64, u64, Option<&str>) -> ControlFlow<()> + 'a;
+
+/// How many rows are read with one statement where they lie side by side.
+const RUN: usize = 1024;
+
+impl Snapshot<'_> {
+    /// Row and change number of all versions that are dead and may be in a segment.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn tombstones(&self, collection: u64) -> Result<Vec<(u64, u64)>, StoreError> {
+        let db = self.connection();
+        let read = || {
+            db.prepare_cached("SELECT row, change FROM tombstone WHERE collection = ?1")?
+                .query_map([collection], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect::<Result<Vec<_>, _>>()
+        };
+        read().during(db, "read tombstones")
+    }
+
+    /// Row and change number of all records that changed after this change, by row.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn tail(&self, collection: u64, after_change: u64) -> Result<Vec<(u64, u64)>, StoreError> {
+        versions(self.connection(), collection, Scope::ChangedAfter(after_change))
+    }
+
+    /// Row and change number of all live records in scope, by row.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn versions(&self, collection: u64, scope: Scope) -> Result<Vec<(u64, u64)>, StoreError> {
+        versions(self.connection(), collection, scope)
+    }
+
+    /// Hands out row, change number and vector of each record, in the order of rows,
+    /// until there are no more or it is told to stop.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn for_each_vector(
+        &self,
+        collection: u64,
+        scope: Scope,
+        each: &mut EachVector<'_>,
+    ) -> Result<(), StoreError> {
+        let versions = versions(self.connection(), collection, scope)?;
+        self.walk(&versions, &VECTOR, &mut |(row, change), value| {
+            Ok(each(row, change, value.as_blob()?))
+        })
+    }
+
+    /// Hands out row, change number and text of each record, in the order of rows,
+    /// until there are no more or it is told to stop.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn for_each_document(
+        &self,
+        collection: u64,
+        scope: Scope,
+        each: &mut EachDocument<'_>,
+    ) -> Result<(), StoreError> {
+        let versions = versions(self.connection(), collection, scope)?;
+        self.walk(&versions, &DOCUMENT, &mut |(row, change), value| {
+            Ok(each(row, change, value.as_str_or_null()?))
+        })
+    }
+
+    /// Hands out change number and vector of the rows that are still there, with their
+    /// place in `rows`.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn vectors(
+        &self,
+        rows: &[u64],
+        each: &mut dyn FnMut(usize, u64, &[u8]),
+    ) -> Result<(), StoreError> {
+        let db = self.connection();
+        let mut read = || {
+            let mut find = db.prepare_cached(
+                "SELECT record.change, vector.data FROM record \
+                 JOIN vector ON vector.row = record.row WHERE record.row = ?1",
+            )?;
+            for (at, row) in rows.iter().enumerate() {
+                let mut found = find.query([row])?;
+                if let Some(found) = found.next()? {
+                    each(at, found.get(0)?, found.get_ref(1)?.as_blob()?);
+                }
+            }
+            Ok(())
+        };
+        read().during(db, "read vectors")
+    }
+
+    /// Reads one column for rows that ascend, in runs where the rows lie dense.
+    fn walk(
+        &self,
+        versions: &[(u64, u64)],
+        column: &Column,
+        each: &mut Each<'_>,
+    ) -> Result<(), StoreError> {
+        let db = self.connection();
+        for run in versions.chunks(RUN) {
+            self.db.deadline.check(column.operation)?;
+            if column.read(db, run, each).during(db, column.operation)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The rows of a collection, in ascending order.
+pub(crate) fn all_rows(db: &Connection, collection: u64) -> Result<Vec<u64>, StoreError> {
+    let read = || {
+        let mut rows: Vec<u64> = db
+            .prepare_cached("SELECT row FROM record WHERE collection = ?1 ORDER BY change")?
+            .query_map([collection], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
+        rows.sort_unstable();
+        Ok(rows)
+    };
+    read().during(db, "list rows")
+}
+
+fn versions(db: &Connection, collection: u64, scope: Scope) -> Result<Vec<(u64, u64)>, StoreError> {
+    let after = match scope {
+        Scope::All => 0,
+        Scope::ChangedAfter(change) => i64::try_from(change).unwrap_or(i64::MAX),
+    };
+    let read = || {
+        let mut versions: Vec<(u64, u64)> = db
+            .prepare_cached(
+                "SELECT row, change FROM record WHERE collection = ?1 AND change > ?2 \
+                 ORDER BY change",
+            )?
+            .query_map(params![collection, after], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<Result<_, _>>()?;
+        versions.sort_unstable();
+        Ok(versions)
+    };
+    read().during(db, "list versions")
+}
+
+type Each<'a> =
+    dyn FnMut((u64, u64), rusqlite::types::ValueRef<'_>) -> rusqlite::Result<ControlFlow<()>> + 'a;
+
+/// A column that can be read by row and by range of rows.
+struct Column {
+    by_row: &'static str,
+    by_range: &'static str,
+    operation: &'static str,
+}
+
+const VECTOR: Column = Column {
+    by_row: "SELECT row, data FROM vector WHERE row = ?1",
+    by_range: "SELECT row, data FROM vector WHERE row BETWEEN ?1 AND ?2 ORDER BY row",
+    operation: "read vectors",
+};
+
+const DOCUMENT: Column = Column {
+    by_row: "SELECT row, document FROM record WHERE row = ?1",
+    by_range: "SELECT row, document FROM record WHERE row BETWEEN ?1 AND ?2 ORDER BY row",
+    operation: "read documents",
+};
+
+impl Column {
+    fn read(
+        &self,
+        db: &Connection,
+        run: &[(u64, u64)],
+        each: &mut Each<'_>,
+    ) -> rusqlite::Result<ControlFlow<()>> {
+        let (Some(first), Some(last)) = (run.first(), run.last()) else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        // Passing over a row costs a fraction of looking one up.
+        if last.0 - first.0 < run.len() as u64 * 3 {
+            let mut statement = db.prepare_cached(self.by_range)?;
+            let mut found = statement.query([first.0, last.0])?;
+            let mut wanted = run.iter();
+            let mut next = wanted.next();
+            while let (Some(row), Some(version)) = (found.next()?, next) {
+                let number: u64 = row.get(0)?;
+                if number < version.0 {
+                    continue;
+                }
+                if number > version.0 {
+                    return Err(rusqlite::Error::QueryReturnedNoRows);
+                }
+                if each(*version, row.get_ref(1)?)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                next = wanted.next();
+            }
+            return Ok(ControlFlow::Continue(()));
+        }
+        let mut statement = db.prepare_cached(self.by_row)?;
+        for version in run {
+            let mut found = statement.query([version.0])?;
+            if let Some(row) = found.next()?
+                && each(*version, row.get_ref(1)?)?.is_break()
+            {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}

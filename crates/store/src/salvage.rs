@@ -1,0 +1,141 @@
+mod damaged;
+mod ranges;
+mod rebuild;
+mod record;
+
+use std::path::{Path, PathBuf};
+use std::time::{Instant, UNIX_EPOCH};
+
+use isolate::InWorker;
+use serde::{Deserialize, Serialize};
+
+use crate::create::{self, Aside, remove_if_there, sync_folder};
+use crate::deadline::Deadline;
+use crate::error::StoreError;
+use crate::folder::{StoreFolder, io_failure, is_missing};
+use crate::identity::with_suffix;
+use crate::lock::Lock;
+use crate::migrations::{MIGRATIONS, migrate};
+use crate::open::Truth;
+
+/// A report names at most so many ids.
+const NAMED_IDS: usize = 1000;
+
+/// What a salvage saved and what it could not.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SalvageReport {
+    /// Collections in the new truth.
+    pub collections: u64,
+    /// Records in the new truth.
+    pub records: u64,
+    /// What could not be read, table by table.
+    pub lost: Vec<Loss>,
+    /// Ids of records that are lost, as far as an index still knew them; the first
+    /// thousand.
+    pub lost_ids: Vec<String>,
+    /// How many records are known to be lost.
+    pub lost_records: u64,
+    /// Where the damaged file is now.
+    pub kept_as: PathBuf,
+}
+
+/// What could not be read of one table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loss {
+    /// The table.
+    pub table: String,
+    /// Rows, or places where rows may have been.
+    pub rows: u64,
+    /// The first thing that went wrong.
+    pub reason: String,
+}
+
+impl Truth {
+    /// Saves what can be read of a damaged truth into a new one, which takes its place.
+    /// The damaged file stays beside it. Segments have to be built again.
+    ///
+    /// # Errors
+    /// [`StoreError::LockHeld`] while any process uses the store, [`StoreError::Missing`],
+    /// or that nothing could be read or written; then all is as it was.
+    pub fn salvage(
+        folder: &StoreFolder,
+        deadline: impl Into<Option<Instant>>,
+        _token: InWorker,
+    ) -> Result<SalvageReport, StoreError> {
+        let deadline = Deadline::at(deadline.into());
+        folder.check()?;
+        if !folder.holds_store() {
+            return Err(StoreError::Missing { folder: folder.path().to_path_buf() });
+        }
+        folder.create()?;
+        let _alone = Lock::exclusive_now(&folder.lock_file())?;
+        put_in_place(folder)?;
+        for leftover in ["salvage-", "model-", "copy-"] {
+            Aside::clear_leftovers(&folder.run(), leftover);
+        }
+        let aside = Aside::new(&folder.run(), "salvage")?;
+        let mut report = {
+            let mut new = create::new_truth(aside.path(), &deadline)?;
+            let damaged = damaged::Damaged::open(folder, &deadline)?;
+            let report = rebuild::rebuild(&damaged, &mut new, &deadline)?;
+            migrate(&mut new, MIGRATIONS)?;
+            create::close_completely(new, aside.path())?;
+            report
+        };
+        // From here on it is decided: whoever opens the store next would go on.
+        aside.become_file(&folder.salvaged())?;
+        sync_folder(folder.path())?;
+        if let Some(kept_as) = put_in_place(folder)? {
+            report.kept_as = kept_as;
+        }
+        Ok(report)
+    }
+}
+
+/// Completes a salvage that was killed between deciding and doing.
+pub(crate) fn finish(folder: &StoreFolder, deadline: &Deadline) -> Result<(), StoreError> {
+    while folder.salvaged().exists() {
+        let _alone = Lock::exclusive(&folder.lock_file(), deadline)?;
+        put_in_place(folder)?;
+    }
+    Ok(())
+}
+
+/// Each step can be repeated: as long as the salvaged file waits, what is in its place
+/// is the damaged one. Returns where that went.
+fn put_in_place(folder: &StoreFolder) -> Result<Option<PathBuf>, StoreError> {
+    let salvaged = folder.salvaged();
+    let Some(kept_as) = name_for_damaged(folder, &salvaged)? else { return Ok(None) };
+    let truth = folder.truth();
+    // The log first: it must never meet the new file.
+    move_if_there(&with_suffix(&truth, "-wal"), &with_suffix(&kept_as, "-wal"))?;
+    remove_if_there(&with_suffix(&truth, "-shm"))?;
+    move_if_there(&truth, &kept_as)?;
+    sync_folder(folder.path())?;
+    move_if_there(&salvaged, &truth)?;
+    sync_folder(folder.path())?;
+    Ok(Some(kept_as))
+}
+
+/// Named after the time of the salvage, so that a repeated step finds the same name.
+fn name_for_damaged(folder: &StoreFolder, salvaged: &Path) -> Result<Option<PathBuf>, StoreError> {
+    let modified = match salvaged.metadata().and_then(|metadata| metadata.modified()) {
+        Ok(modified) => modified,
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => return Err(io_failure(salvaged, "look at", &error)),
+    };
+    let time = modified.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let name = with_suffix(&folder.truth(), &format!(".damaged-{time}"));
+    // Both there: the step was done before, and then someone put another file in place.
+    if name.exists() && folder.truth().exists() {
+        return Ok(Some(with_suffix(&name, &format!("-{:04x}", fastrand::u16(..)))));
+    }
+    Ok(Some(name))
+}
+
+fn move_if_there(from: &Path, to: &Path) -> Result<(), StoreError> {
+    match std::fs::rename(from, to) {
+        Err(error) if !is_missing(&error) => Err(io_failure(from, "rename", &error)),
+        _ => Ok(()),
+    }
+}

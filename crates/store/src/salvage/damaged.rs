@@ -1,0 +1,97 @@
+//! The damaged file, opened by whatever way still leads into it.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::create::{self, Aside};
+use crate::deadline::Deadline;
+use crate::error::StoreError;
+use crate::folder::{StoreFolder, io_failure, is_missing};
+use crate::identity::with_suffix;
+use crate::pragmas::{self, PAGE_SIZE};
+use crate::sqlite::explain;
+
+/// A truth of which some pages cannot be read.
+pub(super) struct Damaged {
+    pub(super) db: Connection,
+    // Lives as long as the connection.
+    _copy: Option<Aside>,
+}
+
+impl Damaged {
+    /// Opens the file itself, or, if its first page is gone, a copy that got the first
+    /// page of a new store: tables are made in the same order there, and so begin on
+    /// the same pages.
+    pub(super) fn open(folder: &StoreFolder, deadline: &Deadline) -> Result<Self, StoreError> {
+        let truth = folder.truth();
+        match open(&truth, deadline) {
+            Ok(db) => Ok(Self { db, _copy: None }),
+            Err(StoreError::Corrupt { reason, .. }) => {
+                tracing::warn!(reason, "the first page is damaged, a new one is tried");
+                let copy = copy_with_new_head(folder, deadline)?;
+                let db = open(copy.path(), deadline)?;
+                Ok(Self { db, _copy: Some(copy) })
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Opens what may not even be a database; reading the tables' names is the test.
+fn open(path: &Path, deadline: &Deadline) -> Result<Connection, StoreError> {
+    let length = path.metadata().map_err(|error| io_failure(path, "look at", &error))?.len();
+    if length == 0 {
+        let reason = "it is empty".to_owned();
+        return Err(StoreError::Corrupt { path: path.to_path_buf(), reason });
+    }
+    let try_open = || {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut db = Connection::open_with_flags(path, flags)?;
+        pragmas::for_every_connection(&mut db, deadline)?;
+        // Bad cells are to be passed by, not to end the reading of their page.
+        db.pragma_update(None, "cell_size_check", false)?;
+        db.pragma_update(None, "query_only", true)?;
+        let tables: i64 = db.query_row(
+            "SELECT count(*) FROM sqlite_schema WHERE name IN ('record', 'vector', 'collection')",
+            [],
+            |row| row.get(0),
+        )?;
+        if tables == 3 {
+            return Ok(db);
+        }
+        Err(rusqlite::Error::SqliteFailure(
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
+            Some("its tables are not those of a store".to_owned()),
+        ))
+    };
+    try_open().map_err(|error| explain(&error, path, "open the damaged file"))
+}
+
+fn copy_with_new_head(folder: &StoreFolder, deadline: &Deadline) -> Result<Aside, StoreError> {
+    let model = Aside::new(&folder.run(), "model")?;
+    create::close_completely(create::new_truth(model.path(), deadline)?, model.path())?;
+    let copy = Aside::new(&folder.run(), "copy")?;
+    let graft = || {
+        std::fs::copy(folder.truth(), copy.path())?;
+        let log = with_suffix(&folder.truth(), "-wal");
+        match std::fs::copy(log, with_suffix(copy.path(), "-wal")) {
+            Err(error) if !is_missing(&error) => return Err(error),
+            _ => {}
+        }
+        let mut head = vec![0; PAGE_SIZE as usize];
+        File::open(model.path())?.read_exact(&mut head)?;
+        let mut file = File::options().read(true).write(true).open(copy.path())?;
+        let pages = file.metadata()?.len() / u64::from(PAGE_SIZE);
+        let pages = u32::try_from(pages).unwrap_or(u32::MAX);
+        head[28..32].copy_from_slice(&pages.to_be_bytes());
+        // No free list: its pages are unknown, and nothing will be written.
+        head[32..40].fill(0);
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(&head)
+    };
+    graft().map_err(|error| io_failure(copy.path(), "copy the damaged file to", &error))?;
+    Ok(copy)
+}

@@ -1,0 +1,227 @@
+//! One record on its way from the damaged truth into the new one.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+
+use isolith_types::Metadata;
+use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
+
+use super::NAMED_IDS;
+use crate::check::is_finite;
+use crate::error::StoreError;
+use crate::sqlite::During;
+use crate::write::{Fields, Work};
+
+/// How records are read; the first column is the row number.
+pub(super) const RECORDS: &str = "SELECT row, collection, id, change, created_at, updated_at, \
+    metadata, document FROM record WHERE row BETWEEN ?1 AND ?2 ORDER BY row";
+
+/// Saves records one by one, each with its vector, and notes which it could not.
+pub(super) struct RecordSaver<'a> {
+    work: Work<'a>,
+    vector: Statement<'a>,
+    dimensions: HashMap<i64, Option<i64>>,
+    fields: HashMap<i64, Fields<'a>>,
+    lost: Lost,
+    /// What keeps the new truth from being written.
+    failed: Option<StoreError>,
+}
+
+/// Records that could be read in part, but not saved.
+#[derive(Default)]
+pub(super) struct Lost {
+    pub(super) without_vector: Tally,
+    pub(super) broken: Tally,
+    pub(super) rows: HashSet<i64>,
+}
+
+impl<'a> RecordSaver<'a> {
+    pub(super) fn new(old: &'a Connection, work: Work<'a>) -> Result<Self, StoreError> {
+        let dimensions = || {
+            work.db
+                .prepare("SELECT id, dimension FROM collection")?
+                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect::<Result<HashMap<_, _>, _>>()
+        };
+        Ok(Self {
+            work,
+            vector: old
+                .prepare("SELECT data FROM vector WHERE row = ?1")
+                .during(old, "read vectors")?,
+            dimensions: dimensions().during(work.db, "read collections")?,
+            fields: HashMap::new(),
+            lost: Lost::default(),
+            failed: None,
+        })
+    }
+
+    pub(super) fn take(&mut self, row: &Row<'_>) {
+        if self.failed.is_some() {
+            return;
+        }
+        let old = match OldRecord::of(row) {
+            Ok(old) => old,
+            Err(error) => {
+                self.lost.rows.extend(row.get::<_, i64>(0).ok());
+                self.lost.broken.add(row.get(2).ok(), error.to_string());
+                return;
+            }
+        };
+        let vector = self.vector.query_row([old.row], |row| row.get::<_, Vec<u8>>(0)).optional();
+        let reason = match vector {
+            Ok(Some(vector)) => {
+                match self.save(&old, &vector) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        self.lost.rows.insert(old.row);
+                        self.lost.broken.add(Some(old.id), "it breaks the rules".to_owned());
+                    }
+                    Err(error) => self.failed = Some(error),
+                }
+                return;
+            }
+            Ok(None) => "there is no vector".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        self.lost.rows.insert(old.row);
+        self.lost.without_vector.add(Some(old.id), reason);
+    }
+
+    pub(super) fn finish(self) -> Result<Lost, StoreError> {
+        match self.failed {
+            Some(error) => Err(error),
+            None => Ok(self.lost),
+        }
+    }
+
+    fn save(&mut self, old: &OldRecord, vector: &[u8]) -> Result<bool, StoreError> {
+        let fits = is_finite(vector)
+            && ensure_collection(self.work, &mut self.dimensions, old.collection, vector.len())?;
+        if fits { old.save(self.work, vector, &mut self.fields) } else { Ok(false) }
+    }
+}
+
+/// A record that could be read.
+struct OldRecord {
+    row: i64,
+    collection: i64,
+    id: String,
+    change: i64,
+    created_at: i64,
+    updated_at: i64,
+    metadata: Metadata,
+    document: Option<String>,
+}
+
+impl OldRecord {
+    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let metadata = row.get_ref(6)?.as_str()?;
+        let metadata = Metadata::parse(metadata).map_err(|error| {
+            let of = rusqlite::types::Type::Text;
+            rusqlite::Error::FromSqlConversionFailure(6, of, Box::new(error))
+        })?;
+        Ok(Self {
+            row: row.get(0)?,
+            collection: row.get(1)?,
+            id: row.get(2)?,
+            change: row.get(3)?,
+            created_at: row.get(4)?,
+            updated_at: row.get(5)?,
+            metadata,
+            document: row.get(7)?,
+        })
+    }
+
+    /// Returns false if it breaks a rule, such as an id that is there already.
+    fn save<'a>(
+        &self,
+        work: Work<'a>,
+        vector: &[u8],
+        fields: &mut HashMap<i64, Fields<'a>>,
+    ) -> Result<bool, StoreError> {
+        if self.row < 1 || self.change < self.row || self.id.is_empty() {
+            return Ok(false);
+        }
+        let saved = work
+            .db
+            .prepare_cached(
+                "INSERT OR IGNORE INTO record \
+                 (row, collection, id, change, created_at, updated_at, metadata, document) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            )
+            .and_then(|mut statement| {
+                statement.execute(params![
+                    self.row,
+                    self.collection,
+                    self.id,
+                    self.change,
+                    self.created_at,
+                    self.updated_at,
+                    self.metadata.as_str(),
+                    self.document
+                ])
+            })
+            .during(work.db, "save a record")?;
+        if saved == 0 {
+            return Ok(false);
+        }
+        work.db
+            .prepare_cached("INSERT INTO vector (row, data) VALUES (?1, ?2)")
+            .and_then(|mut statement| statement.execute(params![self.row, vector]))
+            .during(work.db, "save a vector")?;
+        let fields = match fields.entry(self.collection) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(Fields::of(work, self.collection as u64)?),
+        };
+        fields.add(self.row as u64, &self.metadata)?;
+        Ok(true)
+    }
+}
+
+/// Makes sure that the record's collection exists, under a new name if its own is lost.
+/// Returns whether a vector of this many bytes may go there.
+fn ensure_collection(
+    work: Work<'_>,
+    dimensions: &mut HashMap<i64, Option<i64>>,
+    collection: i64,
+    bytes: usize,
+) -> Result<bool, StoreError> {
+    let dimension = i64::try_from(bytes / 4).unwrap_or(i64::MAX);
+    if collection < 1 || bytes == 0 || !bytes.is_multiple_of(4) {
+        return Ok(false);
+    }
+    if let Some(Some(expected)) = dimensions.get(&collection) {
+        return Ok(*expected == dimension);
+    }
+    // A name that is lost is made up, a dimension is what the first vector has.
+    work.db
+        .prepare_cached(
+            "INSERT INTO collection (id, name, dimension, metric, created_at, updated_at) \
+             VALUES (?1, 'recovered-' || ?1, ?2, 'cosine', ?3, ?3) \
+             ON CONFLICT (id) DO UPDATE SET dimension = ?2",
+        )
+        .and_then(|mut statement| statement.execute(params![collection, dimension, work.now]))
+        .during(work.db, "save a collection")?;
+    dimensions.insert(collection, Some(dimension));
+    Ok(true)
+}
+
+/// Records that could not be saved, for one reason.
+#[derive(Default)]
+pub(super) struct Tally {
+    pub(super) count: u64,
+    pub(super) ids: Vec<String>,
+    pub(super) reason: String,
+}
+
+impl Tally {
+    fn add(&mut self, id: Option<String>, reason: String) {
+        if self.count == 0 {
+            self.reason = reason;
+        }
+        self.count += 1;
+        if self.ids.len() < NAMED_IDS {
+            self.ids.extend(id);
+        }
+    }
+}

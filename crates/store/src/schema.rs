@@ -1,0 +1,110 @@
+//! The tables of the truth, as docs/format.md describes them.
+
+/// "ISLT": tells a store from any other SQLite file.
+pub(crate) const APPLICATION_ID: i32 = 0x4953_4C54;
+
+/// The version that [`CREATE`] makes.
+pub(crate) const FIRST_VERSION: u32 = 1;
+
+/// Version 1. `STRICT` keeps values as they are: without it, `ANY` would turn the text
+/// "123" into a number.
+pub(crate) const CREATE: &str = "
+CREATE TABLE store (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  uuid TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  last_change INTEGER NOT NULL
+) STRICT;
+CREATE TABLE collection (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT UNIQUE,
+  dimension INTEGER,
+  metric TEXT NOT NULL,
+  model TEXT,
+  settings TEXT NOT NULL DEFAULT '{}',
+  records INTEGER NOT NULL DEFAULT 0,
+  last_change INTEGER NOT NULL DEFAULT 0,
+  unfolded INTEGER NOT NULL DEFAULT 0,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE record (
+  row INTEGER PRIMARY KEY,
+  collection INTEGER NOT NULL REFERENCES collection,
+  id TEXT NOT NULL,
+  change INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  metadata TEXT NOT NULL,
+  document TEXT,
+  UNIQUE (collection, id),
+  UNIQUE (collection, change)
+) STRICT;
+CREATE TABLE vector (
+  row INTEGER PRIMARY KEY REFERENCES record,
+  data BLOB NOT NULL
+) STRICT;
+CREATE TABLE field_key (
+  id INTEGER PRIMARY KEY,
+  collection INTEGER NOT NULL REFERENCES collection,
+  name TEXT NOT NULL,
+  type INTEGER NOT NULL,
+  UNIQUE (collection, name, type)
+) STRICT;
+CREATE TABLE field (
+  key INTEGER NOT NULL,
+  value ANY NOT NULL,
+  row INTEGER NOT NULL,
+  PRIMARY KEY (key, value, row)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE tombstone (
+  collection INTEGER NOT NULL,
+  row INTEGER NOT NULL,
+  change INTEGER NOT NULL,
+  died INTEGER NOT NULL,
+  PRIMARY KEY (collection, row, change)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE generation (
+  collection INTEGER PRIMARY KEY REFERENCES collection,
+  number INTEGER NOT NULL,
+  base_to INTEGER NOT NULL,
+  complete_to INTEGER NOT NULL,
+  built_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE segment (
+  collection INTEGER NOT NULL REFERENCES collection,
+  level TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  file TEXT NOT NULL,
+  rows INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
+  quarantined TEXT,
+  PRIMARY KEY (collection, level, kind)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE receipt (
+  key BLOB PRIMARY KEY NOT NULL,
+  request BLOB NOT NULL,
+  result TEXT NOT NULL,
+  keep INTEGER NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE load (
+  source TEXT PRIMARY KEY NOT NULL,
+  collection INTEGER NOT NULL REFERENCES collection,
+  rows INTEGER NOT NULL,
+  inserted INTEGER NOT NULL,
+  updated INTEGER NOT NULL,
+  unchanged INTEGER NOT NULL,
+  rejected INTEGER NOT NULL,
+  finished INTEGER NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE quarantined_job (
+  role TEXT NOT NULL,
+  input BLOB NOT NULL,
+  poison TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (role, input)
+) STRICT, WITHOUT ROWID;
+";

@@ -1,0 +1,114 @@
+//! Change numbers and the counts that follow from them.
+
+use rusqlite::params;
+
+use super::Work;
+use super::request::Outcome;
+use crate::error::StoreError;
+use crate::read::collections;
+use crate::sqlite::During;
+use crate::state::CollectionState;
+
+/// The changes that one write makes in one collection, numbered as they come.
+#[derive(Debug)]
+pub(super) struct Changes<'a> {
+    work: Work<'a>,
+    collection: u64,
+    complete_to: u64,
+    before: u64,
+    last: u64,
+    first: u64,
+    records: i64,
+    unfolded: i64,
+}
+
+impl<'a> Changes<'a> {
+    pub(super) fn begin(work: Work<'a>, state: &CollectionState) -> Result<Self, StoreError> {
+        let last = collections::last_change(work.db)?;
+        Ok(Self {
+            work,
+            collection: state.id,
+            complete_to: state.complete_to(),
+            before: state.records,
+            last,
+            first: last,
+            records: 0,
+            unfolded: 0,
+        })
+    }
+
+    /// A new record: its number is its row as well.
+    pub(super) fn inserted(&mut self) -> u64 {
+        self.last += 1;
+        self.records += 1;
+        self.unfolded += 1;
+        self.last
+    }
+
+    /// The number that the next insert would get.
+    pub(super) fn next(&self) -> u64 {
+        self.last + 1
+    }
+
+    /// A record that was replaced: its old version is dead.
+    pub(super) fn replaced(&mut self, row: u64, old: u64) -> Result<u64, StoreError> {
+        self.last += 1;
+        // One more in the tail, unless the old version was in it, and one tombstone.
+        self.unfolded += if old > self.complete_to { 1 } else { 2 };
+        self.bury(row, old)?;
+        Ok(self.last)
+    }
+
+    /// A record that is gone.
+    pub(super) fn removed(&mut self, row: u64, old: u64) -> Result<(), StoreError> {
+        self.last += 1;
+        self.records -= 1;
+        self.unfolded += if old > self.complete_to { 0 } else { 1 };
+        self.bury(row, old)
+    }
+
+    /// Writes the counts down and completes the outcome.
+    pub(super) fn finish(self, mut outcome: Outcome) -> Result<Outcome, StoreError> {
+        if self.last > self.first {
+            self.write_counts().during(self.work.db, "count")?;
+        }
+        outcome.count_before = self.before;
+        let state = collections::by_id(self.work.db, self.collection)?;
+        if let Some(state) = state {
+            outcome.count_after = state.records;
+            outcome.fold_due = state.fold_due();
+            outcome.collection = Some(state);
+        }
+        Ok(outcome)
+    }
+
+    fn bury(&self, row: u64, change: u64) -> Result<(), StoreError> {
+        self.work
+            .db
+            .prepare_cached(
+                "INSERT INTO tombstone (collection, row, change, died) VALUES (?1, ?2, ?3, ?4)",
+            )
+            .and_then(|mut statement| {
+                statement.execute(params![self.collection, row, change, self.last])
+            })
+            .during(self.work.db, "leave a tombstone")?;
+        Ok(())
+    }
+
+    fn write_counts(&self) -> rusqlite::Result<()> {
+        let db = self.work.db;
+        db.prepare_cached("UPDATE store SET last_change = ?1")?.execute([self.last])?;
+        db.prepare_cached(
+            "UPDATE collection SET records = records + ?2, unfolded = unfolded + ?3, \
+             last_change = ?4, updated_at = ?5 WHERE id = ?1",
+        )?
+        .execute(params![
+            self.collection,
+            self.records,
+            self.unfolded,
+            self.last,
+            self.work.now
+        ])?;
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+use rusqlite::params;
+
+use super::Work;
+use super::request::{Outcome, SwapPlan};
+use crate::error::StoreError;
+use crate::read::collections::by_id;
+use crate::sqlite::During;
+use crate::state::{CollectionState, Level};
+
+/// Makes new segments current, if the generation that they were folded from still is.
+pub(super) fn swap(work: Work<'_>, plan: &SwapPlan) -> Result<Outcome, StoreError> {
+    let state = by_id(work.db, plan.collection)?;
+    let Some(state) = state.filter(|state| state.generation_number() == plan.from_generation)
+    else {
+        // Someone else was faster, or the collection is gone: the new files are of no use.
+        return Ok(Outcome { obsolete_files: files_of(plan), ..Outcome::default() });
+    };
+    check(plan, &state)?;
+    let base_to = match (plan.level, &state.generation) {
+        (Level::Delta, Some(generation)) => generation.base_to,
+        _ => plan.complete_to,
+    };
+    replace(work, plan, base_to).during(work.db, "swap segments")?;
+    let obsolete_files = obsolete(&state, plan);
+    let after = by_id(work.db, plan.collection)?;
+    Ok(Outcome {
+        swapped: true,
+        obsolete_files,
+        count_before: state.records,
+        count_after: state.records,
+        fold_due: after.as_ref().is_some_and(CollectionState::fold_due),
+        collection: after,
+        ..Outcome::default()
+    })
+}
+
+/// Marks segments of the current generation that must not be opened.
+pub(super) fn quarantine(
+    work: Work<'_>,
+    collection: u64,
+    generation: u64,
+    files: &[String],
+    reason: &str,
+) -> Result<Outcome, StoreError> {
+    let mark_all = || {
+        let mut mark = work.db.prepare_cached(
+            "UPDATE segment SET quarantined = ?4 WHERE collection = ?1 AND file = ?3 AND EXISTS \
+             (SELECT 1 FROM generation WHERE generation.collection = ?1 AND number = ?2)",
+        )?;
+        let mut marked = 0;
+        for file in files {
+            marked += mark.execute(params![collection, generation, file, reason])? as u64;
+        }
+        Ok(marked)
+    };
+    let updated = mark_all().during(work.db, "quarantine segments")?;
+    Ok(Outcome { updated, collection: by_id(work.db, collection)?, ..Outcome::default() })
+}
+
+fn check(plan: &SwapPlan, state: &CollectionState) -> Result<(), StoreError> {
+    let invalid = |reason: &str| Err(StoreError::Invalid(format!("bad swap: {reason}")));
+    if plan.level == Level::Delta && state.generation.is_none() {
+        return invalid("a delta needs a base");
+    }
+    if plan.segments.iter().any(|segment| segment.level != plan.level) {
+        return invalid("a segment is of another level");
+    }
+    if plan.complete_to < state.complete_to() {
+        return invalid("it would go back");
+    }
+    Ok(())
+}
+
+fn replace(work: Work<'_>, plan: &SwapPlan, base_to: u64) -> rusqlite::Result<()> {
+    let db = work.db;
+    db.prepare_cached(
+        "INSERT OR REPLACE INTO generation (collection, number, base_to, complete_to, built_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute(params![
+        plan.collection,
+        plan.from_generation + 1,
+        base_to,
+        plan.complete_to,
+        work.now
+    ])?;
+    // A new base takes the place of the old delta too.
+    db.prepare_cached("DELETE FROM segment WHERE collection = ?1 AND (?2 OR level = 'delta')")?
+        .execute(params![plan.collection, plan.level == Level::Base])?;
+    let mut insert = db.prepare_cached(
+        "INSERT INTO segment (collection, level, kind, file, rows, bytes, checksum, quarantined) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?;
+    for segment in &plan.segments {
+        insert.execute(params![
+            plan.collection,
+            segment.level.name(),
+            segment.kind.name(),
+            segment.file,
+            segment.rows,
+            segment.bytes,
+            segment.checksum,
+            segment.quarantined
+        ])?;
+    }
+    // Dead versions that the old base holds keep their tombstones as long as it stays.
+    let keep_to = if plan.level == Level::Base { 0 } else { base_to };
+    db.prepare_cached(
+        "DELETE FROM tombstone WHERE collection = ?1 AND died <= ?2 AND change > ?3",
+    )?
+    .execute(params![plan.collection, plan.complete_to, keep_to])?;
+    recount(work, plan)
+}
+
+/// What the fold did not see is still to be folded.
+fn recount(work: Work<'_>, plan: &SwapPlan) -> rusqlite::Result<()> {
+    work.db
+        .prepare_cached(
+            "UPDATE collection SET unfolded = \
+             (SELECT count(*) FROM record WHERE collection = ?1 AND change > ?2) + \
+             (SELECT count(*) FROM tombstone WHERE collection = ?1) WHERE id = ?1",
+        )?
+        .execute(params![plan.collection, plan.complete_to])
+        .map(|_| ())
+}
+
+fn files_of(plan: &SwapPlan) -> Vec<String> {
+    plan.segments.iter().map(|segment| segment.file.clone()).collect()
+}
+
+/// The files that the swap leaves without a reference.
+fn obsolete(state: &CollectionState, plan: &SwapPlan) -> Vec<String> {
+    let old = state.generation.iter().flat_map(|generation| &generation.segments);
+    old.filter(|segment| plan.level == Level::Base || segment.level == Level::Delta)
+        .map(|segment| segment.file.clone())
+        .filter(|file| plan.segments.iter().all(|segment| segment.file != *file))
+        .collect()
+}

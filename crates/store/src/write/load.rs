@@ -1,0 +1,110 @@
+//! How far an ingest has got, committed with each of its batches.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::Work;
+use super::request::{LoadStep, Outcome};
+use crate::error::StoreError;
+use crate::sqlite::During;
+use crate::state::{CollectionState, LoadProgress};
+
+/// Whether a step is still to be done.
+pub(super) enum Continue {
+    /// It was done before.
+    Done(LoadProgress),
+    /// It is to be done, on top of this.
+    From(LoadProgress),
+}
+
+pub(super) fn continue_at(
+    work: Work<'_>,
+    collection: &CollectionState,
+    step: &LoadStep,
+) -> Result<Continue, StoreError> {
+    let known = find(work, step)?;
+    let progress = match known {
+        // Of a collection that had the same name and is gone.
+        Some((of, _)) if of != collection.id => LoadProgress::default(),
+        // A finished load that is started again is a new one.
+        Some((_, progress)) if progress.finished && step.first_row == 0 => LoadProgress::default(),
+        Some((_, progress)) => progress,
+        None => LoadProgress::default(),
+    };
+    let end = step.first_row.saturating_add(step.rows_covered);
+    if step.first_row > progress.rows {
+        return Err(StoreError::Invalid(format!(
+            "the load has got to row {}, it cannot continue at row {}",
+            progress.rows, step.first_row
+        )));
+    }
+    let was_done = end <= progress.rows && (progress.finished || !step.finished);
+    // A step that covers nothing and finishes nothing has nothing to repeat.
+    if was_done && end > 0 {
+        return Ok(Continue::Done(progress));
+    }
+    Ok(Continue::From(progress))
+}
+
+pub(super) fn record(
+    work: Work<'_>,
+    collection: &CollectionState,
+    step: &LoadStep,
+    before: LoadProgress,
+    outcome: &Outcome,
+) -> Result<LoadProgress, StoreError> {
+    let after = LoadProgress {
+        rows: before.rows.max(step.first_row + step.rows_covered),
+        inserted: before.inserted + outcome.inserted,
+        updated: before.updated + outcome.updated,
+        unchanged: before.unchanged + outcome.unchanged,
+        rejected: before.rejected + outcome.rejected_count + step.rejected,
+        finished: step.finished,
+    };
+    work.db
+        .prepare_cached(
+            "INSERT OR REPLACE INTO load \
+             (source, collection, rows, inserted, updated, unchanged, rejected, finished, at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )
+        .and_then(|mut statement| {
+            statement.execute(params![
+                step.source,
+                collection.id,
+                after.rows,
+                after.inserted,
+                after.updated,
+                after.unchanged,
+                after.rejected,
+                after.finished,
+                work.now
+            ])
+        })
+        .during(work.db, "write down how far the load has got")?;
+    Ok(after)
+}
+
+fn find(work: Work<'_>, step: &LoadStep) -> Result<Option<(u64, LoadProgress)>, StoreError> {
+    work.db
+        .prepare_cached(
+            "SELECT rows, inserted, updated, unchanged, rejected, finished, collection \
+             FROM load WHERE source = ?1",
+        )
+        .and_then(|mut statement| {
+            statement
+                .query_row([&step.source], |row| Ok((row.get(6)?, progress_of(row)?)))
+                .optional()
+        })
+        .during(work.db, "see how far the load has got")
+}
+
+/// The first six columns as progress.
+pub(crate) fn progress_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<LoadProgress> {
+    Ok(LoadProgress {
+        rows: row.get(0)?,
+        inserted: row.get(1)?,
+        updated: row.get(2)?,
+        unchanged: row.get(3)?,
+        rejected: row.get(4)?,
+        finished: row.get(5)?,
+    })
+}

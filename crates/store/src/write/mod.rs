@@ -1,0 +1,306 @@
+mod change;
+mod collections;
+mod fields;
+mod generations;
+mod jobs;
+mod load;
+mod purge;
+mod put;
+mod receipts;
+mod recount;
+mod remove;
+mod request;
+mod size;
+mod update;
+mod validate;
+
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use rusqlite::wal::CheckpointMode;
+use serde::{Deserialize, Serialize};
+
+pub(crate) use fields::{AsValue, Fields, IN_A_LIST, type_of};
+pub(crate) use load::progress_of;
+pub use request::{
+    Action, Key, LoadStep, Outcome, Patch, PutMode, Records, SwapPlan, Which, Write,
+};
+
+use crate::create::now;
+use crate::deadline::{Canceller, Deadline};
+use crate::error::StoreError;
+use crate::identity::with_suffix;
+use crate::open::Db;
+use crate::pragmas::{self, Durability};
+use crate::sqlite::During;
+
+/// The truth, open for writing.
+#[derive(Debug)]
+pub struct Writer {
+    pub(crate) db: Db,
+    durability: Durability,
+    /// When a log that readers hold on to may be tried again.
+    next_truncate: Instant,
+}
+
+/// What a write works with, inside its transaction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Work<'a> {
+    pub(crate) db: &'a Connection,
+    pub(crate) deadline: &'a Deadline,
+    pub(crate) now: i64,
+}
+
+/// Readers that hold on to a long log are not waited for at every commit.
+const TRUNCATE_PAUSE: Duration = Duration::from_secs(1);
+
+impl Writer {
+    pub(crate) fn new(db: Db, durability: Durability) -> Self {
+        db.deadline.set(None);
+        Self { db, durability, next_truncate: Instant::now() }
+    }
+
+    /// Gives the following operations until then. Without one they wait for ever.
+    pub fn set_deadline(&self, deadline: impl Into<Option<Instant>>) {
+        self.db.deadline.set(deadline.into());
+    }
+
+    /// Stops operations from another thread.
+    pub fn canceller(&self) -> Canceller {
+        self.db.canceller()
+    }
+
+    /// Whether the store was deleted or replaced.
+    pub fn has_moved(&self) -> bool {
+        self.db.has_moved()
+    }
+
+    /// Applies the writes in one transaction, each with its own result: a bad one fails
+    /// alone and leaves no key. Receipts of `confirmed` keys are removed.
+    ///
+    /// # Errors
+    /// An error says that nothing of the group counts.
+    pub fn apply(
+        &mut self,
+        group: &[Write],
+        confirmed: &[Key],
+    ) -> Result<Vec<Result<Outcome, StoreError>>, StoreError> {
+        if group.is_empty() && confirmed.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.db.refuse_if_moved()?;
+        // The old files are unlinked after a swap, so that it must not be lost.
+        let swaps = group.iter().any(|write| matches!(write.action, Action::Swap(_)));
+        let must_sync = swaps && self.durability != Durability::Full;
+        if must_sync {
+            self.set_durability(Durability::Full)?;
+        }
+        let applied = self.together_or_alone(group, confirmed);
+        if must_sync {
+            self.set_durability(self.durability)?;
+        }
+        // Folds and clearing up come after much was written, and often last: whoever
+        // opens the store next finds a short log, which need not be read back.
+        let last = swaps || group.iter().any(|write| matches!(write.action, Action::Tidy));
+        self.cut_log(if last { 0 } else { pragmas::LOG_LIMIT });
+        applied
+    }
+
+    /// Copies the log into the file.
+    ///
+    /// # Errors
+    /// Whatever SQLite complained about; that others were in the way is no error.
+    pub fn checkpoint(&mut self, kind: Checkpoint) -> Result<CheckpointResult, StoreError> {
+        let mode = match kind {
+            Checkpoint::Passive => CheckpointMode::PASSIVE,
+            Checkpoint::Truncate => CheckpointMode::TRUNCATE,
+        };
+        let connection = &self.db.connection;
+        let moved = connection
+            .wal_checkpoint_v2(Some(rusqlite::MAIN_DB), mode)
+            .during(connection, "copy the log into the file");
+        match moved {
+            Ok((all, moved)) => Ok(CheckpointResult { complete: moved >= all }),
+            Err(StoreError::Busy { .. }) => Ok(CheckpointResult { complete: false }),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn set_durability(&self, durability: Durability) -> Result<(), StoreError> {
+        let connection = &self.db.connection;
+        pragmas::set_durability(connection, durability).during(connection, "set up")
+    }
+
+    fn together_or_alone(
+        &self,
+        group: &[Write],
+        confirmed: &[Key],
+    ) -> Result<Vec<Result<Outcome, StoreError>>, StoreError> {
+        match self.attempt(group, confirmed)? {
+            Attempt::Committed(results) => Ok(results),
+            Attempt::Ended(error) => match group {
+                // Nothing was to be done but to confirm.
+                [] => Err(error),
+                [_] => {
+                    // What was confirmed need not wait for a write that succeeds. If
+                    // this fails too, the keys go when their day is over.
+                    if !confirmed.is_empty() && !error.ends_connection() {
+                        let _ = self.attempt(&[], confirmed);
+                    }
+                    Ok(vec![Err(error)])
+                }
+                // Some of them may be kept before others fail, so that each has its own
+                // answer from here on.
+                many => Ok(many
+                    .chunks(1)
+                    .map(|one| self.together_or_alone(one, confirmed)?.remove(0))
+                    .collect()),
+            },
+        }
+    }
+
+    /// One transaction. An error comes from outside of any write: nothing was tried, or
+    /// nothing can be said to have been kept.
+    fn attempt(&self, group: &[Write], confirmed: &[Key]) -> Result<Attempt, StoreError> {
+        let db = &self.db;
+        begin(db)?;
+        let open = OpenTransaction(db);
+        db.refuse_newer()?;
+        let work = Work { db: &db.connection, deadline: &db.deadline, now: now() };
+        receipts::remove(work, confirmed)?;
+        let mut results = Vec::with_capacity(group.len());
+        for write in group {
+            let result = match group {
+                [_] => receipts::once(work, write),
+                _ => in_savepoint(db, work, write),
+            };
+            match result {
+                Err(error) if group.len() == 1 || db.connection.is_autocommit() => {
+                    return Ok(Attempt::Ended(error));
+                }
+                result => results.push(result),
+            }
+        }
+        db.refuse_if_moved()?;
+        if let Err(error) = control(db, "COMMIT") {
+            return Ok(Attempt::Ended(error));
+        }
+        drop(open);
+        db.refuse_if_moved()?;
+        Ok(Attempt::Committed(results))
+    }
+
+    /// Cuts a log back that is longer than this, unless readers hold on to it. So it
+    /// cannot grow without end.
+    fn cut_log(&mut self, limit: u64) {
+        let log = with_suffix(&self.db.path, "-wal");
+        let length = std::fs::metadata(log).map_or(0, |metadata| metadata.len());
+        if length <= limit || Instant::now() < self.next_truncate {
+            return;
+        }
+        let deadline = self.db.deadline.clone();
+        let cut = deadline.within(pragmas::TRUNCATE_WAIT, || self.checkpoint(Checkpoint::Truncate));
+        if !matches!(cut, Ok(CheckpointResult { complete: true })) {
+            tracing::debug!(length, "readers keep the log from being cut back");
+            self.next_truncate = Instant::now() + TRUNCATE_PAUSE;
+        }
+    }
+}
+
+/// How much of the log to copy into the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Checkpoint {
+    /// What nobody stands in the way of.
+    Passive,
+    /// All of it, and cut the log to nothing; waits for readers until the deadline.
+    Truncate,
+}
+
+/// What a checkpoint did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckpointResult {
+    /// Whether all of the log is in the file now.
+    pub complete: bool,
+}
+
+enum Attempt {
+    Committed(Vec<Result<Outcome, StoreError>>),
+    /// Nothing of the group counts.
+    Ended(StoreError),
+}
+
+/// Whatever happens, no transaction stays open.
+struct OpenTransaction<'a>(&'a Db);
+
+impl Drop for OpenTransaction<'_> {
+    fn drop(&mut self) {
+        if !self.0.connection.is_autocommit() {
+            // It can only fail because SQLite has rolled back by itself.
+            let _ = control(self.0, "ROLLBACK");
+        }
+    }
+}
+
+fn begin(db: &Db) -> Result<(), StoreError> {
+    db.deadline.check("begin to write")?;
+    loop {
+        match control(db, "BEGIN IMMEDIATE") {
+            // Some conflicts do not ask the busy handler.
+            Err(StoreError::Busy { .. }) if db.deadline.wait_a_moment() => {}
+            begun => return begun,
+        }
+    }
+}
+
+fn in_savepoint(db: &Db, work: Work<'_>, write: &Write) -> Result<Outcome, StoreError> {
+    control(db, "SAVEPOINT one")?;
+    let result = receipts::once(work, write);
+    if work.db.is_autocommit() {
+        return result;
+    }
+    let taken_back = if result.is_err() { control(db, "ROLLBACK TO one") } else { Ok(()) };
+    if let Err(error) = taken_back.and_then(|()| control(db, "RELEASE one")) {
+        // Nobody knows what is in the transaction now: nothing of it may be kept.
+        drop(OpenTransaction(db));
+        return Err(error);
+    }
+    result
+}
+
+/// Begins and ends transactions. What has begun is ended properly, whatever the time:
+/// a commit that is interrupted after the fact would be reported as failed.
+fn control(db: &Db, sql: &str) -> Result<(), StoreError> {
+    let connection = &db.connection;
+    let run = || connection.prepare_cached(sql)?.execute([]);
+    db.deadline.uninterrupted(run).during(connection, sql).map(|_| ())
+}
+
+/// Does what is asked, without looking at keys.
+fn perform(work: Work<'_>, action: &Action) -> Result<Outcome, StoreError> {
+    match action {
+        Action::CreateCollection { spec, if_missing } => {
+            collections::create(work, spec, *if_missing)
+        }
+        Action::DeleteCollection { name } => collections::delete(work, name),
+        Action::RenameCollection { from, to } => collections::rename(work, from, to),
+        Action::Put { collection, records, mode, load } => {
+            put::put(work, collection, records, *mode, load.as_ref())
+        }
+        Action::Update { collection, patches } => update::update(work, collection, patches),
+        Action::Delete { collection, which } => remove::remove(work, collection, which),
+        Action::Swap(plan) => generations::swap(work, plan),
+        Action::QuarantineSegments { collection, generation, files, reason } => {
+            generations::quarantine(work, *collection, *generation, files, reason)
+        }
+        Action::Purge { limit_rows } => purge::purge(work, *limit_rows),
+        Action::RememberPoison { role, input, poison } => jobs::remember(work, role, input, poison),
+        Action::ForgetPoison { role, input } => {
+            jobs::forget(work, role.as_deref(), input.as_deref())
+        }
+        Action::Tidy => purge::tidy(work),
+        Action::Recount => recount::recount(work),
+    }
+}
+
+#[cfg(test)]
+mod tests;

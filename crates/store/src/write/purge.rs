@@ -1,0 +1,179 @@
+//! Clearing away, in slices that leave room for other writers.
+
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::Work;
+use super::request::Outcome;
+use crate::error::StoreError;
+use crate::sqlite::During;
+
+/// A slice ends after this long, whatever is left of its rows; committing it comes on top.
+const SLICE: Duration = Duration::from_millis(30);
+
+/// How many rows go between two looks at the clock.
+const STEP: u32 = 200;
+
+/// Keys and finished loads are kept a day.
+const DAY: i64 = 24 * 60 * 60 * 1000;
+
+/// An ingest that was not continued for so long will not be.
+const ABANDONED: i64 = 30 * DAY;
+
+/// Then a job that killed workers may be tried again.
+const FORGIVEN: i64 = 7 * DAY;
+
+/// Free pages that are kept for what comes next, and given back at most at once.
+const FREE_PAGES: i64 = 1000;
+
+/// How many receipts are looked at in one go.
+const RECEIPTS: i64 = 5000;
+
+/// Removes rows of deleted collections.
+pub(super) fn purge(work: Work<'_>, limit: u32) -> Result<Outcome, StoreError> {
+    let mut slice = Slice { end: Instant::now() + SLICE, left: limit.max(1), gone: 0 };
+    let clear = |slice: &mut Slice| {
+        while let Some(collection) = first_deleted(work.db)? {
+            if !clear_collection(work.db, collection, slice)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    let more = clear(&mut slice).during(work.db, "purge a deleted collection")?;
+    Ok(Outcome { deleted: slice.gone, more, ..Outcome::default() })
+}
+
+/// Removes what has had its day, and gives a little space back.
+pub(super) fn tidy(work: Work<'_>) -> Result<Outcome, StoreError> {
+    let clear = || {
+        let db = work.db;
+        let (receipts, mut more) = expired_receipts(db, work.now - DAY)?;
+        let loads = db
+            .prepare_cached("DELETE FROM load WHERE at < CASE finished WHEN 1 THEN ?1 ELSE ?2 END")?
+            .execute(params![work.now - DAY, work.now - ABANDONED])?;
+        let jobs = db
+            .prepare_cached("DELETE FROM quarantined_job WHERE at < ?1")?
+            .execute([work.now - FORGIVEN])?;
+        more |= give_space_back(db)?;
+        let deleted = receipts + loads as u64 + jobs as u64;
+        Ok(Outcome { deleted, more, ..Outcome::default() })
+    };
+    clear().during(work.db, "tidy")
+}
+
+/// How much of a purge may still be done in this transaction.
+struct Slice {
+    end: Instant,
+    left: u32,
+    gone: u64,
+}
+
+impl Slice {
+    /// How many rows the next statement may take; 0 when the slice is over.
+    fn next(&self) -> u32 {
+        if Instant::now() >= self.end { 0 } else { self.left.min(STEP) }
+    }
+
+    fn took(&mut self, rows: usize) {
+        let rows = u32::try_from(rows).unwrap_or(u32::MAX);
+        self.left = self.left.saturating_sub(rows);
+        self.gone += u64::from(rows);
+    }
+}
+
+fn first_deleted(db: &Connection) -> rusqlite::Result<Option<u64>> {
+    db.prepare_cached("SELECT id FROM collection WHERE name IS NULL LIMIT 1")?
+        .query_row([], |row| row.get(0))
+        .optional()
+}
+
+/// Returns whether it is all gone.
+fn clear_collection(db: &Connection, collection: u64, slice: &mut Slice) -> rusqlite::Result<bool> {
+    let mut keys = db.prepare_cached("SELECT id FROM field_key WHERE collection = ?1")?;
+    let keys: Vec<i64> =
+        keys.query_map([collection], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for key in keys {
+        let cleared = clear_rows(
+            db,
+            slice,
+            key,
+            &["DELETE FROM field WHERE key = ?1 AND (value, row) IN \
+             (SELECT value, row FROM field WHERE key = ?1 ORDER BY value, row LIMIT ?2)"],
+        )?;
+        if !cleared {
+            return Ok(false);
+        }
+        db.prepare_cached("DELETE FROM field_key WHERE id = ?1")?.execute([key])?;
+    }
+    let collection_key = i64::try_from(collection).unwrap_or(i64::MAX);
+    let tombstones = "DELETE FROM tombstone WHERE collection = ?1 AND (row, change) IN \
+        (SELECT row, change FROM tombstone WHERE collection = ?1 ORDER BY row, change LIMIT ?2)";
+    let vectors = "DELETE FROM vector WHERE row IN \
+        (SELECT row FROM record WHERE collection = ?1 ORDER BY change LIMIT ?2)";
+    let records = "DELETE FROM record WHERE row IN \
+        (SELECT row FROM record WHERE collection = ?1 ORDER BY change LIMIT ?2)";
+    if !clear_rows(db, slice, collection_key, &[tombstones])?
+        || !clear_rows(db, slice, collection_key, &[vectors, records])?
+    {
+        return Ok(false);
+    }
+    for sql in [
+        "DELETE FROM segment WHERE collection = ?1",
+        "DELETE FROM generation WHERE collection = ?1",
+        "DELETE FROM load WHERE collection = ?1",
+        "DELETE FROM collection WHERE id = ?1",
+    ] {
+        db.prepare_cached(sql)?.execute([collection])?;
+    }
+    Ok(true)
+}
+
+/// Runs the statements until the last of them finds nothing more, or the slice is over.
+/// Returns whether nothing is left.
+fn clear_rows(
+    db: &Connection,
+    slice: &mut Slice,
+    of: i64,
+    statements: &[&str],
+) -> rusqlite::Result<bool> {
+    loop {
+        let limit = slice.next();
+        if limit == 0 {
+            return Ok(false);
+        }
+        let mut gone = 0;
+        for sql in statements {
+            gone = db.prepare_cached(sql)?.execute(params![of, limit])?;
+        }
+        slice.took(gone);
+        if gone < limit as usize {
+            return Ok(true);
+        }
+    }
+}
+
+/// Receipts lie in the order of their making, so that only the oldest are looked at.
+fn expired_receipts(db: &Connection, before: i64) -> rusqlite::Result<(u64, bool)> {
+    let gone = db
+        .prepare_cached(
+            "DELETE FROM receipt WHERE rowid IN \
+             (SELECT rowid FROM receipt ORDER BY rowid LIMIT ?1) AND at < ?2",
+        )?
+        .execute(params![RECEIPTS, before])?;
+    Ok((gone as u64, gone as i64 == RECEIPTS))
+}
+
+fn give_space_back(db: &Connection) -> rusqlite::Result<bool> {
+    let free =
+        |db: &Connection| db.pragma_query_value(None, "freelist_count", |row| row.get::<_, i64>(0));
+    let surplus = free(db)? - FREE_PAGES;
+    if surplus > 0 {
+        let pages = surplus.min(FREE_PAGES);
+        let mut statement = db.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
+        let mut rows = statement.query([])?;
+        while rows.next()?.is_some() {}
+    }
+    Ok(surplus > FREE_PAGES)
+}

@@ -1,0 +1,277 @@
+use isolith_types::Metadata;
+use rusqlite::{CachedStatement, params};
+
+use super::Work;
+use super::change::Changes;
+use super::fields::Fields;
+use super::load;
+use super::request::{LoadStep, Outcome, PutMode, Records};
+use super::validate;
+use crate::error::StoreError;
+use crate::read::collections;
+use crate::sqlite::During;
+use crate::state::CollectionState;
+
+/// An error names at most so many ids.
+const NAMED_IDS: usize = 5;
+
+/// Adds records, or replaces them.
+pub(super) fn put(
+    work: Work<'_>,
+    collection: &str,
+    records: &Records,
+    mode: PutMode,
+    step: Option<&LoadStep>,
+) -> Result<Outcome, StoreError> {
+    let state = collections::require(work.db, collection)?;
+    let progress = match step {
+        Some(step) => match load::continue_at(work, &state, step)? {
+            load::Continue::Done(progress) => {
+                let unchanged = records.ids.len() as u64;
+                let outcome = Outcome { unchanged, load: Some(progress), ..Outcome::default() };
+                return Changes::begin(work, &state)?.finish(outcome);
+            }
+            load::Continue::From(progress) => Some(progress),
+        },
+        None => None,
+    };
+    validate::records(records, &state)?;
+    if state.dimension.is_none() && !records.ids.is_empty() {
+        fix_dimension(work, &state, records.dimension)?;
+    }
+    let changes = Changes::begin(work, &state)?;
+    let mut batch = Batch::new(work, &state, changes)?;
+    for at in 0..records.ids.len() {
+        batch.put(&Row::of(records, at), mode)?;
+    }
+    let mut outcome = batch.outcome;
+    if let (PutMode::Add { skip_existing: false }, true) = (mode, outcome.rejected_count > 0) {
+        let ids = outcome.rejected.iter().take(NAMED_IDS);
+        let ids = ids.map(|(row, _)| records.ids[*row as usize].clone()).collect();
+        return Err(StoreError::IdsExist { count: outcome.rejected_count, ids });
+    }
+    if let (Some(step), Some(progress)) = (step, progress) {
+        outcome.load = Some(load::record(work, &state, step, progress, &outcome)?);
+    }
+    batch.changes.finish(outcome)
+}
+
+/// The first vector decides.
+pub(super) fn fix_dimension(
+    work: Work<'_>,
+    state: &CollectionState,
+    dimension: u32,
+) -> Result<(), StoreError> {
+    work.db
+        .prepare_cached("UPDATE collection SET dimension = ?2 WHERE id = ?1")
+        .and_then(|mut statement| statement.execute(params![state.id, dimension]))
+        .during(work.db, "set the dimension")?;
+    Ok(())
+}
+
+/// One record of a request.
+struct Row<'a> {
+    at: usize,
+    id: &'a str,
+    document: Option<&'a str>,
+    metadata: &'a Metadata,
+    vector: &'a [u8],
+}
+
+impl<'a> Row<'a> {
+    fn of(records: &'a Records, at: usize) -> Self {
+        static EMPTY: std::sync::LazyLock<Metadata> = std::sync::LazyLock::new(Metadata::default);
+        let width = records.dimension as usize * 4;
+        Self {
+            at,
+            id: &records.ids[at],
+            document: records.documents.get(at).and_then(Option::as_deref),
+            metadata: records.metadatas.get(at).unwrap_or(&EMPTY),
+            vector: &records.vectors[at * width..(at + 1) * width],
+        }
+    }
+}
+
+/// What putting many records shares.
+struct Batch<'a> {
+    work: Work<'a>,
+    collection: u64,
+    changes: Changes<'a>,
+    outcome: Outcome,
+    fields: Fields<'a>,
+    insert: CachedStatement<'a>,
+    insert_vector: CachedStatement<'a>,
+}
+
+impl<'a> Batch<'a> {
+    fn new(
+        work: Work<'a>,
+        state: &CollectionState,
+        changes: Changes<'a>,
+    ) -> Result<Self, StoreError> {
+        let prepare = |sql| work.db.prepare_cached(sql).during(work.db, "prepare to put records");
+        Ok(Self {
+            work,
+            collection: state.id,
+            changes,
+            outcome: Outcome::default(),
+            fields: Fields::of(work, state.id)?,
+            insert: prepare(
+                "INSERT INTO record \
+                 (row, collection, id, change, created_at, updated_at, metadata, document) \
+                 VALUES (?1, ?2, ?3, ?1, ?4, ?4, ?5, ?6) ON CONFLICT (collection, id) DO NOTHING",
+            )?,
+            insert_vector: prepare("INSERT INTO vector (row, data) VALUES (?1, ?2)")?,
+        })
+    }
+
+    fn put(&mut self, row: &Row<'_>, mode: PutMode) -> Result<(), StoreError> {
+        let number = self.changes.next();
+        let inserted = self
+            .insert
+            .execute(params![
+                number,
+                self.collection,
+                row.id,
+                self.work.now,
+                row.metadata.as_str(),
+                row.document
+            ])
+            .during(self.work.db, "insert a record")?;
+        if inserted == 0 {
+            return self.meet(row, mode);
+        }
+        self.insert_vector
+            .execute(params![number, row.vector])
+            .during(self.work.db, "insert a vector")?;
+        self.fields.add(number, row.metadata)?;
+        self.changes.inserted();
+        self.outcome.inserted += 1;
+        Ok(())
+    }
+
+    /// The id is taken.
+    fn meet(&mut self, new: &Row<'_>, mode: PutMode) -> Result<(), StoreError> {
+        let old = Version::find(self.work, self.collection, new.id)?.ok_or_else(|| {
+            StoreError::Corrupt {
+                path: self.work.db.path().unwrap_or_default().into(),
+                reason: format!("the index of ids knows {:?}, the table does not", new.id),
+            }
+        })?;
+        let same_vector = old.has_vector(self.work, new.vector)?;
+        let same =
+            same_vector && old.metadata == *new.metadata && old.document.as_deref() == new.document;
+        match mode {
+            _ if same => self.outcome.unchanged += 1,
+            PutMode::Add { .. } => {
+                self.outcome.rejected_count += 1;
+                let reason = format!("id {:?} exists with other content", new.id);
+                self.outcome.rejected.push((new.at as u64, reason));
+            }
+            PutMode::Upsert => {
+                let vector = (!same_vector).then_some(new.vector);
+                old.replace(
+                    self.work,
+                    &mut self.changes,
+                    &mut self.fields,
+                    New { document: new.document, metadata: new.metadata, vector },
+                )?;
+                self.outcome.updated += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A record as it is now, about to be compared and perhaps replaced.
+pub(super) struct Version {
+    pub(super) row: u64,
+    pub(super) change: u64,
+    pub(super) metadata: Metadata,
+    pub(super) document: Option<String>,
+}
+
+/// What takes its place.
+pub(super) struct New<'a> {
+    pub(super) document: Option<&'a str>,
+    pub(super) metadata: &'a Metadata,
+    /// `None` leaves the vector as it is.
+    pub(super) vector: Option<&'a [u8]>,
+}
+
+impl Version {
+    pub(super) fn find(
+        work: Work<'_>,
+        collection: u64,
+        id: &str,
+    ) -> Result<Option<Self>, StoreError> {
+        use rusqlite::OptionalExtension as _;
+        work.db
+            .prepare_cached(
+                "SELECT row, change, metadata, document FROM record \
+                 WHERE collection = ?1 AND id = ?2",
+            )
+            .and_then(|mut statement| {
+                statement
+                    .query_row(params![collection, id], |row| {
+                        Ok(Self {
+                            row: row.get(0)?,
+                            change: row.get(1)?,
+                            metadata: Metadata::from_canonical(row.get(2)?),
+                            document: row.get(3)?,
+                        })
+                    })
+                    .optional()
+            })
+            .during(work.db, "look for a record")
+    }
+
+    pub(super) fn has_vector(&self, work: Work<'_>, vector: &[u8]) -> Result<bool, StoreError> {
+        use rusqlite::OptionalExtension as _;
+        work.db
+            .prepare_cached("SELECT data FROM vector WHERE row = ?1")
+            .and_then(|mut statement| {
+                statement
+                    .query_row([self.row], |row| Ok(row.get_ref(0)?.as_blob()? == vector))
+                    .optional()
+            })
+            .during(work.db, "compare a vector")
+            .map(Option::unwrap_or_default)
+    }
+
+    pub(super) fn replace(
+        &self,
+        work: Work<'_>,
+        changes: &mut Changes<'_>,
+        fields: &mut Fields<'_>,
+        new: New<'_>,
+    ) -> Result<(), StoreError> {
+        let change = changes.replaced(self.row, self.change)?;
+        let write = || {
+            work.db
+                .prepare_cached(
+                    "UPDATE record SET change = ?2, updated_at = ?3, metadata = ?4, document = ?5 \
+                     WHERE row = ?1",
+                )?
+                .execute(params![
+                    self.row,
+                    change,
+                    work.now,
+                    new.metadata.as_str(),
+                    new.document
+                ])?;
+            if let Some(vector) = new.vector {
+                work.db
+                    .prepare_cached("INSERT OR REPLACE INTO vector (row, data) VALUES (?1, ?2)")?
+                    .execute(params![self.row, vector])?;
+            }
+            Ok(())
+        };
+        write().during(work.db, "replace a record")?;
+        if self.metadata != *new.metadata {
+            fields.remove(self.row, &self.metadata)?;
+            fields.add(self.row, new.metadata)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,32 @@
+//! Counts that are wrong, made right again.
+
+use super::Work;
+use super::request::Outcome;
+use crate::error::StoreError;
+use crate::sqlite::During;
+
+/// Counts records and what is unfolded of every collection, and makes sure that the next
+/// change number is a new one.
+pub(super) fn recount(work: Work<'_>) -> Result<Outcome, StoreError> {
+    let count = || {
+        let updated = work.db.execute(
+            "UPDATE collection SET \
+             records = (SELECT count(*) FROM record WHERE collection = collection.id), \
+             unfolded = (SELECT count(*) FROM record WHERE collection = collection.id AND change > \
+              coalesce((SELECT complete_to FROM generation WHERE collection = collection.id), 0)) \
+              + (SELECT count(*) FROM tombstone WHERE collection = collection.id) \
+             WHERE name IS NOT NULL",
+            [],
+        )?;
+        work.db.execute(
+            "UPDATE store SET last_change = max(last_change, \
+             coalesce((SELECT max(change) FROM record), 0), \
+             coalesce((SELECT max(row) FROM record), 0), \
+             coalesce((SELECT max(died) FROM tombstone), 0))",
+            [],
+        )?;
+        Ok(updated)
+    };
+    let updated = count().during(work.db, "count the records")?;
+    Ok(Outcome { updated: updated as u64, ..Outcome::default() })
+}

@@ -1,0 +1,78 @@
+use std::collections::HashSet;
+
+use isolith_types::Metadata;
+use rusqlite::{OptionalExtension, params};
+
+use super::Work;
+use super::change::Changes;
+use super::fields::Fields;
+use super::request::{Outcome, Which};
+use crate::error::StoreError;
+use crate::read::{collections, filter};
+use crate::sqlite::During;
+
+/// Removes records by id or by filter.
+pub(super) fn remove(
+    work: Work<'_>,
+    collection: &str,
+    which: &Which,
+) -> Result<Outcome, StoreError> {
+    let state = collections::require(work.db, collection)?;
+    let mut outcome = Outcome::default();
+    let rows = match which {
+        Which::Ids(ids) => {
+            let rows = rows_of(work, state.id, ids).during(work.db, "look for records")?;
+            outcome.missing = rows.missing;
+            rows.found
+        }
+        Which::Matching(filter) => filter::rows_matching(work.db, work.deadline, state.id, filter)?,
+    };
+    let mut changes = Changes::begin(work, &state)?;
+    let mut fields = Fields::of(work, state.id)?;
+    for row in rows {
+        remove_one(work, &mut changes, &mut fields, row)?;
+        outcome.deleted += 1;
+    }
+    changes.finish(outcome)
+}
+
+struct Found {
+    found: Vec<u64>,
+    missing: u64,
+}
+
+/// In ascending order, so that the tables are walked through once.
+fn rows_of(work: Work<'_>, collection: u64, ids: &[String]) -> rusqlite::Result<Found> {
+    let mut find =
+        work.db.prepare_cached("SELECT row FROM record WHERE collection = ?1 AND id = ?2")?;
+    let mut found = Vec::with_capacity(ids.len());
+    let mut missing = 0;
+    for id in ids.iter().collect::<HashSet<_>>() {
+        match find.query_row(params![collection, id], |row| row.get(0)).optional()? {
+            Some(row) => found.push(row),
+            None => missing += 1,
+        }
+    }
+    found.sort_unstable();
+    Ok(Found { found, missing })
+}
+
+fn remove_one(
+    work: Work<'_>,
+    changes: &mut Changes<'_>,
+    fields: &mut Fields<'_>,
+    row: u64,
+) -> Result<(), StoreError> {
+    let take = || {
+        let (change, metadata) = work
+            .db
+            .prepare_cached("SELECT change, metadata FROM record WHERE row = ?1")?
+            .query_row([row], |found| Ok((found.get(0)?, found.get(1)?)))?;
+        work.db.prepare_cached("DELETE FROM vector WHERE row = ?1")?.execute([row])?;
+        work.db.prepare_cached("DELETE FROM record WHERE row = ?1")?.execute([row])?;
+        Ok((change, Metadata::from_canonical(metadata)))
+    };
+    let (change, metadata) = take().during(work.db, "remove a record")?;
+    fields.remove(row, &metadata)?;
+    changes.removed(row, change)
+}

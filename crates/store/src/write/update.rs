@@ -1,0 +1,82 @@
+use std::collections::HashSet;
+
+use isolith_types::Metadata;
+
+use super::Work;
+use super::change::Changes;
+use super::fields::Fields;
+use super::put::{New, Version, fix_dimension};
+use super::request::{Outcome, Patch};
+use super::validate;
+use crate::error::StoreError;
+use crate::read::collections;
+use crate::state::CollectionState;
+
+/// Changes parts of records that are there.
+pub(super) fn update(
+    work: Work<'_>,
+    collection: &str,
+    patches: &[Patch],
+) -> Result<Outcome, StoreError> {
+    let state = collections::require(work.db, collection)?;
+    let vectors = encode(patches, &state)?;
+    if let (None, Some(vector)) = (state.dimension, vectors.iter().flatten().next()) {
+        fix_dimension(work, &state, (vector.len() / 4) as u32)?;
+    }
+    let mut changes = Changes::begin(work, &state)?;
+    let mut fields = Fields::of(work, state.id)?;
+    let mut outcome = Outcome::default();
+    for (patch, vector) in patches.iter().zip(&vectors) {
+        let Some(old) = Version::find(work, state.id, &patch.id)? else {
+            outcome.missing += 1;
+            continue;
+        };
+        let vector = match vector {
+            Some(vector) if !old.has_vector(work, vector)? => Some(&vector[..]),
+            _ => None,
+        };
+        let document = match &patch.document {
+            Some(document) => document.as_deref(),
+            None => old.document.as_deref(),
+        };
+        let metadata = match &patch.metadata {
+            Some(over) => old.metadata.merged_with(over),
+            None => Metadata::clone(&old.metadata),
+        };
+        if vector.is_none() && document == old.document.as_deref() && metadata == old.metadata {
+            outcome.unchanged += 1;
+            continue;
+        }
+        let new = New { document, metadata: &metadata, vector };
+        old.replace(work, &mut changes, &mut fields, new)?;
+        outcome.updated += 1;
+    }
+    changes.finish(outcome)
+}
+
+/// Checks all patches; their vectors as they are stored.
+fn encode(patches: &[Patch], state: &CollectionState) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+    let mut seen = HashSet::with_capacity(patches.len());
+    let mut dimension = state.dimension;
+    let mut encoded = Vec::with_capacity(patches.len());
+    for (row, patch) in patches.iter().enumerate() {
+        let bad = |reason| validate::bad(row, &patch.id, reason);
+        validate::check_id(&patch.id, &mut seen).map_err(bad)?;
+        let Some(vector) = &patch.vector else {
+            encoded.push(None);
+            continue;
+        };
+        let found = u32::try_from(vector.len()).unwrap_or(u32::MAX);
+        if found == 0 || found > validate::HIGHEST_DIMENSION {
+            return Err(bad(format!("the vector has dimension {found}")));
+        }
+        let expected = *dimension.get_or_insert(found);
+        if found != expected {
+            return Err(bad(format!("the vector has dimension {found}, not {expected}")));
+        }
+        let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
+        validate::vector_bytes(&bytes, state.metric).map_err(bad)?;
+        encoded.push(Some(bytes));
+    }
+    Ok(encoded)
+}

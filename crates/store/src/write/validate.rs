@@ -1,0 +1,138 @@
+//! What may be stored. Nothing is written before all of a request has passed.
+
+use std::collections::HashSet;
+
+use isolith_types::{LONGEST_VECTOR, Metric};
+
+use super::request::Records;
+use crate::error::StoreError;
+use crate::state::CollectionState;
+
+/// Ids are at most this long.
+const LONGEST_ID: usize = 1000;
+
+/// Vectors are at most this long.
+pub(super) const HIGHEST_DIMENSION: u32 = 65_536;
+
+/// Names of collections are at most this long.
+const LONGEST_NAME: usize = 512;
+
+/// Checks a batch against the collection that it goes to.
+pub(super) fn records(records: &Records, collection: &CollectionState) -> Result<(), StoreError> {
+    let count = records.ids.len();
+    let lists = [("documents", records.documents.len()), ("metadatas", records.metadatas.len())];
+    for (name, length) in lists {
+        if length != count && length != 0 {
+            let reason = format!("{count} ids, but {length} {name}");
+            return Err(StoreError::Invalid(reason));
+        }
+    }
+    if count == 0 {
+        return Ok(());
+    }
+    check_dimension(records.dimension, collection)?;
+    let width = records.dimension as usize * 4;
+    if records.vectors.len() != count * width {
+        return Err(StoreError::Invalid(format!(
+            "{count} vectors of dimension {} take {} bytes, not {}",
+            records.dimension,
+            count * width,
+            records.vectors.len()
+        )));
+    }
+    let mut seen = HashSet::with_capacity(count);
+    for (row, (id, vector)) in records.ids.iter().zip(records.vectors.chunks(width)).enumerate() {
+        let checked =
+            check_id(id, &mut seen).and_then(|()| vector_bytes(vector, collection.metric));
+        checked.map_err(|reason| bad(row, id, reason))?;
+    }
+    Ok(())
+}
+
+/// Checks an id that must not come twice.
+pub(super) fn check_id<'a>(id: &'a str, seen: &mut HashSet<&'a str>) -> Result<(), String> {
+    if id.is_empty() {
+        return Err("the id is empty".to_owned());
+    }
+    if id.len() > LONGEST_ID {
+        return Err(format!("the id is longer than {LONGEST_ID} bytes"));
+    }
+    if !seen.insert(id) {
+        return Err("the id comes twice in one call".to_owned());
+    }
+    Ok(())
+}
+
+/// Checks the numbers of a vector.
+pub(super) fn vector_bytes(vector: &[u8], metric: Metric) -> Result<(), String> {
+    let numbers = || vector.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
+    let is_finite = numbers().fold(true, |all, number| all & number.is_finite());
+    if !is_finite {
+        let at = numbers().position(|number| !number.is_finite()).unwrap_or_default();
+        return Err(format!("number {at} of the vector is infinite or no number"));
+    }
+    let square = squared_length(vector);
+    if square == 0.0 && metric == Metric::Cosine {
+        return Err("a zero vector has no direction, which cosine needs".to_owned());
+    }
+    if square.sqrt() > LONGEST_VECTOR {
+        return Err(format!("the vector is longer than {LONGEST_VECTOR:e}"));
+    }
+    Ok(())
+}
+
+/// In f64, which neither overflows nor vanishes, whatever the f32 are; in eight sums side
+/// by side, which the compiler turns into vector instructions.
+fn squared_length(vector: &[u8]) -> f64 {
+    let square = |bytes: &[u8; 4]| f64::from(f32::from_le_bytes(*bytes)).powi(2);
+    let (eights, rest) = vector.as_chunks::<4>().0.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for eight in eights {
+        for (sum, bytes) in sums.iter_mut().zip(eight) {
+            *sum += square(bytes);
+        }
+    }
+    sums.iter().sum::<f64>() + rest.iter().map(square).sum::<f64>()
+}
+
+/// Checks that vectors of this dimension may go there.
+pub(super) fn check_dimension(
+    dimension: u32,
+    collection: &CollectionState,
+) -> Result<(), StoreError> {
+    if dimension == 0 || dimension > HIGHEST_DIMENSION {
+        let reason = format!("vectors have 1 to {HIGHEST_DIMENSION} numbers, not {dimension}");
+        return Err(StoreError::Invalid(reason));
+    }
+    match collection.dimension {
+        Some(expected) if expected != dimension => Err(StoreError::BadRecord {
+            row: 0,
+            id: String::new(),
+            reason: format!(
+                "the vector has dimension {dimension}, collection {:?} has {expected}",
+                collection.name
+            ),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Checks the name of a collection.
+pub(super) fn name(name: &str) -> Result<(), StoreError> {
+    let problem = if name.is_empty() {
+        "is empty"
+    } else if name.len() > LONGEST_NAME {
+        "is longer than 512 bytes"
+    } else if name.chars().any(char::is_control) {
+        "has control characters in it"
+    } else {
+        return Ok(());
+    };
+    Err(StoreError::Invalid(format!("the name of the collection {problem}")))
+}
+
+/// An error about one row of a request.
+pub(super) fn bad(row: usize, id: &str, reason: String) -> StoreError {
+    let id = if id.len() > LONGEST_ID { "" } else { id };
+    StoreError::BadRecord { row: row as u64, id: id.to_owned(), reason }
+}

@@ -1,0 +1,111 @@
+//! What the tests share: a store in a folder of its own, and short ways to use it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use isolate::InWorker;
+use isolith_store::{
+    Action, Durability, Key, Outcome, PutMode, Reader, Records, StoreError, StoreFolder, Truth,
+    Write, Writer, WriterOptions,
+};
+use isolith_types::{CollectionSpec, Metadata, Metric};
+use tempfile::TempDir;
+
+pub(crate) const CREATE: WriterOptions =
+    WriterOptions { durability: Durability::Normal, create: true };
+pub(crate) const OPEN: WriterOptions =
+    WriterOptions { durability: Durability::Normal, create: false };
+
+pub(crate) struct TestStore {
+    pub(crate) place: TempDir,
+    pub(crate) folder: StoreFolder,
+    pub(crate) writer: Writer,
+}
+
+impl TestStore {
+    /// An empty store with the collection "c": two numbers, squared distance.
+    pub(crate) fn new() -> Self {
+        let mut store = Self::empty();
+        store.create("c", Metric::L2);
+        store
+    }
+
+    pub(crate) fn empty() -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let folder = StoreFolder::new(place.path().join("störe with spaces"));
+        let writer = writer(&folder).unwrap();
+        Self { place, folder, writer }
+    }
+
+    pub(crate) fn create(&mut self, name: &str, metric: Metric) {
+        let spec =
+            CollectionSpec { name: name.to_owned(), dimension: Some(2), metric, model: None };
+        self.one(Action::CreateCollection { spec, if_missing: false }).unwrap();
+    }
+
+    pub(crate) fn one(&mut self, action: Action) -> Result<Outcome, StoreError> {
+        one(&mut self.writer, action)
+    }
+
+    pub(crate) fn upsert(&mut self, records: Records) -> Outcome {
+        self.one(put("c", records, PutMode::Upsert)).unwrap()
+    }
+
+    pub(crate) fn reader(&self) -> Reader {
+        Truth::open_reader(&self.folder, token()).unwrap()
+    }
+}
+
+pub(crate) fn token() -> InWorker {
+    InWorker::in_process()
+}
+
+pub(crate) fn writer(folder: &StoreFolder) -> Result<Writer, StoreError> {
+    Truth::open_writer(folder, CREATE, token())
+}
+
+pub(crate) fn key() -> Key {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let number = u128::from(NEXT.fetch_add(1, Ordering::Relaxed));
+    Key((number << 64 | u128::from(std::process::id())).to_be_bytes())
+}
+
+pub(crate) fn write(action: Action) -> Write {
+    Write { key: key(), keep: false, action }
+}
+
+pub(crate) fn one(writer: &mut Writer, action: Action) -> Result<Outcome, StoreError> {
+    writer.apply(&[write(action)], &[])?.remove(0)
+}
+
+pub(crate) fn put(collection: &str, records: Records, mode: PutMode) -> Action {
+    Action::Put { collection: collection.to_owned(), records, mode, load: None }
+}
+
+/// Records with an id, a text, metadata and two numbers each.
+pub(crate) fn records(rows: &[(&str, &str, &str, [f32; 2])]) -> Records {
+    Records {
+        ids: rows.iter().map(|row| row.0.to_owned()).collect(),
+        documents: rows.iter().map(|row| Some(row.1.to_owned())).collect(),
+        metadatas: rows.iter().map(|row| Metadata::parse(row.2).unwrap()).collect(),
+        dimension: 2,
+        vectors: bytes(rows.iter().flat_map(|row| row.3)).into(),
+    }
+}
+
+/// Records `id-<n>` for a range of numbers, with the number in everything.
+pub(crate) fn numbered(numbers: std::ops::Range<u32>) -> Records {
+    let each = || numbers.clone();
+    Records {
+        ids: each().map(|n| format!("id-{n}")).collect(),
+        documents: each().map(|n| Some(format!("text {n}"))).collect(),
+        metadatas: each()
+            .map(|n| Metadata::parse(&format!(r#"{{"n":{n},"tenth":{}}}"#, n % 10)).unwrap())
+            .collect(),
+        dimension: 2,
+        vectors: bytes(each().flat_map(|n| [n as f32, 1.0])).into(),
+    }
+}
+
+pub(crate) fn bytes(numbers: impl IntoIterator<Item = f32>) -> Vec<u8> {
+    numbers.into_iter().flat_map(f32::to_le_bytes).collect()
+}

@@ -1,0 +1,252 @@
+//! Checks and salvage, with files that are really damaged.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use isolith_store::{
+    Check, Checkpoint, Page, PutMode, SalvageReport, Selection, StoreError, StoreFolder, Truth,
+};
+use isolith_types::Metric;
+use rusqlite::Connection;
+
+use crate::common::{TestStore, numbered, one, put, token, writer};
+
+const PAGE: u64 = 8192;
+
+/// A closed store with everything in the file and nothing in the log.
+fn closed(rows: u32) -> (tempfile::TempDir, StoreFolder) {
+    let mut store = TestStore::new();
+    store.create("other", Metric::Cosine);
+    store.upsert(numbered(0..rows));
+    store.one(put("other", numbered(0..10), PutMode::Upsert)).unwrap();
+    assert!(store.writer.checkpoint(Checkpoint::Truncate).unwrap().complete);
+    (store.place, store.folder)
+}
+
+fn spoil(path: &Path, page: u64) {
+    let file = OpenOptions::new().write(true).open(path).unwrap();
+    file.write_all_at(&[0xA5; PAGE as usize], (page - 1) * PAGE).unwrap();
+}
+
+/// The pages that a table or index takes, leaves last.
+fn pages_of(folder: &StoreFolder, name: &str, kind: &str) -> Vec<u64> {
+    let db = Connection::open(folder.truth()).unwrap();
+    let mut statement = db
+        .prepare("SELECT pageno FROM dbstat WHERE name = ?1 AND pagetype = ?2 ORDER BY path")
+        .unwrap();
+    statement.query_map([name, kind], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+}
+
+fn problems(folder: &StoreFolder, check: Check) -> usize {
+    Truth::open_reader(folder, token()).unwrap().check(check, 20).unwrap().len()
+}
+
+fn salvage(folder: &StoreFolder) -> SalvageReport {
+    let report = Truth::salvage(folder, None, token()).unwrap();
+    assert!(report.kept_as.exists());
+    for check in Check::ALL {
+        assert_eq!(problems(folder, check), 0, "{check:?}");
+    }
+    report
+}
+
+/// Every record that is there is as it was put.
+fn survivors(folder: &StoreFolder, name: &str) -> usize {
+    let mut reader = Truth::open_reader(folder, token()).unwrap();
+    let snapshot = reader.snapshot().unwrap();
+    let state = snapshot.collection(name).unwrap();
+    let all = snapshot.get(state.id, &Selection::All, Page::default(), true).unwrap();
+    for stored in &all {
+        let number: u32 = stored.record.id.strip_prefix("id-").unwrap().parse().unwrap();
+        let expected = numbered(number..number + 1);
+        assert_eq!(stored.record.document, expected.documents[0]);
+        assert_eq!(stored.record.metadata, expected.metadatas[0]);
+        assert_eq!(stored.record.vector, [number as f32, 1.0]);
+    }
+    all.len()
+}
+
+#[test]
+fn a_sound_store_has_no_problems_and_survives_a_salvage_whole() {
+    let (_place, folder) = closed(300);
+    for check in Check::ALL {
+        assert_eq!(problems(&folder, check), 0, "{check:?}");
+    }
+    let report = salvage(&folder);
+    assert_eq!((report.collections, report.records, report.lost_records), (2, 310, 0));
+    assert_eq!((report.lost, report.lost_ids), (vec![], vec![]));
+    assert_eq!((survivors(&folder, "c"), survivors(&folder, "other")), (300, 10));
+    // Writing goes on with numbers that were never used.
+    let mut writer = writer(&folder).unwrap();
+    let outcome = one(&mut writer, put("c", numbered(300..301), PutMode::Upsert)).unwrap();
+    assert_eq!((outcome.count_after, outcome.collection.unwrap().last_change), (301, 311));
+}
+
+#[test]
+fn damaged_leaves_cost_only_what_they_held() {
+    let (_place, folder) = closed(2000);
+    let leaves = pages_of(&folder, "record", "leaf");
+    assert!(leaves.len() > 5);
+    spoil(&folder.truth(), leaves[2]);
+    let vectors = pages_of(&folder, "vector", "leaf");
+    spoil(&folder.truth(), vectors[vectors.len() - 1]);
+    assert!(problems(&folder, Check::Quick) > 0);
+    let report = salvage(&folder);
+    let left = survivors(&folder, "c") + survivors(&folder, "other");
+    assert_eq!(report.records, left as u64);
+    assert!((1000..2010).contains(&left), "{left}");
+    // The index of ids knew them all.
+    assert_eq!(report.lost_records, 2010 - left as u64);
+    assert_eq!(report.lost_ids.len(), (2010 - left).min(1000));
+    assert!(report.lost.iter().any(|loss| loss.table == "record" && loss.rows > 0));
+    assert!(report.lost.iter().any(|loss| loss.table == "vector" && loss.rows > 0));
+}
+
+#[test]
+fn damaged_indexes_and_fields_cost_nothing() {
+    let (_place, folder) = closed(2000);
+    for index in ["sqlite_autoindex_record_1", "sqlite_autoindex_record_2", "field"] {
+        let leaf = pages_of(&folder, index, "leaf")[1];
+        spoil(&folder.truth(), leaf);
+    }
+    assert!(problems(&folder, Check::Full) > 0);
+    let report = salvage(&folder);
+    assert_eq!((report.records, report.lost_records), (2010, 0));
+    assert_eq!(survivors(&folder, "c"), 2000);
+}
+
+#[test]
+fn a_lost_first_page_is_replaced() {
+    let (_place, folder) = closed(1000);
+    spoil(&folder.truth(), 1);
+    let refused = Truth::open_reader(&folder, token()).unwrap_err();
+    assert_eq!(refused.to_failure().code, isolith_types::Code::Corrupt);
+    let report = salvage(&folder);
+    assert_eq!((report.records, report.lost_records), (1010, 0));
+    assert_eq!(survivors(&folder, "c"), 1000);
+}
+
+#[test]
+fn random_damage_never_makes_things_up() {
+    for seed in 0..8 {
+        let (_place, folder) = closed(600);
+        let mut random = fastrand::Rng::with_seed(seed);
+        let pages = std::fs::metadata(folder.truth()).unwrap().len() / PAGE;
+        for _ in 0..3 {
+            spoil(&folder.truth(), random.u64(2..=pages));
+        }
+        let report = salvage(&folder);
+        let mut reader = Truth::open_reader(&folder, token()).unwrap();
+        let names: Vec<String> = {
+            let snapshot = reader.snapshot().unwrap();
+            snapshot.collections().unwrap().into_iter().map(|state| state.name).collect()
+        };
+        let left: usize = names.iter().map(|name| survivors(&folder, name)).sum();
+        assert_eq!(left as u64, report.records, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_store_in_use_is_not_salvaged() {
+    let store = TestStore::new();
+    let refused = Truth::salvage(&store.folder, None, token()).unwrap_err();
+    assert!(
+        matches!(refused, StoreError::LockHeld { holders, .. } if holders == [std::process::id()])
+    );
+    let missing = StoreFolder::new(store.place.path().join("nothing"));
+    assert!(matches!(Truth::salvage(&missing, None, token()), Err(StoreError::Missing { .. })));
+}
+
+#[test]
+fn a_salvage_that_was_killed_is_completed_by_the_next_one_to_open() {
+    let (_place, folder) = closed(50);
+    let salvaged = folder.path().join("truth.sqlite.salvaged");
+    let mut reader = Truth::open_reader(&folder, token()).unwrap();
+    reader.copy_to(&salvaged).unwrap();
+    drop(reader);
+    // As if it had died after moving the damaged file away.
+    std::fs::write(folder.path().join("truth.sqlite-wal"), "a log that must not be played")
+        .unwrap();
+    std::fs::remove_file(folder.truth()).unwrap();
+    assert!(folder.holds_store());
+    assert_eq!(survivors(&folder, "c"), 50);
+    assert!(!salvaged.exists());
+    let kept = std::fs::read_dir(folder.path()).unwrap();
+    let kept = kept.filter(|entry| {
+        entry.as_ref().unwrap().file_name().to_string_lossy().contains(".damaged-")
+    });
+    assert_eq!(kept.count(), 1);
+}
+
+#[test]
+fn checks_name_what_is_wrong() {
+    let (_place, folder) = closed(20);
+    {
+        let db = Connection::open(folder.truth()).unwrap();
+        db.execute_batch(
+            "PRAGMA foreign_keys = OFF;
+             UPDATE collection SET records = 7 WHERE name = 'c';
+             DELETE FROM record WHERE row = 3;
+             UPDATE vector SET data = x'0000C07F0000C07F' WHERE row = 4;
+             UPDATE vector SET data = x'00' WHERE row = 5;
+             DELETE FROM field WHERE row = 6;
+             INSERT INTO field VALUES (999, 1, 8);
+             CREATE TABLE foreign_to_us (x);",
+        )
+        .unwrap();
+    }
+    let mut reader = Truth::open_reader(&folder, token()).unwrap();
+    let mut found = |check| -> Vec<String> {
+        let problems = reader.check(check, 100).unwrap();
+        problems.into_iter().map(|problem| problem.detail).collect()
+    };
+    assert_eq!(found(Check::Full), [""; 0]);
+    assert_eq!(found(Check::Schema), ["table foreign_to_us does not belong here"]);
+    assert_eq!(found(Check::References), ["vector row 3 refers to nothing in record"]);
+    assert_eq!(
+        found(Check::Counts),
+        [
+            "collection 'c' says 7 records, there are 19",
+            "collection 'c' says 20 unfolded, there are 19"
+        ]
+    );
+    assert_eq!(
+        found(Check::Orphans),
+        [
+            "the vector of row 3 has no record",
+            "a field of row 3 has no record",
+            "a field of row 3 has no record",
+            "a field of row 8 has no key"
+        ]
+    );
+    assert_eq!(
+        found(Check::Vectors),
+        [
+            "the vector of \"id-3\" (row 4) has numbers that are not finite",
+            "the vector of \"id-4\" (row 5) has 1 bytes; the dimension is 2"
+        ]
+    );
+    assert_eq!(
+        found(Check::Fields),
+        ["\"id-5\" (row 6) lacks its field \"n\"", "\"id-5\" (row 6) lacks its field \"tenth\""]
+    );
+}
+
+#[test]
+fn a_recount_makes_counts_right() {
+    let (_place, folder) = closed(20);
+    {
+        let db = Connection::open(folder.truth()).unwrap();
+        db.execute_batch(
+            "UPDATE collection SET records = 7, unfolded = 1; UPDATE store SET last_change = 3;",
+        )
+        .unwrap();
+    }
+    assert!(problems(&folder, Check::Counts) > 0);
+    let mut writer = writer(&folder).unwrap();
+    one(&mut writer, isolith_store::Action::Recount).unwrap();
+    assert_eq!(problems(&folder, Check::Counts), 0);
+    let outcome = one(&mut writer, put("c", numbered(20..21), PutMode::Upsert)).unwrap();
+    assert_eq!((outcome.count_after, outcome.collection.unwrap().last_change), (21, 31));
+}

@@ -1,0 +1,12 @@
+//! The truth as its users see it: real files, real locks, real processes.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+mod doctor;
+mod filters;
+mod folding;
+mod opening;
+mod power_loss;
+mod processes;
+mod reading;
+mod writing;
