@@ -1,0 +1,147 @@
+use std::fs;
+
+use super::super::segment::TextSegment;
+use super::super::{Keywords, Ranking};
+use super::*;
+use crate::storage::Disk;
+use crate::storage::lossy::Lossy;
+
+fn token() -> InWorker {
+    InWorker::in_process()
+}
+
+fn texts(n: u64) -> (String, String) {
+    (format!("record {n} fooBar{} shared words", n % 7), format!("symbol_{}", n % 3))
+}
+
+fn push_some(builder: &mut TextBuilder<'_>, rows: u64) {
+    for n in 0..rows {
+        let (body, symbols) = texts(n);
+        let fields = TextFields { body: &body, symbols: &symbols, stem: "main", folders: "src" };
+        builder.push(n * 2 + 1, n + 1000, &fields).unwrap();
+    }
+}
+
+const ROWS: u64 = 40;
+
+fn built(storage: &dyn Storage, scratch: &Path, part_bytes: usize) -> Published {
+    let mut builder =
+        TextBuilder::create(storage, scratch, "s.txt", Analyzer::Code, token()).unwrap();
+    builder.part_bytes = part_bytes;
+    push_some(&mut builder, ROWS);
+    let (published, rows) = builder.finish().unwrap();
+    assert_eq!(rows, ROWS);
+    published
+}
+
+#[test]
+fn parts_that_spill_make_the_same_segment() {
+    let one = tempfile::tempdir().unwrap();
+    let many = tempfile::tempdir().unwrap();
+    let whole = built(&Disk::new(one.path()), one.path(), usize::MAX);
+    let spilled = built(&Disk::new(many.path()), many.path(), 0);
+    let open = |folder: &tempfile::TempDir, published: &Published| {
+        let path = folder.path().join(&published.file);
+        TextSegment::open(&path, Some(published.checksum), token()).unwrap()
+    };
+    let (whole, spilled) = (open(&one, &whole), open(&many, &spilled));
+    for query in ["record shared", "fooBar3", "symbol_1 main", "src 42"] {
+        let keywords = Keywords::of(Analyzer::Code, query);
+        let statistics = whole.statistics(&keywords).unwrap();
+        assert_eq!(statistics, spilled.statistics(&keywords).unwrap());
+        let ranking = Ranking::new(&keywords, &statistics);
+        let found = whole.search(&ranking, 50, None, None).unwrap();
+        assert_eq!(found, spilled.search(&ranking, 50, None, None).unwrap());
+        assert!(!found.is_empty());
+    }
+    for folder in [&one, &many] {
+        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+    }
+}
+
+#[test]
+fn the_same_records_give_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (Lossy::new(), Lossy::new());
+    built(&first, folder.path(), usize::MAX);
+    built(&second, folder.path(), usize::MAX);
+    assert_eq!(first.contents("s.txt"), second.contents("s.txt"));
+}
+
+#[test]
+fn rows_must_ascend() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Disk::new(folder.path());
+    let mut builder =
+        TextBuilder::create(&disk, folder.path(), "s.txt", Analyzer::Prose, token()).unwrap();
+    builder.push(5, 1, &TextFields::body("one")).unwrap();
+    for row in [5, 4, 0] {
+        let refused = builder.push(row, 2, &TextFields::body("two")).unwrap_err();
+        assert!(matches!(refused, SegmentError::Refused { .. }), "{refused}");
+    }
+    builder.push(6, 2, &TextFields::body("two")).unwrap();
+    assert_eq!((builder.len(), builder.is_empty()), (2, false));
+}
+
+#[test]
+fn nothing_is_left_of_what_was_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Disk::new(folder.path());
+    let mut builder =
+        TextBuilder::create(&disk, folder.path(), "s.txt", Analyzer::Code, token()).unwrap();
+    builder.part_bytes = 0;
+    push_some(&mut builder, 3);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    drop(builder);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_killed_builds_have_left_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Disk::new(folder.path());
+    for name in ["s.txt.scratch/part-0", "other.scratch", "kept"] {
+        fs::create_dir_all(folder.path().join(name)).unwrap();
+    }
+    fs::write(folder.path().join("s.txt.scratch/part-0/file"), "left").unwrap();
+    built(&disk, folder.path(), usize::MAX);
+    assert_eq!(remove_scratch(folder.path()).unwrap(), 1);
+    assert_eq!(remove_scratch(&folder.path().join("none")).unwrap(), 0);
+    let mut left: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["kept", "s.txt"]);
+}
+
+#[test]
+fn a_loss_of_power_leaves_a_whole_segment_or_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let lossy = Lossy::new();
+    let whole = built(&lossy, folder.path(), usize::MAX);
+    let expected = lossy.contents("s.txt").unwrap();
+    let steps = lossy.operations();
+    for power in 0..=steps {
+        for (reached_disk, lucky) in [(false, false), (true, true), (false, true)] {
+            let lossy = Lossy::new();
+            lossy.power_for(power);
+            let mut builder =
+                TextBuilder::create(&lossy, folder.path(), "s.txt", Analyzer::Code, token())
+                    .unwrap();
+            push_some(&mut builder, ROWS);
+            let outcome = builder.finish();
+            let mut turn = reached_disk;
+            lossy.crash_keeping(|| {
+                turn ^= reached_disk != lucky;
+                turn
+            });
+            match lossy.contents("s.txt") {
+                Some(bytes) => assert_eq!(bytes, expected, "after {power} operations"),
+                None => assert!(outcome.is_err(), "after {power} operations"),
+            }
+            if let Ok((published, _)) = outcome {
+                assert_eq!(published, whole);
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Opening a text segment, and what it counts.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use isolate::InWorker;
+use tantivy::Term;
+use tantivy::fieldnorm::FieldNormReader;
+use tantivy::index::{Index, InvertedIndexReader, SegmentId, SegmentReader};
+use tantivy::postings::TermInfo;
+
+use super::directory::SegmentDirectory;
+use super::fields::PerField;
+use super::index::{fields, schema, settings};
+use super::parameters::{Column, LAYOUT, Parameters, section};
+use super::ranking::{Keywords, Statistics};
+use super::tokens::Analyzer;
+use crate::{Bits, Container, Kind, SegmentError};
+
+/// A text segment that is open for reading. It may be shared between threads.
+pub struct TextSegment {
+    container: Arc<Container>,
+    parameters: Parameters,
+    /// None if there are no rows.
+    index: Option<PerField<FieldIndex>>,
+}
+
+/// The terms of one field.
+pub(super) struct FieldIndex {
+    pub(super) terms: Arc<InvertedIndexReader>,
+    pub(super) lengths: FieldNormReader,
+}
+
+impl TextSegment {
+    /// Opens a segment and checks all of it. `expected_checksum` is the truth's.
+    ///
+    /// # Errors
+    /// If the file cannot be mapped, is damaged, or is another one.
+    pub fn open(
+        path: &Path,
+        expected_checksum: Option<u32>,
+        token: InWorker,
+    ) -> Result<Self, SegmentError> {
+        let container = Arc::new(Container::open(path, Kind::Text, expected_checksum, token)?);
+        if container.version() != LAYOUT {
+            let (found, known) = (container.version(), LAYOUT);
+            return Err(SegmentError::Version { path: path.into(), found, known });
+        }
+        container.verify()?;
+        let bytes = container.bytes(container.section(section::PARAMETERS)?)?;
+        let parameters = Parameters::decode(bytes)
+            .ok_or_else(|| container.damaged("its parameters make no sense"))?;
+        for name in [section::ROWS, section::CHANGES] {
+            let expected = parameters.rows.checked_mul(size_of::<u64>() as u64);
+            if expected != Some(container.section(name)?.len() as u64) {
+                return Err(container.damaged(format!("its {name} are not as many as its rows")));
+            }
+        }
+        let index = open_index(&container, parameters)?;
+        Ok(Self { container, parameters, index })
+    }
+
+    /// How many records it has.
+    pub fn len(&self) -> usize {
+        // There are as many rows as the file has room for, so they fit.
+        self.parameters.rows as usize
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.parameters.rows == 0
+    }
+
+    /// How its texts became terms.
+    pub fn analyzer(&self) -> Analyzer {
+        self.parameters.analyzer
+    }
+
+    /// What the truth knows it by.
+    pub fn checksum(&self) -> u32 {
+        self.container.checksum()
+    }
+
+    /// Checks all of it again.
+    ///
+    /// # Errors
+    /// If it is not as it was written.
+    pub fn verify(&self) -> Result<(), SegmentError> {
+        self.container.verify()
+    }
+
+    /// What scores of a query are relative to, as far as this segment is concerned.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn statistics(&self, keywords: &Keywords) -> Result<Statistics, SegmentError> {
+        let mut statistics = Statistics::none(keywords);
+        let Some(index) = &self.index else {
+            return Ok(statistics);
+        };
+        statistics.records = self.parameters.rows;
+        for (field, part) in index.iter().enumerate() {
+            statistics.tokens[field] = part.terms.total_num_tokens();
+            for (having, term) in statistics.having.iter_mut().zip(&keywords.terms) {
+                let info = self.find(field, part, term)?;
+                having[field] = info.map_or(0, |info| u64::from(info.doc_freq));
+            }
+        }
+        Ok(statistics)
+    }
+
+    /// The position of a row, if it is here.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn position_of(&self, row: u64) -> Result<Option<usize>, SegmentError> {
+        let rows = self.rows()?;
+        let position = rows.seek(0, row);
+        Ok((rows.get(position) == Some(row)).then_some(position))
+    }
+
+    /// Adds the positions of these rows, which must ascend, to a set. Rows that are
+    /// not here are left out.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn positions_of(&self, rows: &[u64], bits: &mut Bits) -> Result<(), SegmentError> {
+        let column = self.rows()?;
+        let mut position = 0;
+        for &row in rows {
+            position = column.seek(position, row);
+            if column.get(position) == Some(row) {
+                bits.insert(position);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the positions of these versions of records, row and change, to a set. Rows
+    /// must ascend. Other versions of the same rows are left out.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn versions_of(
+        &self,
+        versions: &[(u64, u64)],
+        bits: &mut Bits,
+    ) -> Result<(), SegmentError> {
+        let (rows, changes) = (self.rows()?, self.changes()?);
+        let mut position = 0;
+        for &(row, change) in versions {
+            position = rows.seek(position, row);
+            if rows.get(position) == Some(row) && changes.get(position) == Some(change) {
+                bits.insert(position);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn index(&self) -> Option<&PerField<FieldIndex>> {
+        self.index.as_ref()
+    }
+
+    pub(super) fn rows(&self) -> Result<Column<'_>, SegmentError> {
+        self.column(section::ROWS)
+    }
+
+    pub(super) fn changes(&self) -> Result<Column<'_>, SegmentError> {
+        self.column(section::CHANGES)
+    }
+
+    pub(super) fn find(
+        &self,
+        field: usize,
+        index: &FieldIndex,
+        term: &str,
+    ) -> Result<Option<TermInfo>, SegmentError> {
+        let term = Term::from_field_text(fields()[field], term);
+        index.terms.get_term_info(&term).map_err(|error| self.unreadable(error))
+    }
+
+    /// The bytes passed their checks, so an index that cannot be read was written wrong.
+    pub(super) fn unreadable(&self, error: impl std::fmt::Display) -> SegmentError {
+        self.container.damaged(format!("its index cannot be read: {error}"))
+    }
+
+    fn column(&self, name: &str) -> Result<Column<'_>, SegmentError> {
+        Ok(Column::new(self.container.bytes(self.container.section(name)?)?))
+    }
+}
+
+impl std::fmt::Debug for TextSegment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TextSegment")
+            .field("path", &self.container.path())
+            .field("parameters", &self.parameters)
+            .finish_non_exhaustive()
+    }
+}
+
+fn open_index(
+    container: &Arc<Container>,
+    parameters: Parameters,
+) -> Result<Option<PerField<FieldIndex>>, SegmentError> {
+    if parameters.rows == 0 {
+        return Ok(None);
+    }
+    let damaged =
+        |error: &dyn std::fmt::Display| container.damaged(format!("its index is unsound: {error}"));
+    let records = u32::try_from(parameters.rows).map_err(|error| damaged(&error))?;
+    let open = || {
+        let directory = SegmentDirectory::new(Arc::clone(container));
+        let index = Index::create(directory, schema(), settings())?;
+        let meta = index.new_segment_meta(SegmentId::generate_random(), records);
+        let reader = SegmentReader::open(&index.segment(meta))?;
+        let mut parts = Vec::with_capacity(fields().len());
+        for field in fields() {
+            let terms = reader.inverted_index(field)?;
+            let lengths = reader.get_fieldnorms_reader(field)?;
+            parts.push(FieldIndex { terms, lengths });
+        }
+        Ok(parts)
+    };
+    let parts: Vec<FieldIndex> = open().map_err(|error: tantivy::TantivyError| damaged(&error))?;
+    if parts.iter().any(|part| part.lengths.num_docs() != records) {
+        return Err(container.damaged("its index has another number of rows"));
+    }
+    parts.try_into().map(Some).map_err(|_| container.damaged("its index has other fields"))
+}

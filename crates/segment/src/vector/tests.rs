@@ -1,0 +1,74 @@
+//! All ways through a search, on all kernels, over the same vectors.
+
+use isolate::InWorker;
+use isolith_types::Metric;
+
+use super::rotation::Rotation;
+use super::search::Live;
+use super::*;
+use crate::kernel::Kernel;
+use crate::storage::Disk;
+
+const ROWS: usize = 700;
+
+fn vector(seed: usize, dimension: usize) -> Vec<f32> {
+    let component = |i: usize| {
+        let mixed = ((seed * 70_001 + i) as u32).wrapping_mul(2_654_435_761);
+        (mixed ^ mixed >> 15) as f32 / 2e9 - 0.7 + (seed % 5) as f32 * ((i * 7 + seed) % 3) as f32
+    };
+    (0..dimension).map(component).collect()
+}
+
+fn build(folder: &std::path::Path, name: &str, spec: VectorSpec, kernel: Kernel) -> u32 {
+    let disk = Disk::new(folder);
+    let mut builder = VectorBuilder::create(&disk, name, spec, InWorker::in_process()).unwrap();
+    builder.kernel = kernel;
+    for row in 0..ROWS {
+        builder.push(row as u64, row as u64, &vector(row, spec.dimension as usize)).unwrap();
+    }
+    builder.finish().unwrap().0.checksum
+}
+
+#[test]
+fn every_kernel_builds_and_finds_the_same() {
+    for dimension in [1, 2, 3, 7, 100, 384, 1536] {
+        for metric in [Metric::Cosine, Metric::L2, Metric::Dot] {
+            let folder = tempfile::tempdir().unwrap();
+            let spec = VectorSpec { dimension, metric };
+            let checksums = [Kernel::plain(), Kernel::detect()]
+                .map(|kernel| build(folder.path(), "one", spec, kernel));
+            assert_eq!(checksums[0], checksums[1], "{metric} {dimension}");
+
+            let path = folder.path().join("one");
+            let mut segment = VectorSegment::open(&path, None, InWorker::in_process()).unwrap();
+            let (bits, seed) = (segment.parameters.bits, segment.parameters.seed);
+            let query = vector(ROWS + 3, dimension as usize);
+            let live = Live { length: ROWS, allowed: None, dead: None };
+            for by_codes in [false, true] {
+                let found = [Kernel::plain(), Kernel::detect()].map(|kernel| {
+                    segment.kernel = kernel;
+                    segment.rotation = (bits > 0).then(|| Rotation::new(bits, seed, kernel));
+                    let scratch = &mut Scratch::default();
+                    segment.search_by(by_codes, &query, 10, live, scratch).unwrap()
+                });
+                assert_eq!(found[0], found[1], "{metric} {dimension} {by_codes}");
+                assert!(found[0].len() >= 10);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_query_at_the_centre_has_distances_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = VectorSpec { dimension: 64, metric: Metric::L2 };
+    build(folder.path(), "one", spec, Kernel::detect());
+    let path = folder.path().join("one");
+    let segment = VectorSegment::open(&path, None, InWorker::in_process()).unwrap();
+    let centre = segment.parameters.centre.clone();
+    let live = Live { length: ROWS, allowed: None, dead: None };
+    let mut scratch = Scratch::default();
+    let found = [false, true]
+        .map(|by_codes| segment.search_by(by_codes, &centre, 5, live, &mut scratch).unwrap());
+    assert_eq!(found[0][..5], found[1][..5]);
+}
