@@ -1,9 +1,15 @@
 //! The `isolith` command: flags, terminal, progress, exit codes.
 
+mod collection;
+mod doctor;
 mod drill;
-mod failure;
 mod flags;
+mod ingest;
 mod output;
+mod session;
+mod status;
+mod table;
+mod transfer;
 
 use std::process::ExitCode;
 
@@ -13,7 +19,9 @@ use output::Output;
 
 fn main() -> ExitCode {
     // Before anything else: this process may be a worker.
-    isolate::worker_main(&[isolate::role::<drill::Saboteur>()]);
+    let mut roles = vec![isolate::role::<drill::Saboteur>()];
+    roles.extend(isolith_engine::worker_roles());
+    isolate::worker_main(&roles);
 
     let Invocation { command, output } = match flags::parse(std::env::args_os()) {
         Ok(invocation) => invocation,
@@ -31,6 +39,12 @@ fn main() -> ExitCode {
 
 fn run(command: Command, output: &Output) -> Result<ExitCode, Failure> {
     match command {
+        Command::Collection(store, command) => collection::run(&store, command, output),
+        Command::Ingest(store, plan) => ingest::run(&store, &plan, output),
+        Command::Export(store, plan) => transfer::export(&store, &plan, output),
+        Command::Import(store, plan) => transfer::import(&store, &plan, output),
+        Command::Doctor(store, command) => doctor::run(&store, command, output),
+        Command::Status(store) => status::run(&store, output),
         Command::Drill(plan) => drill::run(&plan, output),
         Command::Completions(shell) => {
             flags::print_completions(shell);

@@ -79,13 +79,18 @@ impl Output {
         }
     }
 
-    /// Says why a command failed.
-    pub(crate) fn fail(&self, failure: &Failure) {
+    /// Tells people why something failed.
+    pub(crate) fn complain(&self, failure: &Failure) {
         let mut err = io::stderr().lock();
         let _ = writeln!(err, "isolith: {}", failure.message);
         if !failure.hint.is_empty() {
             let _ = writeln!(err, "  {}", failure.hint);
         }
+    }
+
+    /// Says why a command failed.
+    pub(crate) fn fail(&self, failure: &Failure) {
+        self.complain(failure);
         if self.json {
             // If that cannot be written either, the exit code must do.
             let _ = self.result(&ErrorDocument { error: failure }, "");

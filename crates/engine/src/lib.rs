@@ -1,1 +1,33 @@
-//! What Isolith does, as typed calls; owns the pools of workers.
+//! What Isolith does, as typed calls. The engine owns the pools of workers; it opens
+//! neither the truth nor a segment itself.
+
+mod collections;
+mod doctor;
+mod failure;
+mod fold;
+mod ingest;
+mod location;
+mod open;
+mod quarantine;
+mod search;
+mod status;
+mod transfer;
+mod writes;
+
+pub use collections::PutRecords;
+pub use doctor::{CheckReport, Doctor, DoctorOptions, DoctorReport, QuarantinedJob};
+pub use failure::of_call;
+pub use ingest::{IngestOptions, IngestProgress, IngestStage, OnError, Receipt, Rejected, Watcher};
+pub use isolith_roles::{Health, entries as worker_roles};
+pub use isolith_store::{
+    CollectionState, Durability, Key, Outcome, Page, Patch, PutMode, Selection, StoredRecord, Which,
+};
+pub use location::{Scope, Surroundings, find_store};
+pub use open::{Engine, EngineOptions, Life};
+pub use search::Hits;
+pub use status::{
+    CollectionStatus, FrontSnapshot, FrontStatus, RecentJobs, StatusReport, StatusSocket, WatchedPool,
+    WorkerStatus,
+};
+pub use transfer::exported_collection;
+pub use writes::Written;

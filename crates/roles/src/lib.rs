@@ -1,1 +1,34 @@
-//! What runs inside the workers of Isolith.
+//! What runs inside the workers of Isolith: glue between the processes' protocol and
+//! the crates that hold native engines.
+//!
+//! The types of jobs and replies are plain data and are all that the front knows of
+//! this crate. Nothing here talks to a terminal or decides about workers.
+
+mod builder;
+mod fault;
+mod intake;
+mod probe;
+mod reader;
+mod settings;
+mod writer;
+
+pub use builder::{FoldDone, FoldJob, StoreBuilder};
+pub use intake::{Intake, IntakeJob, IntakeReply, IntakeSettings, Place};
+pub use isolith_intake::{Cursor, Layout};
+pub use probe::{
+    Check, CrashHistory, Cure, Finding, Health, Probe, ProbeJob, ProbeReply, Rebuild, bytes_below,
+};
+pub use reader::{Damage, DamageKind, Found, ReadJob, ReadReply, Searched, StoreReader};
+pub use settings::StoreSettings;
+pub use writer::{StoreWriter, WriteJob};
+
+/// All roles, for `worker_main`.
+pub fn entries() -> [isolate::RoleEntry; 5] {
+    [
+        isolate::role::<StoreWriter>(),
+        isolate::role::<StoreReader>(),
+        isolate::role::<StoreBuilder>(),
+        isolate::role::<Intake>(),
+        isolate::role::<Probe>(),
+    ]
+}

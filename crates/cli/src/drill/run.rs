@@ -18,7 +18,6 @@ use super::report::{Report, Verdict};
 use super::role::{Request, Saboteur, Settings};
 use super::screen::Screen;
 use super::{Plan, orphans};
-use crate::failure;
 
 /// What a worker that hangs is allowed. Everything else gets the pool's deadline.
 const HANG_DEADLINE: Duration = Duration::from_secs(1);
@@ -77,7 +76,7 @@ pub(super) async fn run(
         while let Some(lane) = lanes.join_next().await {
             lane.map_err(|error| Failure::new(Code::Failed, error.to_string()))??;
         }
-        Ok(())
+        Ok::<(), Failure>(())
     };
     match run_until_signalled(&mut signals, &[&fast, &slow], DRAIN_BUDGET, work).await {
         Ok(done) => done?,
@@ -166,7 +165,7 @@ impl Drill {
     ) -> Result<Pool<Saboteur>, Failure> {
         let role = Settings { folder: self.folder.clone(), at_start };
         let hooks = Hooks { crashes: Some(self.deaths.clone()), ..Hooks::default() };
-        Pool::start(&role, settings, hooks).map_err(|error| failure::of_call(&error))
+        Pool::start(&role, settings, hooks).map_err(|error| isolith_engine::of_call(&error))
     }
 
     /// Injects faults until none is left to do: into jobs of `pool`, or, without

@@ -1,15 +1,24 @@
 //! Flags in two steps: what was typed, then what it means.
 
+mod meaning;
+mod typed;
+
 use std::ffi::OsString;
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
 use isolith_types::{Code, Failure};
 
+use crate::collection::CollectionCommand;
+use crate::doctor::DoctorCommand;
 use crate::drill::Plan;
+use crate::ingest::IngestPlan;
 use crate::output::Output;
+use crate::transfer::{ExportPlan, ImportPlan};
+use typed::Typed;
 
 /// What a command is to do, with everything decided.
 pub(crate) struct Invocation {
@@ -18,59 +27,14 @@ pub(crate) struct Invocation {
 }
 
 pub(crate) enum Command {
+    Collection(PathBuf, CollectionCommand),
+    Ingest(PathBuf, IngestPlan),
+    Export(PathBuf, ExportPlan),
+    Import(PathBuf, ImportPlan),
+    Doctor(PathBuf, DoctorCommand),
+    Status(PathBuf),
     Drill(Plan),
     Completions(Shell),
-}
-
-#[derive(Parser)]
-#[command(name = "isolith", version, about, max_term_width = 100)]
-struct Typed {
-    #[command(subcommand)]
-    command: TypedCommand,
-    #[command(flatten)]
-    output: TypedOutput,
-}
-
-/// Flags that every command takes.
-#[derive(Args)]
-struct TypedOutput {
-    /// Print one JSON document on standard output, and nothing else there
-    #[arg(long, global = true)]
-    json: bool,
-    /// Show no progress
-    #[arg(long, short, global = true)]
-    quiet: bool,
-    /// Log to standard error: -v what went wrong, -vv every worker's life, -vvv all
-    /// (ISOLITH_LOG takes filters such as isolate=debug)
-    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
-    verbose: u8,
-}
-
-#[derive(Subcommand)]
-enum TypedCommand {
-    /// Crash, hang and corrupt real workers, and show that no job is lost
-    ///
-    /// Starts worker processes in a scratch folder and makes them fail in every way
-    /// there is: SIGSEGV, SIGBUS, panic, hang, out of memory, garbage on the wire ...
-    /// The faults are real and the supervisor is told nothing. Each job leaves a mark
-    /// when it is done, so that lost and repeated jobs are counted, not guessed.
-    /// Exits with 1 unless nothing was misclassified, lost, duplicated or left behind.
-    Drill(TypedDrill),
-    /// Print the completion script of a shell
-    Completions {
-        /// The shell
-        shell: Shell,
-    },
-}
-
-#[derive(Args)]
-struct TypedDrill {
-    /// How many faults to inject, evenly over all kinds
-    #[arg(long, value_name = "N", default_value_t = 280, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    count: u32,
-    /// The order of the faults; the same seed gives the same order [default: random]
-    #[arg(long, value_name = "S")]
-    seed: Option<u64>,
 }
 
 /// Parses the command line. What cannot be parsed is said here; the exit status
@@ -82,20 +46,19 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Invocat
         if error.use_stderr() && wants_json {
             let message = error.to_string();
             let message = message.trim_start_matches("error: ").trim_end();
-            Output::json().fail(&Failure::new(Code::Usage, message));
-            return ExitCode::from(Code::Usage.exit_status());
+            return refuse(&Output::json(), &Failure::new(Code::Usage, message));
         }
         let _ = error.print();
         ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
     })?;
-    let TypedOutput { json, quiet, verbose } = typed.output;
-    let command = match typed.command {
-        TypedCommand::Drill(TypedDrill { count, seed }) => {
-            Command::Drill(Plan { count, seed: seed.unwrap_or_else(|| fastrand::u64(..1 << 32)) })
-        }
-        TypedCommand::Completions { shell } => Command::Completions(shell),
-    };
-    Ok(Invocation { command, output: Output::new(json, quiet, verbose) })
+    let output = Output::new(typed.common.json, typed.common.quiet, typed.common.verbose);
+    let command = meaning::decide(typed).map_err(|failure| refuse(&output, &failure))?;
+    Ok(Invocation { command, output })
+}
+
+fn refuse(output: &Output, failure: &Failure) -> ExitCode {
+    output.fail(failure);
+    ExitCode::from(failure.code.exit_status())
 }
 
 pub(crate) fn print_completions(shell: Shell) {
@@ -114,8 +77,25 @@ mod tests {
     #[test]
     fn help_texts() {
         let mut command = Typed::command();
+        command.build();
         insta::assert_snapshot!("help", command.render_help());
-        let drill = command.find_subcommand_mut("drill").unwrap();
-        insta::assert_snapshot!("help_drill", drill.render_long_help());
+        for path in [
+            &["drill"][..],
+            &["doctor"],
+            &["status"],
+            &["ingest"],
+            &["export"],
+            &["import"],
+            &["collection"],
+            &["collection", "create"],
+            &["collection", "delete"],
+            &["collection", "get"],
+            &["collection", "query"],
+        ] {
+            let found = path.iter().fold(&mut command, |command, name| {
+                command.find_subcommand_mut(name).unwrap()
+            });
+            insta::assert_snapshot!(format!("help_{}", path.join("_")), found.render_long_help());
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! What the outside is told when a call fails.
 
-use isolate::{CallError, DeathClass};
-use isolith_types::{Code, Failure};
+use isolate::{CallError, Death, DeathClass, End};
+use isolith_types::{Code, DeathNote, Failure};
 
 /// A failed call, in the words of [`Failure`].
-pub(crate) fn of_call(error: &CallError) -> Failure {
+pub fn of_call(error: &CallError) -> Failure {
     let (code, hint) = match error {
         CallError::BadRequest(_) | CallError::Unanswerable(_) => (Code::Failed, ""),
         CallError::RequestTooLarge { .. } => (Code::TooLarge, "split the input"),
@@ -17,11 +17,28 @@ pub(crate) fn of_call(error: &CallError) -> Failure {
             (Code::Timeout, "give it more time, or less to do")
         }
         CallError::Died { .. } => (Code::WorkerDied, ""),
-        CallError::Poisoned { .. } | CallError::Quarantined { .. } => {
-            (Code::Quarantined, "this input is skipped until it or the program changes")
-        }
+        CallError::Poisoned { .. } | CallError::Quarantined { .. } => (
+            Code::Quarantined,
+            "this input is skipped until it or the program changes; `isolith doctor --quarantine list` shows it",
+        ),
     };
-    Failure::new(code, error.to_string()).with_hint(hint)
+    let failure = Failure::new(code, error.to_string()).with_hint(hint);
+    match error {
+        CallError::Died { deaths, .. } | CallError::Poisoned { deaths, .. } => {
+            deaths.last().map(note).map_or(failure.clone(), |note| failure.with_death(note))
+        }
+        _ => failure,
+    }
+}
+
+/// What the outside is told of a death.
+fn note(death: &Death) -> DeathNote {
+    let (signal, exit_code) = match death.end {
+        End::Signaled(signal) => (Some(signal), None),
+        End::Exited(code) => (None, Some(code)),
+        _ => (None, None),
+    };
+    DeathNote { class: death.class.to_string(), signal, exit_code }
 }
 
 #[cfg(test)]

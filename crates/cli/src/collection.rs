@@ -1,0 +1,272 @@
+//! `isolith collection`: vector collections, by hand.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::ExitCode;
+
+use isolith_engine::{Engine, EngineOptions, Hits, Page, Selection, StoredRecord, Which};
+use isolith_types::{Code, Collection, CollectionSpec, Failure, Filter, Metadata};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::output::Output;
+use crate::session::Session;
+use crate::table::table;
+
+/// What is to be done.
+pub(crate) enum CollectionCommand {
+    List,
+    Create(CollectionSpec),
+    Delete { name: String },
+    DeleteRecords { name: String, which: Selection },
+    Rename { name: String, new_name: String },
+    Count { name: String },
+    Get { name: String, which: Selection, limit: u32, offset: u64, vectors: bool },
+    Query { name: String, question: Question, limit: u32, filter: Option<Filter> },
+}
+
+/// What a query looks for.
+pub(crate) enum Question {
+    Vector(Vec<f32>),
+    Keywords(String),
+    Text,
+}
+
+/// Characters of a document that a line shows.
+const EXCERPT: usize = 72;
+
+/// The longest file that can hold one vector.
+const VECTOR_BYTES: u64 = 16 << 20;
+
+pub(crate) fn run(
+    store: &Path,
+    command: CollectionCommand,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    let create = matches!(command, CollectionCommand::Create(_));
+    let writes = matches!(
+        command,
+        CollectionCommand::Delete { .. } | CollectionCommand::DeleteRecords { .. }
+    );
+    let mut session = Session::open(store, EngineOptions { create, ..EngineOptions::default() })?;
+    let (document, text) = session.run(async |engine| perform(engine, command).await)?;
+    output.result(&document, &text)?;
+    if writes { session.settle()? } else { session.close() }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The result as JSON and as text.
+async fn perform(
+    engine: &Engine,
+    command: CollectionCommand,
+) -> Result<(serde_json::Value, String), Failure> {
+    match command {
+        CollectionCommand::List => {
+            let collections = engine.collections().await?;
+            let text = list(&collections);
+            Ok((json!({ "collections": collections }), text))
+        }
+        CollectionCommand::Create(spec) => {
+            let name = spec.name.clone();
+            engine.create_collection(spec, false).await?;
+            let text = format!("created {name}\n");
+            Ok((json!({ "collection": name, "created": true }), text))
+        }
+        CollectionCommand::Delete { name } => {
+            let written = engine.delete_collection(&name).await?;
+            let records = written.outcome.deleted;
+            let text = format!("deleted {name} with {records} records\n");
+            Ok((json!({ "collection": name, "deleted": records }), text))
+        }
+        CollectionCommand::DeleteRecords { name, which } => {
+            delete_records(engine, &name, which).await
+        }
+        CollectionCommand::Rename { name, new_name } => {
+            engine.rename_collection(&name, &new_name).await?;
+            let text = format!("renamed {name} to {new_name}\n");
+            Ok((json!({ "collection": new_name, "renamed_from": name }), text))
+        }
+        CollectionCommand::Count { name } => {
+            let count = engine.collection(&name).await?.records;
+            Ok((json!({ "collection": name, "count": count }), format!("{count}\n")))
+        }
+        CollectionCommand::Get { name, which, limit, offset, vectors } => {
+            let page = Page { after_row: 0, offset, limit: u64::from(limit) };
+            let records = engine.get(&name, which, page, vectors).await?;
+            let shown: Vec<Shown> = records.iter().map(|stored| Shown::of(stored, vectors)).collect();
+            Ok((json!({ "records": shown }), show_records(&records)))
+        }
+        CollectionCommand::Query { name, question, limit, filter } => {
+            let Hits { hits, degraded } = ask(engine, &name, question, limit, filter).await?;
+            let text = show_hits(&hits, degraded.as_deref());
+            Ok((json!({ "hits": hits, "degraded": degraded }), text))
+        }
+    }
+}
+
+async fn delete_records(
+    engine: &Engine,
+    name: &str,
+    which: Selection,
+) -> Result<(serde_json::Value, String), Failure> {
+    let which = match which {
+        Selection::Ids(ids) => Which::Ids(ids),
+        Selection::Matching(filter) => Which::Matching(filter),
+        Selection::All => {
+            return Err(Failure::new(Code::Usage, "say which records with --id or --where"));
+        }
+    };
+    let outcome = engine.delete(name, which, None).await?.outcome;
+    let mut text = format!("deleted {} records of {name}\n", outcome.deleted);
+    if outcome.missing > 0 {
+        let _ = writeln!(text, "{} ids were not there", outcome.missing);
+    }
+    let document =
+        json!({ "collection": name, "deleted": outcome.deleted, "missing": outcome.missing });
+    Ok((document, text))
+}
+
+async fn ask(
+    engine: &Engine,
+    name: &str,
+    question: Question,
+    limit: u32,
+    filter: Option<Filter>,
+) -> Result<Hits, Failure> {
+    match question {
+        Question::Vector(vector) => engine.nearest(name, &vector, limit, filter).await,
+        Question::Keywords(words) => engine.keywords(name, &words, limit, filter).await,
+        Question::Text => {
+            let model = engine.collection(name).await?.model;
+            let model = model.unwrap_or_else(|| "an unknown model".to_owned());
+            let message = format!("{name} has vectors of {model}, which cannot embed texts here");
+            Err(Failure::new(Code::ModelUnavailable, message)
+                .with_hint("pass the text's vector with --vector, or its words with --keywords"))
+        }
+    }
+}
+
+/// Reads a vector from a file or from standard input.
+pub(crate) fn read_vector(file: &Path) -> Result<Vec<f32>, Failure> {
+    let name = if file == Path::new("-") { Path::new("standard input") } else { file };
+    let bad = |code, reason: &dyn std::fmt::Display| {
+        Failure::new(code, format!("{}: {reason}", name.display()))
+            .with_hint("a vector is a JSON list of numbers: [0.1, -0.2, 0.3]")
+    };
+    let mut text = String::new();
+    let read = |reader: &mut dyn Read, text: &mut String| {
+        reader.take(VECTOR_BYTES + 1).read_to_string(text)
+    };
+    let outcome = if file == Path::new("-") {
+        read(&mut io::stdin().lock(), &mut text)
+    } else {
+        File::open(file).and_then(|mut file| read(&mut file, &mut text))
+    };
+    match outcome {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(bad(Code::NotFound, &error));
+        }
+        Err(error) => return Err(bad(Code::BadInput, &error)),
+        Ok(length) if length as u64 > VECTOR_BYTES => {
+            return Err(bad(Code::TooLarge, &format!("longer than {VECTOR_BYTES} bytes")));
+        }
+        Ok(_) => {}
+    }
+    let numbers: Vec<f64> =
+        serde_json::from_str(&text).map_err(|error| bad(Code::BadInput, &error))?;
+    Ok(numbers.into_iter().map(|number| number as f32).collect())
+}
+
+/// A record as it is shown.
+#[derive(Serialize)]
+struct Shown<'a> {
+    id: &'a str,
+    document: Option<&'a str>,
+    metadata: &'a Metadata,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vector: Option<&'a [f32]>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(stored: &'a StoredRecord, vectors: bool) -> Self {
+        let record = &stored.record;
+        Self {
+            id: &record.id,
+            document: record.document.as_deref(),
+            metadata: &record.metadata,
+            vector: vectors.then_some(&record.vector),
+        }
+    }
+}
+
+fn list(collections: &[Collection]) -> String {
+    if collections.is_empty() {
+        return "no collections yet\n".to_owned();
+    }
+    let rows: Vec<Vec<String>> = collections
+        .iter()
+        .map(|it| {
+            vec![
+                it.name.clone(),
+                it.records.to_string(),
+                it.dimension.map_or("-".to_owned(), |dimension| dimension.to_string()),
+                it.metric.to_string(),
+                it.model.clone().unwrap_or_else(|| "-".to_owned()),
+                it.generation.to_string(),
+                it.tail.to_string(),
+            ]
+        })
+        .collect();
+    let headings = ["NAME", ">RECORDS", ">DIMENSION", "METRIC", "MODEL", ">GENERATION", ">TAIL"];
+    table(&headings, &rows)
+}
+
+fn show_records(records: &[StoredRecord]) -> String {
+    if records.is_empty() {
+        return "no records\n".to_owned();
+    }
+    let rows: Vec<Vec<String>> = records
+        .iter()
+        .map(|stored| {
+            let record = &stored.record;
+            let document = excerpt(record.document.as_deref());
+            vec![record.id.clone(), excerpt(Some(record.metadata.as_str())), document]
+        })
+        .collect();
+    table(&["ID", "METADATA", "DOCUMENT"], &rows)
+}
+
+fn show_hits(hits: &[isolith_types::Hit], degraded: Option<&str>) -> String {
+    let mut text = match hits {
+        [] => "no hits\n".to_owned(),
+        hits => {
+            let number = |value: Option<f32>| value.map(|value| format!("{value:.4}"));
+            let rows: Vec<Vec<String>> = hits
+                .iter()
+                .map(|hit| {
+                    let measure = number(hit.distance.or(hit.score)).unwrap_or_default();
+                    vec![measure, hit.id.clone(), excerpt(hit.document.as_deref())]
+                })
+                .collect();
+            let measure = if hits[0].distance.is_some() { ">DISTANCE" } else { ">SCORE" };
+            table(&[measure, "ID", "DOCUMENT"], &rows)
+        }
+    };
+    if let Some(degraded) = degraded {
+        let _ = writeln!(text, "degraded: {degraded}");
+    }
+    text
+}
+
+/// The beginning of a text, on one line and without control characters.
+fn excerpt(text: Option<&str>) -> String {
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    let text = text.unwrap_or_default();
+    let mut start: String = text.chars().take(EXCERPT).map(clean).collect();
+    if text.chars().nth(EXCERPT).is_some() {
+        start.push('…');
+    }
+    start
+}

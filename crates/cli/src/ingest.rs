@@ -1,0 +1,207 @@
+//! `isolith ingest`: files of ready embeddings.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use isolith_engine::{
+    EngineOptions, IngestOptions, IngestProgress, IngestStage, OnError, PutMode, Receipt,
+};
+use isolith_types::{Code, Failure, Metric};
+use serde_json::json;
+
+use crate::output::Output;
+use crate::session::{Session, interrupted};
+
+/// What is to be loaded, and how.
+pub(crate) struct IngestPlan {
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) collection: String,
+    pub(crate) mode: PutMode,
+    pub(crate) on_error: OnError,
+    pub(crate) patience: Duration,
+    pub(crate) dimension: Option<u32>,
+    pub(crate) metric: Option<Metric>,
+    pub(crate) model: Option<String>,
+}
+
+/// Rejected rows that are listed for people.
+const LISTED: usize = 10;
+
+pub(crate) fn run(store: &Path, plan: &IngestPlan, output: &Output) -> Result<ExitCode, Failure> {
+    load_all(store, std::slice::from_ref(plan), output)
+}
+
+/// Loads one file after the other, until one fails.
+pub(crate) fn load_all(
+    store: &Path,
+    plans: &[IngestPlan],
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    let mut session =
+        Session::open(store, EngineOptions { create: true, ..EngineOptions::default() })?;
+    let _status = session.serve_status();
+    let jobs: Vec<(&IngestPlan, &PathBuf)> =
+        plans.iter().flat_map(|plan| plan.files.iter().map(move |file| (plan, file))).collect();
+    let mut receipts = Vec::new();
+    for &(plan, file) in &jobs {
+        let receipt = load(&mut session, plan, file, output);
+        let failed = receipt.error.is_some();
+        receipts.push((file.clone(), receipt));
+        if failed {
+            break;
+        }
+    }
+    report(&receipts, jobs.len(), output)?;
+    let failed = receipts.iter().find_map(|(_, receipt)| receipt.error.as_ref());
+    let status = failed.map_or(ExitCode::SUCCESS, |error| ExitCode::from(error.code.exit_status()));
+    match failed.map(|error| error.code) {
+        // Whoever interrupts does not want to wait for a fold.
+        Some(Code::Interrupted | Code::Terminated) => session.close(),
+        _ => session.settle()?,
+    }
+    Ok(status)
+}
+
+fn load(session: &mut Session, plan: &IngestPlan, file: &Path, output: &Output) -> Receipt {
+    let screen = Arc::new(Screen::new(file, output));
+    let watcher = Arc::clone(&screen);
+    let options = options(plan, file);
+    let outcome = session.run_with_signal(async |engine| {
+        let watch = move |progress| watcher.show(progress);
+        engine.ingest(&options, Arc::new(watch)).await
+    });
+    screen.finish();
+    match outcome {
+        Ok(receipt) => receipt,
+        Err((signal, receipt)) => {
+            let mut receipt = receipt.unwrap_or_else(|| Receipt::new(&plan.collection));
+            if !receipt.success {
+                receipt.error = Some(interrupted(signal));
+            }
+            receipt
+        }
+    }
+}
+
+fn options(plan: &IngestPlan, file: &Path) -> IngestOptions {
+    IngestOptions {
+        file: file.to_owned(),
+        collection: plan.collection.clone(),
+        dimension: plan.dimension,
+        metric: plan.metric,
+        model: plan.model.clone(),
+        mode: plan.mode,
+        on_error: plan.on_error,
+        patience: plan.patience,
+    }
+}
+
+fn report(
+    receipts: &[(PathBuf, Receipt)],
+    files: usize,
+    output: &Output,
+) -> Result<(), Failure> {
+    let mut text = String::new();
+    for (file, receipt) in receipts {
+        match &receipt.error {
+            None => text.push_str(&describe(file, receipt)),
+            Some(error) => output.complain(error),
+        }
+    }
+    match receipts {
+        [(_, receipt)] if files == 1 => output.result(receipt, &text),
+        receipts => {
+            let success = receipts.len() == files && receipts.iter().all(|(_, it)| it.success);
+            let receipts: Vec<&Receipt> = receipts.iter().map(|(_, receipt)| receipt).collect();
+            output.result(&json!({ "success": success, "receipts": receipts }), &text)
+        }
+    }
+}
+
+fn describe(file: &Path, receipt: &Receipt) -> String {
+    let Receipt { collection, rows, inserted, updated, unchanged, .. } = receipt;
+    let mut text = format!(
+        "{}: {rows} rows into {collection} in {:.1} s\n  {inserted} new, {updated} updated, {unchanged} unchanged; {} records now\n",
+        file.display(),
+        receipt.seconds,
+        receipt.count_after,
+    );
+    if *inserted + *updated == 0 && receipt.rejected_rows == 0 && *rows > 0 {
+        text.push_str("  everything was there already: nothing changed\n");
+    }
+    if receipt.resumed_at > 0 {
+        let _ = writeln!(text, "  continued at row {}", receipt.resumed_at + 1);
+    }
+    if receipt.rejected_rows > 0 {
+        let _ = writeln!(text, "  {} rows left out:", receipt.rejected_rows);
+        for rejected in receipt.rejected.iter().take(LISTED) {
+            let _ = writeln!(text, "    row {}: {}", rejected.row, rejected.reason);
+        }
+        if receipt.rejected_rows > LISTED as u64 {
+            text.push_str("    …\n");
+        }
+    }
+    text
+}
+
+/// What is to be seen while a file is loaded: a bar on a terminal, a line now and then
+/// elsewhere.
+struct Screen {
+    bar: Option<ProgressBar>,
+    output: Output,
+    name: String,
+    /// The tenth that was told last, of either pass.
+    told: AtomicU64,
+}
+
+impl Screen {
+    fn new(file: &Path, output: &Output) -> Self {
+        let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
+        let bar = output.draws_progress().then(|| ProgressBar::new(0).with_message(name.clone()));
+        Self { bar, output: *output, name, told: AtomicU64::new(0) }
+    }
+
+    fn show(&self, progress: IngestProgress) {
+        let IngestProgress { stage, done, total } = progress;
+        if let Some(bar) = &self.bar {
+            if bar.length() != Some(total) {
+                bar.set_style(style(stage));
+                bar.set_length(total);
+            }
+            bar.set_position(done);
+        }
+        let (word, base) = match stage {
+            IngestStage::Checking => ("checking", 0),
+            IngestStage::Writing => ("writing", 10),
+        };
+        let tenth = base + done * 10 / total.max(1);
+        if self.output.tells_progress() && self.told.fetch_max(tenth, Ordering::Relaxed) < tenth {
+            let percent = (tenth - base) * 10;
+            self.output.progress(&format!("{}: {word}, {percent} %", self.name));
+        }
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn style(stage: IngestStage) -> ProgressStyle {
+    let template = match stage {
+        IngestStage::Checking => {
+            "{msg}: checking {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} to go"
+        }
+        IngestStage::Writing => {
+            "{msg}: writing  {bar:30} {pos} of {len} rows, {per_sec}, {eta} to go"
+        }
+    };
+    // The templates are constants; the plain style is only for the compiler.
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}

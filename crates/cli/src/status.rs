@@ -1,0 +1,206 @@
+//! `isolith status`: a store and the processes that have it open.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use isolith_engine::{EngineOptions, StatusReport, WorkerStatus};
+use isolith_types::Failure;
+
+use crate::doctor::clean;
+use crate::output::Output;
+use crate::session::Session;
+use crate::table::table;
+
+/// A store that does not answer sooner is busy or broken, and that is the answer.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+pub(crate) fn run(store: &Path, output: &Output) -> Result<ExitCode, Failure> {
+    let options = EngineOptions { deadline: DEADLINE, ..EngineOptions::default() };
+    let mut session = Session::open(store, options)?;
+    let report = session.run(async |engine| Ok(engine.status().await));
+    session.close();
+    let report = report?;
+    if let Some(error) = &report.error {
+        output.complain(error);
+    }
+    output.result(&report, &show(&report))?;
+    let status = report.error.as_ref().map_or(0, |error| error.code.exit_status());
+    Ok(ExitCode::from(status))
+}
+
+fn show(report: &StatusReport) -> String {
+    let mut text = format!(
+        "{}: {} on disk, {} of it in the log of changes\n",
+        report.store.display(),
+        bytes(report.disk_bytes),
+        bytes(report.wal_bytes),
+    );
+    if report.error.is_none() {
+        let _ = write!(text, "\n{}", collections(report));
+    }
+    let _ = write!(text, "\n{}", fronts(report));
+    let deaths: Vec<String> =
+        report.crashes.iter().map(|(class, count)| format!("{count} {class}")).collect();
+    let deaths = if deaths.is_empty() { "none".to_owned() } else { deaths.join(", ") };
+    let _ = writeln!(text, "\ndeaths of workers: {deaths}");
+    if report.error.is_none() {
+        let _ = writeln!(text, "jobs in quarantine: {}", report.quarantine);
+    }
+    for warning in &report.warnings {
+        let _ = writeln!(text, "warning: {}", clean(warning));
+    }
+    text
+}
+
+fn collections(report: &StatusReport) -> String {
+    if report.collections.is_empty() {
+        return "no collections yet\n".to_owned();
+    }
+    let rows: Vec<Vec<String>> = report
+        .collections
+        .iter()
+        .map(|it| {
+            let due = match it {
+                it if it.rebuild_due => "rebuild",
+                it if it.fold_due => "fold",
+                _ => "",
+            };
+            vec![
+                clean(&it.name),
+                it.records.to_string(),
+                it.generation.to_string(),
+                it.tail.to_string(),
+                bytes(it.segment_bytes),
+                due.to_owned(),
+            ]
+        })
+        .collect();
+    table(&["COLLECTION", ">RECORDS", ">GENERATION", ">TAIL", ">SEGMENTS", "DUE"], &rows)
+}
+
+fn fronts(report: &StatusReport) -> String {
+    if report.fronts.is_empty() {
+        return "no process has it open for long\n".to_owned();
+    }
+    let mut text = String::new();
+    for front in &report.fronts {
+        let state = match (front.age_ms, front.recent) {
+            (Some(age), Some(recent)) => format!(
+                "for {}, {} of its last {} jobs failed",
+                duration(Duration::from_millis(age)),
+                recent.failed,
+                recent.jobs
+            ),
+            _ => "does not answer".to_owned(),
+        };
+        let _ = writeln!(text, "open in process {}: {state}", front.pid);
+    }
+    if !report.workers.is_empty() {
+        let rows: Vec<Vec<String>> = report.workers.iter().map(worker_row).collect();
+        let headings = [">FRONT", "ROLE", ">PID", "STATE", ">AGE", ">JOBS", ">MEMORY", "NOW"];
+        text.push_str(&table(&headings, &rows));
+    }
+    text
+}
+
+fn worker_row(status: &WorkerStatus) -> Vec<String> {
+    let worker = &status.worker;
+    let unknown = || "-".to_owned();
+    let state = serde_json::to_value(worker.state).ok();
+    let state = state.as_ref().and_then(|state| state.as_str()).map_or_else(unknown, str::to_owned);
+    let now = worker.job.as_ref().map_or(String::new(), |job| {
+        format!("{} for {}", clean(&job.kind), duration(Duration::from_millis(job.age_ms)))
+    });
+    vec![
+        status.front.to_string(),
+        clean(&status.role),
+        worker.pid.map_or_else(unknown, |pid| pid.to_string()),
+        state,
+        duration(Duration::from_millis(worker.age_ms)),
+        worker.jobs_done.to_string(),
+        worker.rss_bytes.map_or_else(unknown, bytes),
+        now,
+    ]
+}
+
+/// A duration in its largest unit.
+pub(crate) fn duration(duration: Duration) -> String {
+    match duration.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7_200 => format!("{} min", seconds / 60),
+        seconds @ 7_200..172_800 => format!("{} h", seconds / 3_600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}
+
+fn bytes(bytes: u64) -> String {
+    match bytes {
+        0 => "0".to_owned(),
+        1..1_000_000 => format!("{} kB", bytes.div_ceil(1_000)),
+        1_000_000..10_000_000_000 => format!("{} MB", bytes / 1_000_000),
+        _ => format!("{} GB", bytes / 1_000_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isolate::DeathClass;
+    use isolith_engine::{CollectionStatus, FrontStatus, RecentJobs};
+
+    use super::*;
+
+    #[test]
+    fn a_status_is_readable() {
+        let report = StatusReport {
+            store: "/home/someone/.isolith".into(),
+            schema: Some(1),
+            collections: vec![CollectionStatus {
+                name: "docs".to_owned(),
+                records: 1200,
+                generation: 3,
+                tail: 17,
+                segment_bytes: 2_500_000,
+                fold_due: false,
+                rebuild_due: true,
+            }],
+            fronts: vec![
+                FrontStatus {
+                    pid: 41,
+                    answers: true,
+                    age_ms: Some(300_000),
+                    recent: Some(RecentJobs { jobs: 12, failed: 1 }),
+                    deaths: [].into(),
+                },
+                FrontStatus {
+                    pid: 42,
+                    answers: false,
+                    age_ms: None,
+                    recent: None,
+                    deaths: [].into(),
+                },
+            ],
+            workers: Vec::new(),
+            crashes: [(DeathClass::Crash, 2)].into(),
+            quarantine: 0,
+            warnings: vec!["process 42 has the store open and does not answer".to_owned()],
+            wal_bytes: 4_000,
+            disk_bytes: 9_000_000,
+            error: None,
+        };
+        insta::assert_snapshot!(show(&report), @r"
+        /home/someone/.isolith: 9 MB on disk, 4 kB of it in the log of changes
+
+        COLLECTION  RECORDS  GENERATION  TAIL  SEGMENTS  DUE
+        docs           1200           3    17      2 MB  rebuild
+
+        open in process 41: for 5 min, 1 of its last 12 jobs failed
+        open in process 42: does not answer
+
+        deaths of workers: 2 crash
+        jobs in quarantine: 0
+        warning: process 42 has the store open and does not answer
+        ");
+    }
+}

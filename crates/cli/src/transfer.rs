@@ -1,0 +1,188 @@
+//! `isolith export` and `isolith import`: collections as JSONL, vectors included.
+
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use isolith_engine::{EngineOptions, OnError, PutMode, exported_collection};
+use isolith_types::{Code, Failure};
+use serde_json::json;
+
+use crate::ingest::{IngestPlan, load_all};
+use crate::output::Output;
+use crate::session::Session;
+
+/// What is to be exported, and where to.
+pub(crate) enum ExportPlan {
+    /// One collection, to a file or to standard output.
+    Collection { name: String, file: Option<PathBuf> },
+    /// All collections, each to a file of its own.
+    All { folder: PathBuf },
+}
+
+/// What is to be imported.
+pub(crate) struct ImportPlan {
+    /// Files, or folders of them.
+    pub(crate) paths: Vec<PathBuf>,
+    /// Another name for the one collection in them.
+    pub(crate) collection: Option<String>,
+}
+
+pub(crate) fn export(
+    store: &Path,
+    plan: &ExportPlan,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    let mut session = Session::open(store, EngineOptions::default())?;
+    let outcome = match plan {
+        ExportPlan::Collection { name, file: None } => {
+            let records = write(&mut session, name, &mut BufWriter::new(io::stdout()), output);
+            records.map(|_| None)
+        }
+        ExportPlan::Collection { name, file: Some(file) } => {
+            write_file(&mut session, name, file, output).map(|records| {
+                Some(vec![json!({ "name": name, "records": records, "file": file })])
+            })
+        }
+        ExportPlan::All { folder } => write_all(&mut session, folder, output).map(Some),
+    };
+    session.close();
+    if let Some(exported) = outcome? {
+        let text: String = exported
+            .iter()
+            .map(|it| format!("{}: {} records\n", it["file"].as_str().unwrap_or(""), it["records"]))
+            .collect();
+        output.result(&json!({ "collections": exported }), &text)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write_all(
+    session: &mut Session,
+    folder: &Path,
+    output: &Output,
+) -> Result<Vec<serde_json::Value>, Failure> {
+    fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+    let collections = session.run(async |engine| engine.collections().await)?;
+    let mut exported = Vec::new();
+    for (number, collection) in collections.iter().enumerate() {
+        let file = folder.join(file_name(number + 1, &collection.name));
+        let records = write_file(session, &collection.name, &file, output)?;
+        exported.push(json!({ "name": collection.name, "records": records, "file": file }));
+    }
+    Ok(exported)
+}
+
+/// Names may hold what files must not be called.
+fn file_name(number: usize, collection: &str) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    let name: String = collection.chars().take(60).map(plain).collect();
+    format!("{number:03}-{name}.jsonl")
+}
+
+/// Written aside first, so that a file of that name is always whole.
+fn write_file(
+    session: &mut Session,
+    name: &str,
+    file: &Path,
+    output: &Output,
+) -> Result<u64, Failure> {
+    let folder = file.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let aside = tempfile::NamedTempFile::new_in(folder);
+    let aside = aside.map_err(|error| unwritable(folder, &error))?;
+    let mut sink = BufWriter::new(aside);
+    let records = write(session, name, &mut sink, output)?;
+    let aside = sink.into_inner().map_err(|error| unwritable(file, error.error()))?;
+    aside.as_file().sync_all().map_err(|error| unwritable(file, &error))?;
+    aside.persist(file).map_err(|error| unwritable(file, &error.error))?;
+    Ok(records)
+}
+
+fn write(
+    session: &mut Session,
+    name: &str,
+    sink: &mut (dyn Write + Send),
+    output: &Output,
+) -> Result<u64, Failure> {
+    let bar = output.draws_progress().then(|| ProgressBar::new(0).with_message(name.to_owned()));
+    if let Some(bar) = &bar {
+        let style = ProgressStyle::with_template("{msg}: {bar:30} {pos} of {len} records, {eta} to go");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    }
+    let progress = |done, total| {
+        if let Some(bar) = &bar {
+            bar.set_length(total);
+            bar.set_position(done);
+        }
+    };
+    let records = session.run(async |engine| engine.export(name, sink, &progress).await);
+    if let Some(bar) = &bar {
+        bar.finish_and_clear();
+    }
+    records
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    let code = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Code::DiskFull,
+        _ => Code::Failed,
+    };
+    Failure::new(code, format!("{} cannot be written: {error}", path.display()))
+}
+
+pub(crate) fn import(
+    store: &Path,
+    plan: &ImportPlan,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    let files = files_of(&plan.paths)?;
+    if plan.collection.is_some() && files.len() > 1 {
+        let message = "--collection renames one collection, and there are several files";
+        return Err(Failure::new(Code::Usage, message));
+    }
+    let mut plans = Vec::new();
+    for file in files {
+        let spec = exported_collection(&file)?;
+        plans.push(IngestPlan {
+            files: vec![file],
+            collection: plan.collection.clone().unwrap_or(spec.name),
+            mode: PutMode::Upsert,
+            on_error: OnError::Stop,
+            patience: std::time::Duration::from_secs(180),
+            dimension: spec.dimension,
+            metric: Some(spec.metric),
+            model: spec.model,
+        });
+    }
+    load_all(store, &plans, output)
+}
+
+/// The files themselves, and those in folders, in the order of their names.
+fn files_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let unreadable = |error: io::Error| {
+            Failure::new(Code::BadInput, format!("{} cannot be read: {error}", path.display()))
+        };
+        let mut found = Vec::new();
+        for entry in fs::read_dir(path).map_err(unreadable)? {
+            let file = entry.map_err(unreadable)?.path();
+            if file.extension().is_some_and(|extension| extension == "jsonl") {
+                found.push(file);
+            }
+        }
+        if found.is_empty() {
+            let message = format!("{} has no .jsonl files in it", path.display());
+            return Err(Failure::new(Code::NotFound, message));
+        }
+        found.sort();
+        files.extend(found);
+    }
+    Ok(files)
+}

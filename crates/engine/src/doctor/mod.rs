@@ -1,0 +1,276 @@
+//! Examining a store, and mending it.
+
+mod jobs;
+mod repair;
+mod report;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use isolate::{
+    Answer, BreakerPolicy, CallError, CallOptions, CrashFolder, DeathClass, Hooks, Pool,
+    PoolSettings, RetryPolicy, Supervised,
+};
+use isolith_roles::{
+    Check, Cure, Finding, Health, Probe, ProbeJob, ProbeReply, StoreSettings, bytes_below,
+};
+use isolith_store::{Durability, StoreFolder};
+use isolith_types::{Code, Failure};
+use tokio::task::JoinSet;
+
+use crate::failure::of_call;
+use crate::open::{CRASH_REPORTS, Engine, EngineOptions, no_store};
+use crate::status::{Asked, RunFolder};
+pub use jobs::QuarantinedJob;
+pub use report::{CheckReport, DoctorReport};
+
+/// What a doctor is to do.
+#[derive(Debug, Clone, Default)]
+pub struct DoctorOptions {
+    /// Take the time for everything: indexes are compared with their tables.
+    pub full: bool,
+    /// Mend what can be mended.
+    pub repair: bool,
+    /// How long one check may take; by default it depends on the size of the store.
+    pub deadline: Option<Duration>,
+    /// The program to start as workers; by default the running one.
+    pub program: Option<PathBuf>,
+}
+
+/// Examines a store with a fresh worker for each check.
+pub struct Doctor {
+    folder: StoreFolder,
+    options: DoctorOptions,
+    probes: Pool<Probe>,
+    /// None if the store must not be used.
+    engine: Option<Engine>,
+    on_check: Box<dyn Fn(&CheckReport) + Send + Sync>,
+}
+
+/// A check of an empty store may take this long.
+const LEAST_DEADLINE: Duration = Duration::from_secs(60);
+
+/// A slow disk reads so many bytes in a second.
+const BYTES_A_SECOND: u64 = 4 << 20;
+
+/// A salvage may take so many times as long as a check.
+const SALVAGE_FACTOR: u32 = 10;
+
+impl Doctor {
+    /// Prepares to examine the store in `folder`, whatever its state. Must be called
+    /// within a tokio runtime. `on_check` is called after each check.
+    ///
+    /// # Errors
+    /// `no_store` if there is none.
+    pub fn open(
+        folder: &Path,
+        options: DoctorOptions,
+        on_check: impl Fn(&CheckReport) + Send + Sync + 'static,
+    ) -> Result<Self, Failure> {
+        let folder = StoreFolder::new(folder);
+        if is_surely_missing(&folder) {
+            return Err(no_store(folder.path()));
+        }
+        let engine_options =
+            EngineOptions { program: options.program.clone(), ..EngineOptions::default() };
+        // Whatever speaks against it is found by the checks.
+        let engine = Engine::open(folder.path(), engine_options).ok();
+        let crashes = engine.as_ref().and_then(|_| {
+            let folder = CrashFolder::open(folder.crashes(), CRASH_REPORTS).ok()?;
+            Some(Arc::new(folder) as _)
+        });
+        let settings = StoreSettings {
+            folder: folder.path().to_owned(),
+            durability: Durability::Full,
+            create: false,
+        };
+        let hooks = Hooks { crashes, ..Hooks::default() };
+        let probes = Pool::start(&settings, probe_settings(&options), hooks)
+            .map_err(|error| of_call(&error))?;
+        Ok(Self { folder, options, probes, engine, on_check: Box::new(on_check) })
+    }
+
+    /// The pools, to be drained on a signal.
+    pub fn pools(&self) -> Vec<&dyn Supervised> {
+        let mut pools: Vec<&dyn Supervised> = vec![&self.probes];
+        pools.extend(self.engine.iter().flat_map(Engine::pools));
+        pools
+    }
+
+    /// Examines the store, and mends it if that was asked for. What is over its limit
+    /// goes in any case.
+    pub async fn run(&self) -> DoctorReport {
+        let mut repaired = self.enforce_limits().await;
+        let mut found = self.examine().await;
+        let mut error = None;
+        if self.options.repair {
+            let before = repaired.len();
+            error = self.repair(&found, &mut repaired).await.err();
+            if repaired.len() > before {
+                found = self.examine().await;
+            }
+        }
+        let sound = found.iter().all(|examined| examined.report.status <= Health::Warn);
+        if let Some(engine) = self.engine.as_ref().filter(|_| sound) {
+            match engine.remove_expired().await {
+                0 => {}
+                keys => {
+                    repaired.push(format!("forgot {keys} keys and loads that had had their day"))
+                }
+            }
+        }
+        let checks = found.into_iter().map(|examined| examined.report).collect();
+        DoctorReport::new(checks, repaired, error)
+    }
+
+    /// Stops all workers.
+    pub async fn close(&self) {
+        self.probes.drain(Duration::ZERO).await;
+        if let Some(engine) = &self.engine {
+            engine.close().await;
+        }
+    }
+
+    async fn examine(&self) -> Vec<Examined> {
+        let bytes = bytes_below(self.folder.path());
+        let mut all = Vec::new();
+        for check in Check::ALL {
+            let started = Instant::now();
+            let deadline = self.deadline(check, bytes);
+            let job = ProbeJob::Check { check, full: self.options.full };
+            let finding = match self.probe(job, deadline).await {
+                Ok(ProbeReply::Found(finding)) => finding,
+                Ok(_) => Finding::new(Health::Failed, "the probe answered another question"),
+                Err(failure) => Finding::new(Health::Failed, failure.message),
+            };
+            all.push(self.examined(check.name(), finding, started));
+        }
+        let started = Instant::now();
+        let (finding, _) = self.look_for_fronts().await;
+        all.push(self.examined("fronts", finding, started));
+        all
+    }
+
+    fn examined(&self, name: &'static str, finding: Finding, started: Instant) -> Examined {
+        let Finding { status, detail, cures } = finding;
+        let seconds = started.elapsed().as_secs_f64();
+        let report = CheckReport { name, status, detail, seconds };
+        (self.on_check)(&report);
+        Examined { report, cures }
+    }
+
+    async fn probe(&self, job: ProbeJob, deadline: Duration) -> Result<ProbeReply, Failure> {
+        let options = CallOptions { deadline: Some(deadline), ..CallOptions::default() };
+        let answer = self.probes.call(&job, options).await;
+        let Answer { reply, .. } = answer.map_err(|error| explain(&error, deadline))?;
+        reply
+    }
+
+    fn deadline(&self, check: Check, bytes: u64) -> Duration {
+        let more = if check.reads_everything() { bytes / BYTES_A_SECOND } else { 0 };
+        self.options.deadline.unwrap_or(LEAST_DEADLINE + Duration::from_secs(more))
+    }
+
+    fn salvage_deadline(&self) -> Duration {
+        let bytes = bytes_below(self.folder.path());
+        SALVAGE_FACTOR * (LEAST_DEADLINE + Duration::from_secs(bytes / BYTES_A_SECOND))
+    }
+
+    async fn enforce_limits(&self) -> Vec<String> {
+        if self.engine.is_none() {
+            return Vec::new();
+        }
+        let mut done = match self.probe(ProbeJob::EnforceLimits, LEAST_DEADLINE).await {
+            Ok(ProbeReply::Mended(done)) => done,
+            // The check of what is kept will show it.
+            _ => Vec::new(),
+        };
+        let (_, removed) = self.look_for_fronts().await;
+        if removed > 0 {
+            done.push(format!("removed {removed} sockets of processes that are gone"));
+        }
+        done
+    }
+
+    /// Whether the live fronts answer. Removes the sockets of dead ones and says how
+    /// many those were.
+    async fn look_for_fronts(&self) -> (Finding, usize) {
+        let Ok(folder) = RunFolder::open(&self.folder.run()) else {
+            return (Finding::new(Health::Ok, "no process has the store open for long"), 0);
+        };
+        let folder = Arc::new(folder);
+        let mut asking = JoinSet::new();
+        for name in folder.sockets() {
+            let folder = Arc::clone(&folder);
+            asking.spawn(async move { (folder.ask(&name).await, name) });
+        }
+        let (mut answering, mut silent, mut dead) = (Vec::new(), Vec::new(), 0);
+        for (asked, name) in asking.join_all().await {
+            match asked {
+                Asked::Answered(front) => answering.push(front.pid.to_string()),
+                Asked::Silent => silent.push(name),
+                Asked::Dead => dead += 1,
+            }
+        }
+        let finding = if !silent.is_empty() {
+            let names = silent.join(", ");
+            Finding::new(Health::Warn, format!("{} fronts do not answer: {names}", silent.len()))
+        } else if answering.is_empty() {
+            Finding::new(Health::Ok, "no process has the store open for long")
+        } else {
+            Finding::new(Health::Ok, format!("open in {}", answering.join(", ")))
+        };
+        (finding, dead)
+    }
+}
+
+/// A check and what can be done about what it found.
+struct Examined {
+    report: CheckReport,
+    cures: Vec<Cure>,
+}
+
+/// Only if nothing is there; a folder that cannot be looked into may hold a store.
+fn is_surely_missing(folder: &StoreFolder) -> bool {
+    !folder.holds_store()
+        && match std::fs::symlink_metadata(folder.truth()) {
+            Ok(_) => false,
+            Err(error) => {
+                use std::io::ErrorKind::{NotADirectory, NotFound};
+                matches!(error.kind(), NotFound | NotADirectory)
+            }
+        }
+}
+
+fn probe_settings(options: &DoctorOptions) -> PoolSettings {
+    let mut settings = PoolSettings {
+        workers: 1,
+        recycle_after: Some(1),
+        job_deadline: LEAST_DEADLINE,
+        retry: RetryPolicy { strikes: 1, ..RetryPolicy::default() },
+        // One check that crashes says nothing about the next.
+        breaker: BreakerPolicy { deaths: usize::MAX, ..BreakerPolicy::default() },
+        ..PoolSettings::default()
+    };
+    if let Some(program) = &options.program {
+        settings.program.clone_from(program);
+    }
+    settings
+}
+
+/// What to say of a check whose worker did not answer.
+fn explain(error: &CallError, deadline: Duration) -> Failure {
+    match error {
+        CallError::Died { class: DeathClass::Timeout, .. } => Failure::new(
+            Code::Timeout,
+            format!("did not finish within {:.0} s (timeout)", deadline.as_secs_f64()),
+        ),
+        CallError::Died { class, deaths, .. } | CallError::Poisoned { class, deaths, .. } => {
+            let end = deaths.last().map_or(String::new(), |death| format!(", {}", death.end));
+            let failure = of_call(error);
+            Failure { message: format!("its worker died ({class}{end})"), ..failure }
+        }
+        error => of_call(error),
+    }
+}

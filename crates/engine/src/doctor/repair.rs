@@ -1,0 +1,213 @@
+//! Mending what the checks found.
+
+use std::time::{Duration, Instant};
+
+use isolith_roles::{Cure, ProbeJob, ProbeReply, Rebuild, Searched};
+use isolith_store::{Action, SalvageReport};
+use isolith_types::{Code, Failure};
+
+use super::{Doctor, Examined, LEAST_DEADLINE};
+use crate::open::{Engine, no_store};
+
+/// How long to wait for another process's builder.
+const BUILDER_PATIENCE: Duration = Duration::from_secs(600);
+const BUILDER_BUSY: Duration = Duration::from_millis(200);
+
+/// Transactions in which old keys are removed, and free space is given back.
+const MOST_TIDYING: u32 = 100;
+
+/// Lost ids that are named.
+const NAMED_IDS: usize = 10;
+
+/// What is to be done, in this order.
+#[derive(Default)]
+struct Plan {
+    permissions: bool,
+    salvage: bool,
+    recount: bool,
+    leftovers: bool,
+    rebuilds: Vec<Rebuild>,
+}
+
+impl Plan {
+    fn of(found: &[Examined]) -> Self {
+        let mut plan = Self::default();
+        for cure in found.iter().flat_map(|examined| &examined.cures) {
+            match cure {
+                Cure::Permissions => plan.permissions = true,
+                Cure::Salvage => plan.salvage = true,
+                Cure::Recount => plan.recount = true,
+                Cure::Leftovers => plan.leftovers = true,
+                Cure::Rebuild(rebuild) => plan.add(rebuild),
+            }
+        }
+        plan
+    }
+
+    /// Several checks may ask for the same collection, with other files to blame.
+    fn add(&mut self, rebuild: &Rebuild) {
+        match self.rebuilds.iter_mut().find(|known| known.id == rebuild.id) {
+            None => self.rebuilds.push(rebuild.clone()),
+            Some(known) => {
+                for damage in &rebuild.damaged {
+                    if known.damaged.iter().all(|other| other.file != damage.file) {
+                        known.damaged.push(damage.clone());
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Doctor {
+    /// Does what the checks ask for, and says what was done. What cannot be done does not
+    /// keep the rest from being done; the first such failure comes back.
+    pub(super) async fn repair(
+        &self,
+        found: &[Examined],
+        done: &mut Vec<String>,
+    ) -> Result<(), Failure> {
+        let plan = Plan::of(found);
+        let mut first = Ok(());
+        if plan.permissions {
+            first = first.and(self.mend(ProbeJob::MendPermissions, done).await);
+        }
+        if plan.salvage {
+            // Nothing else can be relied on before.
+            self.salvage(done).await?;
+            first = first.and(self.rebuild_all(done).await);
+        }
+        if plan.leftovers {
+            first = first.and(self.mend(ProbeJob::RemoveLeftovers, done).await);
+        }
+        if plan.recount && !plan.salvage {
+            first = first.and(self.recount(done).await);
+        }
+        for rebuild in plan.rebuilds.iter().filter(|_| !plan.salvage) {
+            first = first.and(self.rebuild(rebuild, done).await);
+        }
+        first
+    }
+
+    async fn mend(&self, job: ProbeJob, done: &mut Vec<String>) -> Result<(), Failure> {
+        match self.probe(job, LEAST_DEADLINE).await? {
+            ProbeReply::Mended(mended) => done.extend(mended),
+            _ => return Err(Failure::new(Code::Failed, "the probe answered another question")),
+        }
+        Ok(())
+    }
+
+    async fn salvage(&self, done: &mut Vec<String>) -> Result<(), Failure> {
+        match self.probe(ProbeJob::Salvage, self.salvage_deadline()).await {
+            Ok(ProbeReply::Salvaged(report)) => done.extend(tell(&report)),
+            Ok(_) => return Err(Failure::new(Code::Failed, "the probe answered another question")),
+            Err(failure) if failure.code == Code::Corrupt => {
+                let message = format!("nothing of the truth can be saved: {}", failure.message);
+                return Err(Failure::new(Code::Corrupt, message).with_hint(
+                    "put a copy of truth.sqlite in its place, or move the folder away and start anew",
+                ));
+            }
+            Err(failure) => return Err(failure),
+        }
+        Ok(())
+    }
+
+    async fn recount(&self, done: &mut Vec<String>) -> Result<(), Failure> {
+        self.engine()?.write(Action::Recount, None).await?;
+        done.push("counted the records of all collections again".to_owned());
+        Ok(())
+    }
+
+    /// After a salvage no collection has segments.
+    async fn rebuild_all(&self, done: &mut Vec<String>) -> Result<(), Failure> {
+        for state in self.engine()?.states().await? {
+            self.fold(&state.name, done).await?;
+        }
+        Ok(())
+    }
+
+    async fn rebuild(&self, rebuild: &Rebuild, done: &mut Vec<String>) -> Result<(), Failure> {
+        let searched = Searched {
+            collection: rebuild.id,
+            generation: rebuild.generation,
+            damaged: rebuild.damaged.clone(),
+            ..Searched::default()
+        };
+        self.engine()?.quarantine_segments(&rebuild.collection, &searched, false).await;
+        self.fold(&rebuild.collection, done).await
+    }
+
+    async fn fold(&self, collection: &str, done: &mut Vec<String>) -> Result<(), Failure> {
+        let engine = self.engine()?;
+        let started = Instant::now();
+        loop {
+            let folded = match engine.fold(collection, true, None).await {
+                // It was deleted meanwhile.
+                Err(failure) if failure.code == Code::NotFound => return Ok(()),
+                folded => folded?,
+            };
+            // Without a new generation, another process builds or was faster.
+            if folded.generation.is_some() {
+                let rows = folded.rows;
+                done.push(format!("rebuilt the segments of {collection} from {rows} records"));
+                return Ok(());
+            }
+            if started.elapsed() > BUILDER_PATIENCE {
+                let message = format!("{collection}: another process keeps building segments");
+                return Err(Failure::new(Code::LockHeld, message).with_hint("try again later"));
+            }
+            tokio::time::sleep(BUILDER_BUSY).await;
+        }
+    }
+
+    fn engine(&self) -> Result<&Engine, Failure> {
+        self.engine.as_ref().ok_or_else(|| match self.folder.check() {
+            Err(error) => error.to_failure(),
+            Ok(()) => no_store(self.folder.path()),
+        })
+    }
+}
+
+impl Engine {
+    /// Removes what has had its day: keys of writes, finished loads, old jobs in
+    /// quarantine. Returns how many; a store that cannot be written keeps them.
+    pub(super) async fn remove_expired(&self) -> u64 {
+        let mut removed = 0;
+        for _ in 0..MOST_TIDYING {
+            match self.write(Action::Tidy, None).await {
+                Ok(written) => {
+                    removed += written.outcome.deleted;
+                    if !written.outcome.more {
+                        break;
+                    }
+                }
+                Err(failure) => {
+                    tracing::debug!(%failure, "nothing was tidied");
+                    break;
+                }
+            }
+        }
+        removed
+    }
+}
+
+/// What became of a salvage, in sentences.
+fn tell(report: &SalvageReport) -> Vec<String> {
+    let SalvageReport { collections, records, lost, lost_ids, lost_records, kept_as } = report;
+    let mut told = vec![format!(
+        "saved {records} records in {collections} collections into a new truth; the damaged one is {}",
+        kept_as.display()
+    )];
+    if *lost_records > 0 {
+        let mut names: Vec<String> =
+            lost_ids.iter().take(NAMED_IDS).map(|id| format!("{id:?}")).collect();
+        if lost_ids.len() > NAMED_IDS {
+            names.push("…".to_owned());
+        }
+        told.push(format!("lost {lost_records} records: {}", names.join(", ")));
+    }
+    told.extend(lost.iter().map(|loss| {
+        format!("could not read {} rows of table {}: {}", loss.rows, loss.table, loss.reason)
+    }));
+    told
+}

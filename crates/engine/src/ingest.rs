@@ -1,0 +1,373 @@
+//! Ingest: a file of ready records into a collection, in two passes.
+
+mod receipt;
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use isolate::{CallOptions, Pool, PoolSettings, Progress, Supervised};
+use isolith_roles::{
+    Intake, IntakeJob, IntakeReply, IntakeSettings, Layout, Place, ReadJob, ReadReply,
+};
+use isolith_store::{Action, CollectionState, LoadProgress, LoadStep, PutMode, Records};
+use isolith_types::{Code, CollectionSpec, Failure, Metric};
+use tokio::sync::Notify;
+
+use crate::failure::of_call;
+use crate::open::{Engine, pool_settings};
+use crate::status::WatchedPool;
+use crate::writes::Written;
+pub use receipt::{Receipt, Rejected};
+
+/// How a file is taken in.
+#[derive(Debug, Clone)]
+pub struct IngestOptions {
+    /// The file.
+    pub file: PathBuf,
+    /// Where its records go; made if it does not exist.
+    pub collection: String,
+    /// The length of its vectors; the first one decides if it is not given.
+    pub dimension: Option<u32>,
+    /// The metric of a collection that is made; by default cosine.
+    pub metric: Option<Metric>,
+    /// The model that made the vectors, if it is known.
+    pub model: Option<String>,
+    /// What happens to ids that exist.
+    pub mode: PutMode,
+    /// What happens to bad rows.
+    pub on_error: OnError,
+    /// Give up after so long without progress.
+    pub patience: Duration,
+}
+
+/// What a bad row does to the rest of its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnError {
+    /// Nothing of the file is written.
+    Stop,
+    /// The row is left out and reported.
+    Skip,
+}
+
+/// How far an ingest is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IngestProgress {
+    /// What is being done.
+    pub stage: IngestStage,
+    /// How much of it is done: bytes of the file, then rows.
+    pub done: u64,
+    /// How much there is.
+    pub total: u64,
+}
+
+/// The two passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IngestStage {
+    /// Checking the whole file.
+    Checking,
+    /// Writing its rows.
+    Writing,
+}
+
+/// Takes progress.
+pub type Watcher = Arc<dyn Fn(IngestProgress) + Send + Sync>;
+
+/// The memory of the worker that reads the file.
+const INTAKE_MEMORY: u64 = 200 << 20;
+
+/// A batch aims to hold the write lock for this long.
+const BATCH_TIME: Duration = Duration::from_millis(50);
+const BATCH_ROWS: std::ops::RangeInclusive<u32> = 32..=4_096;
+const BATCH_BYTES: u32 = 6 << 20;
+
+/// Between batches the lock is left alone for longer than waiting writers sleep, so
+/// that none of them starves.
+const LET_OTHERS_IN: Duration = Duration::from_millis(2);
+
+impl Engine {
+    /// Takes a file in. The same file again continues a load that was interrupted, and
+    /// changes nothing after one that was not.
+    ///
+    /// The receipt says what was written, also when something failed half-way.
+    pub async fn ingest(&self, options: &IngestOptions, watcher: Watcher) -> Receipt {
+        let started = Instant::now();
+        let mut receipt = Receipt::new(&options.collection);
+        let outcome = match Load::prepare(self, options, watcher) {
+            Ok(load) => load.run(&mut receipt).await,
+            Err(failure) => Err(failure),
+        };
+        receipt.seconds = started.elapsed().as_secs_f64();
+        receipt.success = outcome.is_ok();
+        receipt.error = outcome.err();
+        receipt
+    }
+}
+
+/// One ingest under way.
+struct Load<'a> {
+    engine: &'a Engine,
+    options: &'a IngestOptions,
+    intake: Pool<Intake>,
+    _shown: WatchedPool,
+    watcher: Watcher,
+    /// Told of any progress.
+    alive: Arc<Notify>,
+}
+
+impl<'a> Load<'a> {
+    fn prepare(
+        engine: &'a Engine,
+        options: &'a IngestOptions,
+        watcher: Watcher,
+    ) -> Result<Self, Failure> {
+        let path = readable(&options.file)?;
+        let settings = PoolSettings {
+            memory_cap: Some(INTAKE_MEMORY),
+            // The watch over progress decides, not the length of the file.
+            job_deadline: Duration::from_secs(7 * 24 * 3600),
+            ..pool_settings(&engine.inner.options, 1)
+        };
+        let intake = Pool::start(&IntakeSettings { path }, settings, engine.inner.hooks.clone())
+            .map_err(|error| of_call(&error))?;
+        let shown = engine.watch_pool(Arc::new(intake.clone()));
+        Ok(Self { engine, options, intake, _shown: shown, watcher, alive: Arc::default() })
+    }
+
+    async fn run(self, receipt: &mut Receipt) -> Result<(), Failure> {
+        let outcome = tokio::select! {
+            outcome = self.load(receipt) => outcome,
+            failure = self.impatience() => Err(failure),
+        };
+        self.intake.kill();
+        outcome
+    }
+
+    /// Ends when nothing has moved for too long.
+    async fn impatience(&self) -> Failure {
+        let patience = self.options.patience;
+        while tokio::time::timeout(patience, self.alive.notified()).await.is_ok() {}
+        let message = format!("no progress for {} s", patience.as_secs());
+        Failure::new(Code::Timeout, message)
+            .with_hint("the same command continues; --timeout gives it more time")
+    }
+
+    async fn load(&self, receipt: &mut Receipt) -> Result<(), Failure> {
+        self.engine.know_poisons().await;
+        let known = match self.engine.collection(&self.options.collection).await {
+            Ok(state) => Some(state),
+            Err(failure) if matches!(failure.code, Code::NotFound | Code::NoStore) => None,
+            Err(failure) => return Err(failure),
+        };
+        if let Some(state) = &known {
+            receipt.count_before = state.records;
+            receipt.count_after = state.records;
+            self.check_collection(state)?;
+        }
+        let pass = IntakeJob::Validate {
+            input: outward_identity(&self.options.file),
+            dimension: known.as_ref().and_then(|it| it.dimension).or(self.options.dimension),
+            metric: known.as_ref().map_or(self.options.metric.unwrap_or_default(), |it| it.metric),
+            skip_bad_rows: self.options.on_error == OnError::Skip,
+        };
+        let layout = self.validate(&pass, receipt).await?;
+        receipt.take_layout(&layout);
+        if known.is_none() {
+            self.create_collection(&layout).await?;
+        }
+        let state = self.engine.collection(&self.options.collection).await?;
+        receipt.count_before = state.records;
+        receipt.count_after = state.records;
+        let source = self.source(&layout, state.id);
+        let done = self.progress(&source).await?;
+        self.write(&layout, source, done, receipt).await
+    }
+
+    async fn validate(&self, pass: &IntakeJob, receipt: &mut Receipt) -> Result<Layout, Failure> {
+        let (watcher, alive) = (Arc::clone(&self.watcher), Arc::clone(&self.alive));
+        let on_progress = move |progress: Progress| {
+            alive.notify_one();
+            watcher(IngestProgress {
+                stage: IngestStage::Checking,
+                done: progress.done,
+                total: progress.total.unwrap_or(0),
+            });
+        };
+        let options = CallOptions {
+            idempotent: true,
+            on_progress: Some(Arc::new(on_progress)),
+            ..CallOptions::default()
+        };
+        let answer = self.intake.call(pass, options).await;
+        let answer = answer.map_err(|error| of_call(&error))?;
+        receipt.worker_pid = answer.worker_pid;
+        receipt.retries += answer.deaths.len() as u64;
+        match answer.reply? {
+            IntakeReply::Valid(layout) => Ok(layout),
+            _ => Err(misfit()),
+        }
+    }
+
+    /// A collection that exists must be what was asked for.
+    fn check_collection(&self, state: &CollectionState) -> Result<(), Failure> {
+        let name = &state.name;
+        if let Some(metric) = self.options.metric.filter(|metric| *metric != state.metric) {
+            let message = format!("collection {name:?} measures by {}, not {metric}", state.metric);
+            return Err(Failure::new(Code::AlreadyExists, message)
+                .with_hint("leave --metric out, or choose another collection"));
+        }
+        match (&self.options.model, &state.model) {
+            (Some(given), Some(known)) if given != known => {
+                let message = format!("collection {name:?} has vectors of {known}, not of {given}");
+                Err(Failure::new(Code::ModelMismatch, message)
+                    .with_hint("vectors of two models cannot be compared; choose another collection"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn create_collection(&self, layout: &Layout) -> Result<(), Failure> {
+        let spec = CollectionSpec {
+            name: self.options.collection.clone(),
+            dimension: layout.dimension.or(self.options.dimension),
+            metric: self.options.metric.unwrap_or_default(),
+            model: self.options.model.clone(),
+        };
+        // Another process may make it at the same moment.
+        self.engine.create_collection(spec, true).await.map(drop)
+    }
+
+    /// What tells this load from others.
+    fn source(&self, layout: &Layout, collection: u64) -> String {
+        let hash: String = layout.hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let IngestOptions { mode, on_error, .. } = self.options;
+        format!("{hash}:{collection}:{mode:?}:{on_error:?}")
+    }
+
+    async fn progress(&self, source: &str) -> Result<LoadProgress, Failure> {
+        let job = ReadJob::Load { source: source.to_owned() };
+        match self.engine.ask(job).await? {
+            // A finished load that is run again looks at every row again.
+            ReadReply::Load(Some(progress)) if !progress.finished => Ok(progress),
+            ReadReply::Load(_) => Ok(LoadProgress::default()),
+            _ => Err(misfit()),
+        }
+    }
+
+    async fn write(
+        &self,
+        layout: &Layout,
+        source: String,
+        done: LoadProgress,
+        receipt: &mut Receipt,
+    ) -> Result<(), Failure> {
+        receipt.resume(&done);
+        let mut row = done.rows;
+        let mut place = Place::AfterRows(row);
+        let mut rows = *BATCH_ROWS.start() * 8;
+        let mut ahead = self.batch(layout, place, rows, receipt).await?;
+        while let Some(batch) = ahead {
+            place = Place::At(batch.next);
+            let covered = batch.covered;
+            let load = LoadStep {
+                source: source.clone(),
+                first_row: row,
+                rows_covered: covered,
+                rejected: covered - batch.records.ids.len() as u64,
+                finished: row + covered >= layout.rows,
+            };
+            let action = Action::Put {
+                collection: self.options.collection.clone(),
+                records: batch.records,
+                mode: self.options.mode,
+                load: Some(load),
+            };
+            // The next rows are read while these are written.
+            let mut read = Receipt::new("");
+            let (written, next) = tokio::join!(
+                self.engine.write(action, None),
+                self.batch(layout, place, rows, &mut read)
+            );
+            let written = written?;
+            receipt.retries += read.retries;
+            receipt.add(&written, &mut rows_of_records(layout, row));
+            row += covered;
+            rows = next_size(rows, &written);
+            self.alive.notify_one();
+            (self.watcher)(IngestProgress {
+                stage: IngestStage::Writing,
+                done: row,
+                total: layout.rows,
+            });
+            tokio::time::sleep(LET_OTHERS_IN).await;
+            ahead = next?;
+        }
+        self.engine.fold_later(self.options.collection.clone());
+        Ok(())
+    }
+
+    async fn batch(
+        &self,
+        layout: &Layout,
+        place: Place,
+        rows: u32,
+        receipt: &mut Receipt,
+    ) -> Result<Option<Batch>, Failure> {
+        let layout_of_file = Box::new(layout.clone());
+        let job =
+            IntakeJob::Batch { layout: layout_of_file, place, rows, bytes: BATCH_BYTES };
+        let options = CallOptions { idempotent: true, ..CallOptions::default() };
+        let answer = self.intake.call(&job, options).await.map_err(|error| of_call(&error))?;
+        receipt.retries += answer.deaths.len() as u64;
+        match answer.reply? {
+            IntakeReply::Batch { ids, documents, metadatas, vectors, covered, next } => {
+                let dimension = layout.dimension.unwrap_or(0);
+                let records = Records { ids, documents, metadatas, dimension, vectors };
+                Ok(Some(Batch { records, covered, next }))
+            }
+            IntakeReply::End => Ok(None),
+            IntakeReply::Valid(_) => Err(misfit()),
+        }
+    }
+}
+
+/// The rows of the file that records of a batch come from, counted from 1.
+fn rows_of_records(layout: &Layout, before: u64) -> impl Iterator<Item = u64> {
+    (before + 1..).filter(|row| !layout.is_rejected(*row))
+}
+
+struct Batch {
+    records: Records,
+    covered: u64,
+    next: isolith_roles::Cursor,
+}
+
+/// As many rows as fit into the time that a batch may hold the write lock.
+fn next_size(rows: u32, written: &Written) -> u32 {
+    let ran = written.ran.as_secs_f64().max(1e-4);
+    let fitting = f64::from(rows) * BATCH_TIME.as_secs_f64() / ran;
+    // Doubling at most, as one measurement says little.
+    (fitting as u32).min(rows * 2).clamp(*BATCH_ROWS.start(), *BATCH_ROWS.end())
+}
+
+fn readable(file: &Path) -> Result<PathBuf, Failure> {
+    std::fs::canonicalize(file).map_err(|error| {
+        let code = match error.kind() {
+            std::io::ErrorKind::NotFound => Code::NotFound,
+            _ => Code::BadInput,
+        };
+        Failure::new(code, format!("{} cannot be read: {error}", file.display()))
+    })
+}
+
+/// What can be told of a file without opening it.
+fn outward_identity(file: &Path) -> String {
+    let seen = std::fs::metadata(file).ok();
+    let seen = seen.map(|seen| (seen.len(), seen.mtime(), seen.mtime_nsec(), seen.dev(), seen.ino()));
+    format!("{} {seen:?}", file.display())
+}
+
+fn misfit() -> Failure {
+    Failure::new(Code::Failed, "a worker answered another question")
+}

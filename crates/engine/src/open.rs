@@ -1,0 +1,252 @@
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use isolate::{CrashFolder, Hooks, Pool, PoolSettings, Supervised, Tally};
+use isolith_roles::{StoreBuilder, StoreReader, StoreSettings, StoreWriter};
+use isolith_store::{Durability, StoreFolder};
+use isolith_types::{Code, Failure};
+use tokio::sync::{Notify, OnceCell};
+
+use crate::failure::of_call;
+use crate::quarantine::StoreQuarantine;
+use crate::status::{Recent, Serving};
+use crate::writes::WriteQueue;
+
+/// A store and the workers that serve it. Clones are handles to the same engine.
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) inner: Arc<Inner>,
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Engine({})", self.inner.folder.path().display())
+    }
+}
+
+pub(crate) struct Inner {
+    pub(crate) folder: StoreFolder,
+    pub(crate) options: EngineOptions,
+    pub(crate) readers: Pool<StoreReader>,
+    pub(crate) writer: Pool<StoreWriter>,
+    pub(crate) builder: Pool<StoreBuilder>,
+    pub(crate) writes: WriteQueue,
+    pub(crate) quarantine: Arc<StoreQuarantine>,
+    pub(crate) poisons_known: OnceCell<()>,
+    pub(crate) hooks: Hooks,
+    pub(crate) tally: Arc<Tally>,
+    pub(crate) serving: Serving,
+    /// Collections that want folding.
+    pub(crate) due: Mutex<BTreeSet<String>>,
+    pub(crate) due_changed: Arc<Notify>,
+    /// Whether a collection was deleted whose rows are still there.
+    pub(crate) purge_due: AtomicBool,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Whoever waits for something to be due learns that nothing ever will be.
+        self.due_changed.notify_one();
+    }
+}
+
+/// How an engine runs.
+#[derive(Debug, Clone)]
+pub struct EngineOptions {
+    /// Whether a store is made where there is none.
+    pub create: bool,
+    /// How durable a commit is.
+    pub durability: Durability,
+    /// How long it lives, which decides about spares and background work.
+    pub life: Life,
+    /// How many reads run at the same time.
+    pub readers: usize,
+    /// How long one job may take.
+    pub deadline: Duration,
+    /// The program to start as workers; by default the running one.
+    pub program: Option<PathBuf>,
+}
+
+/// How long an engine lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Life {
+    /// For one command: no spares; folding is left until [`Engine::settle`].
+    OneShot,
+    /// For long: spares, and folding in the background.
+    Server,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            create: false,
+            durability: Durability::Full,
+            life: Life::OneShot,
+            readers: 1,
+            deadline: Duration::from_secs(30),
+            program: None,
+        }
+    }
+}
+
+/// Crash reports that are kept.
+pub(crate) const CRASH_REPORTS: usize = 200;
+
+/// A fold of millions of rows takes its time.
+const FOLD_DEADLINE: Duration = Duration::from_secs(1800);
+
+/// How long a drained engine's workers may take to finish.
+const CLOSING: Duration = Duration::from_secs(10);
+
+impl Engine {
+    /// Opens the store in `folder`. Must be called within a tokio runtime. Workers
+    /// start when they are first needed.
+    ///
+    /// # Errors
+    /// `no_store` if there is none and none is to be made; `store_refused` if it is
+    /// not ours to use; `read_only` if it cannot be made.
+    pub fn open(folder: &Path, options: EngineOptions) -> Result<Self, Failure> {
+        let folder = StoreFolder::new(folder);
+        let there = folder.truth().try_exists().map_err(|error| {
+            let message = format!("{} cannot be looked into: {error}", folder.path().display());
+            Failure::new(Code::ReadOnly, message)
+                .with_hint("check the permissions of the store's folder")
+        })?;
+        if there {
+            folder.check().map_err(|error| error.to_failure())?;
+        } else if options.create {
+            create_folder(&folder)?;
+            folder.check().map_err(|error| error.to_failure())?;
+        } else {
+            return Err(no_store(folder.path()));
+        }
+        Self::start(folder, options)
+    }
+
+    fn start(folder: StoreFolder, options: EngineOptions) -> Result<Self, Failure> {
+        let settings = StoreSettings {
+            folder: folder.path().to_owned(),
+            durability: options.durability,
+            create: options.create,
+        };
+        let (quarantine, news) = StoreQuarantine::new();
+        let tally = Arc::new(Tally::default());
+        let recent = Arc::new(Recent::new(Arc::clone(&tally)));
+        // A store that cannot be written goes without reports.
+        let crashes = CrashFolder::open(folder.crashes(), CRASH_REPORTS).ok();
+        let hooks = Hooks {
+            crashes: crashes.map(|folder| Arc::new(folder) as _),
+            quarantine: Arc::clone(&quarantine) as _,
+            metrics: Arc::clone(&recent) as _,
+        };
+        let failed = |error| of_call(&error);
+        let reading = pool_settings(&options, options.readers);
+        let writing = pool_settings(&options, 1);
+        let building = PoolSettings { job_deadline: FOLD_DEADLINE, spares: 0, ..writing.clone() };
+        let writer = Pool::start(&settings, writing, hooks.clone()).map_err(failed)?;
+        let engine = Self {
+            inner: Arc::new(Inner {
+                readers: Pool::start(&settings, reading, hooks.clone()).map_err(failed)?,
+                builder: Pool::start(&settings, building, hooks.clone()).map_err(failed)?,
+                writes: WriteQueue::start(writer.clone()),
+                writer,
+                folder,
+                quarantine,
+                poisons_known: OnceCell::new(),
+                hooks,
+                tally,
+                serving: Serving::new(recent),
+                due: Mutex::default(),
+                due_changed: Arc::default(),
+                purge_due: AtomicBool::new(false),
+                options,
+            }),
+        };
+        engine.remember_poisons(news);
+        if engine.inner.options.life == Life::Server {
+            engine.fold_in_background();
+            engine.serve_always();
+        }
+        Ok(engine)
+    }
+
+    /// The store's folder.
+    pub fn folder(&self) -> &Path {
+        self.inner.folder.path()
+    }
+
+    /// The pools, to be drained on a signal.
+    pub fn pools(&self) -> [&dyn Supervised; 3] {
+        [&self.inner.readers, &self.inner.writer, &self.inner.builder]
+    }
+
+    /// What was counted: jobs, starts, deaths.
+    pub fn tally(&self) -> &Tally {
+        &self.inner.tally
+    }
+
+    /// Lets running jobs finish, and stops all workers.
+    pub async fn close(&self) {
+        for pool in self.pools() {
+            pool.begin_drain(CLOSING);
+        }
+        for pool in self.pools() {
+            pool.drained().await;
+        }
+    }
+
+    pub(crate) fn due(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
+        self.inner.due.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(crate) fn pool_settings(options: &EngineOptions, workers: usize) -> PoolSettings {
+    let mut settings = PoolSettings {
+        workers,
+        spares: usize::from(options.life == Life::Server),
+        job_deadline: options.deadline,
+        queue_patience: options.deadline,
+        ..PoolSettings::default()
+    };
+    if let Some(program) = &options.program {
+        settings.program.clone_from(program);
+    }
+    settings
+}
+
+pub(crate) fn no_store(folder: &Path) -> Failure {
+    Failure::new(Code::NoStore, format!("there is no store in {}", folder.display())).with_hint(
+        "`isolith collection create` and `isolith ingest` make one; --store names another folder",
+    )
+}
+
+fn create_folder(folder: &StoreFolder) -> Result<(), Failure> {
+    let path = folder.path();
+    let refused = |error: std::io::Error| {
+        Failure::new(Code::ReadOnly, format!("{} cannot be made: {error}", path.display()))
+            .with_hint("choose a folder that you may write to with --store")
+    };
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(refused)?;
+    if fs::read_dir(path).map_err(refused)?.next().is_some() {
+        // There may be more in it that git is to see.
+        return Ok(());
+    }
+    // A store inside a repository is no part of it.
+    let ignore = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path.join(".gitignore"));
+    match ignore {
+        Ok(mut ignore) => ignore.write_all(b"*\n").map_err(refused),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(refused(error)),
+    }
+}

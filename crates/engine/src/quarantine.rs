@@ -1,0 +1,90 @@
+//! Jobs that kill, remembered in the truth.
+
+use std::sync::Arc;
+
+use isolate::{MemoryQuarantine, Poison, Quarantine};
+use isolith_roles::{ReadJob, ReadReply};
+use isolith_store::{Action, PoisonedJob};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::open::Engine;
+
+/// Answers from memory; what is new goes to the truth in the background, as pools ask
+/// and tell it with their lock held.
+pub(crate) struct StoreQuarantine {
+    memory: MemoryQuarantine,
+    news: UnboundedSender<Poison>,
+}
+
+impl StoreQuarantine {
+    pub(crate) fn new() -> (Arc<Self>, UnboundedReceiver<Poison>) {
+        let (news, receiver) = unbounded_channel();
+        (Arc::new(Self { memory: MemoryQuarantine::default(), news }), receiver)
+    }
+
+    /// Takes what the truth remembers.
+    fn recall(&self, jobs: &[PoisonedJob]) {
+        for poison in jobs.iter().filter_map(|job| serde_json::from_str(&job.poison).ok()) {
+            self.memory.add(poison);
+        }
+    }
+}
+
+impl Quarantine for StoreQuarantine {
+    fn find(&self, role: &str, input_hash: &str) -> Option<Poison> {
+        self.memory.find(role, input_hash)
+    }
+
+    fn add(&self, poison: Poison) {
+        self.memory.add(poison.clone());
+        // Without an engine to write it down, it lasts as long as the process.
+        let _ = self.news.send(poison);
+    }
+
+    fn remove(&self, role: &str, input_hash: &str) -> bool {
+        self.memory.remove(role, input_hash)
+    }
+
+    fn list(&self) -> Vec<Poison> {
+        self.memory.list()
+    }
+
+    fn len(&self) -> usize {
+        self.memory.len()
+    }
+}
+
+impl Engine {
+    /// Learns, once, which jobs killed workers before.
+    pub(crate) async fn know_poisons(&self) {
+        let inner = &self.inner;
+        inner
+            .poisons_known
+            .get_or_init(|| async {
+                // A store that cannot say so is found out by the job itself.
+                if let Ok(ReadReply::Overview { poisons, .. }) = self.ask(ReadJob::Overview).await {
+                    inner.quarantine.recall(&poisons);
+                }
+            })
+            .await;
+    }
+
+    /// Writes new poisons down, as long as the engine lives.
+    pub(crate) fn remember_poisons(&self, mut news: UnboundedReceiver<Poison>) {
+        let inner = Arc::downgrade(&self.inner);
+        tokio::spawn(async move {
+            while let Some(poison) = news.recv().await {
+                let Some(inner) = inner.upgrade() else { return };
+                let Ok(json) = serde_json::to_string(&poison) else { continue };
+                let action = Action::RememberPoison {
+                    role: poison.role,
+                    input: poison.input_hash.into_bytes(),
+                    poison: json,
+                };
+                if let Err(failure) = inner.writes.send(action, None).await {
+                    tracing::warn!(%failure, "a quarantined job could not be written down");
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,165 @@
+use isolate::{Answer, Bulk, CallOptions};
+use isolith_roles::{Damage, DamageKind, Found, ReadJob, ReadReply, Searched};
+use isolith_store::Action;
+use isolith_types::{Failure, Filter, Hit};
+
+use crate::collections::misfit;
+use crate::failure::of_call;
+use crate::open::{Engine, Life};
+
+/// The answer to a search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hits {
+    /// The best first.
+    pub hits: Vec<Hit>,
+    /// How the answer is less than it should be.
+    pub degraded: Option<String>,
+}
+
+/// A reply, and whether a worker died over it before.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(crate) reply: ReadReply,
+    pub(crate) blamed: bool,
+}
+
+impl Engine {
+    /// The records nearest to `vector`.
+    ///
+    /// # Errors
+    /// `not_found` for the collection, `bad_input` for the vector or the filter, or
+    /// what keeps the store from being read.
+    pub async fn nearest(
+        &self,
+        collection: &str,
+        vector: &[f32],
+        limit: u32,
+        filter: Option<Filter>,
+    ) -> Result<Hits, Failure> {
+        let bytes: Vec<u8> = vector.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.search(ReadJob::Nearest {
+            collection: collection.to_owned(),
+            vector: Bulk::from(bytes),
+            limit,
+            filter,
+        })
+        .await
+    }
+
+    /// The records whose documents fit `text` best.
+    ///
+    /// # Errors
+    /// As [`Engine::nearest`].
+    pub async fn keywords(
+        &self,
+        collection: &str,
+        text: &str,
+        limit: u32,
+        filter: Option<Filter>,
+    ) -> Result<Hits, Failure> {
+        self.search(ReadJob::Keywords {
+            collection: collection.to_owned(),
+            text: text.to_owned(),
+            limit,
+            filter,
+        })
+        .await
+    }
+
+    async fn search(&self, job: ReadJob) -> Result<Hits, Failure> {
+        self.know_poisons().await;
+        let (ReadJob::Nearest { collection, .. } | ReadJob::Keywords { collection, .. }) = &job
+        else {
+            return Err(misfit(&ReadReply::Load(None)));
+        };
+        let answered = self.ask_for(&job).await?;
+        let ReadReply::Found(found) = answered.reply else { return Err(misfit(&answered.reply)) };
+        let Found { hits, degraded, searched } = found;
+        if searched.quarantined {
+            self.rebuild_later(collection);
+        }
+        self.quarantine_segments(collection, &searched, answered.blamed).await;
+        Ok(Hits { hits, degraded })
+    }
+
+    /// Asks a reader. A worker that died of the job is blamed on the segments it had
+    /// open if the next one, without them, succeeded.
+    pub(crate) async fn ask_for(&self, job: &ReadJob) -> Result<Answered, Failure> {
+        let options = CallOptions { idempotent: true, ..CallOptions::default() };
+        let answer = self.inner.readers.call(job, options).await;
+        let Answer { reply, deaths, .. } = answer.map_err(|error| of_call(&error))?;
+        let blamed = deaths.iter().any(|death| death.class.blames_job());
+        reply.map(|reply| Answered { reply, blamed })
+    }
+
+    /// Takes segments out of use that failed their check, or without which a deadly
+    /// search succeeded.
+    pub(crate) async fn quarantine_segments(&self, collection: &str, searched: &Searched, blamed: bool) {
+        let guilty = |damage: &&Damage| damage.kind != DamageKind::Unreadable;
+        let mut culprits: Vec<Damage> = searched.damaged.iter().filter(guilty).cloned().collect();
+        if blamed {
+            let reason = "a worker died over it, and the search succeeded without it";
+            culprits.extend(
+                searched
+                    .avoided
+                    .iter()
+                    .map(|file| Damage {
+                        file: file.clone(),
+                        reason: reason.to_owned(),
+                        kind: DamageKind::Damaged,
+                    }),
+            );
+        }
+        if culprits.is_empty() {
+            return;
+        }
+        let action = Action::QuarantineSegments {
+            collection: searched.collection,
+            generation: searched.generation,
+            files: culprits.iter().map(|damage| damage.file.clone()).collect(),
+            reason: culprits[0].reason.clone(),
+        };
+        match self.inner.writes.send(action, None).await {
+            Ok(_) => self.keep_for_diagnosis(searched.collection, &culprits),
+            Err(failure) => tracing::warn!(%failure, "damaged segments could not be recorded"),
+        }
+        self.rebuild_later(collection);
+    }
+
+    /// Moves damaged files out of the way; one set for each collection is kept.
+    fn keep_for_diagnosis(&self, collection: u64, culprits: &[Damage]) {
+        let folder = &self.inner.folder;
+        let quarantine = folder.quarantine();
+        let mut kept = false;
+        for damage in culprits {
+            let place = quarantine.join(&damage.file);
+            match std::fs::rename(folder.segments().join(&damage.file), place) {
+                Ok(()) => {
+                    kept = true;
+                    tracing::warn!(file = damage.file, reason = damage.reason, "quarantined");
+                }
+                Err(error) => tracing::debug!(file = damage.file, %error, "nothing to quarantine"),
+            }
+        }
+        // Another process may have been faster: what it keeps is the same set.
+        if !kept {
+            return;
+        }
+        let prefix = format!("c{collection}-");
+        for entry in std::fs::read_dir(&quarantine).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let of_this_set = culprits.iter().any(|damage| name == *damage.file);
+            if !of_this_set && name.to_string_lossy().starts_with(&prefix) {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+
+    /// Has a collection's segments made anew: at once in a server, else when the
+    /// command settles.
+    fn rebuild_later(&self, collection: &str) {
+        if self.inner.options.life == Life::Server {
+            self.fold_later(collection.to_owned());
+        }
+    }
+}

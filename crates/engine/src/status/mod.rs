@@ -1,0 +1,16 @@
+//! How a store and its live fronts are, computed at the time of asking.
+
+mod front;
+mod recent;
+mod report;
+mod serve;
+mod socket;
+
+pub use front::{FrontSnapshot, WorkerStatus};
+pub use recent::RecentJobs;
+pub use report::{CollectionStatus, FrontStatus, StatusReport};
+pub use serve::{StatusSocket, WatchedPool};
+
+pub(crate) use recent::Recent;
+pub(crate) use serve::Serving;
+pub(crate) use socket::{Asked, RunFolder};

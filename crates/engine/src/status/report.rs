@@ -1,0 +1,210 @@
+//! The answer to `isolith status`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use isolate::DeathClass;
+use isolith_roles::{CrashHistory, ReadJob, ReadReply, bytes_below};
+use isolith_store::{CollectionState, StoreFolder, schema_version};
+use isolith_types::Failure;
+use serde::Serialize;
+use tokio::task::JoinSet;
+
+use super::front::{FrontSnapshot, WorkerStatus};
+use super::recent::RecentJobs;
+use super::socket::{Asked, RunFolder, owner};
+use crate::collections::misfit;
+use crate::open::Engine;
+
+/// A log of changes longer than this is not cut back by anybody.
+const LONG_LOG: u64 = 256 << 20;
+
+/// How a store is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StatusReport {
+    /// Its folder.
+    pub store: PathBuf,
+    /// The version of its schema; none if it cannot be read.
+    pub schema: Option<u32>,
+    /// Its collections; empty if they cannot be read.
+    pub collections: Vec<CollectionStatus>,
+    /// The processes that have it open for long.
+    pub fronts: Vec<FrontStatus>,
+    /// Their workers.
+    pub workers: Vec<WorkerStatus>,
+    /// How many workers died, by class, as far as that is remembered.
+    pub crashes: BTreeMap<DeathClass, u64>,
+    /// How many jobs are not tried again.
+    pub quarantine: u64,
+    /// What somebody should know.
+    pub warnings: Vec<String>,
+    /// The length of the log of changes beside the truth.
+    pub wal_bytes: u64,
+    /// The lengths of all its files.
+    pub disk_bytes: u64,
+    /// Why the collections cannot be read.
+    pub error: Option<Failure>,
+}
+
+/// A collection, as it is now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CollectionStatus {
+    /// Its name.
+    pub name: String,
+    /// How many records it has.
+    pub records: u64,
+    /// The number of its generation; 0 before the first.
+    pub generation: u64,
+    /// Changes that no segment has yet.
+    pub tail: u64,
+    /// The lengths of its segments.
+    pub segment_bytes: u64,
+    /// Whether so much has changed that it should be folded.
+    pub fold_due: bool,
+    /// Whether a segment is in quarantine, so that it should be rebuilt.
+    pub rebuild_due: bool,
+}
+
+/// A process that has the store open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FrontStatus {
+    /// The process.
+    pub pid: u32,
+    /// Whether it answered in time.
+    pub answers: bool,
+    /// How long it has had the store open.
+    pub age_ms: Option<u64>,
+    /// What became of its last jobs.
+    pub recent: Option<RecentJobs>,
+    /// How many of its workers died, by class.
+    pub deaths: BTreeMap<String, u64>,
+}
+
+impl Engine {
+    /// How the store and its live fronts are. What cannot be told is left out, with the
+    /// reason.
+    pub async fn status(&self) -> StatusReport {
+        let folder = &self.inner.folder;
+        let (overview, fronts) = tokio::join!(self.overview(), ask_all(folder.run()));
+        let crashes = CrashHistory::read(&folder.crashes());
+        let mut report = StatusReport {
+            store: folder.path().to_owned(),
+            schema: None,
+            collections: Vec::new(),
+            fronts: Vec::new(),
+            workers: Vec::new(),
+            warnings: crashes.warning().into_iter().collect(),
+            crashes: crashes.by_class,
+            quarantine: 0,
+            wal_bytes: log_bytes(folder),
+            disk_bytes: bytes_below(folder.path()),
+            error: None,
+        };
+        match overview {
+            Ok((states, jobs)) => {
+                // A store of another version is migrated or refused when it is opened.
+                report.schema = Some(schema_version());
+                report.quarantine = jobs;
+                report.collections = states.iter().map(CollectionStatus::of).collect();
+            }
+            Err(failure) => report.error = Some(failure),
+        }
+        for (pid, front) in fronts {
+            report.add_front(pid, front);
+        }
+        report.warn();
+        report
+    }
+
+    async fn overview(&self) -> Result<(Vec<CollectionState>, u64), Failure> {
+        match self.ask(ReadJob::Overview).await? {
+            ReadReply::Overview { collections, poisons } => Ok((collections, poisons.len() as u64)),
+            other => Err(misfit(&other)),
+        }
+    }
+}
+
+impl StatusReport {
+    fn add_front(&mut self, pid: u32, front: Option<FrontSnapshot>) {
+        let Some(front) = front else {
+            self.warnings.push(format!("process {pid} has the store open and does not answer"));
+            let (age_ms, recent, deaths) = (None, None, BTreeMap::new());
+            self.fronts.push(FrontStatus { pid, answers: false, age_ms, recent, deaths });
+            return;
+        };
+        if let Some(warning) = front.recent.warning() {
+            self.warnings.push(format!("process {}: {warning}", front.pid));
+        }
+        self.fronts.push(FrontStatus {
+            pid: front.pid,
+            answers: true,
+            age_ms: Some(front.age_ms),
+            recent: Some(front.recent),
+            deaths: front.deaths.clone(),
+        });
+        self.workers.extend(front.into_workers());
+    }
+
+    fn warn(&mut self) {
+        for collection in &self.collections {
+            if collection.rebuild_due {
+                let name = &collection.name;
+                self.warnings.push(format!("{name}: a segment is in quarantine; a rebuild is due"));
+            } else if collection.fold_due {
+                self.warnings.push(format!("{}: folding is due", collection.name));
+            }
+        }
+        if self.quarantine > 0 {
+            let count = self.quarantine;
+            self.warnings.push(format!("{count} jobs are in quarantine and are skipped"));
+        }
+        if self.wal_bytes > LONG_LOG {
+            let megabytes = self.wal_bytes / 1_000_000;
+            self.warnings.push(format!("the log of changes has grown to {megabytes} MB"));
+        }
+    }
+}
+
+impl CollectionStatus {
+    fn of(state: &CollectionState) -> Self {
+        let segments = state.generation.as_ref().map_or(&[][..], |it| &it.segments);
+        Self {
+            name: state.name.clone(),
+            records: state.records,
+            generation: state.generation_number(),
+            tail: state.unfolded,
+            segment_bytes: segments.iter().map(|segment| segment.bytes).sum(),
+            fold_due: state.fold_due(),
+            rebuild_due: segments.iter().any(|segment| segment.quarantined.is_some()),
+        }
+    }
+}
+
+/// Asks all fronts at once: their processes, and what they said in time.
+async fn ask_all(run: PathBuf) -> Vec<(u32, Option<FrontSnapshot>)> {
+    let Ok(folder) = RunFolder::open(&run) else { return Vec::new() };
+    let folder = Arc::new(folder);
+    let mut asking = JoinSet::new();
+    for name in folder.sockets() {
+        let Some(pid) = owner(&name) else { continue };
+        let folder = Arc::clone(&folder);
+        asking.spawn(async move { (pid, folder.ask(&name).await) });
+    }
+    let mut fronts = Vec::new();
+    while let Some(asked) = asking.join_next().await {
+        match asked {
+            Ok((_, Asked::Answered(snapshot))) => fronts.push((snapshot.pid, Some(*snapshot))),
+            Ok((pid, Asked::Silent)) => fronts.push((pid, None)),
+            Ok((_, Asked::Dead)) | Err(_) => {}
+        }
+    }
+    fronts.sort_by_key(|(pid, _)| *pid);
+    fronts
+}
+
+fn log_bytes(folder: &StoreFolder) -> u64 {
+    let mut name = folder.truth().into_os_string();
+    name.push("-wal");
+    std::fs::metadata(PathBuf::from(name)).map_or(0, |metadata| metadata.len())
+}

@@ -1,0 +1,158 @@
+//! Answering on a socket, without ever waiting for whoever asks.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use isolate::{PoolSnapshot, Supervised};
+use tokio::io::AsyncWriteExt;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
+
+use super::front::FrontSnapshot;
+use super::recent::Recent;
+use super::socket::RunFolder;
+use crate::open::{Engine, Inner};
+
+/// Connections answered at the same time; more are closed.
+const MOST_CLIENTS: usize = 16;
+
+/// A client that takes longer to read its answer is left alone.
+const CLIENT_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long to wait when no connection can be taken, for want of descriptors.
+const REST: Duration = Duration::from_millis(100);
+
+/// What an engine keeps to be able to tell about itself.
+pub(crate) struct Serving {
+    pub(crate) recent: Arc<Recent>,
+    since: Instant,
+    guests: Mutex<Vec<Arc<dyn Supervised>>>,
+    /// The socket of an engine that answers as long as it lives.
+    own: Mutex<Option<StatusSocket>>,
+}
+
+impl Serving {
+    pub(crate) fn new(recent: Arc<Recent>) -> Self {
+        Self { recent, since: Instant::now(), guests: Mutex::default(), own: Mutex::default() }
+    }
+
+    fn guests(&self) -> MutexGuard<'_, Vec<Arc<dyn Supervised>>> {
+        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A socket on which a front answers until this is dropped.
+#[derive(Debug)]
+pub struct StatusSocket {
+    folder: Arc<RunFolder>,
+    name: String,
+    task: AbortHandle,
+}
+
+impl Drop for StatusSocket {
+    fn drop(&mut self) {
+        self.task.abort();
+        self.folder.remove(&self.name);
+    }
+}
+
+/// A pool that is shown beside the engine's own until this is dropped.
+pub struct WatchedPool {
+    inner: Weak<Inner>,
+    pool: Arc<dyn Supervised>,
+}
+
+impl Drop for WatchedPool {
+    fn drop(&mut self) {
+        if let Some(inner) = self.inner.upgrade() {
+            inner.serving.guests().retain(|guest| !Arc::ptr_eq(guest, &self.pool));
+        }
+    }
+}
+
+impl Engine {
+    /// Answers `isolith status` on a socket in the store's `run/`, as long as the guard
+    /// lives. Must be called within a tokio runtime. None where no socket can be made:
+    /// a store that cannot be written goes without.
+    pub fn serve_status(&self) -> Option<StatusSocket> {
+        let store = &self.inner.folder;
+        let listen = || {
+            // The first writer would make it, but may not have started yet.
+            let _ = store.create();
+            let folder = RunFolder::open(&store.run())?;
+            folder.listen().map(|(listener, name)| (folder, listener, name))
+        };
+        match listen() {
+            Ok((folder, listener, name)) => {
+                let task = tokio::spawn(answer_all(listener, Arc::downgrade(&self.inner)));
+                let task = task.abort_handle();
+                Some(StatusSocket { folder: Arc::new(folder), name, task })
+            }
+            Err(error) => {
+                tracing::debug!(%error, "no status socket");
+                None
+            }
+        }
+    }
+
+    /// Answers as long as the engine lives.
+    pub(crate) fn serve_always(&self) {
+        let socket = self.serve_status();
+        *self.inner.serving.own.lock().unwrap_or_else(PoisonError::into_inner) = socket;
+    }
+
+    /// What this front tells about itself.
+    pub fn front_snapshot(&self) -> FrontSnapshot {
+        self.inner.front_snapshot()
+    }
+
+    /// Shows a pool that somebody else owns beside the engine's own.
+    pub fn watch_pool(&self, pool: Arc<dyn Supervised>) -> WatchedPool {
+        self.inner.serving.guests().push(Arc::clone(&pool));
+        WatchedPool { inner: Arc::downgrade(&self.inner), pool }
+    }
+}
+
+impl Inner {
+    fn front_snapshot(&self) -> FrontSnapshot {
+        let Serving { recent, since, .. } = &self.serving;
+        let mut pools: Vec<PoolSnapshot> =
+            vec![self.readers.snapshot(), self.writer.snapshot(), self.builder.snapshot()];
+        pools.extend(self.serving.guests().iter().map(|guest| guest.snapshot()));
+        let due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        FrontSnapshot {
+            pid: std::process::id(),
+            age_ms: u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX),
+            pools,
+            recent: recent.jobs(),
+            deaths: recent.deaths(),
+            due: due.iter().cloned().collect(),
+        }
+    }
+}
+
+async fn answer_all(listener: UnixListener, inner: Weak<Inner>) {
+    let room = Arc::new(Semaphore::new(MOST_CLIENTS));
+    loop {
+        let Ok((client, _)) = listener.accept().await else {
+            tokio::time::sleep(REST).await;
+            continue;
+        };
+        let Some(engine) = inner.upgrade() else { return };
+        let Ok(place) = Arc::clone(&room).try_acquire_owned() else { continue };
+        let snapshot = engine.front_snapshot();
+        drop(engine);
+        tokio::spawn(async move {
+            // A client that has gone away is no loss.
+            let _ = tokio::time::timeout(CLIENT_PATIENCE, answer(client, &snapshot)).await;
+            drop(place);
+        });
+    }
+}
+
+async fn answer(mut client: UnixStream, snapshot: &FrontSnapshot) -> std::io::Result<()> {
+    let text = serde_json::to_vec(snapshot)?;
+    client.write_all(&text).await?;
+    client.shutdown().await
+}

@@ -1,0 +1,168 @@
+//! Group commit: writes that arrive while the writer is busy become one job and one
+//! transaction.
+
+use std::time::Duration;
+
+use isolate::{BatchPart, CallError, CallOptions, Death, Pool};
+use isolith_roles::{StoreWriter, WriteJob};
+use isolith_store::{Action, Key, Outcome, Write};
+use isolith_types::Failure;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::failure::of_call;
+
+/// The most that is sent together.
+const GROUP_ROWS: usize = 1_000;
+const GROUP_BYTES: usize = 4 << 20;
+
+/// Writes that may wait.
+const WAITING: usize = 4_096;
+
+/// A write that was done.
+#[derive(Debug, Clone)]
+pub struct Written {
+    /// What it changed.
+    pub outcome: Outcome,
+    /// The process that did it.
+    pub worker_pid: u32,
+    /// The workers that died of it before.
+    pub deaths: Vec<Death>,
+    /// How long the transaction's job ran.
+    pub ran: Duration,
+}
+
+/// The way to the writer.
+pub(crate) struct WriteQueue {
+    inbox: mpsc::Sender<Waiting>,
+}
+
+struct Waiting {
+    write: Write,
+    answer: oneshot::Sender<Result<Written, Failure>>,
+}
+
+impl WriteQueue {
+    pub(crate) fn start(pool: Pool<StoreWriter>) -> Self {
+        let (inbox, waiting) = mpsc::channel(WAITING);
+        tokio::spawn(Groups { pool, waiting, next: None, confirmed: Vec::new() }.run());
+        Self { inbox }
+    }
+
+    /// Has `action` written, under the caller's key or a fresh one. Dropping the
+    /// future takes back a write that was not sent yet, and otherwise only drops its
+    /// answer.
+    pub(crate) async fn send(&self, action: Action, key: Option<Key>) -> Result<Written, Failure> {
+        let (answer, outcome) = oneshot::channel();
+        let keep = key.is_some();
+        let write = Write { key: key.unwrap_or_else(fresh_key), keep, action };
+        let stopping = || of_call(&CallError::Draining { role: "store-writer" });
+        self.inbox.send(Waiting { write, answer }).await.map_err(|_| stopping())?;
+        outcome.await.unwrap_or_else(|_| Err(stopping()))
+    }
+}
+
+pub(crate) fn fresh_key() -> Key {
+    Key(fastrand::u128(..).to_le_bytes())
+}
+
+/// The task that makes groups.
+struct Groups {
+    pool: Pool<StoreWriter>,
+    waiting: mpsc::Receiver<Waiting>,
+    /// The first write that did not fit into the group before.
+    next: Option<Waiting>,
+    /// Keys whose answers were delivered, to be forgotten with the next job.
+    confirmed: Vec<Key>,
+}
+
+impl Groups {
+    async fn run(mut self) {
+        while let Some(group) = self.next_group().await {
+            self.write(group).await;
+        }
+    }
+
+    async fn next_group(&mut self) -> Option<Vec<Waiting>> {
+        let first = match self.next.take() {
+            Some(first) => first,
+            None => self.waiting.recv().await?,
+        };
+        let (mut rows, mut bytes) = first.write.action.size();
+        let alone = first.write.action.goes_alone();
+        let mut group = vec![first];
+        while !alone && let Ok(next) = self.waiting.try_recv() {
+            let (more_rows, more_bytes) = next.write.action.size();
+            rows += more_rows;
+            bytes += more_bytes;
+            if next.write.action.goes_alone() || rows > GROUP_ROWS || bytes > GROUP_BYTES {
+                self.next = Some(next);
+                break;
+            }
+            group.push(next);
+        }
+        // Whoever has gone away wants nothing written.
+        group.retain(|waiting| !waiting.answer.is_closed());
+        Some(group)
+    }
+
+    async fn write(&mut self, group: Vec<Waiting>) {
+        if group.is_empty() {
+            return;
+        }
+        // Every write has its key, so a job whose fate is unknown may be sent again.
+        let options = CallOptions { idempotent: true, ..CallOptions::default() };
+        let confirmed = std::mem::take(&mut self.confirmed);
+        let (mut writes, mut answers) = (Vec::new(), Vec::new());
+        for waiting in group {
+            writes.push(waiting.write);
+            answers.push(Some(waiting.answer));
+        }
+        let parts = if writes.len() == 1 {
+            let job = WriteJob { writes, confirmed };
+            let outcome = self.pool.call(&job, options).await;
+            writes = job.writes;
+            vec![BatchPart { items: 0..1, outcome }]
+        } else {
+            let job = |run: &[Write]| WriteJob { writes: run.to_vec(), confirmed: confirmed.clone() };
+            self.pool.call_batch(&writes, job, options).await
+        };
+        for part in parts {
+            self.deliver(part, &writes, &mut answers);
+        }
+    }
+
+    fn deliver(
+        &mut self,
+        part: BatchPart<<StoreWriter as isolate::Role>::Reply>,
+        writes: &[Write],
+        answers: &mut [Option<oneshot::Sender<Result<Written, Failure>>>],
+    ) {
+        let BatchPart { items, outcome } = part;
+        let (results, worker_pid, deaths, ran) = match outcome {
+            Ok(answer) => (answer.reply, answer.worker_pid, answer.deaths, answer.ran),
+            Err(error) => (Err(of_call(&error)), 0, Vec::new(), Duration::ZERO),
+        };
+        for (place, index) in items.enumerate() {
+            let result = match &results {
+                Ok(results) => results.get(place).cloned().unwrap_or_else(|| {
+                    Err(Failure::new(isolith_types::Code::Failed, "the writer left a write out"))
+                }),
+                Err(failure) => Err(failure.clone()),
+            };
+            let written = result.map(|outcome| Written {
+                outcome,
+                worker_pid,
+                deaths: deaths.clone(),
+                ran,
+            });
+            let done = written.is_ok() && !writes[index].keep;
+            if let Some(answer) = answers[index].take() {
+                // The answer may have been dropped; the write is done all the same.
+                let _ = answer.send(written);
+            }
+            if done {
+                self.confirmed.push(writes[index].key);
+            }
+        }
+    }
+}

@@ -1,0 +1,388 @@
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
+use std::time::{Duration, Instant, SystemTime};
+
+use isolate::{Context, InWorker, Refusal, Role, Sandbox};
+use isolith_segment::storage::{Disk, Storage};
+use isolith_segment::text::{Analyzer, TextBuilder, TextFields, remove_scratch};
+use isolith_segment::{SegmentError, VectorBuilder, VectorSpec, remove_leftovers};
+use isolith_store::{
+    Action, CollectionState, Key, Kind, Level, Outcome, Reader, Scope, SegmentEntry, Snapshot, StoreError,
+    StoreFolder, SwapPlan, Truth, Write, WriterOptions,
+};
+use isolith_types::{Code, Failure};
+use serde::{Deserialize, Serialize};
+
+use crate::fault;
+use crate::settings::{StoreSettings, store_sandbox};
+
+/// Makes new generations of segments, one at a time across all processes.
+pub struct StoreBuilder {
+    settings: StoreSettings,
+    token: InWorker,
+}
+
+/// Folds one collection.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FoldJob {
+    /// The collection.
+    pub collection: String,
+    /// Fold even if little has changed, and make a new base.
+    pub rebuild: bool,
+    /// The key of the swap.
+    pub key: Key,
+}
+
+/// What a fold came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoldDone {
+    /// The new generation; none if there was nothing to do, or another builder is at
+    /// it or was faster.
+    pub generation: Option<u64>,
+    /// Rows in the new segments.
+    pub rows: u64,
+    /// Bytes written for them.
+    pub bytes: u64,
+    /// Another process is building in this store.
+    pub busy: bool,
+}
+
+/// A base of which this part is dead, or that has a delta of this part of it, is
+/// made anew.
+const REBASE_PART: u64 = 10;
+
+/// Files that no generation names may be a fold that is about to be recorded by a
+/// builder whose lock just died with it; after this long they are rubbish.
+const RUBBISH_AGE: Duration = Duration::from_secs(60);
+
+/// The swap waits for other writers no longer than this.
+const SWAP_PATIENCE: Duration = Duration::from_secs(60);
+
+impl Role for StoreBuilder {
+    const NAME: &'static str = "store-builder";
+    type Settings = StoreSettings;
+    type Request = FoldJob;
+    type Reply = Result<FoldDone, Failure>;
+
+    fn warm_up(settings: StoreSettings, token: InWorker) -> Result<Self, Refusal> {
+        Ok(Self { settings, token })
+    }
+
+    fn handle(&mut self, job: FoldJob, context: &Context<'_>) -> Self::Reply {
+        let folder = StoreFolder::new(&self.settings.folder);
+        let Some(_lock) = lock_builder(&folder)? else {
+            return Ok(FoldDone { busy: true, ..FoldDone::default() });
+        };
+        let fold = Fold { folder, token: self.token, job: &job, context };
+        fold.run().map_err(Problem::into_failure)
+    }
+
+    fn sandbox(_settings: &StoreSettings) -> Sandbox {
+        store_sandbox()
+    }
+}
+
+/// The lock dies with this process, whatever it dies of.
+fn lock_builder(folder: &StoreFolder) -> Result<Option<File>, Failure> {
+    let path = folder.builder_lock();
+    let refuse = |error: std::io::Error| {
+        Failure::new(Code::ReadOnly, format!("{} cannot be locked: {error}", path.display()))
+    };
+    let file = File::options().create(true).truncate(false).write(true).mode(0o600).open(&path);
+    let file = file.map_err(refuse)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(std::fs::TryLockError::WouldBlock) => Ok(None),
+        Err(std::fs::TryLockError::Error(error)) => Err(refuse(error)),
+    }
+}
+
+enum Problem {
+    Store(StoreError),
+    Segment(SegmentError),
+    Files(std::io::Error),
+    Stopped,
+}
+
+impl Problem {
+    fn into_failure(self) -> Failure {
+        match self {
+            Problem::Store(error) => error.to_failure(),
+            Problem::Segment(error) => {
+                let code = match &error {
+                    SegmentError::Io { source, .. } => code_of(source),
+                    _ => Code::Failed,
+                };
+                Failure::new(code, error.to_string())
+            }
+            Problem::Files(error) => Failure::new(code_of(&error), error.to_string()),
+            Problem::Stopped => Failure::new(Code::Interrupted, "the fold was called off"),
+        }
+    }
+}
+
+fn code_of(error: &std::io::Error) -> Code {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Code::DiskFull,
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Code::ReadOnly,
+        _ => Code::Failed,
+    }
+}
+
+impl From<std::io::Error> for Problem {
+    fn from(error: std::io::Error) -> Self {
+        Self::Files(error)
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<SegmentError> for Problem {
+    fn from(error: SegmentError) -> Self {
+        Self::Segment(error)
+    }
+}
+
+struct Fold<'a> {
+    folder: StoreFolder,
+    token: InWorker,
+    job: &'a FoldJob,
+    context: &'a Context<'a>,
+}
+
+impl Fold<'_> {
+    fn run(&self) -> Result<FoldDone, Problem> {
+        let mut reader = Truth::open_reader(&self.folder, self.token)?;
+        let storage = Disk::new(self.folder.segments());
+        self.remove_rubbish(&mut reader, &storage)?;
+        let Some(plan) = self.build(&mut reader, &storage)? else {
+            return Ok(FoldDone::default());
+        };
+        drop(reader);
+        fault::point("fold.built", self.context);
+        let done = FoldDone {
+            generation: Some(plan.from_generation + 1),
+            rows: plan.segments.iter().map(|segment| segment.rows).max().unwrap_or(0),
+            bytes: plan.segments.iter().map(|segment| segment.bytes).sum(),
+            busy: false,
+        };
+        let made: Vec<String> = plan.segments.iter().map(|segment| segment.file.clone()).collect();
+        let outcome = self.swap(plan)?;
+        fault::point("fold.swapped", self.context);
+        let obsolete = if outcome.swapped { &outcome.obsolete_files } else { &made };
+        for file in obsolete {
+            remove(&storage, file)?;
+        }
+        Ok(if outcome.swapped { done } else { FoldDone::default() })
+    }
+
+    /// Builds what the next generation needs.
+    fn build(&self, reader: &mut Reader, storage: &Disk) -> Result<Option<SwapPlan>, Problem> {
+        let snapshot = reader.snapshot()?;
+        let state = snapshot.collection(&self.job.collection)?;
+        let at = snapshot.last_change()?;
+        let Some(step) = Step::due(&snapshot, &state, self.job.rebuild, at)? else {
+            return Ok(None);
+        };
+        let number = state.generation_number() + 1;
+        let segments = [
+            self.vectors(&snapshot, &state, storage, step, number)?,
+            self.texts(&snapshot, &state, storage, step, number)?,
+        ];
+        Ok(Some(SwapPlan {
+            collection: state.id,
+            from_generation: state.generation_number(),
+            level: step.level(),
+            complete_to: at,
+            segments: segments.into_iter().flatten().collect(),
+        }))
+    }
+
+    fn vectors(
+        &self,
+        snapshot: &Snapshot<'_>,
+        state: &CollectionState,
+        storage: &Disk,
+        step: Step,
+        number: u64,
+    ) -> Result<Option<SegmentEntry>, Problem> {
+        let Some(dimension) = state.dimension else { return Ok(None) };
+        let name = step.file_name(state.id, number, "vec");
+        let spec = VectorSpec { dimension, metric: state.metric };
+        let mut builder = VectorBuilder::create(storage, &name, spec, self.token)?;
+        let mut problem = None;
+        let mut done = 0;
+        snapshot.for_each_vector(state.id, step.scope(), &mut |row, change, bytes| {
+            done += 1;
+            self.report(done, state.records, "vectors");
+            problem = builder.push_bytes(row, change, bytes).err().map(Problem::Segment);
+            if problem.is_none() && self.context.cancelled() {
+                problem = Some(Problem::Stopped);
+            }
+            stop_if(problem.is_some())
+        })?;
+        if let Some(problem) = problem {
+            return Err(problem);
+        }
+        let (published, rows) = builder.finish()?;
+        fault::point("fold.vectors", self.context);
+        Ok(Some(step.entry(Kind::Vector, published, rows)))
+    }
+
+    fn texts(
+        &self,
+        snapshot: &Snapshot<'_>,
+        state: &CollectionState,
+        storage: &Disk,
+        step: Step,
+        number: u64,
+    ) -> Result<Option<SegmentEntry>, Problem> {
+        let name = step.file_name(state.id, number, "txt");
+        let scratch = self.folder.run();
+        let mut builder =
+            TextBuilder::create(storage, &scratch, &name, Analyzer::Prose, self.token)?;
+        let mut problem = None;
+        let mut done = 0;
+        snapshot.for_each_document(state.id, step.scope(), &mut |row, change, document| {
+            done += 1;
+            self.report(done, state.records, "texts");
+            let fields = TextFields::body(document.unwrap_or_default());
+            problem = builder.push(row, change, &fields).err().map(Problem::Segment);
+            if problem.is_none() && self.context.cancelled() {
+                problem = Some(Problem::Stopped);
+            }
+            stop_if(problem.is_some())
+        })?;
+        if let Some(problem) = problem {
+            return Err(problem);
+        }
+        let (published, rows) = builder.finish()?;
+        Ok(Some(step.entry(Kind::Text, published, rows)))
+    }
+
+    fn swap(&self, plan: SwapPlan) -> Result<Outcome, Problem> {
+        // A swap that is not on disk must not cost the files of the generation before.
+        let options =
+            WriterOptions { durability: isolith_store::Durability::Full, create: false };
+        let mut writer = Truth::open_writer(&self.folder, options, self.token)?;
+        writer.set_deadline(Instant::now() + SWAP_PATIENCE.min(self.context.remaining()));
+        // A fold that died after its swap is tried again, with another plan, which needs
+        // another key.
+        let mut key = self.job.key;
+        for (byte, other) in key.0.iter_mut().zip(plan.from_generation.to_le_bytes()) {
+            *byte ^= other;
+        }
+        let write = Write { key, keep: false, action: Action::Swap(plan) };
+        Ok(writer.apply(&[write], &[])?.pop().expect("one write has one result")?)
+    }
+
+    /// Removes files that a builder left when it died.
+    fn remove_rubbish(&self, reader: &mut Reader, storage: &Disk) -> Result<(), Problem> {
+        remove_leftovers(storage, RUBBISH_AGE)?;
+        remove_scratch(&self.folder.run())?;
+        let listed = storage.list()?;
+        let snapshot = reader.snapshot()?;
+        let named: HashSet<String> = snapshot
+            .collections()?
+            .into_iter()
+            .filter_map(|state| state.generation)
+            .flat_map(|generation| generation.segments)
+            .map(|segment| segment.file)
+            .collect();
+        for entry in listed.into_iter().filter(|entry| !named.contains(&entry.name)) {
+            let age = SystemTime::now().duration_since(entry.modified);
+            if age.is_ok_and(|age| age > RUBBISH_AGE) {
+                remove(storage, &entry.name)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn report(&self, done: u64, total: u64, what: &str) {
+        if done.is_multiple_of(1024) {
+            self.context.progress(done, Some(total), what);
+        }
+    }
+}
+
+/// Which segment is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Base,
+    Delta { base_to: u64 },
+}
+
+impl Step {
+    /// What is due, if anything is. Deciding costs no more than counting.
+    fn due(
+        snapshot: &Snapshot<'_>,
+        state: &CollectionState,
+        rebuild: bool,
+        at: u64,
+    ) -> Result<Option<Self>, StoreError> {
+        let Some(generation) = state.generation.as_ref().filter(|_| !rebuild) else {
+            return Ok(Some(Self::Base));
+        };
+        let unusable = generation.segments.iter().any(|segment| segment.quarantined.is_some());
+        let base_rows = generation.segments.iter().find(|segment| segment.level == Level::Base);
+        let Some(base) = base_rows.filter(|_| !unusable) else { return Ok(Some(Self::Base)) };
+        if state.unfolded == 0 || generation.complete_to >= at {
+            return Ok(None);
+        }
+        let changed = snapshot.tail(state.id, generation.base_to)?.len() as u64;
+        let dead = snapshot.tombstones(state.id)?;
+        let dead = dead.iter().filter(|(_, change)| *change <= generation.base_to).count() as u64;
+        let rebase = changed.max(dead) * REBASE_PART > base.rows;
+        Ok(Some(if rebase { Self::Base } else { Self::Delta { base_to: generation.base_to } }))
+    }
+
+    fn scope(self) -> Scope {
+        match self {
+            Step::Base => Scope::All,
+            Step::Delta { base_to } => Scope::ChangedAfter(base_to),
+        }
+    }
+
+    fn level(self) -> Level {
+        match self {
+            Step::Base => Level::Base,
+            Step::Delta { .. } => Level::Delta,
+        }
+    }
+
+    fn file_name(self, collection: u64, number: u64, extension: &str) -> String {
+        // Chance makes each name new, so that a name never changes its content.
+        let chance = fastrand::u32(..);
+        format!("c{collection}-{number}-{}-{chance:08x}.{extension}", self.level().name())
+    }
+
+    fn entry(self, kind: Kind, published: isolith_segment::Published, rows: u64) -> SegmentEntry {
+        SegmentEntry {
+            level: self.level(),
+            kind,
+            file: published.file,
+            rows,
+            bytes: published.bytes,
+            checksum: published.checksum,
+            quarantined: None,
+        }
+    }
+}
+
+fn stop_if(stop: bool) -> std::ops::ControlFlow<()> {
+    if stop { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
+}
+
+/// Another process may have been faster.
+fn remove(storage: &Disk, file: &str) -> std::io::Result<()> {
+    match storage.remove(file) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

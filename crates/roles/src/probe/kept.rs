@@ -1,0 +1,249 @@
+//! What a store keeps beside its records, and how much of it may be.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use isolith_store::StoreFolder;
+
+use super::finding::{Cure, Finding, Health};
+use super::machine::megabytes;
+
+/// Crash reports that are kept.
+const MOST_REPORTS: usize = 200;
+/// Bytes of logs that are kept.
+const MOST_LOG_BYTES: u64 = 20 << 20;
+
+/// What nobody has touched for so long is no longer being made.
+const LEFT_FOR: Duration = Duration::from_secs(3600);
+
+/// What is there, by kind, the oldest first.
+struct Stock {
+    reports: Vec<Item>,
+    logs: Vec<Item>,
+    /// Sets of quarantined segments: one for each collection may stay, the newest.
+    outdated_quarantine: Vec<Item>,
+    quarantined: usize,
+    damaged_truths: Vec<Item>,
+    leftovers: Vec<Item>,
+}
+
+struct Item {
+    path: PathBuf,
+    bytes: u64,
+    modified: SystemTime,
+}
+
+/// Shows what is kept.
+pub(super) fn check(folder: &StoreFolder) -> Finding {
+    let stock = Stock::take(folder);
+    let surplus = stock.surplus();
+    let mut told = Vec::new();
+    if !surplus.is_empty() {
+        told.push(format!("{} files are more than may be kept", surplus.len()));
+    }
+    if !stock.leftovers.is_empty() {
+        told.push(format!("{} files were left behind half made", stock.leftovers.len()));
+    }
+    let status = if told.is_empty() { Health::Ok } else { Health::Warn };
+    told.push(format!(
+        "{} crash reports of {MOST_REPORTS}, {} of logs of {}, {} quarantined segments",
+        stock.reports.len(),
+        megabytes(total(&stock.logs)),
+        megabytes(MOST_LOG_BYTES),
+        stock.quarantined,
+    ));
+    if !stock.damaged_truths.is_empty() {
+        let bytes = megabytes(total(&stock.damaged_truths));
+        told.push(format!("files of a damaged truth are kept beside it ({bytes})"));
+    }
+    let finding = Finding::of_problems(status, &told);
+    if stock.leftovers.is_empty() { finding } else { finding.with(Cure::Leftovers) }
+}
+
+/// Removes what is over its limit. Returns what was done.
+///
+/// # Errors
+/// The first file that could not be removed.
+pub(super) fn enforce(folder: &StoreFolder) -> io::Result<Vec<String>> {
+    let removed = remove_all(&Stock::take(folder).surplus())?;
+    Ok(match removed {
+        0 => Vec::new(),
+        removed => vec![format!("removed {removed} files that were more than may be kept")],
+    })
+}
+
+/// Removes what a process left behind when it died. Returns what was done.
+///
+/// # Errors
+/// The first file that could not be removed.
+pub(super) fn remove_leftovers(folder: &StoreFolder) -> io::Result<Vec<String>> {
+    let stock = Stock::take(folder);
+    let removed = remove_all(&stock.leftovers.iter().collect::<Vec<_>>())?;
+    Ok(match removed {
+        0 => Vec::new(),
+        removed => vec![format!("removed {removed} files that were left behind half made")],
+    })
+}
+
+impl Stock {
+    fn take(folder: &StoreFolder) -> Self {
+        let reports = items(&folder.crashes(), |name| name.ends_with(".json"));
+        let quarantine = items(&folder.quarantine(), |_| true);
+        let quarantined = quarantine.len();
+        let damaged = |name: &str| name.starts_with("truth.sqlite.damaged-");
+        let mut leftovers = items(&folder.run(), |name| {
+            name.starts_with('.') || !(name.ends_with(".sock") || name.ends_with(".lock"))
+        });
+        leftovers.extend(items(&folder.segments(), |name| name.starts_with('.')));
+        leftovers.extend(items(&folder.crashes(), |name| name.starts_with('.')));
+        leftovers.retain(|item| item.modified.elapsed().is_ok_and(|age| age > LEFT_FOR));
+        Self {
+            reports,
+            logs: items(&folder.logs(), |_| true),
+            outdated_quarantine: outdated(quarantine),
+            quarantined,
+            damaged_truths: items(folder.path(), damaged),
+            leftovers,
+        }
+    }
+
+    fn surplus(&self) -> Vec<&Item> {
+        let reports = self.reports.len().saturating_sub(MOST_REPORTS);
+        let mut surplus: Vec<&Item> = self.reports.iter().take(reports).collect();
+        surplus.extend(&self.outdated_quarantine);
+        let mut bytes = total(&self.logs);
+        for log in &self.logs {
+            if bytes <= MOST_LOG_BYTES {
+                break;
+            }
+            bytes -= log.bytes;
+            surplus.push(log);
+        }
+        surplus
+    }
+}
+
+/// Quarantined files that belong to an earlier generation than the newest of their
+/// collection. Names are `c<collection>-<generation>-…`.
+fn outdated(files: Vec<Item>) -> Vec<Item> {
+    let mut newest: BTreeMap<u64, u64> = BTreeMap::new();
+    for (collection, generation) in files.iter().filter_map(|item| origin(&item.path)) {
+        let known = newest.entry(collection).or_default();
+        *known = generation.max(*known);
+    }
+    let old = |item: &Item| {
+        origin(&item.path).is_none_or(|(collection, generation)| generation < newest[&collection])
+    };
+    files.into_iter().filter(old).collect()
+}
+
+fn origin(path: &Path) -> Option<(u64, u64)> {
+    let name = path.file_name()?.to_str()?.strip_prefix('c')?;
+    let mut parts = name.split('-');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+/// The files of a folder, the oldest first. A folder that is not there has none.
+fn items(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<Item> {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let mut items: Vec<Item> = entries
+        .filter(|entry| wanted(&entry.file_name().to_string_lossy()))
+        .filter_map(|entry| {
+            let metadata = entry.metadata().ok().filter(|metadata| !metadata.is_dir())?;
+            let modified = metadata.modified().ok()?;
+            Some(Item { path: entry.path(), bytes: metadata.len(), modified })
+        })
+        .collect();
+    items.sort_by(|a, b| a.modified.cmp(&b.modified).then_with(|| a.path.cmp(&b.path)));
+    items
+}
+
+fn total(items: &[Item]) -> u64 {
+    items.iter().map(|item| item.bytes).sum()
+}
+
+fn remove_all(items: &[&Item]) -> io::Result<usize> {
+    let mut removed = 0;
+    for item in items {
+        match fs::remove_file(&item.path) {
+            Ok(()) => removed += 1,
+            // Another process was faster.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                let text = format!("{}: {error}", item.path.display());
+                return Err(io::Error::new(error.kind(), text));
+            }
+        }
+    }
+    Ok(removed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> (tempfile::TempDir, StoreFolder) {
+        let place = tempfile::tempdir().unwrap();
+        let folder = StoreFolder::new(place.path());
+        folder.create().unwrap();
+        (place, folder)
+    }
+
+    fn age(path: &Path, by: Duration) {
+        let file = fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(SystemTime::now() - by).unwrap();
+    }
+
+    #[test]
+    fn the_newest_reports_and_logs_stay() {
+        let (_place, folder) = folder();
+        for number in 0..203 {
+            fs::write(folder.crashes().join(format!("{number:04}.json")), "{}").unwrap();
+        }
+        for number in 0..3 {
+            let log = folder.logs().join(format!("{number}.jsonl"));
+            fs::write(&log, vec![b' '; 9 << 20]).unwrap();
+            age(&log, Duration::from_secs(100 - number));
+        }
+        assert_eq!(check(&folder).status, Health::Warn);
+        assert_eq!(enforce(&folder).unwrap(), ["removed 4 files that were more than may be kept"]);
+        assert_eq!(check(&folder).status, Health::Ok);
+        assert!(!folder.logs().join("0.jsonl").exists() && folder.logs().join("2.jsonl").exists());
+        assert_eq!(fs::read_dir(folder.crashes()).unwrap().count(), 200);
+        assert!(enforce(&folder).unwrap().is_empty());
+    }
+
+    #[test]
+    fn one_quarantined_set_stays_for_each_collection() {
+        let (_place, folder) = folder();
+        for name in
+            ["c1-9-base-0a.vec", "c1-10-base-0b.vec", "c1-10-base-0c.txt", "c2-1-delta-0d.vec"]
+        {
+            fs::write(folder.quarantine().join(name), "").unwrap();
+        }
+        assert_eq!(enforce(&folder).unwrap().len(), 1);
+        assert!(!folder.quarantine().join("c1-9-base-0a.vec").exists());
+        assert_eq!(fs::read_dir(folder.quarantine()).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn only_what_is_old_was_left_behind() {
+        let (_place, folder) = folder();
+        let old = folder.segments().join(".tmp-1");
+        let new = folder.segments().join(".tmp-2");
+        let socket = folder.run().join("1-a.sock");
+        for path in [&old, &new, &socket] {
+            fs::write(path, "").unwrap();
+        }
+        age(&old, 2 * LEFT_FOR);
+        age(&socket, 2 * LEFT_FOR);
+        let found = check(&folder);
+        assert_eq!(found.cures, [Cure::Leftovers], "{found:?}");
+        assert_eq!(remove_leftovers(&folder).unwrap().len(), 1);
+        assert!(!old.exists() && new.exists() && socket.exists());
+        assert_eq!(check(&folder).status, Health::Ok);
+    }
+}

@@ -1,0 +1,198 @@
+//! The role that examines a store: one check, one process, so that a check that crashes
+//! takes no other with it.
+
+mod crashes;
+mod finding;
+mod kept;
+mod machine;
+mod permissions;
+mod segments;
+mod selves;
+mod truth;
+
+use std::io;
+use std::os::unix::process::parent_id;
+use std::time::Instant;
+
+use isolate::{Context, InWorker, Refusal, Role, Sandbox};
+use isolith_store::{Check as Look, SalvageReport, StoreError, StoreFolder, Truth};
+use isolith_types::{Code, Failure};
+use serde::{Deserialize, Serialize};
+
+use crate::fault;
+use crate::settings::{StoreSettings, store_sandbox};
+pub use crashes::CrashHistory;
+pub use finding::{Check, Cure, Finding, Health, Rebuild};
+pub use machine::bytes_below;
+
+/// Examines a store, and mends what needs neither writer nor builder.
+pub struct Probe {
+    settings: StoreSettings,
+    token: InWorker,
+}
+
+/// What a probe is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProbeJob {
+    /// To look at something.
+    Check {
+        /// At what.
+        check: Check,
+        /// Whether to take the time for all of it.
+        full: bool,
+    },
+    /// To give every file and folder its mode.
+    MendPermissions,
+    /// To remove what processes left behind when they died.
+    RemoveLeftovers,
+    /// To remove what is over its limit.
+    EnforceLimits,
+    /// To save what can be read of the truth into a new one.
+    Salvage,
+}
+
+/// What it answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProbeReply {
+    /// To a check.
+    Found(Finding),
+    /// What was done, in sentences.
+    Mended(Vec<String>),
+    /// To a salvage.
+    Salvaged(SalvageReport),
+}
+
+impl Role for Probe {
+    const NAME: &'static str = "probe";
+    type Settings = StoreSettings;
+    type Request = ProbeJob;
+    type Reply = Result<ProbeReply, Failure>;
+
+    fn warm_up(settings: StoreSettings, token: InWorker) -> Result<Self, Refusal> {
+        Ok(Self { settings, token })
+    }
+
+    fn handle(&mut self, job: ProbeJob, context: &Context<'_>) -> Self::Reply {
+        fault::point(&format!("probe.{}", Self::kind(&job)), context);
+        let folder = StoreFolder::new(&self.settings.folder);
+        match job {
+            ProbeJob::Check { check, full } => {
+                let finding = self.look(&folder, check, full, context);
+                Ok(ProbeReply::Found(finding.unwrap_or_else(|error| truth::finding_of(&error))))
+            }
+            ProbeJob::MendPermissions => {
+                let mended = ours(&folder).and_then(|()| {
+                    permissions::mend(&folder).map_err(|error| refused(&folder, &error))
+                })?;
+                Ok(ProbeReply::Mended(match mended {
+                    0 => Vec::new(),
+                    mended => vec![format!("made {mended} files and folders private")],
+                }))
+            }
+            ProbeJob::RemoveLeftovers => {
+                ours(&folder)?;
+                let mut done =
+                    kept::remove_leftovers(&folder).map_err(|error| refused(&folder, &error))?;
+                let mut reader = truth::open(&folder, context, self.token).map_err(failure)?;
+                done.extend(segments::remove_unnamed(&folder, &mut reader).map_err(failure)?);
+                Ok(ProbeReply::Mended(done))
+            }
+            ProbeJob::EnforceLimits => {
+                ours(&folder)?;
+                let done = kept::enforce(&folder).map_err(|error| refused(&folder, &error))?;
+                Ok(ProbeReply::Mended(done))
+            }
+            ProbeJob::Salvage => {
+                let deadline = Instant::now() + context.remaining().mul_f32(0.9);
+                let report = Truth::salvage(&folder, deadline, self.token).map_err(failure)?;
+                Ok(ProbeReply::Salvaged(report))
+            }
+        }
+    }
+
+    fn kind(job: &ProbeJob) -> &'static str {
+        match job {
+            ProbeJob::Check { check, .. } => check.name(),
+            ProbeJob::MendPermissions => "mend_permissions",
+            ProbeJob::RemoveLeftovers => "remove_leftovers",
+            ProbeJob::EnforceLimits => "enforce_limits",
+            ProbeJob::Salvage => "salvage",
+        }
+    }
+
+    fn sandbox(_settings: &StoreSettings) -> Sandbox {
+        store_sandbox()
+    }
+}
+
+impl Probe {
+    fn look(
+        &self,
+        folder: &StoreFolder,
+        check: Check,
+        full: bool,
+        context: &Context<'_>,
+    ) -> Result<Finding, StoreError> {
+        match check {
+            Check::Permissions => return Ok(permissions::check(folder)),
+            Check::Disk => return Ok(machine::disk(folder)),
+            Check::Locks => return Ok(machine::locks(folder, parent_id())),
+            Check::Limits => return Ok(machine::limits()),
+            Check::Crashes => return Ok(crashes::check(&folder.crashes())),
+            Check::Kept => return Ok(kept::check(folder)),
+            _ => {}
+        }
+        let reader = &mut match truth::open(folder, context, self.token) {
+            Ok(reader) => reader,
+            Err(error) if check == Check::Integrity => return Err(error),
+            // The check of the truth's integrity says why, and what can be done.
+            Err(error) => {
+                return Ok(Finding::new(Health::Failed, format!("not checked: {error}")));
+            }
+        };
+        match check {
+            Check::Integrity => {
+                let pages = if full { Look::Full } else { Look::Quick };
+                let content = truth::contents(reader).unwrap_or_default();
+                truth::look(reader, &[pages], content, Cure::Salvage)
+            }
+            Check::Schema => {
+                let content = "tables and version are as they should be";
+                truth::look(reader, &[Look::Schema], content, Cure::Salvage)
+            }
+            Check::References => {
+                let content = "everything belongs to something";
+                truth::look(reader, &[Look::References, Look::Orphans], content, Cure::Salvage)
+            }
+            Check::Counts => {
+                let content = truth::contents(reader)?;
+                truth::look(reader, &[Look::Counts], content, Cure::Recount)
+            }
+            Check::Vectors => {
+                let content = truth::models(reader)?;
+                truth::look(reader, &[Look::Vectors], content, Cure::Salvage)
+            }
+            Check::Fields => {
+                let content = "filters see what the metadata says";
+                truth::look(reader, &[Look::Fields], content, Cure::Salvage)
+            }
+            Check::Generations => truth::generations(reader),
+            Check::Segments => segments::check(folder, reader, self.token),
+            Check::SelfQueries => selves::check(&self.settings, reader, context, self.token),
+            _ => truth::quarantined_jobs(reader),
+        }
+    }
+}
+
+/// Nothing is changed in a folder that must not be used.
+fn ours(folder: &StoreFolder) -> Result<(), Failure> {
+    folder.check().map_err(failure)
+}
+
+fn failure(error: StoreError) -> Failure {
+    error.to_failure()
+}
+
+fn refused(folder: &StoreFolder, error: &io::Error) -> Failure {
+    Failure::new(Code::ReadOnly, format!("{} cannot be mended: {error}", folder.path().display()))
+}

@@ -1,0 +1,212 @@
+//! Whether stored vectors find themselves, on the way that every search takes.
+
+use isolate::{Bulk, Context, InWorker, Role};
+use isolith_store::{CollectionState, Page, Reader, Selection, StoreError, StoredRecord};
+use isolith_types::{Failure, Metric};
+
+use super::finding::{Cure, Finding, Health, Rebuild};
+use crate::reader::{Found, ReadJob, ReadReply, StoreReader};
+use crate::settings::StoreSettings;
+
+/// Vectors tried in each collection.
+const SAMPLE: u64 = 16;
+
+/// Hits asked for: many records may have the same vector.
+const HITS: u32 = 10;
+
+/// By so much the distance of a vector from itself may be off.
+const SLACK: f32 = 1e-4;
+
+pub(super) fn check(
+    settings: &StoreSettings,
+    reader: &mut Reader,
+    context: &Context<'_>,
+    token: InWorker,
+) -> Result<Finding, StoreError> {
+    let mut worker = match StoreReader::warm_up(settings.clone(), token) {
+        Ok(worker) => worker,
+        Err(refusal) => return Ok(Finding::new(Health::Failed, refusal.message)),
+    };
+    let states = reader.snapshot()?.collections()?;
+    let mut seen = Seen::default();
+    for state in states.iter().filter(|state| state.records > 0) {
+        for stored in sample(reader, state)? {
+            let job = ReadJob::Nearest {
+                collection: state.name.clone(),
+                vector: Bulk::from(bytes(&stored.record.vector)),
+                limit: HITS,
+                filter: None,
+            };
+            let reply = worker.handle(job, context);
+            seen.judge(reader, state, &stored, reply)?;
+        }
+    }
+    Ok(seen.into_finding())
+}
+
+#[derive(Default)]
+struct Seen {
+    tried: u64,
+    lost: Vec<String>,
+    failed: Vec<String>,
+    degraded: Option<String>,
+    cures: Vec<Cure>,
+}
+
+impl Seen {
+    fn judge(
+        &mut self,
+        reader: &mut Reader,
+        state: &CollectionState,
+        stored: &StoredRecord,
+        reply: Result<ReadReply, Failure>,
+    ) -> Result<(), StoreError> {
+        self.tried += 1;
+        let failure = match reply {
+            Ok(ReadReply::Found(found)) => return self.compare(reader, state, stored, found),
+            Ok(_) => "the reader answered another question".to_owned(),
+            Err(failure) => format!("{}: {failure}", state.name),
+        };
+        self.failed.push(failure);
+        Ok(())
+    }
+
+    fn compare(
+        &mut self,
+        reader: &mut Reader,
+        state: &CollectionState,
+        stored: &StoredRecord,
+        found: Found,
+    ) -> Result<(), StoreError> {
+        if finds(state.metric, stored, &found) || !still_there(reader, state, stored)? {
+            self.degraded = self.degraded.take().or(found.degraded);
+            return Ok(());
+        }
+        self.lost.push(format!("{}: {:?} does not find itself", state.name, stored.record.id));
+        let cure = Cure::Rebuild(Rebuild {
+            collection: state.name.clone(),
+            id: state.id,
+            generation: state.generation_number(),
+            damaged: Vec::new(),
+        });
+        if !self.cures.contains(&cure) {
+            self.cures.push(cure);
+        }
+        Ok(())
+    }
+
+    fn into_finding(self) -> Finding {
+        let Self { tried, lost, mut failed, degraded, cures } = self;
+        // All of a collection's searches fail of the same.
+        failed.dedup();
+        if !lost.is_empty() {
+            return Finding { cures, ..Finding::of_problems(Health::Corrupt, &lost) };
+        }
+        if !failed.is_empty() {
+            return Finding::of_problems(Health::Failed, &failed);
+        }
+        match degraded {
+            Some(degraded) => Finding::new(Health::Warn, degraded),
+            None => Finding::ok(format!("{tried} stored vectors find themselves")),
+        }
+    }
+}
+
+/// A vector has found itself if it is among the hits, or if all of them are at least as
+/// near: for inner products, longer vectors are nearer than the vector itself.
+fn finds(metric: Metric, stored: &StoredRecord, found: &Found) -> bool {
+    if found.hits.iter().any(|hit| hit.id == stored.record.id) {
+        return true;
+    }
+    let own = match metric {
+        Metric::Cosine | Metric::L2 => 0.0,
+        Metric::Dot => 1.0 - stored.record.vector.iter().map(|value| value * value).sum::<f32>(),
+    };
+    let slack = SLACK * own.abs().max(1.0);
+    let near = |distance: f32| distance <= own + slack;
+    found.hits.len() == HITS as usize && found.hits.iter().all(|hit| hit.distance.is_some_and(near))
+}
+
+/// Whether the record is as it was: another process may have changed it meanwhile.
+fn still_there(
+    reader: &mut Reader,
+    state: &CollectionState,
+    stored: &StoredRecord,
+) -> Result<bool, StoreError> {
+    let snapshot = reader.snapshot()?;
+    let now = snapshot.records(&[stored.row], false)?;
+    let same = now.into_iter().flatten().any(|record| record.change == stored.change);
+    Ok(same && snapshot.collection_by_id(state.id)?.is_some())
+}
+
+/// Some records, spread evenly over the rows.
+fn sample(reader: &mut Reader, state: &CollectionState) -> Result<Vec<StoredRecord>, StoreError> {
+    let snapshot = reader.snapshot()?;
+    let end = state.last_change;
+    let mut sample: Vec<StoredRecord> = Vec::new();
+    for place in 0..SAMPLE {
+        let after_row = end / SAMPLE * place;
+        let page = Page { after_row, offset: 0, limit: 1 };
+        for stored in snapshot.get(state.id, &Selection::All, page, true)? {
+            if sample.last().is_none_or(|last| last.row != stored.row) {
+                sample.push(stored);
+            }
+        }
+    }
+    Ok(sample)
+}
+
+fn bytes(vector: &[f32]) -> Vec<u8> {
+    vector.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use isolith_types::{Hit, Metadata, Record};
+
+    use super::*;
+    use crate::reader::Searched;
+
+    fn stored(id: &str, vector: &[f32]) -> StoredRecord {
+        StoredRecord {
+            row: 1,
+            change: 1,
+            record: Record {
+                id: id.to_owned(),
+                document: None,
+                metadata: Metadata::default(),
+                vector: vector.to_vec(),
+            },
+            created_at: 0,
+            updated_at: 0,
+        }
+    }
+
+    fn found(hits: &[(&str, f32)]) -> Found {
+        let hits = hits.iter().map(|(id, distance)| Hit {
+            id: (*id).to_owned(),
+            distance: Some(*distance),
+            score: None,
+            document: None,
+            metadata: Metadata::default(),
+        });
+        Found { hits: hits.collect(), degraded: None, searched: Searched::default() }
+    }
+
+    #[test]
+    fn a_vector_finds_itself_or_its_equals() {
+        let own = stored("a", &[3.0, 4.0]);
+        assert!(finds(Metric::L2, &own, &found(&[("b", 0.0), ("a", 0.0)])));
+        assert!(!finds(Metric::L2, &own, &found(&[("b", 0.0)])));
+        assert!(!finds(Metric::L2, &own, &found(&[])));
+        assert!(finds(Metric::L2, &own, &found(&[("b", 0.0); 10])));
+        assert!(!finds(Metric::L2, &own, &found(&[("b", 0.5); 10])));
+    }
+
+    #[test]
+    fn longer_vectors_may_be_nearer_by_inner_product() {
+        let own = stored("a", &[3.0, 4.0]);
+        assert!(finds(Metric::Dot, &own, &found(&[("b", -30.0); 10])));
+        assert!(!finds(Metric::Dot, &own, &found(&[("b", -20.0); 10])));
+    }
+}

@@ -1,0 +1,103 @@
+//! The best rows of a search.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// The best rows so far, by distance or by score. Rows that are equally good stand in
+/// the order of their numbers.
+pub(super) struct Best {
+    want: usize,
+    /// 1 if small measures are good, −1 if large ones are.
+    sign: f32,
+    /// A heap with the last on top.
+    heap: BinaryHeap<Ranked>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Ranked {
+    key: f32,
+    row: u64,
+}
+
+impl Best {
+    /// The rows with the smallest measures.
+    pub(super) fn smallest(want: usize) -> Self {
+        Self { want, sign: 1.0, heap: BinaryHeap::with_capacity(want.min(1024) + 1) }
+    }
+
+    /// The rows with the largest measures.
+    pub(super) fn largest(want: usize) -> Self {
+        Self { sign: -1.0, ..Self::smallest(want) }
+    }
+
+    pub(super) fn want(&self) -> usize {
+        self.want
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.heap.clear();
+    }
+
+    pub(super) fn offer(&mut self, row: u64, measure: f32) {
+        let ranked = Ranked { key: measure * self.sign, row };
+        if self.heap.len() < self.want {
+            self.heap.push(ranked);
+        } else if let Some(mut last) = self.heap.peek_mut()
+            && ranked < *last
+        {
+            *last = ranked;
+        }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.heap.len() >= self.want
+    }
+
+    /// The measure of the last row.
+    pub(super) fn last(&self) -> f32 {
+        self.heap.peek().map_or(f32::INFINITY, |last| last.key) * self.sign
+    }
+
+    /// Rows and measures, the best first.
+    pub(super) fn into_ranked(self) -> Vec<(u64, f32)> {
+        let sign = self.sign;
+        self.heap.into_sorted_vec().iter().map(|ranked| (ranked.row, ranked.key * sign)).collect()
+    }
+}
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key.total_cmp(&other.key).then(self.row.cmp(&other.row))
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ranked {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Ranked {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_come_first_and_equals_by_row() {
+        let measures = [(5, 0.3), (1, 0.1), (4, 0.1), (2, 0.9), (3, 0.2)];
+        let mut best = Best::smallest(3);
+        measures.iter().for_each(|(row, measure)| best.offer(*row, *measure));
+        assert!(best.is_full() && best.last() == 0.2);
+        assert_eq!(best.into_ranked(), [(1, 0.1), (4, 0.1), (3, 0.2)]);
+        let mut best = Best::largest(2);
+        measures.iter().for_each(|(row, measure)| best.offer(*row, *measure));
+        assert_eq!(best.into_ranked(), [(2, 0.9), (5, 0.3)]);
+    }
+}

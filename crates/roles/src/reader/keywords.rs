@@ -1,0 +1,225 @@
+//! The records whose documents fit some words best.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use isolate::Context;
+use isolith_segment::{Bits, SegmentError};
+use isolith_segment::text::{
+    Analyzer, Keywords as Words, Ranking, Statistics, TermCounts, TextCandidate, TextFields,
+    TextSegment, Tokenizer,
+};
+use isolith_store::{CollectionState, Scope, Snapshot, StoreError};
+use isolith_types::{Filter, Hit};
+
+use super::best::Best;
+use super::segments::{Live, Segments};
+use super::tail::{Tails, tail_of};
+use super::{Found, Searched};
+use crate::fault;
+
+/// Documents in collections are prose.
+const ANALYZER: Analyzer = Analyzer::Prose;
+
+pub(super) struct Keywords<'a, 's> {
+    pub(super) snapshot: &'a Snapshot<'s>,
+    pub(super) segments: &'a mut Segments,
+    pub(super) tails: &'a mut Tails,
+    pub(super) context: &'a Context<'a>,
+}
+
+/// What is looked for.
+struct Target<'a> {
+    words: Words,
+    /// Only these rows, in ascending order.
+    rows: Option<&'a [u64]>,
+}
+
+impl Target<'_> {
+    fn allows(&self, row: u64) -> bool {
+        self.rows.is_none_or(|rows| rows.binary_search(&row).is_ok())
+    }
+}
+
+/// Records outside of segments that have one of the words.
+type Loose = Vec<(u64, TermCounts)>;
+
+impl Keywords<'_, '_> {
+    pub(super) fn run(
+        &mut self,
+        state: &CollectionState,
+        text: &str,
+        limit: u32,
+        filter: Option<&Filter>,
+    ) -> Result<Found, StoreError> {
+        let mut searched = Searched { collection: state.id, ..Searched::default() };
+        let rows = filter.map(|filter| self.snapshot.rows_matching(state.id, filter));
+        let rows = rows.transpose()?;
+        let words = Words::of(ANALYZER, text);
+        let target = Target { words, rows: rows.as_deref() };
+        let mut best = Best::largest(limit as usize);
+        if !target.words.terms.is_empty() {
+            self.search(state, &target, &mut best, &mut searched)?;
+        }
+        let hits = self.hits(best)?;
+        Ok(Found { hits, degraded: searched.degraded(), searched })
+    }
+
+    fn search(
+        &mut self,
+        state: &CollectionState,
+        target: &Target<'_>,
+        best: &mut Best,
+        searched: &mut Searched,
+    ) -> Result<(), StoreError> {
+        let live = self.segments.texts(self.snapshot, state, self.context, searched)?;
+        if let Some(live) = live.filter(|_| state.generation.is_some()) {
+            fault::point("text.search", self.context);
+            let (tail, counted) = self.tail(state, target)?;
+            match search_segments(&live, target, &counted, best.want()) {
+                Ok((ranking, candidates)) => {
+                    offer(best, &ranking, &tail);
+                    return self.confirm(&candidates, best);
+                }
+                Err((file, error)) => self.segments.fail(&file, &error, searched),
+            }
+        } else if state.generation.is_none() {
+            let (tail, counted) = self.tail(state, target)?;
+            offer(best, &Ranking::new(&target.words, &counted), &tail);
+            return Ok(());
+        }
+        self.scan(state, target, best, searched)
+    }
+
+    /// The records of the tail that have one of the words, and what all of it counts.
+    fn tail(
+        &mut self,
+        state: &CollectionState,
+        target: &Target<'_>,
+    ) -> Result<(Loose, Statistics), StoreError> {
+        let mut counted = Statistics::none(&target.words);
+        let Some(tail) = self.tails.texts(self.snapshot, state, ANALYZER)? else {
+            let found = self.read(state.id, tail_of(state), target, &mut counted, Duration::MAX)?;
+            return Ok((found.unwrap_or_default(), counted));
+        };
+        let mut found = Loose::new();
+        for (row, counts) in tail.rows.iter().zip(&tail.counts) {
+            counted.add_record(&target.words, counts);
+            if target.allows(*row) && has_any(&target.words, counts) {
+                found.push((*row, counts.clone()));
+            }
+        }
+        Ok((found, counted))
+    }
+
+    /// Matches all documents, as the truth has them, within half of the time there is.
+    fn scan(
+        &self,
+        state: &CollectionState,
+        target: &Target<'_>,
+        best: &mut Best,
+        searched: &mut Searched,
+    ) -> Result<(), StoreError> {
+        let mut counted = Statistics::none(&target.words);
+        let budget = self.context.remaining() / 2;
+        match self.read(state.id, Scope::All, target, &mut counted, budget)? {
+            Some(found) => offer(best, &Ranking::new(&target.words, &counted), &found),
+            None => searched.unranked = true,
+        }
+        Ok(())
+    }
+
+    /// Reads documents and keeps those that have one of the words; nothing if that
+    /// takes longer than `budget`.
+    fn read(
+        &self,
+        collection: u64,
+        scope: Scope,
+        target: &Target<'_>,
+        counted: &mut Statistics,
+        budget: Duration,
+    ) -> Result<Option<Loose>, StoreError> {
+        let least = self.context.remaining().saturating_sub(budget);
+        let mut tokenizer = Tokenizer::new(ANALYZER);
+        let mut found = Loose::new();
+        let mut in_time = true;
+        self.snapshot.for_each_document(collection, scope, &mut |row, _, document| {
+            let fields = TextFields::body(document.unwrap_or_default());
+            let counts = TermCounts::of_terms(&mut tokenizer, &fields, &target.words.terms);
+            counted.add_record(&target.words, &counts);
+            if target.allows(row) && has_any(&target.words, &counts) {
+                found.push((row, counts));
+            }
+            in_time = self.context.remaining() >= least;
+            if in_time { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(in_time.then_some(found))
+    }
+
+    /// Offers those candidates that the truth still shows as the segment knew them.
+    fn confirm(&self, candidates: &[TextCandidate], best: &mut Best) -> Result<(), StoreError> {
+        let rows: Vec<u64> = candidates.iter().map(|candidate| candidate.row).collect();
+        let alive = self.snapshot.records(&rows, false)?;
+        for (candidate, stored) in candidates.iter().zip(alive) {
+            if stored.is_some_and(|stored| stored.change == candidate.change) {
+                best.offer(candidate.row, candidate.score);
+            }
+        }
+        Ok(())
+    }
+
+    fn hits(&self, best: Best) -> Result<Vec<Hit>, StoreError> {
+        let ranked = best.into_ranked();
+        let rows: Vec<u64> = ranked.iter().map(|(row, _)| *row).collect();
+        let records = self.snapshot.records(&rows, false)?;
+        let hits = ranked.iter().zip(records).filter_map(|((_, score), stored)| {
+            let record = stored?.record;
+            Some(Hit {
+                id: record.id,
+                distance: None,
+                score: Some(*score),
+                document: record.document,
+                metadata: record.metadata,
+            })
+        });
+        Ok(hits.collect())
+    }
+}
+
+/// The best of all segments, with one set of counts for them and the tail.
+fn search_segments(
+    live: &[Live<TextSegment>],
+    target: &Target<'_>,
+    counted: &Statistics,
+    want: usize,
+) -> Result<(Ranking, Vec<TextCandidate>), (String, SegmentError)> {
+    let mut statistics = counted.clone();
+    for Live { file, segment, .. } in live {
+        let own = segment.statistics(&target.words).map_err(|error| (file.clone(), error))?;
+        statistics.add(&own);
+    }
+    let ranking = Ranking::new(&target.words, &statistics);
+    let mut candidates = Vec::new();
+    for Live { file, segment, dead } in live {
+        let fail = |error| (file.clone(), error);
+        let mut allowed = target.rows.map(|_| Bits::new(segment.len()));
+        if let (Some(rows), Some(allowed)) = (target.rows, &mut allowed) {
+            segment.positions_of(rows, allowed).map_err(fail)?;
+        }
+        let found = segment
+            .search(&ranking, want, allowed.as_ref(), Some(dead.as_ref()))
+            .map_err(fail)?;
+        candidates.extend(found);
+    }
+    Ok((ranking, candidates))
+}
+
+fn offer(best: &mut Best, ranking: &Ranking, records: &Loose) {
+    for (row, counts) in records {
+        best.offer(*row, ranking.score(counts));
+    }
+}
+
+fn has_any(words: &Words, counts: &TermCounts) -> bool {
+    words.terms.iter().any(|term| counts.get(term).iter().any(|count| *count > 0))
+}

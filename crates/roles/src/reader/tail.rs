@@ -1,0 +1,112 @@
+//! The tails of collections, kept between jobs: what no segment has yet.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+use isolith_segment::text::{Analyzer, TermCounts, TextFields};
+use isolith_store::{CollectionState, Scope, Snapshot, StoreError};
+
+/// Tails of more rows than this are read from the truth each time.
+const MOST_ROWS: u64 = 20_000;
+
+/// Collections whose tails are kept.
+const MOST_TAILS: usize = 32;
+
+#[derive(Default)]
+pub(super) struct Tails {
+    vectors: HashMap<u64, (Age, Rc<Vectors>)>,
+    texts: HashMap<u64, (Age, Rc<Texts>)>,
+}
+
+/// What a kept tail is as old as: generation and last change of the collection.
+type Age = (u64, u64);
+
+/// The vectors of a tail, by ascending row.
+#[derive(Default)]
+pub(super) struct Vectors {
+    pub(super) rows: Vec<u64>,
+    /// All vectors, one after the other, as the truth has them.
+    pub(super) data: Vec<u8>,
+}
+
+/// The words of a tail, by ascending row.
+#[derive(Default)]
+pub(super) struct Texts {
+    pub(super) rows: Vec<u64>,
+    pub(super) counts: Vec<TermCounts>,
+}
+
+impl Tails {
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The vectors of a collection's tail; none if it is too long to be kept.
+    pub(super) fn vectors(
+        &mut self,
+        snapshot: &Snapshot<'_>,
+        state: &CollectionState,
+    ) -> Result<Option<Rc<Vectors>>, StoreError> {
+        keep(&mut self.vectors, state, || {
+            let mut vectors = Vectors::default();
+            snapshot.for_each_vector(state.id, tail_of(state), &mut |row, _, bytes| {
+                vectors.rows.push(row);
+                vectors.data.extend_from_slice(bytes);
+                ControlFlow::Continue(())
+            })?;
+            Ok(vectors)
+        })
+    }
+
+    /// The words of a collection's tail; none if it is too long to be kept.
+    pub(super) fn texts(
+        &mut self,
+        snapshot: &Snapshot<'_>,
+        state: &CollectionState,
+        analyzer: Analyzer,
+    ) -> Result<Option<Rc<Texts>>, StoreError> {
+        keep(&mut self.texts, state, || {
+            let mut texts = Texts::default();
+            snapshot.for_each_document(state.id, tail_of(state), &mut |row, _, document| {
+                texts.rows.push(row);
+                let fields = TextFields::body(document.unwrap_or_default());
+                texts.counts.push(TermCounts::of(analyzer, &fields));
+                ControlFlow::Continue(())
+            })?;
+            Ok(texts)
+        })
+    }
+}
+
+/// The rows that are in no segment.
+pub(super) fn tail_of(state: &CollectionState) -> Scope {
+    match &state.generation {
+        Some(generation) => Scope::ChangedAfter(generation.complete_to),
+        None => Scope::All,
+    }
+}
+
+fn keep<T>(
+    kept: &mut HashMap<u64, (Age, Rc<T>)>,
+    state: &CollectionState,
+    read: impl FnOnce() -> Result<T, StoreError>,
+) -> Result<Option<Rc<T>>, StoreError> {
+    let age = (state.generation_number(), state.last_change);
+    if let Some((kept_age, tail)) = kept.get(&state.id)
+        && *kept_age == age
+    {
+        return Ok(Some(Rc::clone(tail)));
+    }
+    kept.remove(&state.id);
+    let rows = if state.generation.is_some() { state.unfolded } else { state.records };
+    if rows > MOST_ROWS {
+        return Ok(None);
+    }
+    if kept.len() >= MOST_TAILS {
+        kept.clear();
+    }
+    let tail = Rc::new(read()?);
+    kept.insert(state.id, (age, Rc::clone(&tail)));
+    Ok(Some(tail))
+}

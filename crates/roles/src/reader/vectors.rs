@@ -1,0 +1,231 @@
+//! The records nearest to a vector: candidates from segments, the tail, exact
+//! distances from the truth.
+
+use std::ops::ControlFlow;
+
+use isolate::Context;
+use isolith_segment::exact::{Query, floats};
+use isolith_segment::{Bits, Candidate, Scratch, SegmentError, VectorSegment};
+use isolith_store::{CollectionState, Scope, Snapshot, StoreError};
+use isolith_types::{Filter, Hit};
+
+use super::best::Best;
+use super::segments::{Live, Segments};
+use super::tail::{Tails, tail_of};
+use super::{Found, Searched};
+use crate::fault;
+
+/// So few matching rows are compared in the truth, without asking a segment.
+const FEW_ROWS: usize = 128;
+
+/// Candidates are compared in the truth in runs of this many.
+const RESCORE_RUN: usize = 32;
+
+pub(super) struct Nearest<'a, 's> {
+    pub(super) snapshot: &'a Snapshot<'s>,
+    pub(super) segments: &'a mut Segments,
+    pub(super) tails: &'a mut Tails,
+    pub(super) context: &'a Context<'a>,
+}
+
+/// What is looked for.
+struct Target<'a> {
+    query: Query,
+    /// The query's vector, for segments.
+    vector: Vec<f32>,
+    /// Only these rows, in ascending order.
+    rows: Option<&'a [u64]>,
+}
+
+impl Target<'_> {
+    fn allows(&self, row: u64) -> bool {
+        self.rows.is_none_or(|rows| rows.binary_search(&row).is_ok())
+    }
+
+    /// Offers a stored vector. One that is no vector cannot be told from a lost hit.
+    fn offer(&self, best: &mut Best, row: u64, vector: &[u8]) -> Result<(), StoreError> {
+        let distance = self.query.distance_bytes(vector).map_err(|problem| {
+            let reason = format!("the vector of row {row} is unusable: {problem}");
+            StoreError::Invalid(reason)
+        })?;
+        best.offer(row, distance);
+        Ok(())
+    }
+}
+
+impl Nearest<'_, '_> {
+    pub(super) fn run(
+        &mut self,
+        state: &CollectionState,
+        vector: &[u8],
+        limit: u32,
+        filter: Option<&Filter>,
+    ) -> Result<Found, StoreError> {
+        let mut searched = Searched { collection: state.id, ..Searched::default() };
+        let want = (limit as usize).min(usize::try_from(state.records).unwrap_or(usize::MAX));
+        let vector: Vec<f32> = floats(vector).collect();
+        let query = question(state, &vector)?;
+        let rows = filter.map(|filter| self.snapshot.rows_matching(state.id, filter));
+        let rows = rows.transpose()?;
+        let target = Target { query, vector, rows: rows.as_deref() };
+        let mut best = Best::smallest(want);
+        match target.rows {
+            _ if want == 0 => {}
+            Some(rows) if rows.len() <= FEW_ROWS => self.compare(&target, rows, &mut best)?,
+            _ => self.search(state, &target, &mut best, &mut searched)?,
+        }
+        let hits = self.hits(best)?;
+        Ok(Found { hits, degraded: searched.degraded(), searched })
+    }
+
+    fn search(
+        &mut self,
+        state: &CollectionState,
+        target: &Target<'_>,
+        best: &mut Best,
+        searched: &mut Searched,
+    ) -> Result<(), StoreError> {
+        let live = self.segments.vectors(self.snapshot, state, self.context, searched)?;
+        let mut candidates = Vec::new();
+        for live in live.iter().flatten() {
+            fault::point("segment.search", self.context);
+            match search_segment(live, target, best.want()) {
+                Ok(found) => candidates.extend(found),
+                Err(error) => self.segments.fail(&live.file, &error, searched),
+            }
+        }
+        if state.generation.is_some() && (live.is_none() || !searched.damaged.is_empty()) {
+            return self.scan(state.id, Scope::All, target, best);
+        }
+        self.tail(state, target, best)?;
+        candidates.sort_unstable_by(|a, b| a.distance_at_least.total_cmp(&b.distance_at_least));
+        let dropped = self.rescore(target, &candidates, best)?;
+        if dropped && !best.is_full() {
+            // A segment offered what is dead, in the place of what is alive.
+            best.clear();
+            return self.scan(state.id, Scope::All, target, best);
+        }
+        Ok(())
+    }
+
+    /// Compares the tail, which no segment has.
+    fn tail(
+        &mut self,
+        state: &CollectionState,
+        target: &Target<'_>,
+        best: &mut Best,
+    ) -> Result<(), StoreError> {
+        let Some(tail) = self.tails.vectors(self.snapshot, state)? else {
+            return self.scan(state.id, tail_of(state), target, best);
+        };
+        let vectors = tail.data.chunks_exact((target.vector.len() * 4).max(1));
+        for (row, vector) in tail.rows.iter().zip(vectors) {
+            if target.allows(*row) {
+                target.offer(best, *row, vector)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares all vectors of a scope, as the truth has them.
+    fn scan(
+        &self,
+        collection: u64,
+        scope: Scope,
+        target: &Target<'_>,
+        best: &mut Best,
+    ) -> Result<(), StoreError> {
+        let mut outcome = Ok(());
+        self.snapshot.for_each_vector(collection, scope, &mut |row, _, vector| {
+            if target.allows(row) {
+                outcome = target.offer(best, row, vector);
+            }
+            if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        outcome
+    }
+
+    /// Compares these rows, as the truth has them.
+    fn compare(
+        &self,
+        target: &Target<'_>,
+        rows: &[u64],
+        best: &mut Best,
+    ) -> Result<(), StoreError> {
+        let mut outcome = Ok(());
+        self.snapshot.vectors(rows, &mut |index, _, vector| {
+            if outcome.is_ok() {
+                outcome = target.offer(best, rows[index], vector);
+            }
+        })?;
+        outcome
+    }
+
+    /// Replaces the candidates' estimates by exact distances, until none of the rest
+    /// can be better than what was found. True if a candidate was not alive.
+    fn rescore(
+        &self,
+        target: &Target<'_>,
+        candidates: &[Candidate],
+        best: &mut Best,
+    ) -> Result<bool, StoreError> {
+        let (mut offered, mut tried) = (0, 0);
+        for run in candidates.chunks(RESCORE_RUN) {
+            if best.is_full() && run[0].distance_at_least > best.last() {
+                break;
+            }
+            let rows: Vec<u64> = run.iter().map(|candidate| candidate.row).collect();
+            let mut outcome = Ok(());
+            tried += run.len();
+            self.snapshot.vectors(&rows, &mut |index, change, vector| {
+                if change == run[index].change && outcome.is_ok() {
+                    offered += 1;
+                    outcome = target.offer(best, rows[index], vector);
+                }
+            })?;
+            outcome?;
+        }
+        Ok(offered < tried)
+    }
+
+    fn hits(&self, best: Best) -> Result<Vec<Hit>, StoreError> {
+        let ranked = best.into_ranked();
+        let rows: Vec<u64> = ranked.iter().map(|(row, _)| *row).collect();
+        let records = self.snapshot.records(&rows, false)?;
+        let hits = ranked.iter().zip(records).filter_map(|((_, distance), stored)| {
+            let record = stored?.record;
+            Some(Hit {
+                id: record.id,
+                distance: Some(*distance),
+                score: None,
+                document: record.document,
+                metadata: record.metadata,
+            })
+        });
+        Ok(hits.collect())
+    }
+}
+
+/// The query, if it fits the collection.
+fn question(state: &CollectionState, vector: &[f32]) -> Result<Query, StoreError> {
+    let bad = StoreError::Invalid;
+    if let Some(dimension) = state.dimension.filter(|it| *it as usize != vector.len()) {
+        let (name, found) = (&state.name, vector.len());
+        return Err(bad(format!("{name} has vectors of {dimension} numbers, the query has {found}")));
+    }
+    Query::new(state.metric, vector).map_err(|problem| bad(format!("the query's vector: {problem}")))
+}
+
+fn search_segment(
+    live: &Live<VectorSegment>,
+    target: &Target<'_>,
+    want: usize,
+) -> Result<Vec<Candidate>, SegmentError> {
+    let segment = &live.segment;
+    let mut allowed = target.rows.map(|_| Bits::new(segment.len()));
+    if let (Some(rows), Some(allowed)) = (target.rows, &mut allowed) {
+        segment.positions_of(rows, allowed)?;
+    }
+    let dead = Some(live.dead.as_ref());
+    segment.search(&target.vector, want, allowed.as_ref(), dead, &mut Scratch::default())
+}

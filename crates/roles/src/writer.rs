@@ -1,0 +1,89 @@
+use std::time::Instant;
+
+use isolate::{Context, InWorker, Refusal, Role, Sandbox};
+use isolith_store::{Key, Outcome, StoreError, StoreFolder, Truth, Write, Writer, WriterOptions};
+use isolith_types::Failure;
+use serde::{Deserialize, Serialize};
+
+use crate::fault;
+use crate::settings::{StoreSettings, store_sandbox};
+
+/// The one process of a front that writes to its store.
+pub struct StoreWriter {
+    settings: StoreSettings,
+    token: InWorker,
+    /// Closed after the file was replaced; the next job opens what is there then.
+    writer: Option<Writer>,
+}
+
+/// Writes that become one transaction.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WriteJob {
+    /// Each has its own result.
+    pub writes: Vec<Write>,
+    /// Keys whose answers the front has; they are forgotten.
+    pub confirmed: Vec<Key>,
+}
+
+impl Role for StoreWriter {
+    const NAME: &'static str = "store-writer";
+    type Settings = StoreSettings;
+    type Request = WriteJob;
+    type Reply = Result<Vec<Result<Outcome, Failure>>, Failure>;
+
+    fn warm_up(settings: StoreSettings, token: InWorker) -> Result<Self, Refusal> {
+        let mut worker = Self { settings, token, writer: None };
+        // If it cannot be opened, the first job says so, with a code.
+        let _ = worker.open();
+        Ok(worker)
+    }
+
+    fn handle(&mut self, job: WriteJob, context: &Context<'_>) -> Self::Reply {
+        fault::point("write", context);
+        let outcomes = self.apply(&job, context).map_err(|error| {
+            if matches!(error, StoreError::Replaced { .. }) {
+                self.writer = None;
+            }
+            error.to_failure()
+        })?;
+        fault::point("write.committed", context);
+        let outcomes = outcomes.into_iter();
+        Ok(outcomes.map(|outcome| outcome.map_err(|error| error.to_failure())).collect())
+    }
+
+    fn kind(job: &WriteJob) -> &'static str {
+        match job.writes.as_slice() {
+            [write] => write.action.name(),
+            _ => "group",
+        }
+    }
+
+    fn sandbox(_settings: &StoreSettings) -> Sandbox {
+        store_sandbox()
+    }
+}
+
+impl StoreWriter {
+    fn apply(
+        &mut self,
+        job: &WriteJob,
+        context: &Context<'_>,
+    ) -> Result<Vec<Result<Outcome, StoreError>>, StoreError> {
+        let writer = self.open()?;
+        // Answer before the front loses patience: a refusal is better than a kill.
+        writer.set_deadline(Instant::now() + context.remaining().mul_f32(0.9));
+        writer.apply(&job.writes, &job.confirmed)
+    }
+
+    fn open(&mut self) -> Result<&mut Writer, StoreError> {
+        if self.writer.is_none() {
+            let folder = StoreFolder::new(&self.settings.folder);
+            let options = WriterOptions {
+                durability: self.settings.durability,
+                create: self.settings.create,
+            };
+            self.writer = Some(Truth::open_writer(&folder, options, self.token)?);
+        }
+        Ok(self.writer.as_mut().expect("it was opened above"))
+    }
+}
