@@ -16,6 +16,13 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Many processes on one store, killed at random; see docs/torture.md.
+    Torture {
+        /// What the torture itself takes: --processes N, --seconds S, --seed X, --json,
+        /// --keep FOLDER
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 fn main() -> Result<()> {
@@ -23,6 +30,13 @@ fn main() -> Result<()> {
         Task::Check => check(),
         Task::Bench { arguments } => {
             let mut line = vec!["run", "--release", "--package", "bench", "--"];
+            line.extend(arguments.iter().map(String::as_str));
+            cargo(&line, &[])
+        }
+        Task::Torture { arguments } => {
+            // Not a release: what a debug build asserts is part of the torture.
+            let mut line = vec!["test", "--package", "isolith-engine"];
+            line.extend(["--test", "torture", "--", "run"]);
             line.extend(arguments.iter().map(String::as_str));
             cargo(&line, &[])
         }

@@ -53,7 +53,11 @@ pub(crate) fn run(
     let mut session = Session::open(store, EngineOptions { create, ..EngineOptions::default() })?;
     let (document, text) = session.run(async |engine| perform(engine, command).await)?;
     output.result(&document, &text)?;
-    if writes { session.settle()? } else { session.close() }
+    if writes {
+        session.settle()?
+    } else {
+        session.close()
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -95,7 +99,8 @@ async fn perform(
         CollectionCommand::Get { name, which, limit, offset, vectors } => {
             let page = Page { after_row: 0, offset, limit: u64::from(limit) };
             let records = engine.get(&name, which, page, vectors).await?;
-            let shown: Vec<Shown> = records.iter().map(|stored| Shown::of(stored, vectors)).collect();
+            let shown: Vec<Shown> =
+                records.iter().map(|stored| Shown::of(stored, vectors)).collect();
             Ok((json!({ "records": shown }), show_records(&records)))
         }
         CollectionCommand::Query { name, question, limit, filter } => {

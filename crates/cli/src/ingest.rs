@@ -101,11 +101,7 @@ fn options(plan: &IngestPlan, file: &Path) -> IngestOptions {
     }
 }
 
-fn report(
-    receipts: &[(PathBuf, Receipt)],
-    files: usize,
-    output: &Output,
-) -> Result<(), Failure> {
+fn report(receipts: &[(PathBuf, Receipt)], files: usize, output: &Output) -> Result<(), Failure> {
     let mut text = String::new();
     for (file, receipt) in receipts {
         match &receipt.error {

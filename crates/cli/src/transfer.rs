@@ -108,7 +108,8 @@ fn write(
 ) -> Result<u64, Failure> {
     let bar = output.draws_progress().then(|| ProgressBar::new(0).with_message(name.to_owned()));
     if let Some(bar) = &bar {
-        let style = ProgressStyle::with_template("{msg}: {bar:30} {pos} of {len} records, {eta} to go");
+        let style =
+            ProgressStyle::with_template("{msg}: {bar:30} {pos} of {len} records, {eta} to go");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     }
     let progress = |done, total| {

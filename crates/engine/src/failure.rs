@@ -6,7 +6,8 @@ use isolith_types::{Code, DeathNote, Failure};
 /// A failed call, in the words of [`Failure`].
 pub fn of_call(error: &CallError) -> Failure {
     let (code, hint) = match error {
-        CallError::BadRequest(_) | CallError::Unanswerable(_) => (Code::Failed, ""),
+        CallError::BadRequest(_) => (Code::Failed, ""),
+        CallError::Unanswerable(_) => (Code::TooLarge, "ask for less at once"),
         CallError::RequestTooLarge { .. } => (Code::TooLarge, "split the input"),
         CallError::QueueFull { .. } => (Code::QueueFull, "try again when less is going on"),
         CallError::QueueTimeout { .. } => (Code::Timeout, "try again when less is going on"),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use isolate::{CallOptions, Pool, PoolSettings, Progress, Supervised};
+use isolate::{CallError, CallOptions, Pool, PoolSettings, Progress, Role, Supervised};
 use isolith_roles::{
     Intake, IntakeJob, IntakeReply, IntakeSettings, Layout, Place, ReadJob, ReadReply,
 };
@@ -199,7 +199,11 @@ impl<'a> Load<'a> {
             on_progress: Some(Arc::new(on_progress)),
             ..CallOptions::default()
         };
-        let answer = self.intake.call(pass, options).await;
+        let answer = tokio::select! {
+            answer = self.intake.call(pass, options) => answer,
+            // The program stops, and nothing is written yet that would have to be ended.
+            () = self.engine.inner.readers.drained() => Err(CallError::Draining { role: Intake::NAME }),
+        };
         let answer = answer.map_err(|error| of_call(&error))?;
         receipt.worker_pid = answer.worker_pid;
         receipt.retries += answer.deaths.len() as u64;
@@ -220,8 +224,9 @@ impl<'a> Load<'a> {
         match (&self.options.model, &state.model) {
             (Some(given), Some(known)) if given != known => {
                 let message = format!("collection {name:?} has vectors of {known}, not of {given}");
-                Err(Failure::new(Code::ModelMismatch, message)
-                    .with_hint("vectors of two models cannot be compared; choose another collection"))
+                Err(Failure::new(Code::ModelMismatch, message).with_hint(
+                    "vectors of two models cannot be compared; choose another collection",
+                ))
             }
             _ => Ok(()),
         }
@@ -315,8 +320,7 @@ impl<'a> Load<'a> {
         receipt: &mut Receipt,
     ) -> Result<Option<Batch>, Failure> {
         let layout_of_file = Box::new(layout.clone());
-        let job =
-            IntakeJob::Batch { layout: layout_of_file, place, rows, bytes: BATCH_BYTES };
+        let job = IntakeJob::Batch { layout: layout_of_file, place, rows, bytes: BATCH_BYTES };
         let options = CallOptions { idempotent: true, ..CallOptions::default() };
         let answer = self.intake.call(&job, options).await.map_err(|error| of_call(&error))?;
         receipt.retries += answer.deaths.len() as u64;
@@ -364,7 +368,8 @@ fn readable(file: &Path) -> Result<PathBuf, Failure> {
 /// What can be told of a file without opening it.
 fn outward_identity(file: &Path) -> String {
     let seen = std::fs::metadata(file).ok();
-    let seen = seen.map(|seen| (seen.len(), seen.mtime(), seen.mtime_nsec(), seen.dev(), seen.ino()));
+    let seen =
+        seen.map(|seen| (seen.len(), seen.mtime(), seen.mtime_nsec(), seen.dev(), seen.ino()));
     format!("{} {seen:?}", file.display())
 }
 

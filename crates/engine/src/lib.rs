@@ -12,6 +12,7 @@ mod quarantine;
 mod search;
 mod status;
 mod transfer;
+mod upkeep;
 mod writes;
 
 pub use collections::PutRecords;
@@ -26,8 +27,8 @@ pub use location::{Scope, Surroundings, find_store};
 pub use open::{Engine, EngineOptions, Life};
 pub use search::Hits;
 pub use status::{
-    CollectionStatus, FrontSnapshot, FrontStatus, RecentJobs, StatusReport, StatusSocket, WatchedPool,
-    WorkerStatus,
+    CollectionStatus, FrontSnapshot, FrontStatus, RecentJobs, StatusReport, StatusSocket,
+    WatchedPool, WorkerStatus,
 };
 pub use transfer::exported_collection;
 pub use writes::Written;

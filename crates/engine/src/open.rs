@@ -172,6 +172,7 @@ impl Engine {
         engine.remember_poisons(news);
         if engine.inner.options.life == Life::Server {
             engine.fold_in_background();
+            engine.keep_up();
             engine.serve_always();
         }
         Ok(engine)

@@ -5,7 +5,7 @@ use isolith_types::{Failure, Filter, Hit};
 
 use crate::collections::misfit;
 use crate::failure::of_call;
-use crate::open::{Engine, Life};
+use crate::open::Engine;
 
 /// The answer to a search.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,7 +76,7 @@ impl Engine {
         let ReadReply::Found(found) = answered.reply else { return Err(misfit(&answered.reply)) };
         let Found { hits, degraded, searched } = found;
         if searched.quarantined {
-            self.rebuild_later(collection);
+            self.fold_later(collection.clone());
         }
         self.quarantine_segments(collection, &searched, answered.blamed).await;
         Ok(Hits { hits, degraded })
@@ -94,21 +94,21 @@ impl Engine {
 
     /// Takes segments out of use that failed their check, or without which a deadly
     /// search succeeded.
-    pub(crate) async fn quarantine_segments(&self, collection: &str, searched: &Searched, blamed: bool) {
+    pub(crate) async fn quarantine_segments(
+        &self,
+        collection: &str,
+        searched: &Searched,
+        blamed: bool,
+    ) {
         let guilty = |damage: &&Damage| damage.kind != DamageKind::Unreadable;
         let mut culprits: Vec<Damage> = searched.damaged.iter().filter(guilty).cloned().collect();
         if blamed {
             let reason = "a worker died over it, and the search succeeded without it";
-            culprits.extend(
-                searched
-                    .avoided
-                    .iter()
-                    .map(|file| Damage {
-                        file: file.clone(),
-                        reason: reason.to_owned(),
-                        kind: DamageKind::Damaged,
-                    }),
-            );
+            culprits.extend(searched.avoided.iter().map(|file| Damage {
+                file: file.clone(),
+                reason: reason.to_owned(),
+                kind: DamageKind::Damaged,
+            }));
         }
         if culprits.is_empty() {
             return;
@@ -123,7 +123,8 @@ impl Engine {
             Ok(_) => self.keep_for_diagnosis(searched.collection, &culprits),
             Err(failure) => tracing::warn!(%failure, "damaged segments could not be recorded"),
         }
-        self.rebuild_later(collection);
+        // At once in a server, else if the command settles.
+        self.fold_later(collection.to_owned());
     }
 
     /// Moves damaged files out of the way; one set for each collection is kept.
@@ -152,14 +153,6 @@ impl Engine {
             if !of_this_set && name.to_string_lossy().starts_with(&prefix) {
                 let _ = std::fs::remove_file(entry.path());
             }
-        }
-    }
-
-    /// Has a collection's segments made anew: at once in a server, else when the
-    /// command settles.
-    fn rebuild_later(&self, collection: &str) {
-        if self.inner.options.life == Life::Server {
-            self.fold_later(collection.to_owned());
         }
     }
 }

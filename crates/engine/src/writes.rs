@@ -123,7 +123,8 @@ impl Groups {
             writes = job.writes;
             vec![BatchPart { items: 0..1, outcome }]
         } else {
-            let job = |run: &[Write]| WriteJob { writes: run.to_vec(), confirmed: confirmed.clone() };
+            let job =
+                |run: &[Write]| WriteJob { writes: run.to_vec(), confirmed: confirmed.clone() };
             self.pool.call_batch(&writes, job, options).await
         };
         for part in parts {
@@ -149,12 +150,8 @@ impl Groups {
                 }),
                 Err(failure) => Err(failure.clone()),
             };
-            let written = result.map(|outcome| Written {
-                outcome,
-                worker_pid,
-                deaths: deaths.clone(),
-                ran,
-            });
+            let written =
+                result.map(|outcome| Written { outcome, worker_pid, deaths: deaths.clone(), ran });
             let done = written.is_ok() && !writes[index].keep;
             if let Some(answer) = answers[index].take() {
                 // The answer may have been dropped; the write is done all the same.

@@ -9,8 +9,8 @@ use isolith_segment::storage::{Disk, Storage};
 use isolith_segment::text::{Analyzer, TextBuilder, TextFields, remove_scratch};
 use isolith_segment::{SegmentError, VectorBuilder, VectorSpec, remove_leftovers};
 use isolith_store::{
-    Action, CollectionState, Key, Kind, Level, Outcome, Reader, Scope, SegmentEntry, Snapshot, StoreError,
-    StoreFolder, SwapPlan, Truth, Write, WriterOptions,
+    Action, CollectionState, Key, Kind, Level, Outcome, Reader, Scope, SegmentEntry, Snapshot,
+    StoreError, StoreFolder, SwapPlan, Truth, Write, WriterOptions,
 };
 use isolith_types::{Code, Failure};
 use serde::{Deserialize, Serialize};
@@ -268,8 +268,7 @@ impl Fold<'_> {
 
     fn swap(&self, plan: SwapPlan) -> Result<Outcome, Problem> {
         // A swap that is not on disk must not cost the files of the generation before.
-        let options =
-            WriterOptions { durability: isolith_store::Durability::Full, create: false };
+        let options = WriterOptions { durability: isolith_store::Durability::Full, create: false };
         let mut writer = Truth::open_writer(&self.folder, options, self.token)?;
         writer.set_deadline(Instant::now() + SWAP_PATIENCE.min(self.context.remaining()));
         // A fold that died after its swap is tried again, with another plan, which needs

@@ -159,7 +159,8 @@ impl Intake {
 
     /// The second pass at a place: where it stands, or anew.
     fn at(&mut self, layout: Layout, place: Place) -> Result<Batches<Arc<File>>, Failure> {
-        if let Some(batches) = self.batches.take_if(|batches| place == Place::At(batches.cursor())) {
+        if let Some(batches) = self.batches.take_if(|batches| place == Place::At(batches.cursor()))
+        {
             return Ok(batches);
         }
         let file = Arc::new(self.open()?);

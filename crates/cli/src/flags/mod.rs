@@ -92,9 +92,9 @@ mod tests {
             &["collection", "get"],
             &["collection", "query"],
         ] {
-            let found = path.iter().fold(&mut command, |command, name| {
-                command.find_subcommand_mut(name).unwrap()
-            });
+            let found = path
+                .iter()
+                .fold(&mut command, |command, name| command.find_subcommand_mut(name).unwrap());
             insta::assert_snapshot!(format!("help_{}", path.join("_")), found.render_long_help());
         }
     }

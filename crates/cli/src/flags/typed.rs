@@ -277,7 +277,7 @@ pub(super) struct TypedDoctor {
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(super) timeout: Option<u64>,
     /// Jobs that are skipped because they killed workers: list, retry ID (try that one
-    /// again), clear [ID] (forget all, or that one)
+    /// again), clear (forget all of them), clear ID
     #[arg(long, value_names = ["ACTION", "ID"], num_args = 1..=2, conflicts_with_all = ["repair", "full", "timeout"])]
     pub(super) quarantine: Option<Vec<String>>,
     #[command(flatten)]

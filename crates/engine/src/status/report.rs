@@ -119,7 +119,9 @@ impl Engine {
 
     async fn overview(&self) -> Result<(Vec<CollectionState>, u64), Failure> {
         match self.ask(ReadJob::Overview).await? {
-            ReadReply::Overview { collections, poisons } => Ok((collections, poisons.len() as u64)),
+            ReadReply::Overview { collections, poisons, .. } => {
+                Ok((collections, poisons.len() as u64))
+            }
             other => Err(misfit(&other)),
         }
     }

@@ -4,11 +4,11 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use isolate::Context;
-use isolith_segment::{Bits, SegmentError};
 use isolith_segment::text::{
     Analyzer, Keywords as Words, Ranking, Statistics, TermCounts, TextCandidate, TextFields,
     TextSegment, Tokenizer,
 };
+use isolith_segment::{Bits, SegmentError};
 use isolith_store::{CollectionState, Scope, Snapshot, StoreError};
 use isolith_types::{Filter, Hit};
 
@@ -206,9 +206,8 @@ fn search_segments(
         if let (Some(rows), Some(allowed)) = (target.rows, &mut allowed) {
             segment.positions_of(rows, allowed).map_err(fail)?;
         }
-        let found = segment
-            .search(&ranking, want, allowed.as_ref(), Some(dead.as_ref()))
-            .map_err(fail)?;
+        let found =
+            segment.search(&ranking, want, allowed.as_ref(), Some(dead.as_ref())).map_err(fail)?;
         candidates.extend(found);
     }
     Ok((ranking, candidates))

@@ -5,6 +5,7 @@ mod keywords;
 mod segments;
 mod tail;
 mod vectors;
+mod verify;
 
 use std::io;
 use std::time::Instant;
@@ -12,7 +13,8 @@ use std::time::Instant;
 use isolate::{Bulk, Context, InWorker, Refusal, Role, Sandbox};
 use isolith_segment::SegmentError;
 use isolith_store::{
-    CollectionState, LoadProgress, Page, PoisonedJob, Reader, Selection, StoreError, StoreFolder, StoredRecord, Truth,
+    CollectionState, LoadProgress, Page, PoisonedJob, Reader, Selection, StoreError, StoreFolder,
+    StoredRecord, Truth,
 };
 use isolith_types::{Failure, Filter, Hit};
 use serde::{Deserialize, Serialize};
@@ -75,6 +77,8 @@ pub enum ReadJob {
         /// Only records that match.
         filter: Option<Filter>,
     },
+    /// Which segments are damaged, all of them read and checked.
+    Verify,
     /// How far an ingest has got.
     Load {
         /// Its source.
@@ -91,6 +95,8 @@ pub enum ReadReply {
         collections: Vec<CollectionState>,
         /// Jobs in quarantine.
         poisons: Vec<PoisonedJob>,
+        /// Whether rows of deleted collections are still there.
+        purge_due: bool,
     },
     /// To [`ReadJob::Collection`].
     Collection(CollectionState),
@@ -98,6 +104,8 @@ pub enum ReadReply {
     Records(Vec<StoredRecord>),
     /// To [`ReadJob::Nearest`] and [`ReadJob::Keywords`].
     Found(Found),
+    /// To [`ReadJob::Verify`]: collections with damaged segments, by name.
+    Damaged(Vec<(String, Searched)>),
     /// To [`ReadJob::Load`].
     Load(Option<LoadProgress>),
 }
@@ -194,8 +202,7 @@ impl Role for StoreReader {
 
     fn warm_up(settings: StoreSettings, token: InWorker) -> Result<Self, Refusal> {
         let segments = Segments::in_folder(&settings.folder, token);
-        let mut worker =
-            Self { settings, token, reader: None, segments, tails: Tails::default() };
+        let mut worker = Self { settings, token, reader: None, segments, tails: Tails::default() };
         // If it cannot be opened, the first job says so, with a code.
         let _ = worker.open();
         Ok(worker)
@@ -212,6 +219,7 @@ impl Role for StoreReader {
             ReadJob::Get { .. } => "get",
             ReadJob::Nearest { .. } => "nearest",
             ReadJob::Keywords { .. } => "keywords",
+            ReadJob::Verify => "verify",
             ReadJob::Load { .. } => "load",
         }
     }
@@ -260,7 +268,7 @@ impl StoreReader {
         job: &ReadJob,
         context: &Context<'_>,
     ) -> Result<ReadReply, StoreError> {
-        let Self { reader, segments, tails, .. } = self;
+        let Self { settings, token, reader, segments, tails } = self;
         let reader = reader.as_mut().expect("the caller has opened it");
         reader.set_deadline(Instant::now() + context.remaining().mul_f32(0.9));
         let snapshot = reader.snapshot()?;
@@ -269,6 +277,7 @@ impl StoreReader {
             ReadJob::Overview => ReadReply::Overview {
                 collections: snapshot.collections()?,
                 poisons: snapshot.poisons()?,
+                purge_due: snapshot.purge_due()?,
             },
             ReadJob::Collection { name } => ReadReply::Collection(snapshot.collection(name)?),
             ReadJob::Get { collection, which, page, vectors } => {
@@ -285,6 +294,10 @@ impl StoreReader {
                 let mut search =
                     keywords::Keywords { snapshot: &snapshot, segments, tails, context };
                 ReadReply::Found(search.run(&state, text, *limit, filter.as_ref())?)
+            }
+            ReadJob::Verify => {
+                let folder = StoreFolder::new(&settings.folder).segments();
+                ReadReply::Damaged(verify::verify(&snapshot, &folder, *token, context)?)
             }
             ReadJob::Load { source } => ReadReply::Load(snapshot.load_progress(source)?),
         })

@@ -211,9 +211,12 @@ fn question(state: &CollectionState, vector: &[f32]) -> Result<Query, StoreError
     let bad = StoreError::Invalid;
     if let Some(dimension) = state.dimension.filter(|it| *it as usize != vector.len()) {
         let (name, found) = (&state.name, vector.len());
-        return Err(bad(format!("{name} has vectors of {dimension} numbers, the query has {found}")));
+        return Err(bad(format!(
+            "{name} has vectors of {dimension} numbers, the query has {found}"
+        )));
     }
-    Query::new(state.metric, vector).map_err(|problem| bad(format!("the query's vector: {problem}")))
+    Query::new(state.metric, vector)
+        .map_err(|problem| bad(format!("the query's vector: {problem}")))
 }
 
 fn search_segment(

@@ -1,0 +1,158 @@
+//! The `status` command as a user runs it, and the sockets behind it.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use support::{Killed, Place, signal, wait_for};
+
+/// A process that is in the middle of a long ingest into a store that is there already.
+fn ingesting(place: &Place) -> Killed {
+    let output = place.run(&["collection", "create", "long"]);
+    assert!(output.status.success(), "{output:?}");
+    let file = place.write_records(20_000, &"many words ".repeat(20));
+    let arguments = ["ingest", file.to_str().unwrap(), "--collection", "long", "--quiet"];
+    let child =
+        place.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let front = Killed(child);
+    wait_for("its socket", || place.sockets().pop());
+    front
+}
+
+#[test]
+fn a_store_without_fronts_has_a_status() {
+    let place = Place::with_docs(30);
+    let (status, report) = place.json(&["status"]);
+    assert_eq!(status, 0, "{report:#}");
+    assert_eq!(report["store"], place.store().to_str().unwrap());
+    let docs = &report["collections"][0];
+    assert_eq!((&docs["name"], &docs["records"]), (&"docs".into(), &30.into()));
+    assert_eq!((&docs["generation"], &docs["tail"]), (&1.into(), &0.into()));
+    for empty in ["workers", "fronts", "warnings"] {
+        assert_eq!(report[empty], Value::Array(Vec::new()), "{report:#}");
+    }
+    assert_eq!((&report["quarantine"], &report["schema"]), (&0.into(), &1.into()));
+    assert!(report["crashes"].is_object() && report["disk_bytes"].as_u64().unwrap() > 0);
+    let text = String::from_utf8(place.run(&["status"]).stdout).unwrap();
+    assert!(text.contains("no process has it open for long"), "{text}");
+    assert_eq!(place.sockets().len(), 0);
+}
+
+#[test]
+fn a_store_that_cannot_be_read_has_one_too() {
+    let place = Place::with_docs(3);
+    fs::write(place.store().join("truth.sqlite"), [7; 9_000]).unwrap();
+    let (status, report) = place.json(&["status"]);
+    assert_eq!((status, &report["error"]["code"]), (74, &"corrupt".into()), "{report:#}");
+    assert_eq!(report["workers"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_live_front_shows_its_workers() {
+    let place = Place::new();
+    let front = ingesting(&place);
+    let mode = place.sockets()[0].metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let report = wait_for("a worker at work", || {
+        let (status, report) = place.json(&["status"]);
+        assert_eq!(status, 0, "{report:#}");
+        let workers = report["workers"].as_array().unwrap().clone();
+        let busy = workers.iter().any(|it| it["state"] == "busy" && it["job"]["kind"].is_string());
+        busy.then_some(report)
+    });
+    let pid = front.0.id();
+    assert_eq!(
+        (&report["fronts"][0]["pid"], &report["fronts"][0]["answers"]),
+        (&pid.into(), &true.into())
+    );
+    let roles: Vec<&str> = report["workers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|worker| {
+            assert_eq!(worker["front"], pid);
+            assert!(worker["age_ms"].is_u64());
+            worker["role"].as_str().unwrap()
+        })
+        .collect();
+    assert!(roles.contains(&"intake"), "{roles:?}");
+}
+
+#[test]
+fn the_socket_of_a_killed_front_is_removed() {
+    let place = Place::new();
+    let mut front = ingesting(&place);
+    front.0.kill().unwrap();
+    front.0.wait().unwrap();
+    assert_eq!(place.sockets().len(), 1);
+    let (_, report) = place.json(&["status"]);
+    assert_eq!(report["fronts"], Value::Array(Vec::new()), "{report:#}");
+    assert_eq!(place.sockets().len(), 0);
+}
+
+#[test]
+fn a_front_that_ends_removes_its_socket() {
+    let place = Place::new();
+    let mut front = ingesting(&place);
+    signal(front.0.id(), "-INT");
+    assert_eq!(front.0.wait().unwrap().code(), Some(130));
+    assert_eq!(place.sockets().len(), 0);
+}
+
+#[test]
+fn fronts_that_hang_cost_a_moment_only() {
+    let place = Place::with_docs(5);
+    // They take connections, as their queue does, and never answer.
+    let run = place.store().join("run");
+    let hanging: Vec<UnixListener> = (0..8)
+        .map(|n| UnixListener::bind(run.join(format!("{}-{n}.sock", 900_000 + n))).unwrap())
+        .collect();
+    let start = Instant::now();
+    let (status, report) = place.json(&["status"]);
+    // The fronts have 200 ms together; the rest is the start of two processes.
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    assert_eq!(status, 0);
+    let fronts = report["fronts"].as_array().unwrap();
+    assert!(
+        fronts.len() == 8 && fronts.iter().all(|front| front["answers"] == false),
+        "{report:#}"
+    );
+    assert!(report["warnings"].to_string().contains("does not answer"), "{report:#}");
+    assert_eq!(place.sockets().len(), 8);
+    drop(hanging);
+    assert_eq!(place.json(&["status"]).1["fronts"], Value::Array(Vec::new()));
+    assert_eq!(place.sockets().len(), 0);
+}
+
+#[test]
+fn a_front_survives_clients_that_never_read() {
+    let place = Place::new();
+    let front = ingesting(&place);
+    let socket = place.sockets().remove(0);
+    let silent: Vec<_> =
+        (0..100).filter_map(|_| std::os::unix::net::UnixStream::connect(&socket).ok()).collect();
+    assert!(!silent.is_empty());
+    wait_for("an answer in spite of them", || {
+        let (_, report) = place.json(&["status"]);
+        (report["fronts"][0]["answers"] == true).then_some(())
+    });
+    drop(silent);
+    drop(front);
+}
+
+#[test]
+fn a_long_path_is_no_obstacle() {
+    let place = Place::called(&"a folder of a long, ünusual name/".repeat(8));
+    let front = ingesting(&place);
+    let report = wait_for("an answer", || {
+        let (_, report) = place.json(&["status"]);
+        (report["fronts"][0]["answers"] == true).then_some(report)
+    });
+    assert_eq!(report["fronts"][0]["pid"], front.0.id());
+}

@@ -1,0 +1,148 @@
+//! A store in a folder of its own, used through the real program.
+#![allow(dead_code, clippy::unwrap_used, clippy::panic)]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder with a store in it, gone at the end of the test.
+pub(crate) struct Place {
+    folder: TempDir,
+    store: PathBuf,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self::called("store")
+    }
+
+    /// A place whose store will have this name.
+    pub(crate) fn called(name: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join(name);
+        Self { folder, store }
+    }
+
+    /// A place whose store has a collection `docs` of this many records.
+    pub(crate) fn with_docs(records: usize) -> Self {
+        let place = Self::new();
+        let file = place.write_records(records, "");
+        let output = place.run(&["ingest", file.to_str().unwrap(), "--collection", "docs"]);
+        assert!(output.status.success(), "{output:?}");
+        place
+    }
+
+    /// A file of records, each with a document that ends in `ballast`.
+    pub(crate) fn write_records(&self, records: usize, ballast: &str) -> PathBuf {
+        let mut text = String::new();
+        for n in 0..records {
+            let angle = n as f64 * 0.7;
+            let vector = [angle.sin(), angle.cos(), (angle * 0.3).sin(), 0.5];
+            let _ = writeln!(
+                text,
+                r#"{{"id":"r{n}","embedding":{vector:?},"document":"text {n} {ballast}","metadata":{{"n":{n}}}}}"#
+            );
+        }
+        let file = self.folder.path().join("records.jsonl");
+        fs::write(&file, text).unwrap();
+        file
+    }
+
+    pub(crate) fn store(&self) -> &Path {
+        &self.store
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_isolith"));
+        command.args(arguments).arg("--store").arg(self.store());
+        command.stdin(Stdio::null()).env_remove("ISOLITH_LOG").env_remove("ISOLITH_FAULT");
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Exit status and document of a command with `--json`.
+    pub(crate) fn json(&self, arguments: &[&str]) -> (i32, Value) {
+        let output = self.run(&[arguments, &["--json"]].concat());
+        document(&output)
+    }
+
+    /// The only file in `segments/` with this extension.
+    pub(crate) fn segment(&self, extension: &str) -> PathBuf {
+        let files = files_in(&self.store().join("segments"));
+        let mut fitting: Vec<PathBuf> = files
+            .into_iter()
+            .filter(|file| file.extension().is_some_and(|it| it == extension))
+            .collect();
+        assert_eq!(fitting.len(), 1, "{fitting:?}");
+        fitting.remove(0)
+    }
+
+    /// The truth, to be tampered with. Everything has left its log.
+    pub(crate) fn truth(&self) -> rusqlite::Connection {
+        let db = rusqlite::Connection::open(self.store().join("truth.sqlite")).unwrap();
+        db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+        db
+    }
+
+    pub(crate) fn sockets(&self) -> Vec<PathBuf> {
+        let files = files_in(&self.store().join("run"));
+        files.into_iter().filter(|file| file.extension().is_some_and(|it| it == "sock")).collect()
+    }
+}
+
+pub(crate) fn document(output: &Output) -> (i32, Value) {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let document = serde_json::from_str(&text);
+    let document = document.unwrap_or_else(|error| panic!("{error}: {text}{output:?}"));
+    (output.status.code().unwrap(), document)
+}
+
+/// The check of this name in a doctor's report.
+pub(crate) fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let checks = report["checks"].as_array().unwrap();
+    checks.iter().find(|check| check["name"] == name).unwrap()
+}
+
+/// The files of a folder; none before it is made.
+pub(crate) fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+/// Waits until something is there; a test that waits in vain fails.
+pub(crate) fn wait_for<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(start.elapsed() < Duration::from_secs(30), "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A process that is killed at the end of the test.
+pub(crate) struct Killed(pub(crate) Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Sends a signal to a process.
+pub(crate) fn signal(pid: u32, name: &str) {
+    let status = Command::new("kill").args([name, &pid.to_string()]).status().unwrap();
+    assert!(status.success());
+}

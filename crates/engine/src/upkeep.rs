@@ -1,0 +1,64 @@
+//! What a server does by itself: learning at its start what was left to be done, and
+//! checking segments again and again.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use isolith_roles::{DamageKind, ReadJob, ReadReply, Searched};
+use isolith_store::CollectionState;
+
+use crate::open::Engine;
+
+/// How often all segments are read and checked.
+const CHECK_EVERY: Duration = Duration::from_secs(30);
+
+impl Engine {
+    /// Looks after the store, as long as the engine lives.
+    pub(crate) fn keep_up(&self) {
+        let inner = Arc::downgrade(&self.inner);
+        tokio::spawn(async move {
+            if let Some(inner) = inner.upgrade() {
+                Engine { inner }.take_over().await;
+            }
+            loop {
+                tokio::time::sleep(CHECK_EVERY).await;
+                let Some(inner) = inner.upgrade() else { return };
+                Engine { inner }.check_segments().await;
+            }
+        });
+    }
+
+    /// What processes that died have left to be done.
+    async fn take_over(&self) {
+        let Ok(ReadReply::Overview { collections, purge_due, .. }) =
+            self.ask(ReadJob::Overview).await
+        else {
+            return;
+        };
+        for state in collections.into_iter().filter(needs_fold) {
+            self.fold_later(state.name);
+        }
+        if purge_due {
+            self.inner.purge_due.store(true, Ordering::Relaxed);
+            self.inner.due_changed.notify_one();
+        }
+    }
+
+    /// Puts segments into quarantine that were damaged since they were opened.
+    async fn check_segments(&self) {
+        let Ok(ReadReply::Damaged(found)) = self.ask(ReadJob::Verify).await else { return };
+        for (collection, searched) in found {
+            // A file that is gone may have been replaced by a fold meanwhile; whoever
+            // opens it finds out.
+            let damaged = searched.damaged.iter().filter(|it| it.kind == DamageKind::Damaged);
+            let searched = Searched { damaged: damaged.cloned().collect(), ..searched.clone() };
+            self.quarantine_segments(&collection, &searched, false).await;
+        }
+    }
+}
+
+fn needs_fold(state: &CollectionState) -> bool {
+    let segments = state.generation.iter().flat_map(|generation| &generation.segments);
+    state.fold_due() || segments.into_iter().any(|entry| entry.quarantined.is_some())
+}

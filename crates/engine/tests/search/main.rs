@@ -1,0 +1,30 @@
+//! What the engine answers while a store is changed, folded, damaged and cut off by a
+//! power loss, with real workers that really die.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs, unreachable_pub)]
+
+mod damage;
+mod faults;
+mod folding;
+mod power;
+mod replaced;
+mod support;
+
+use libtest_mimic::{Arguments, Trial};
+
+fn main() {
+    isolate::worker_main(&isolith_engine::worker_roles());
+    let programs = support::Programs::prepare(faults::ALL);
+    let trials: Vec<Trial> = [
+        damage::trials(),
+        faults::trials(&programs),
+        folding::trials(),
+        power::trials(),
+        replaced::trials(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
+    drop(programs);
+    conclusion.exit();
+}

@@ -1,0 +1,332 @@
+//! One lane: the only writer of its units, one operation at a time, so that it always
+//! knows what they must be.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use fastrand::Rng;
+use isolith_engine::{Engine, Key, Outcome, Patch, PutMode, PutRecords, Which, Written};
+use isolith_types::{Code, Comparison, Failure, Filter, Metadata, Scalar};
+use serde_json::json;
+
+use crate::content::{Place, SHELVES, State, UNITS};
+use crate::journal::{Act, Entry, Fault, Journal, Op, now};
+
+/// Acknowledged operations that may be sent once more.
+const REMEMBERED: usize = 50;
+
+/// How often an operation that was refused is sent again before the lane gives up.
+const TRIES: u32 = 5;
+
+/// The lane cannot go on: its operation stays unresolved, or its journal is full.
+#[derive(Debug)]
+pub(crate) struct Stuck;
+
+pub(crate) struct Lane {
+    pub(crate) number: u32,
+    pub(crate) random: Rng,
+    pub(crate) states: HashMap<Place, State>,
+    journal: Journal,
+    next_op: u64,
+    /// An operation of an earlier life that was not acknowledged.
+    pending: Option<Op>,
+    recent: VecDeque<(Op, Counts)>,
+}
+
+/// What an operation says that it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Counts {
+    inserted: u64,
+    updated: u64,
+    unchanged: u64,
+    deleted: u64,
+    missing: u64,
+}
+
+impl Lane {
+    /// Takes up where the journal ends.
+    pub(crate) fn open(folder: &Path, number: u32, seed: u64) -> io::Result<Self> {
+        let (journal, entries) = Journal::open(&Journal::path(folder, number))?;
+        let random = Rng::with_seed(seed ^ u64::from(number) << 32 ^ entries.len() as u64);
+        let mut lane = Self {
+            number,
+            random,
+            states: HashMap::new(),
+            journal,
+            next_op: 1,
+            pending: None,
+            recent: VecDeque::new(),
+        };
+        for entry in entries {
+            match entry {
+                Entry::Intent { op, .. } => {
+                    lane.next_op = op.number + 1;
+                    lane.pending = Some(op);
+                }
+                Entry::Done { .. } => {
+                    if let Some(op) = lane.pending.take() {
+                        lane.apply(&op);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(lane)
+    }
+
+    /// Finishes what an earlier life may or may not have finished.
+    pub(crate) async fn resolve(&mut self, engine: &Engine) -> Result<(), Stuck> {
+        match self.pending.take() {
+            Some(op) => self.send(engine, op, true).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Writes something.
+    pub(crate) async fn write(&mut self, engine: &Engine) -> Result<(), Stuck> {
+        let place = self.own_place();
+        let act = self.choose(self.states.contains_key(&place));
+        let op = Op { number: self.next_op, place, act };
+        self.next_op += 1;
+        self.note(&Entry::Intent { op, at: now() })?;
+        self.send(engine, op, false).await
+    }
+
+    /// Sends an operation again that was acknowledged: nothing may come of it.
+    pub(crate) async fn repeat(&mut self, engine: &Engine) -> Result<(), Stuck> {
+        if self.recent.is_empty() {
+            return Ok(());
+        }
+        let (op, counts) = self.recent[self.random.usize(..self.recent.len())];
+        let (from, result) = (now(), perform(engine, &op).await);
+        match result {
+            Ok(Written { outcome, .. }) if outcome.repeated && Counts::of(&outcome) == counts => {}
+            Ok(Written { outcome, .. }) => {
+                let what = format!("{op:?} was done again: {outcome:?}");
+                self.problem(Fault::Duplicated, what)?;
+            }
+            Err(failure) => self.refused(&format!("repeat of {op:?}"), &failure)?,
+        }
+        self.note(&Entry::Aside { waited: now() - from })
+    }
+
+    /// Asks for what must be refused: an id that is taken, a key that is used.
+    pub(crate) async fn provoke(&mut self, engine: &Engine) -> Result<(), Stuck> {
+        let from = now();
+        let taken = self.states.iter().next().map(|(place, _)| *place);
+        if let Some(place) = taken.filter(|_| self.random.bool()) {
+            let op = Op { number: self.next_op, place, act: Act::Add };
+            self.next_op += 1;
+            let result = perform(engine, &op).await;
+            self.must_fail(Code::AlreadyExists, &op, result)?;
+        } else if let Some((op, _)) = self.recent.back().copied() {
+            let unit = (op.place.unit + 1) % UNITS;
+            let other = Op { place: Place { unit, ..op.place }, act: Act::Upsert, ..op };
+            let result = perform(engine, &other).await;
+            self.must_fail(Code::KeyReused, &other, result)?;
+        }
+        self.note(&Entry::Aside { waited: now() - from })
+    }
+
+    /// What a unit of this lane must be now.
+    pub(crate) fn expected(&self, place: Place) -> Option<State> {
+        self.states.get(&place).copied()
+    }
+
+    pub(crate) fn last_written(&self) -> Option<Place> {
+        self.recent.back().map(|(op, _)| op.place)
+    }
+
+    pub(crate) fn own_place(&mut self) -> Place {
+        Place {
+            shelf: self.random.usize(..SHELVES.len()),
+            lane: self.number,
+            unit: self.random.u32(..UNITS),
+        }
+    }
+
+    pub(crate) fn note(&mut self, entry: &Entry) -> Result<(), Stuck> {
+        self.journal.write(entry).map_err(|error| {
+            eprintln!("torture: lane {}: the journal cannot be written: {error}", self.number);
+            Stuck
+        })
+    }
+
+    pub(crate) fn problem(&mut self, fault: Fault, what: String) -> Result<(), Stuck> {
+        eprintln!("torture: lane {}: {fault:?}: {what}", self.number);
+        self.note(&Entry::Problem { fault, what })
+    }
+
+    pub(crate) fn refused(&mut self, what: &str, failure: &Failure) -> Result<(), Stuck> {
+        let Failure { code, message, .. } = failure;
+        self.problem(Fault::Refused, format!("{what}: {code:?}: {message}"))
+    }
+
+    fn choose(&mut self, present: bool) -> Act {
+        let acts: &[Act] = if present {
+            &[Act::Upsert, Act::Upsert, Act::Replace, Act::Touch, Act::Delete, Act::Prune]
+        } else {
+            &[Act::Add, Act::Add, Act::Add, Act::Add, Act::Upsert, Act::Upsert, Act::Upsert]
+        };
+        match self.random.u32(..12) {
+            // Now and then what makes no difference, as there is nothing.
+            0 if !present => [Act::Replace, Act::Touch, Act::Delete][self.random.usize(..3)],
+            _ => acts[self.random.usize(..acts.len())],
+        }
+    }
+
+    /// Sends an operation until it is acknowledged, always under the same key.
+    async fn send(&mut self, engine: &Engine, op: Op, resent: bool) -> Result<(), Stuck> {
+        let from = now();
+        if self.random.u32(..16) == 0 {
+            // A caller loses patience and asks again. What it sent first may be done,
+            // be under way or never have left.
+            let patience = Duration::from_micros(self.random.u64(..20_000));
+            let _ = tokio::time::timeout(patience, perform(engine, &op)).await;
+        }
+        for attempt in 1..=TRIES {
+            match perform(engine, &op).await {
+                Ok(written) => {
+                    let at = now();
+                    let repeated = written.outcome.repeated;
+                    self.note(&Entry::Done { at, waited: at - from, resent, repeated })?;
+                    return self.acknowledged(op, &written.outcome);
+                }
+                Err(failure) => {
+                    self.refused(&format!("{op:?}, try {attempt}"), &failure)?;
+                    tokio::time::sleep(Duration::from_millis(300)).await;
+                }
+            }
+        }
+        Err(Stuck)
+    }
+
+    fn acknowledged(&mut self, op: Op, outcome: &Outcome) -> Result<(), Stuck> {
+        let expected = Counts::expected(&op, self.expected(op.place));
+        let found = Counts::of(outcome);
+        if found != expected {
+            let second = Counts::expected(&op, op.after(self.expected(op.place)));
+            let unchanged = Counts { unchanged: u64::from(op.place.size()), ..Counts::default() };
+            let twice = found == second || found == unchanged;
+            let fault = if twice { Fault::Duplicated } else { Fault::Wrong };
+            let what = format!("{op:?} answered {found:?} in the place of {expected:?}");
+            self.problem(fault, what)?;
+        }
+        self.apply(&op);
+        self.recent.push_back((op, found));
+        if self.recent.len() > REMEMBERED {
+            self.recent.pop_front();
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, op: &Op) {
+        match op.after(self.expected(op.place)) {
+            Some(state) => self.states.insert(op.place, state),
+            None => self.states.remove(&op.place),
+        };
+    }
+
+    fn must_fail(
+        &mut self,
+        code: Code,
+        op: &Op,
+        result: Result<Written, Failure>,
+    ) -> Result<(), Stuck> {
+        match result {
+            Err(failure) if failure.code == code => Ok(()),
+            Err(failure) => self.refused(&format!("{op:?}, to be refused as {code:?}"), &failure),
+            Ok(written) => {
+                let what = format!("{op:?} was not refused: {:?}", written.outcome);
+                self.problem(Fault::Wrong, what)
+            }
+        }
+    }
+}
+
+impl Counts {
+    fn of(outcome: &Outcome) -> Self {
+        let Outcome { inserted, updated, unchanged, deleted, missing, .. } = *outcome;
+        Self { inserted, updated, unchanged, deleted, missing }
+    }
+
+    /// What `op` must say if the unit is like that when it is done.
+    fn expected(op: &Op, before: Option<State>) -> Self {
+        let size = u64::from(op.place.size());
+        let nothing = Self::default();
+        match (op.act, before) {
+            (Act::Add | Act::Upsert, None) => Self { inserted: size, ..nothing },
+            (Act::Add, Some(_)) => nothing,
+            (Act::Upsert | Act::Replace | Act::Touch, Some(_)) => Self { updated: size, ..nothing },
+            (Act::Delete | Act::Prune, Some(_)) => Self { deleted: size, ..nothing },
+            (Act::Replace | Act::Touch | Act::Delete, None) => Self { missing: size, ..nothing },
+            (Act::Prune, None) => nothing,
+        }
+    }
+}
+
+/// Only records of this unit.
+pub(crate) fn unit_filter(place: Place) -> Filter {
+    Filter::And(vec![equal("lane", place.lane), equal("unit", place.unit)])
+}
+
+/// Only records of this lane.
+pub(crate) fn equal(key: &str, value: u32) -> Filter {
+    let value = Scalar::Integer(i64::from(value));
+    Filter::Compare { key: key.to_owned(), how: Comparison::Equal, value }
+}
+
+async fn perform(engine: &Engine, op: &Op) -> Result<Written, Failure> {
+    let Op { number, place, act } = *op;
+    let name = place.shelf().name;
+    let key = Some(key(place.lane, number));
+    let state = State { version: number, touched: None };
+    let put = |mode| engine.put(name, PutRecords::from_records(place.records(state)), mode, key);
+    match act {
+        Act::Add => put(PutMode::Add { skip_existing: false }).await,
+        Act::Upsert => put(PutMode::Upsert).await,
+        Act::Replace => engine.update(name, replacements(place, state), key).await,
+        Act::Touch => engine.update(name, touches(place, number), key).await,
+        Act::Delete => engine.delete(name, Which::Ids(place.ids()), key).await,
+        Act::Prune => engine.delete(name, Which::Matching(unit_filter(place)), key).await,
+    }
+}
+
+fn key(lane: u32, op: u64) -> Key {
+    let mut key = [0; 16];
+    key[..4].copy_from_slice(&lane.to_le_bytes());
+    key[8..].copy_from_slice(&op.to_le_bytes());
+    Key(key)
+}
+
+fn replacements(place: Place, state: State) -> Vec<Patch> {
+    let patch = |member| {
+        let record = place.record(member, state);
+        let mut metadata = record.metadata.to_json();
+        // A null takes the key away.
+        metadata["touched"] = json!(null);
+        Patch {
+            id: record.id,
+            document: Some(record.document),
+            metadata: Some(plain(metadata)),
+            vector: Some(record.vector),
+        }
+    };
+    (0..place.size()).map(patch).collect()
+}
+
+fn touches(place: Place, number: u64) -> Vec<Patch> {
+    let patch = |id| Patch {
+        id,
+        document: None,
+        metadata: Some(plain(json!({ "touched": number }))),
+        vector: None,
+    };
+    place.ids().into_iter().map(patch).collect()
+}
+
+fn plain(json: serde_json::Value) -> Metadata {
+    Metadata::from_json(json).expect("it has only numbers, texts and a flat list")
+}

@@ -1,0 +1,73 @@
+//! Collections that come and go: each lane has one, which it makes, fills, renames and
+//! deletes. After a death it may be in any of these states.
+
+use isolith_engine::{Engine, Page, PutMode, PutRecords, Selection};
+use isolith_types::{Code, CollectionSpec, Failure};
+
+use crate::content::{Place, SHELVES, State};
+use crate::journal::{Entry, Fault, now};
+use crate::lane::{Lane, Stuck};
+
+/// Units that a scrap collection gets.
+const UNITS: u32 = 20;
+
+impl Lane {
+    /// Gives the lane's own collection a whole life.
+    pub(crate) async fn scrap(&mut self, engine: &Engine) -> Result<(), Stuck> {
+        let place = self.own_place();
+        let mut longest = 0;
+        match live_and_die(engine, place, &mut longest).await {
+            Ok(None) => {}
+            Ok(Some(wrong)) => self.problem(Fault::Wrong, wrong)?,
+            Err(failure) => self.refused("a collection that comes and goes", &failure)?,
+        }
+        self.note(&Entry::Aside { waited: longest })
+    }
+}
+
+/// Makes a call, and notes if it took the longest so far.
+async fn timed<T>(longest: &mut u64, call: impl Future<Output = T>) -> T {
+    let from = now();
+    let answer = call.await;
+    *longest = (*longest).max(now() - from);
+    answer
+}
+
+/// Returns what is wrong.
+async fn live_and_die(
+    engine: &Engine,
+    place: Place,
+    longest: &mut u64,
+) -> Result<Option<String>, Failure> {
+    let shelf = &SHELVES[0];
+    let name = format!("scrap-{}", place.lane);
+    let renamed = format!("renamed-{}", place.lane);
+    let spec =
+        CollectionSpec { name: name.clone(), dimension: None, metric: shelf.metric, model: None };
+    // An earlier life may have left it under either name.
+    for name in [&name, &renamed] {
+        match timed(longest, engine.delete_collection(name)).await {
+            Err(failure) if failure.code != Code::NotFound => return Err(failure),
+            _ => {}
+        }
+    }
+    timed(longest, engine.create_collection(spec, false)).await?;
+    let state = State { version: 1, touched: None };
+    let places = (0..UNITS).map(|unit| Place { shelf: 0, unit, ..place });
+    let records: Vec<_> = places.flat_map(|place| place.records(state)).collect();
+    let count = records.len();
+    let put = PutRecords::from_records(records);
+    timed(longest, engine.put(&name, put, PutMode::Add { skip_existing: false }, None)).await?;
+    timed(longest, engine.rename_collection(&name, &renamed)).await?;
+    let found =
+        timed(longest, engine.get(&renamed, Selection::All, Page::default(), false)).await?.len();
+    let own = Place { shelf: 0, unit: 3, ..place };
+    let hits = timed(longest, engine.keywords(&renamed, &own.word(), 20, None)).await?.hits.len();
+    timed(longest, engine.delete_collection(&renamed)).await?;
+    let gone = timed(longest, engine.collection(&renamed)).await;
+    let gone = gone.is_err_and(|failure| failure.code == Code::NotFound);
+    if found == count && hits == own.size() as usize && gone {
+        return Ok(None);
+    }
+    Ok(Some(format!("{renamed}: {found} of {count} records, {hits} hits, gone: {gone}")))
+}
