@@ -39,7 +39,12 @@ impl Session {
         work: impl AsyncFnOnce(&Engine) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         match self.run_with_signal(work) {
-            Ok(result) => result,
+            Ok(Ok(result)) => Ok(result),
+            Ok(Err(failure)) => {
+                // The caller gives up; what the engine has learnt from it is kept.
+                self.runtime.block_on(self.engine.close());
+                Err(failure)
+            }
             // What was finished in spite of the signal is told.
             Err((_, Some(Ok(result)))) => Ok(result),
             Err((signal, _)) => Err(interrupted(signal)),

@@ -195,6 +195,8 @@ impl Engine {
 
     /// Lets running jobs finish, and stops all workers.
     pub async fn close(&self) {
+        // Whoever was killed by a job should not be killed by it tomorrow.
+        let _ = tokio::time::timeout(CLOSING, self.inner.quarantine.written_down()).await;
         for pool in self.pools() {
             pool.begin_drain(CLOSING);
         }

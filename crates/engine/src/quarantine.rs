@@ -6,6 +6,7 @@ use isolate::{MemoryQuarantine, Poison, Quarantine, Role};
 use isolith_roles::{ReadJob, ReadReply, StoreReader};
 use isolith_store::{Action, PoisonedJob};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
 
 use crate::open::Engine;
 
@@ -14,12 +15,21 @@ use crate::open::Engine;
 pub(crate) struct StoreQuarantine {
     memory: MemoryQuarantine,
     news: UnboundedSender<Poison>,
+    /// How many are not in the truth yet.
+    unwritten: watch::Sender<usize>,
 }
 
 impl StoreQuarantine {
     pub(crate) fn new() -> (Arc<Self>, UnboundedReceiver<Poison>) {
         let (news, receiver) = unbounded_channel();
-        (Arc::new(Self { memory: MemoryQuarantine::default(), news }), receiver)
+        let memory = MemoryQuarantine::default();
+        (Arc::new(Self { memory, news, unwritten: watch::Sender::new(0) }), receiver)
+    }
+
+    /// Completes when all that is known is in the truth, or could not be written there.
+    pub(crate) async fn written_down(&self) {
+        // The sender lives as long as this does.
+        let _ = self.unwritten.subscribe().wait_for(|unwritten| *unwritten == 0).await;
     }
 
     /// Takes what the truth remembers.
@@ -41,8 +51,11 @@ impl Quarantine for StoreQuarantine {
             return;
         }
         self.memory.add(poison.clone());
+        self.unwritten.send_modify(|unwritten| *unwritten += 1);
         // Without an engine to write it down, it lasts as long as the process.
-        let _ = self.news.send(poison);
+        if self.news.send(poison).is_err() {
+            self.unwritten.send_modify(|unwritten| *unwritten -= 1);
+        }
     }
 
     fn remove(&self, role: &str, input_hash: &str) -> bool {
@@ -79,15 +92,15 @@ impl Engine {
         tokio::spawn(async move {
             while let Some(poison) = news.recv().await {
                 let Some(inner) = inner.upgrade() else { return };
-                let Ok(json) = serde_json::to_string(&poison) else { continue };
                 let action = Action::RememberPoison {
+                    poison: serde_json::to_string(&poison).unwrap_or_default(),
                     role: poison.role,
                     input: poison.input_hash.into_bytes(),
-                    poison: json,
                 };
                 if let Err(failure) = inner.writes.send(action, None).await {
                     tracing::warn!(%failure, "a quarantined job could not be written down");
                 }
+                inner.quarantine.unwritten.send_modify(|unwritten| *unwritten -= 1);
             }
         });
     }

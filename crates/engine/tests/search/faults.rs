@@ -199,8 +199,7 @@ async fn deadly_group(store: &Path, options: EngineOptions) {
 fn ingest_options(store: &Path, name: &str, rows: u64) -> IngestOptions {
     let text: String =
         (0..rows).map(|row| format!("{{\"id\":\"r{row}\",\"embedding\":[{row},1,2]}}\n")).collect();
-    let file =
-        store.parent().unwrap().join(format!("{name}-{}", store.display()).replace('/', "_"));
+    let file = store.with_file_name(name);
     std::fs::write(&file, text).unwrap();
     IngestOptions {
         file,

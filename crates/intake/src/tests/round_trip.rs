@@ -24,7 +24,7 @@ fn any_text() -> impl Strategy<Value = String> {
 }
 
 fn any_row(dimension: usize) -> impl Strategy<Value = Row> {
-    let finite = any::<f32>().prop_filter("finite", |value| value.is_finite());
+    let finite = any::<f32>().prop_filter("not too large", |value| value.abs() < 1e17);
     let number = prop_oneof![finite, -1.0f32..1.0];
     let scalar = prop_oneof![
         Just(Json::Null),

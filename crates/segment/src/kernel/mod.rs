@@ -111,7 +111,7 @@ kernels! {
 }
 
 /// So much is asked for ahead; the processor sees by itself where that leads.
-const PREFETCHED: usize = 1024;
+const PREFETCHED: usize = 2048;
 
 /// Asks for bytes that will be needed soon.
 #[allow(unsafe_code)]

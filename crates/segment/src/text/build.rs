@@ -42,8 +42,8 @@ pub struct TextBuilder<'s> {
 }
 
 impl<'s> TextBuilder<'s> {
-    /// Starts a segment that is to have this name. What does not fit into memory goes to
-    /// a folder of its own inside `scratch_folder`.
+    /// Starts a segment that is to have this name. Its index grows in a folder of its own
+    /// inside `scratch_folder`, which is removed in the end.
     ///
     /// # Errors
     /// If what an earlier build of that name has left cannot be removed.

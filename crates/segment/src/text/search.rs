@@ -2,8 +2,7 @@
 //!
 //! Postings are read window by window of positions, term by term, field by field, which
 //! keeps sums in one order and their memory in the cache. All postings of the query are
-//! read: there is no bound that would skip some, as there is none that holds for fields
-//! that add up before they saturate.
+//! read, unless so few positions are allowed that looking those up is quicker.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,7 +21,7 @@ use crate::{Bits, SegmentError};
 const WINDOW: usize = 4096;
 const WORDS: usize = WINDOW / 64;
 /// Looking a position up costs as much as reading this many postings on.
-const LOOK_UP: usize = 16;
+const LOOK_UP: usize = 6;
 
 /// A record that fits keywords.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -201,6 +201,8 @@ impl Scan<'_> {
                 }
                 let start = segment.codes.start + (2 * at + half) * block;
                 let bytes = segment.container.bytes(start..start + block)?;
+                // Processors do not look beyond a page by themselves.
+                prefetch(segment.container.unchecked(start + 2 * block..start + 3 * block));
                 let passed = segment.kernel.pass(bytes, tables, gate) & live;
                 if passed != 0 {
                     let first = 64 * at + GROUP * half;

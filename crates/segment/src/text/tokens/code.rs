@@ -116,7 +116,7 @@ impl Code {
             _ => self.end_part(stems, found),
         }
         if case == Case::Upper {
-            self.uppers += 1;
+            self.uppers = self.uppers.saturating_add(1);
             self.last_upper = self.part.len();
         } else {
             self.uppers = 0;
@@ -169,7 +169,7 @@ impl Code {
     fn end_pairs(&mut self, found: &mut Found) {
         if !self.pairs.is_empty() {
             self.pairs.end(found);
-            self.parts += 1;
+            self.parts = self.parts.saturating_add(1);
         }
     }
 

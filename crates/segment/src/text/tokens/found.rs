@@ -19,7 +19,8 @@ impl Found {
 
     /// A term at the next position.
     pub(super) fn push(&mut self, term: &str) {
-        self.push_here(term);
+        self.text.push_str(term);
+        self.ends.push((self.text.len(), self.position));
         self.position = self.position.saturating_add(1);
     }
 
@@ -55,11 +56,6 @@ impl Found {
         let start = last.checked_sub(1).map_or(0, |before| self.ends[before].0);
         let (end, position) = self.ends[last];
         (&self.text[start..end], position)
-    }
-
-    fn push_here(&mut self, term: &str) {
-        self.text.push_str(term);
-        self.ends.push((self.text.len(), self.position));
     }
 
     fn clear(&mut self) {

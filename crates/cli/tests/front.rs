@@ -1,0 +1,84 @@
+//! The front holds no native engine: neither the truth nor a segment is open or mapped
+//! in it, and the product cannot make a token for one outside of a worker.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod place;
+
+use std::fs;
+use std::process::Command;
+
+use place::{Place, Running, children, send, vector, wait_until};
+use rustix::process::Signal;
+
+/// What a process has open or mapped that belongs to the store.
+fn native(pid: u32) -> Vec<String> {
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let open = open.filter_map(|entry| fs::read_link(entry.path()).ok());
+    let open = open.map(|path| path.to_string_lossy().into_owned());
+    let mapped = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let mapped = mapped.lines().map(str::to_owned).collect::<Vec<_>>();
+    let ours = |name: &String| name.contains("truth.sqlite") || name.contains("/segments/");
+    open.chain(mapped).filter(ours).collect()
+}
+
+/// Stops each worker, looks at it and at the front, and lets it go on: until a worker
+/// had `what` open, or all are gone. False if none was caught with it.
+fn look_at_front(running: &Running, what: &str) -> bool {
+    let mut seen = false;
+    wait_until(|| {
+        for worker in children(running.pid()) {
+            send(worker, Signal::STOP);
+            seen |= native(worker).iter().any(|name| name.contains(what));
+            let found = native(running.pid());
+            send(worker, Signal::CONT);
+            assert!(found.is_empty(), "the front has {found:?}");
+        }
+        seen || !alive(running.pid())
+    });
+    seen
+}
+
+fn alive(pid: u32) -> bool {
+    let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !state.is_empty() && !state.contains(") Z ")
+}
+
+#[test]
+fn the_front_opens_neither_truth_nor_segment() {
+    let place = Place::new();
+    let file = place.write_rows("rows", 0..3_000, 64);
+    let mut load = Running::start(place.command(&["ingest", &file, "--collection", "a"]));
+    assert!(load.tells("writing"));
+    assert!(look_at_front(&load, "truth.sqlite"));
+    assert_eq!(load.finish().status, Some(0));
+
+    place.write("query", serde_json::json!(vector(17, 64)).to_string());
+    let query = ["collection", "query", "a", "--vector", "query", "--limit", "3000"];
+    for what in ["truth.sqlite", "/segments/"] {
+        // A query is short; one of some is caught in the middle.
+        let mut queries = (0..20).map(|_| Running::start(place.command(&query)));
+        assert!(queries.any(|running| look_at_front(&running, what)), "none had {what}");
+    }
+}
+
+/// `isolate` hands out tokens outside of workers with the feature `in-process`, and
+/// `roles` has fail-points with the feature `faults`: for tests, not for the product.
+#[test]
+fn the_product_is_built_without_what_is_for_tests() {
+    let features = |package: &str| {
+        let mut tree = Command::new(env!("CARGO"));
+        tree.args(["tree", "--offline", "--locked", "--edges", "normal,build"])
+            .args(["--package", "isolith", "--invert", package, "--depth", "0"])
+            .args(["--format", "{p} {f}", "--prefix", "none"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"));
+        let output = tree.output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.starts_with(package), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        text
+    };
+    let isolate = features("isolate");
+    assert!(isolate.contains("misbehave"), "features are listed: {isolate}");
+    assert!(!isolate.contains("in-process"), "{isolate}");
+    let roles = features("isolith-roles");
+    assert!(!roles.contains("faults"), "{roles}");
+}
