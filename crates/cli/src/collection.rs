@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use isolith_engine::{Engine, EngineOptions, Hits, Page, Selection, StoredRecord, Which};
-use isolith_types::{Code, Collection, CollectionSpec, Failure, Filter, Metadata};
+use isolith_types::{Code, Collection, CollectionSpec, Failure, Filter, Hit, Metadata};
 use serde::Serialize;
 use serde_json::json;
 
@@ -46,17 +46,22 @@ pub(crate) fn run(
     output: &Output,
 ) -> Result<ExitCode, Failure> {
     let create = matches!(command, CollectionCommand::Create(_));
-    let writes = matches!(
-        command,
-        CollectionCommand::Delete { .. } | CollectionCommand::DeleteRecords { .. }
-    );
+    let writes = match command {
+        CollectionCommand::Create(_)
+        | CollectionCommand::Delete { .. }
+        | CollectionCommand::DeleteRecords { .. }
+        | CollectionCommand::Rename { .. } => true,
+        CollectionCommand::List
+        | CollectionCommand::Count { .. }
+        | CollectionCommand::Get { .. }
+        | CollectionCommand::Query { .. } => false,
+    };
     let mut session = Session::open(store, EngineOptions { create, ..EngineOptions::default() })?;
     let (document, text) = session.run(async |engine| perform(engine, command).await)?;
     output.result(&document, &text)?;
-    if writes {
-        session.settle()?
-    } else {
-        session.close()
+    match writes {
+        true => session.settle()?,
+        false => session.close(),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -106,6 +111,7 @@ async fn perform(
         CollectionCommand::Query { name, question, limit, filter } => {
             let Hits { hits, degraded } = ask(engine, &name, question, limit, filter).await?;
             let text = show_hits(&hits, degraded.as_deref());
+            let hits: Vec<ShownHit> = hits.iter().map(ShownHit::of).collect();
             Ok((json!({ "hits": hits, "degraded": degraded }), text))
         }
     }
@@ -191,7 +197,35 @@ struct Shown<'a> {
     document: Option<&'a str>,
     metadata: &'a Metadata,
     #[serde(skip_serializing_if = "Option::is_none")]
-    vector: Option<&'a [f32]>,
+    vector: Option<Vec<f64>>,
+}
+
+/// A hit as it is shown.
+#[derive(Serialize)]
+struct ShownHit<'a> {
+    id: &'a str,
+    distance: Option<f64>,
+    score: Option<f64>,
+    document: Option<&'a str>,
+    metadata: &'a Metadata,
+}
+
+impl<'a> ShownHit<'a> {
+    fn of(hit: &'a Hit) -> Self {
+        Self {
+            id: &hit.id,
+            distance: hit.distance.map(plain),
+            score: hit.score.map(plain),
+            document: hit.document.as_deref(),
+            metadata: &hit.metadata,
+        }
+    }
+}
+
+/// The same number with no more digits than it has: JSON values hold 64 bits, which
+/// would show 0.1 as 0.10000000149011612.
+fn plain(number: f32) -> f64 {
+    number.to_string().parse().unwrap_or(f64::from(number))
 }
 
 impl<'a> Shown<'a> {
@@ -201,7 +235,7 @@ impl<'a> Shown<'a> {
             id: &record.id,
             document: record.document.as_deref(),
             metadata: &record.metadata,
-            vector: vectors.then_some(&record.vector),
+            vector: vectors.then(|| record.vector.iter().copied().map(plain).collect()),
         }
     }
 }
@@ -243,7 +277,7 @@ fn show_records(records: &[StoredRecord]) -> String {
     table(&["ID", "METADATA", "DOCUMENT"], &rows)
 }
 
-fn show_hits(hits: &[isolith_types::Hit], degraded: Option<&str>) -> String {
+fn show_hits(hits: &[Hit], degraded: Option<&str>) -> String {
     let mut text = match hits {
         [] => "no hits\n".to_owned(),
         hits => {

@@ -41,17 +41,15 @@ impl Engine {
     }
 
     /// Does what writes have left to be done: folds what is due, removes the rows of
-    /// deleted collections. If another process is at it, that is left to it.
+    /// deleted collections, leaves a short log. If another process is at it, that is
+    /// left to it.
     pub async fn settle(&self) {
         let due = std::mem::take(&mut *self.due());
-        let folds = !due.is_empty();
         for collection in due {
             self.fold_quietly(&collection).await;
         }
         self.purge().await;
-        if folds {
-            self.tidy().await;
-        }
+        self.tidy().await;
     }
 
     pub(crate) fn fold_later(&self, collection: String) {

@@ -108,6 +108,7 @@ impl Doctor {
             let before = repaired.len();
             error = self.repair(&found, &mut repaired).await.err();
             if repaired.len() > before {
+                self.let_readers_try_again().await;
                 found = self.examine().await;
             }
         }

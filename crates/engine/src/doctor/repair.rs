@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use isolith_roles::{Cure, ProbeJob, ProbeReply, Rebuild, Searched};
+use isolate::Role;
+use isolith_roles::{Cure, ProbeJob, ProbeReply, Rebuild, Searched, StoreReader};
 use isolith_store::{Action, SalvageReport};
 use isolith_types::{Code, Failure};
 
@@ -158,6 +159,14 @@ impl Doctor {
             }
             tokio::time::sleep(BUILDER_BUSY).await;
         }
+    }
+
+    /// What killed readers may have been the store that they read, and that is another
+    /// one now.
+    pub(super) async fn let_readers_try_again(&self) {
+        let Ok(engine) = self.engine() else { return };
+        let role = Some(StoreReader::NAME.to_owned());
+        let _ = engine.write(Action::ForgetPoison { role, input: None }, None).await;
     }
 
     fn engine(&self) -> Result<&Engine, Failure> {
