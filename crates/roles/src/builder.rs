@@ -1,6 +1,7 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::ErrorKind;
+use std::ops::ControlFlow;
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -216,20 +217,11 @@ impl Fold<'_> {
         let name = step.file_name(state.id, number, "vec");
         let spec = VectorSpec { dimension, metric: state.metric };
         let mut builder = VectorBuilder::create(storage, &name, spec, self.token)?;
-        let mut problem = None;
-        let mut done = 0;
+        let mut pushed = Pushed::new(self, "vectors", state.records);
         snapshot.for_each_vector(state.id, step.scope(), &mut |row, change, bytes| {
-            done += 1;
-            self.report(done, state.records, "vectors");
-            problem = builder.push_bytes(row, change, bytes).err().map(Problem::Segment);
-            if problem.is_none() && self.context.cancelled() {
-                problem = Some(Problem::Stopped);
-            }
-            stop_if(problem.is_some())
+            pushed.note(builder.push_bytes(row, change, bytes))
         })?;
-        if let Some(problem) = problem {
-            return Err(problem);
-        }
+        pushed.end()?;
         let (published, rows) = builder.finish()?;
         fault::point("fold.vectors", self.context);
         Ok(Some(step.entry(Kind::Vector, published, rows)))
@@ -247,21 +239,12 @@ impl Fold<'_> {
         let scratch = self.folder.run();
         let mut builder =
             TextBuilder::create(storage, &scratch, &name, Analyzer::Prose, self.token)?;
-        let mut problem = None;
-        let mut done = 0;
+        let mut pushed = Pushed::new(self, "texts", state.records);
         snapshot.for_each_document(state.id, step.scope(), &mut |row, change, document| {
-            done += 1;
-            self.report(done, state.records, "texts");
             let fields = TextFields::body(document.unwrap_or_default());
-            problem = builder.push(row, change, &fields).err().map(Problem::Segment);
-            if problem.is_none() && self.context.cancelled() {
-                problem = Some(Problem::Stopped);
-            }
-            stop_if(problem.is_some())
+            pushed.note(builder.push(row, change, &fields))
         })?;
-        if let Some(problem) = problem {
-            return Err(problem);
-        }
+        pushed.end()?;
         let (published, rows) = builder.finish()?;
         Ok(Some(step.entry(Kind::Text, published, rows)))
     }
@@ -302,11 +285,37 @@ impl Fold<'_> {
         }
         Ok(())
     }
+}
 
-    fn report(&self, done: u64, total: u64, what: &str) {
-        if done.is_multiple_of(1024) {
-            self.context.progress(done, Some(total), what);
+/// Counts what goes into a segment, and remembers why it stopped.
+struct Pushed<'a> {
+    context: &'a Context<'a>,
+    what: &'static str,
+    done: u64,
+    total: u64,
+    problem: Option<Problem>,
+}
+
+impl<'a> Pushed<'a> {
+    fn new(fold: &'a Fold<'_>, what: &'static str, total: u64) -> Self {
+        Self { context: fold.context, what, done: 0, total, problem: None }
+    }
+
+    fn note(&mut self, pushed: Result<(), SegmentError>) -> ControlFlow<()> {
+        self.done += 1;
+        if self.done.is_multiple_of(1024) {
+            self.context.progress(self.done, Some(self.total), self.what);
         }
+        match pushed {
+            Err(error) => self.problem = Some(Problem::Segment(error)),
+            Ok(()) if self.context.cancelled() => self.problem = Some(Problem::Stopped),
+            Ok(()) => return ControlFlow::Continue(()),
+        }
+        ControlFlow::Break(())
+    }
+
+    fn end(self) -> Result<(), Problem> {
+        self.problem.map_or(Ok(()), Err)
     }
 }
 
@@ -372,10 +381,6 @@ impl Step {
             quarantined: None,
         }
     }
-}
-
-fn stop_if(stop: bool) -> std::ops::ControlFlow<()> {
-    if stop { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
 }
 
 /// Another process may have been faster.

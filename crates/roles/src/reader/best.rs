@@ -3,6 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use isolith_store::{Snapshot, StoreError};
+use isolith_types::Hit;
+
 /// The best rows so far, by distance or by score. Rows that are equally good stand in
 /// the order of their numbers.
 pub(super) struct Best {
@@ -17,6 +20,13 @@ pub(super) struct Best {
 struct Ranked {
     key: f32,
     row: u64,
+}
+
+/// What a row was ranked by.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Measured {
+    pub(super) distance: Option<f32>,
+    pub(super) score: Option<f32>,
 }
 
 impl Best {
@@ -58,8 +68,26 @@ impl Best {
         self.heap.peek().map_or(f32::INFINITY, |last| last.key) * self.sign
     }
 
+    /// The records of these rows, the best first.
+    pub(super) fn into_hits(
+        self,
+        snapshot: &Snapshot<'_>,
+        measured: fn(f32) -> Measured,
+    ) -> Result<Vec<Hit>, StoreError> {
+        let ranked = self.into_ranked();
+        let rows: Vec<u64> = ranked.iter().map(|(row, _)| *row).collect();
+        let records = snapshot.records(&rows, false)?;
+        let hits = ranked.iter().zip(records).filter_map(|((_, measure), stored)| {
+            let record = stored?.record;
+            let Measured { distance, score } = measured(*measure);
+            let (document, metadata) = (record.document, record.metadata);
+            Some(Hit { id: record.id, distance, score, document, metadata })
+        });
+        Ok(hits.collect())
+    }
+
     /// Rows and measures, the best first.
-    pub(super) fn into_ranked(self) -> Vec<(u64, f32)> {
+    fn into_ranked(self) -> Vec<(u64, f32)> {
         let sign = self.sign;
         self.heap.into_sorted_vec().iter().map(|ranked| (ranked.row, ranked.key * sign)).collect()
     }

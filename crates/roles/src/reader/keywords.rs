@@ -10,9 +10,9 @@ use isolith_segment::text::{
 };
 use isolith_segment::{Bits, SegmentError};
 use isolith_store::{CollectionState, Scope, Snapshot, StoreError};
-use isolith_types::{Filter, Hit};
+use isolith_types::Filter;
 
-use super::best::Best;
+use super::best::{Best, Measured};
 use super::segments::{Live, Segments};
 use super::tail::{Tails, tail_of};
 use super::{Found, Searched};
@@ -61,7 +61,8 @@ impl Keywords<'_, '_> {
         if !target.words.terms.is_empty() {
             self.search(state, &target, &mut best, &mut searched)?;
         }
-        let hits = self.hits(best)?;
+        let measured = |score| Measured { score: Some(score), ..Measured::default() };
+        let hits = best.into_hits(self.snapshot, measured)?;
         Ok(Found { hits, degraded: searched.degraded(), searched })
     }
 
@@ -166,23 +167,6 @@ impl Keywords<'_, '_> {
             }
         }
         Ok(())
-    }
-
-    fn hits(&self, best: Best) -> Result<Vec<Hit>, StoreError> {
-        let ranked = best.into_ranked();
-        let rows: Vec<u64> = ranked.iter().map(|(row, _)| *row).collect();
-        let records = self.snapshot.records(&rows, false)?;
-        let hits = ranked.iter().zip(records).filter_map(|((_, score), stored)| {
-            let record = stored?.record;
-            Some(Hit {
-                id: record.id,
-                distance: None,
-                score: Some(*score),
-                document: record.document,
-                metadata: record.metadata,
-            })
-        });
-        Ok(hits.collect())
     }
 }
 

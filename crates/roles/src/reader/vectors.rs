@@ -7,9 +7,9 @@ use isolate::Context;
 use isolith_segment::exact::{Query, floats};
 use isolith_segment::{Bits, Candidate, Scratch, SegmentError, VectorSegment};
 use isolith_store::{CollectionState, Scope, Snapshot, StoreError};
-use isolith_types::{Filter, Hit};
+use isolith_types::Filter;
 
-use super::best::Best;
+use super::best::{Best, Measured};
 use super::segments::{Live, Segments};
 use super::tail::{Tails, tail_of};
 use super::{Found, Searched};
@@ -74,7 +74,8 @@ impl Nearest<'_, '_> {
             Some(rows) if rows.len() <= FEW_ROWS => self.compare(&target, rows, &mut best)?,
             _ => self.search(state, &target, &mut best, &mut searched)?,
         }
-        let hits = self.hits(best)?;
+        let measured = |distance| Measured { distance: Some(distance), ..Measured::default() };
+        let hits = best.into_hits(self.snapshot, measured)?;
         Ok(Found { hits, degraded: searched.degraded(), searched })
     }
 
@@ -186,23 +187,6 @@ impl Nearest<'_, '_> {
             outcome?;
         }
         Ok(offered < tried)
-    }
-
-    fn hits(&self, best: Best) -> Result<Vec<Hit>, StoreError> {
-        let ranked = best.into_ranked();
-        let rows: Vec<u64> = ranked.iter().map(|(row, _)| *row).collect();
-        let records = self.snapshot.records(&rows, false)?;
-        let hits = ranked.iter().zip(records).filter_map(|((_, distance), stored)| {
-            let record = stored?.record;
-            Some(Hit {
-                id: record.id,
-                distance: Some(*distance),
-                score: None,
-                document: record.document,
-                metadata: record.metadata,
-            })
-        });
-        Ok(hits.collect())
     }
 }
 
