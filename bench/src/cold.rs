@@ -8,9 +8,10 @@ use isolate::CallOptions;
 use serde_json::json;
 
 use crate::Lab;
+use crate::figure::{Figure, Goal, Rival};
 use crate::roles::{Job, pool};
 use crate::samples::Samples;
-use crate::table::{Figure, Goal, Rival, Row};
+use crate::table::Row;
 
 const FRONTS: [(&str, usize); 2] = [("small front", 0), ("1 GB front", 1 << 30)];
 

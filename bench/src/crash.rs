@@ -7,9 +7,10 @@ use isolate::{CallOptions, Pool, WorkerState};
 use serde_json::json;
 
 use crate::Lab;
+use crate::figure::{Figure, Goal, Rival};
 use crate::roles::{Bench, Job, pool};
 use crate::samples::Samples;
-use crate::table::{Figure, Goal, Rival, Row};
+use crate::table::Row;
 
 const ROUNDS: usize = 10;
 const CRASHES: usize = 30;

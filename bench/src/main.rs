@@ -1,18 +1,24 @@
-//! What worker processes cost, beside what the same work costs elsewhere.
+//! What worker processes and the store cost, beside what the same work costs
+//! elsewhere.
 //!
-//! One command, one table: `cargo xtask bench`. Every figure is measured in the
-//! same run as its rival's, in alternating rounds, so that a busy machine is busy
-//! for both. `--quick` takes fewer samples, `--only warm` (or another
-//! measurement) leaves out the others, `--json` prints rows for programs.
+//! One command: `cargo xtask bench`. Every figure is measured in the same run as its
+//! rival's, in alternating rounds, so that a busy machine is busy for both. `--quick`
+//! takes fewer samples, `--only warm` (or another measurement) leaves out the others,
+//! `--json` prints rows for programs. `--vectors FILE` gives the store real vectors.
 
 mod cold;
 mod crash;
+mod figure;
+mod grid;
 mod python;
 mod roles;
 mod samples;
+mod store;
 mod table;
 mod throughput;
 mod warm;
+
+use std::path::PathBuf;
 
 use anyhow::{Result, bail, ensure};
 use tokio::runtime::{Builder, Runtime};
@@ -55,36 +61,38 @@ const MEASUREMENTS: [(&str, Measurement); 4] = [
     ("throughput", throughput::measure),
 ];
 
-const OPTIONS: &str = "there are --quick, --json and --only warm|cold|crash|throughput";
+const STORE: &str = "store";
+
+const OPTIONS: &str = "there are --quick, --json, --vectors FILE and \
+                       --only warm|cold|crash|throughput|store";
 
 fn main() -> Result<()> {
-    isolate::worker_main(&[isolate::role::<Bench>()]);
+    let mut roles = vec![isolate::role::<Bench>()];
+    roles.extend(isolith_engine::worker_roles());
+    isolate::worker_main(&roles);
 
-    let (mut quick, mut json, mut only) = (false, false, String::new());
     let mut arguments = std::env::args().skip(1);
+    let (mut quick, mut json, mut only) = (false, false, String::new());
+    let mut vectors = std::env::var_os("BENCH_VECTORS").map(PathBuf::from);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
+            store::front::ARGUMENT => {
+                return store::front::run(&arguments.next().unwrap_or_default());
+            }
             "--quick" => quick = true,
             "--json" => json = true,
             "--only" => only = arguments.next().unwrap_or_default(),
+            "--vectors" => vectors = arguments.next().map(PathBuf::from),
             other => bail!("no such option: {other} ({OPTIONS})"),
         }
     }
-    let mut lab = Lab {
-        runtime: Builder::new_multi_thread().worker_threads(2).enable_all().build()?,
-        executor: Python::start("executor.py"),
-        spawner: Python::start("spawn.py"),
-        quick,
-    };
     let mut table = Table { load_before: load_average(), ..Table::default() };
-    for (name, measure) in MEASUREMENTS {
-        if !name.starts_with(&only) {
-            continue;
-        }
-        eprintln!("bench: {name}");
-        table.rows.extend(measure(&mut lab)?);
+    table.rows = measure_workers(quick, &only)?;
+    if STORE.starts_with(&only) {
+        eprintln!("bench: {STORE}");
+        table.store = store::measure(quick, vectors.as_deref())?;
     }
-    ensure!(!table.rows.is_empty(), "nothing was measured ({OPTIONS})");
+    ensure!(!table.rows.is_empty() || !table.store.is_empty(), "nothing was measured ({OPTIONS})");
     table.load_after = load_average();
     if json {
         println!("{}", serde_json::to_string_pretty(&table)?);
@@ -92,6 +100,25 @@ fn main() -> Result<()> {
         print!("{table}");
     }
     Ok(())
+}
+
+fn measure_workers(quick: bool, only: &str) -> Result<Vec<Row>> {
+    let chosen = || MEASUREMENTS.iter().filter(|(name, _)| name.starts_with(only));
+    if chosen().next().is_none() {
+        return Ok(Vec::new());
+    }
+    let mut lab = Lab {
+        runtime: Builder::new_multi_thread().worker_threads(2).enable_all().build()?,
+        executor: Python::start("executor.py"),
+        spawner: Python::start("spawn.py"),
+        quick,
+    };
+    let mut rows = Vec::new();
+    for (name, measure) in chosen() {
+        eprintln!("bench: {name}");
+        rows.extend(measure(&mut lab)?);
+    }
+    Ok(rows)
 }
 
 /// How many tasks wanted to run in the last minute: what else the machine did.

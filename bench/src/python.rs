@@ -47,11 +47,8 @@ impl Python {
 
 impl Running {
     fn start(script: &str) -> io::Result<Self> {
-        // Cargo tells where the package is; by hand it is started from the root.
-        let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| "bench".into());
-        let path = PathBuf::from(package).join("rivals").join(script);
         let mut child = Command::new("python3")
-            .arg(path)
+            .arg(rival(script))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -80,6 +77,13 @@ impl Running {
         let samples = round.nanoseconds.into_iter();
         Ok(samples.map(Duration::from_nanos).collect())
     }
+}
+
+/// Where a file of `rivals/` is.
+pub(crate) fn rival(file: &str) -> PathBuf {
+    // Cargo tells where the package is; by hand it is started from the root.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| "bench".into());
+    PathBuf::from(package).join("rivals").join(file)
 }
 
 impl Drop for Running {

@@ -1,11 +1,11 @@
-//! The table that is printed.
+//! The tables that are printed.
 
 use std::fmt;
-use std::time::Duration;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
-const COLUMNS: usize = 10;
+use crate::figure::{Figure, Goal, Rival};
+use crate::grid::lay_out;
 
 const NOTES: &str = "\
 ratio: the rival's time per call divided by ours; above 1, ours is faster.
@@ -21,7 +21,10 @@ Python: warm and throughput against a warm ProcessPoolExecutor; cold against one
 
 #[derive(Default, Serialize)]
 pub(crate) struct Table {
+    /// What worker processes cost.
     pub rows: Vec<Row>,
+    /// What the store does.
+    pub store: Vec<Comparison>,
     pub load_before: Option<f64>,
     pub load_after: Option<f64>,
 }
@@ -36,164 +39,56 @@ pub(crate) struct Row {
     pub goal: Option<Goal>,
 }
 
-/// In JSON: nanoseconds, or calls in a second.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Figure {
-    Took(Duration),
-    Rate(f64),
+/// Isolith beside one rival.
+#[derive(Serialize)]
+pub(crate) struct Comparison {
+    pub rival: String,
+    pub rows: Vec<Beside>,
+    pub notes: String,
 }
 
 #[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Rival {
-    /// There is none here.
-    None,
-    NotAvailable,
-    Figure(Figure),
-}
-
-#[derive(Serialize)]
-pub(crate) struct Goal {
-    text: String,
-    met: bool,
-    /// Ours divided by the goal.
-    share: f64,
-}
-
-impl Goal {
-    pub(crate) fn at_most(ours: Duration, limit: Duration) -> Self {
-        Self {
-            text: Figure::Took(limit).to_string(),
-            met: ours <= limit,
-            share: ours.as_secs_f64() / limit.as_secs_f64(),
-        }
-    }
-
-    pub(crate) fn named(self, text: String) -> Self {
-        Self { text, ..self }
-    }
-}
-
-impl From<Option<Figure>> for Rival {
-    fn from(figure: Option<Figure>) -> Self {
-        figure.map_or(Self::NotAvailable, Self::Figure)
-    }
-}
-
-impl Figure {
-    fn seconds_per_call(self) -> f64 {
-        match self {
-            Self::Took(took) => took.as_secs_f64(),
-            Self::Rate(rate) => 1.0 / rate,
-        }
-    }
-}
-
-impl fmt::Display for Figure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Took(took) => {
-                let us = took.as_secs_f64() * 1e6;
-                match us {
-                    ..100.0 => write!(f, "{us:.1} us"),
-                    ..1000.0 => write!(f, "{us:.0} us"),
-                    ..100_000.0 => write!(f, "{:.2} ms", us / 1e3),
-                    _ => write!(f, "{:.0} ms", us / 1e3),
-                }
-            }
-            Self::Rate(rate) => write!(f, "{rate:.0}/s"),
-        }
-    }
-}
-
-impl Serialize for Figure {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match *self {
-            Self::Took(took) => took.as_nanos().serialize(serializer),
-            Self::Rate(rate) => rate.serialize(serializer),
-        }
-    }
-}
-
-impl Rival {
-    /// The figure and its ratio to ours.
-    fn cells(&self, ours: Figure) -> [String; 2] {
-        match self {
-            Self::None => ["-".into(), String::new()],
-            Self::NotAvailable => ["not available".into(), String::new()],
-            Self::Figure(figure) => {
-                let ratio = figure.seconds_per_call() / ours.seconds_per_call();
-                let digits = if ratio < 0.1 { 3 } else { 2 };
-                [figure.to_string(), format!("{ratio:.digits$}")]
-            }
-        }
-    }
+pub(crate) struct Beside {
+    pub name: String,
+    pub ours: Figure,
+    pub rival: Rival,
+    pub goal: Option<Goal>,
 }
 
 impl Row {
-    fn cells(&self) -> [String; COLUMNS] {
-        let [hop, hop_ratio] = self.thread_hop.cells(self.ours);
-        let [awaited, awaited_ratio] = self.awaited_hop.cells(self.ours);
-        let [python, python_ratio] = self.python.cells(self.ours);
-        let (goal, verdict) = match &self.goal {
-            None => (String::new(), String::new()),
-            Some(goal) => {
-                let word = if goal.met { "met" } else { "MISSED" };
-                (format!("<= {}", goal.text), format!("{word} ({:.2} of it)", goal.share))
-            }
-        };
-        let ours = self.ours.to_string();
-        [
-            self.name.clone(),
-            ours,
-            hop,
-            hop_ratio,
-            awaited,
-            awaited_ratio,
-            python,
-            python_ratio,
-            goal,
-            verdict,
-        ]
+    fn cells(&self) -> Vec<String> {
+        let rivals = [&self.thread_hop, &self.awaited_hop, &self.python];
+        let mut cells = vec![self.name.clone(), self.ours.to_string()];
+        cells.extend(rivals.iter().flat_map(|rival| rival.cells(self.ours)));
+        cells.extend(Goal::cells(self.goal.as_ref()));
+        cells
+    }
+}
+
+impl Beside {
+    fn cells(&self) -> Vec<String> {
+        let mut cells = vec![self.name.clone(), self.ours.to_string()];
+        cells.extend(self.rival.cells(self.ours));
+        cells.extend(Goal::cells(self.goal.as_ref()));
+        cells
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let head = [
-            "measurement",
-            "isolate",
-            "thread hop",
-            "ratio",
-            "awaited hop",
-            "ratio",
-            "Python",
-            "ratio",
-            "goal",
-            "verdict",
-        ];
-        let mut lines = vec![head.map(str::to_owned)];
-        lines.extend(self.rows.iter().map(Row::cells));
-        let width = |column: usize| {
-            let cells = lines.iter().map(|cells| cells[column].chars().count());
-            cells.max().unwrap_or_default()
-        };
-        let widths: [usize; COLUMNS] = std::array::from_fn(width);
-        for (at, cells) in lines.iter().enumerate() {
-            let mut line = String::new();
-            for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
-                // Words to the left, figures to the right.
-                line += &match column {
-                    0 | 8 | 9 => format!("{cell:<width$}  "),
-                    _ => format!("{cell:>width$}  "),
-                };
-            }
-            writeln!(f, "{}", line.trim_end())?;
-            if at == 0 {
-                writeln!(f, "{}", "-".repeat(line.trim_end().len().max(line.len() - 2)))?;
-            }
+        if !self.rows.is_empty() {
+            let heads = ["measurement", "isolate", "thread hop", "ratio", "awaited hop", "ratio"];
+            let heads = heads.into_iter().chain(["Python", "ratio", "goal", "verdict"]);
+            let mut lines = vec![heads.map(str::to_owned).collect()];
+            lines.extend(self.rows.iter().map(Row::cells));
+            writeln!(f, "{}\n{NOTES}", lay_out(&lines, &[0, 8, 9]))?;
         }
-        write!(f, "\n{NOTES}")?;
+        for comparison in &self.store {
+            let heads = ["measurement", "isolith", &comparison.rival, "ratio", "goal", "verdict"];
+            let mut lines = vec![heads.map(str::to_owned).to_vec()];
+            lines.extend(comparison.rows.iter().map(Beside::cells));
+            writeln!(f, "{}\n{}", lay_out(&lines, &[0, 4, 5]), comparison.notes)?;
+        }
         if let (Some(before), Some(after)) = (self.load_before, self.load_after) {
             let processors = std::thread::available_parallelism().map_or(1, usize::from);
             writeln!(f, "{processors} processors; load {before} before, {after} after the run.")?;

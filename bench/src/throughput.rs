@@ -7,9 +7,10 @@ use isolate::{CallOptions, Pool};
 use serde_json::json;
 
 use crate::Lab;
+use crate::figure::{Figure, Rival};
 use crate::roles::{Bench, COMPUTE, Job, pool};
 use crate::samples::Samples;
-use crate::table::{Figure, Rival, Row};
+use crate::table::Row;
 
 const ROUNDS: usize = 10;
 const CALLERS: usize = 8;

@@ -9,9 +9,10 @@ use serde_json::json;
 use tokio::sync::oneshot;
 
 use crate::Lab;
+use crate::figure::{Figure, Goal, Rival};
 use crate::roles::{Bench, Job, pool};
 use crate::samples::{Samples, UNCOUNTED};
-use crate::table::{Figure, Goal, Rival, Row};
+use crate::table::Row;
 
 const SIZES: [Size; 3] = [
     Size { name: "100 B", bytes: 100, calls: 400, python_calls: 100 },
@@ -94,7 +95,7 @@ impl Compared {
             ("100 B", 50) => Some(Goal::at_most(ours, GOAL_100_B)),
             ("1 MB", 50) => {
                 let goal = Goal::at_most(ours, hop * GOAL_1_MB_HOPS);
-                Some(goal.named(format!("{GOAL_1_MB_HOPS} thread hops")))
+                Some(goal.named(&format!("{GOAL_1_MB_HOPS} thread hops")))
             }
             _ => None,
         };

@@ -34,9 +34,18 @@ impl Engine {
         rebuild: bool,
         on_progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
     ) -> Result<FoldDone, Failure> {
-        let job = FoldJob { collection: collection.to_owned(), rebuild, key: fresh_key() };
+        let collection = collection.to_owned();
+        let job = FoldJob { collection, even_little: true, rebuild, key: fresh_key() };
+        self.build(&job, on_progress).await
+    }
+
+    async fn build(
+        &self,
+        job: &FoldJob,
+        on_progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+    ) -> Result<FoldDone, Failure> {
         let options = CallOptions { idempotent: true, on_progress, ..CallOptions::default() };
-        let answer = self.inner.builder.call(&job, options).await;
+        let answer = self.inner.builder.call(job, options).await;
         answer.map_err(|error| of_call(&error))?.reply
     }
 
@@ -46,7 +55,7 @@ impl Engine {
     pub async fn settle(&self) {
         let due = std::mem::take(&mut *self.due());
         for collection in due {
-            self.fold_quietly(&collection).await;
+            self.fold_quietly(&collection, true).await;
         }
         self.purge().await;
         self.tidy().await;
@@ -73,7 +82,7 @@ impl Engine {
                     }
                     continue;
                 };
-                if engine.fold_quietly(&collection).await.is_some_and(|done| done.busy) {
+                if engine.fold_quietly(&collection, false).await.is_some_and(|done| done.busy) {
                     tokio::time::sleep(BUILDER_BUSY).await;
                     engine.due().insert(collection);
                 }
@@ -81,8 +90,14 @@ impl Engine {
         });
     }
 
-    async fn fold_quietly(&self, collection: &str) -> Option<FoldDone> {
-        match self.fold(collection, false, None).await {
+    async fn fold_quietly(&self, collection: &str, even_little: bool) -> Option<FoldDone> {
+        let job = FoldJob {
+            collection: collection.to_owned(),
+            even_little,
+            rebuild: false,
+            key: fresh_key(),
+        };
+        match self.build(&job, None).await {
             Ok(done) => Some(done),
             Err(failure) if failure.code == Code::NotFound => None,
             Err(failure) => {

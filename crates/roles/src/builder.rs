@@ -30,7 +30,9 @@ pub struct StoreBuilder {
 pub struct FoldJob {
     /// The collection.
     pub collection: String,
-    /// Fold even if little has changed, and make a new base.
+    /// Fold even if little has changed.
+    pub even_little: bool,
+    /// Fold in any case, and make a new base.
     pub rebuild: bool,
     /// The key of the swap.
     pub key: Key,
@@ -188,7 +190,7 @@ impl Fold<'_> {
         let snapshot = reader.snapshot()?;
         let state = snapshot.collection(&self.job.collection)?;
         let at = snapshot.last_change()?;
-        let Some(step) = Step::due(&snapshot, &state, self.job.rebuild, at)? else {
+        let Some(step) = Step::due(&snapshot, &state, self.job, at)? else {
             return Ok(None);
         };
         let number = state.generation_number() + 1;
@@ -331,16 +333,18 @@ impl Step {
     fn due(
         snapshot: &Snapshot<'_>,
         state: &CollectionState,
-        rebuild: bool,
+        job: &FoldJob,
         at: u64,
     ) -> Result<Option<Self>, StoreError> {
-        let Some(generation) = state.generation.as_ref().filter(|_| !rebuild) else {
+        let Some(generation) = state.generation.as_ref().filter(|_| !job.rebuild) else {
             return Ok(Some(Self::Base));
         };
         let unusable = generation.segments.iter().any(|segment| segment.quarantined.is_some());
         let base_rows = generation.segments.iter().find(|segment| segment.level == Level::Base);
         let Some(base) = base_rows.filter(|_| !unusable) else { return Ok(Some(Self::Base)) };
-        if state.unfolded == 0 || generation.complete_to >= at {
+        // Another process may have folded since this one was asked for.
+        let little = !state.fold_due() && !job.even_little;
+        if little || state.unfolded == 0 || generation.complete_to >= at {
             return Ok(None);
         }
         let changed = snapshot.tail(state.id, generation.base_to)?.len() as u64;

@@ -121,7 +121,8 @@ pub(crate) fn open_for_writing(
         let db = connect(folder, OpenFlags::SQLITE_OPEN_READ_WRITE, migrations, lock, deadline)?;
         let connection = &db.connection;
         refuse_unwritable(&db)?;
-        pragmas::for_writers(connection, options.durability).during(connection, "set up")?;
+        // The writer itself puts on the disk what must be there.
+        pragmas::for_writers(connection, Durability::Normal).during(connection, "set up")?;
         let is_current = refuse_newer(connection, migrations)? == newest(migrations);
         if is_current && is_in_wal_mode(connection)? {
             return Ok(db);

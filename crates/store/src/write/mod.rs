@@ -29,6 +29,7 @@ pub use request::{
 use crate::create::now;
 use crate::deadline::{Canceller, Deadline};
 use crate::error::StoreError;
+use crate::folder::io_failure;
 use crate::identity::with_suffix;
 use crate::open::Db;
 use crate::pragmas::{self, Durability};
@@ -89,19 +90,11 @@ impl Writer {
             return Ok(Vec::new());
         }
         self.db.refuse_if_moved()?;
-        // The old files are unlinked after a swap, so that it must not be lost.
-        let swaps = group.iter().any(|write| matches!(write.action, Action::Swap(_)));
-        let must_sync = swaps && self.durability != Durability::Full;
-        if must_sync {
-            self.set_durability(Durability::Full)?;
-        }
         let applied = self.together_or_alone(group, confirmed);
-        if must_sync {
-            self.set_durability(self.durability)?;
-        }
         // Folds and clearing up come after much was written, and often last: whoever
         // opens the store next finds a short log, which need not be read back.
-        let last = swaps || group.iter().any(|write| matches!(write.action, Action::Tidy));
+        let last = |write: &Write| matches!(write.action, Action::Swap(_) | Action::Tidy);
+        let last = group.iter().any(last);
         self.cut_log(if last { 0 } else { pragmas::LOG_LIMIT });
         applied
     }
@@ -126,9 +119,21 @@ impl Writer {
         }
     }
 
-    fn set_durability(&self, durability: Durability) -> Result<(), StoreError> {
-        let connection = &self.db.connection;
-        pragmas::set_durability(connection, durability).during(connection, "set up")
+    /// Whether these writes must be on the disk before they are answered. The old files
+    /// are unlinked after a swap, so that it must not be lost in any case.
+    fn must_sync(&self, group: &[Write]) -> bool {
+        let swaps = |write: &Write| matches!(write.action, Action::Swap(_));
+        self.durability == Durability::Full || group.iter().any(swaps)
+    }
+
+    /// Puts the log on the disk, and with it all commits so far. SQLite would do that
+    /// with the write lock held, one process after the other; so, processes that write
+    /// at the same time wait for the disk together. The log has no locks on it that
+    /// closing it again could drop; those are on the other two files.
+    fn sync_log(&self) -> Result<(), StoreError> {
+        let log = with_suffix(&self.db.path, "-wal");
+        let synced = std::fs::File::open(&log).and_then(|file| file.sync_data());
+        synced.map_err(|error| io_failure(&log, "sync", &error))
     }
 
     fn together_or_alone(
@@ -186,6 +191,9 @@ impl Writer {
             return Ok(Attempt::Ended(error));
         }
         drop(open);
+        if self.must_sync(group) {
+            self.sync_log()?;
+        }
         db.refuse_if_moved()?;
         Ok(Attempt::Committed(results))
     }

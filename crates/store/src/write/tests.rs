@@ -95,12 +95,13 @@ fn a_swap_is_synced_whatever_the_durability() {
         complete_to: 0,
         segments: Vec::new(),
     };
-    let swapped = writer.apply(&[write(1, Action::Swap(plan))], &[]).unwrap().remove(0).unwrap();
+    let group = [write(1, Action::Swap(plan))];
+    assert!(writer.must_sync(&group));
+    assert!(!writer.must_sync(&[put_long(2, 1)]));
+    let swapped = writer.apply(&group, &[]).unwrap().remove(0).unwrap();
     assert!(swapped.swapped);
-    // And afterwards it is as it was chosen.
-    let level: i64 =
-        writer.db.connection.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap();
-    assert_eq!(level, 1);
+    writer.durability = Durability::Full;
+    assert!(writer.must_sync(&[put_long(2, 1)]));
 }
 
 #[test]

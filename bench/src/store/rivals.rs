@@ -1,0 +1,51 @@
+//! The Python that runs the rivals, with chromadb in it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::python::rival;
+
+/// `BENCH_PYTHON` if it is set, else one in an environment of its own, which is made
+/// beside the build's other products when it is first needed.
+pub(crate) fn with_chroma() -> Option<PathBuf> {
+    let python = match std::env::var_os("BENCH_PYTHON") {
+        Some(python) => Ok(PathBuf::from(python)),
+        None => environment(),
+    };
+    let usable = python.and_then(|python| {
+        run(Command::new(&python).args(["-c", "import chromadb"]))?;
+        Ok(python)
+    });
+    match usable {
+        Ok(python) => Some(python),
+        Err(error) => {
+            eprintln!("bench: Chroma cannot take part: {error:#}");
+            None
+        }
+    }
+}
+
+fn environment() -> Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    let products = program.parent().and_then(Path::parent).context("the build has no folder")?;
+    let folder = products.join("bench-venv");
+    let python = folder.join("bin/python");
+    if !python.exists() {
+        eprintln!("bench: installing the rivals into {}", folder.display());
+        run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    }
+    let requirements = rival("requirements.txt");
+    run(Command::new(&python)
+        .args(["-m", "pip", "install", "--quiet", "--requirement"])
+        .arg(requirements))?;
+    Ok(python)
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status();
+    let status = status.with_context(|| format!("{command:?} could not be started"))?;
+    ensure!(status.success(), "{command:?}: {status}");
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! What processes have used, as the kernel counts it.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use isolith_engine::Engine;
+use rustix::param::clock_ticks_per_second;
+use rustix::time::{ClockId, clock_gettime};
+
+/// User and system time of this process, of its children that are gone, and of the
+/// engine's workers. The first is exact; the kernel tells the others in hundredths of
+/// a second, so what is measured with them should take seconds.
+pub(crate) fn processor_time(engine: Option<&Engine>) -> Result<Duration> {
+    let now = clock_gettime(ClockId::ProcessCPUTime);
+    let mut total = Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32);
+    total += children_that_are_gone()?;
+    for pid in engine.map(workers).unwrap_or_default() {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+        total += times(&stat, [14, 15])?;
+    }
+    Ok(total)
+}
+
+/// User and system time of children that were waited for, and of theirs.
+pub(crate) fn children_that_are_gone() -> Result<Duration> {
+    times(&fs::read_to_string("/proc/self/stat")?, [16, 17])
+}
+
+/// Bytes that this process, and its children that are gone, sent to storage.
+pub(crate) fn written_bytes() -> Result<u64> {
+    let counters = fs::read_to_string("/proc/self/io")?;
+    let line = counters.lines().find_map(|line| line.strip_prefix("write_bytes: "));
+    Ok(line.context("the kernel does not count written bytes")?.parse()?)
+}
+
+/// The memory of this process and of the engine's workers; pages that several share
+/// are counted in parts.
+pub(crate) fn memory_bytes(engine: &Engine) -> Result<u64> {
+    let mut total = share_of_memory("self")?;
+    for pid in workers(engine) {
+        total += share_of_memory(&pid.to_string())?;
+    }
+    Ok(total)
+}
+
+/// The sizes of all files in a folder.
+pub(crate) fn disk_bytes(folder: &Path) -> Result<u64> {
+    let mut total = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let about = entry.metadata()?;
+        total += if about.is_dir() { disk_bytes(&entry.path())? } else { about.len() };
+    }
+    Ok(total)
+}
+
+fn workers(engine: &Engine) -> Vec<u32> {
+    let pools = engine.pools().map(|pool| pool.snapshot());
+    pools.iter().flat_map(|pool| &pool.workers).filter_map(|worker| worker.pid).collect()
+}
+
+fn share_of_memory(process: &str) -> Result<u64> {
+    let rollup = fs::read_to_string(format!("/proc/{process}/smaps_rollup"))?;
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next());
+    Ok(1024 * kilobytes.context("the kernel does not tell the memory")?.parse::<u64>()?)
+}
+
+/// Fields are numbered from 1, as in the manual.
+fn times(stat: &str, fields: [usize; 2]) -> Result<Duration> {
+    // The second field is a name in parentheses and may hold anything.
+    let (_, rest) = stat.rsplit_once(')').context("there is no name")?;
+    let rest: Vec<&str> = rest.split_whitespace().collect();
+    let mut ticks = 0;
+    for field in fields {
+        ticks += rest.get(field - 3).context("a field is missing")?.parse::<u64>()?;
+    }
+    Ok(Duration::from_secs(ticks) / clock_ticks_per_second() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_counted_after_the_name() {
+        let stat = "7 (a ) b) S 1 7 7 0 -1 4 0 0 0 0 120 30 50 5 20 0 1 0 9";
+        let tick = Duration::from_secs(1) / clock_ticks_per_second() as u32;
+        assert_eq!(times(stat, [14, 15]).unwrap(), 150 * tick);
+        assert_eq!(times(stat, [16, 17]).unwrap(), 55 * tick);
+    }
+
+    #[test]
+    fn this_process_has_used_something() {
+        assert!(processor_time(None).unwrap() > Duration::ZERO);
+        assert!(share_of_memory("self").unwrap() > 100_000);
+        written_bytes().unwrap();
+    }
+}
