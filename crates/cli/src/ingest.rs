@@ -60,8 +60,9 @@ pub(crate) fn load_all(
     let failed = receipts.iter().find_map(|(_, receipt)| receipt.error.as_ref());
     let status = failed.map_or(ExitCode::SUCCESS, |error| ExitCode::from(error.code.exit_status()));
     match failed.map(|error| error.code) {
-        // Whoever interrupts does not want to wait for a fold.
-        Some(Code::Interrupted | Code::Terminated) => session.close(),
+        // Whoever interrupts does not want to wait for a fold, and where the store is gone
+        // none is to be made for it.
+        Some(Code::Interrupted | Code::Terminated | Code::StoreReplaced) => session.close(),
         _ => session.settle()?,
     }
     Ok(status)

@@ -89,7 +89,10 @@ fn a_full_disk_loses_nothing_and_is_said() {
     let _ = fs::write(place.store().join("ballast"), vec![0; 4 << 20]);
     let found = place.ids(&["collection", "query", "a", "--keywords", "topic3", "--limit", "3"]);
     assert_eq!(found.len(), 3);
-    assert_eq!(place.run(&load).document()["error"]["code"], "disk_full");
+    let receipt = place.run(&load).document();
+    assert_eq!(receipt["error"]["code"], "disk_full");
+    // Cutting the log back may have made room for some more.
+    let kept = receipt["inserted"].as_u64().unwrap().max(kept);
     assert_eq!(place.count("a"), kept);
     fs::remove_file(place.store().join("ballast")).unwrap();
     disk.remount("size=64m");
