@@ -12,7 +12,7 @@ enum Task {
     Check,
     /// The side-by-side measurements of `bench/`, as one table.
     Bench {
-        /// What the benchmark itself takes: --quick, --json, --only PART
+        /// What the benchmark itself takes: --quick, --json, --only PART, --vectors FILE
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
