@@ -226,6 +226,7 @@ fn the_database_of_another_program_is_refused() {
 fn a_newer_store_is_not_touched() {
     let place = filled();
     let truth = place.truth();
+    let version: u32 = truth.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
     truth.pragma_update(None, "user_version", 1_000).unwrap();
     let state = "SELECT (SELECT last_change FROM store) || (SELECT count(*) FROM record)";
     let before: String = truth.query_row(state, [], |row| row.get(0)).unwrap();
@@ -242,7 +243,7 @@ fn a_newer_store_is_not_touched() {
     assert_eq!(receipt["error"]["code"], "store_newer");
     let after: String = truth.query_row(state, [], |row| row.get(0)).unwrap();
     assert_eq!(before, after);
-    truth.pragma_update(None, "user_version", 1).unwrap();
+    truth.pragma_update(None, "user_version", version).unwrap();
     assert_eq!(place.count("a"), 200);
 }
 

@@ -13,7 +13,7 @@ use isolith_store::{
     Action, CollectionState, Key, Kind, Level, Outcome, Reader, Scope, SegmentEntry, Snapshot,
     StoreError, StoreFolder, SwapPlan, Truth, Write, WriterOptions,
 };
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, CollectionKind, Failure};
 use serde::{Deserialize, Serialize};
 
 use crate::fault;
@@ -239,13 +239,27 @@ impl Fold<'_> {
     ) -> Result<Option<SegmentEntry>, Problem> {
         let name = step.file_name(state.id, number, "txt");
         let scratch = self.folder.run();
-        let mut builder =
-            TextBuilder::create(storage, &scratch, &name, Analyzer::Prose, self.token)?;
+        let analyzer = match state.kind {
+            CollectionKind::Records => Analyzer::Prose,
+            CollectionKind::Code => Analyzer::Code,
+        };
+        let mut builder = TextBuilder::create(storage, &scratch, &name, analyzer, self.token)?;
         let mut pushed = Pushed::new(self, "texts", state.records);
-        snapshot.for_each_document(state.id, step.scope(), &mut |row, change, document| {
-            let fields = TextFields::body(document.unwrap_or_default());
-            pushed.note(builder.push(row, change, &fields))
-        })?;
+        let (id, scope) = (state.id, step.scope());
+        match state.kind {
+            CollectionKind::Records => {
+                snapshot.for_each_document(id, scope, &mut |row, change, document| {
+                    let fields = TextFields::body(document.unwrap_or_default());
+                    pushed.note(builder.push(row, change, &fields))
+                })?;
+            }
+            CollectionKind::Code => {
+                snapshot.for_each_chunk(id, scope, &mut |row, change, chunk| {
+                    let fields = TextFields::of_chunk(chunk.body, chunk.symbols, chunk.path);
+                    pushed.note(builder.push(row, change, &fields))
+                })?;
+            }
+        }
         pushed.end()?;
         let (published, rows) = builder.finish()?;
         Ok(Some(step.entry(Kind::Text, published, rows)))

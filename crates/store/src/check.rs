@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use content::is_finite;
 
 use crate::error::StoreError;
+use crate::migrations::MIGRATIONS;
 use crate::read::Reader;
 use crate::schema::CREATE;
 use crate::sqlite::During;
@@ -28,7 +29,7 @@ pub enum Check {
     Orphans,
     /// Vectors have the right length and only finite numbers.
     Vectors,
-    /// What filters look at is what the metadata says.
+    /// What filters look at is what the metadata says, and facts about chunks can be read.
     Fields,
 }
 
@@ -93,7 +94,8 @@ impl Reader {
             Check::Counts => counts(db, &mut found),
             Check::Orphans => orphans(db, &mut found),
             Check::Vectors => content::vectors(db, &deadline, &mut found),
-            Check::Fields => content::fields(db, &deadline, &mut found),
+            Check::Fields => content::fields(db, &deadline, &mut found)
+                .and_then(|()| content::chunks(db, &deadline, &mut found)),
         };
         match looked {
             Err(StoreError::Corrupt { reason, .. }) => found.add(reason),
@@ -147,6 +149,7 @@ fn schema(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
     let mut compare = || {
         let expected = Connection::open_in_memory()?;
         expected.execute_batch(CREATE)?;
+        MIGRATIONS.iter().try_for_each(|step| step(&expected))?;
         let expected = objects(&expected)?;
         let there = objects(db)?;
         for (name, sql) in &expected {
@@ -220,6 +223,13 @@ fn counts(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
         "SELECT 'row ' || row || ' has change ' || change || ', the last one is said to be ' || \
          last_change FROM record, store WHERE change > last_change OR row > change LIMIT ?1",
     )?;
+    collect(
+        db,
+        found,
+        "SELECT 'file ' || quote(path) || ' says ' || chunks || ' chunks, there are ' || n \
+         FROM (SELECT path, chunks, (SELECT count(*) FROM chunk WHERE file = file.id) AS n \
+         FROM file) WHERE n <> chunks LIMIT ?1",
+    )?;
     let rows: i64 = db
         .query_row("SELECT count(*) FROM store", [], |row| row.get(0))
         .during(db, "check the counts")?;
@@ -244,6 +254,16 @@ fn orphans(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
          LEFT JOIN collection c ON c.id = t.collection WHERE c.id IS NULL LIMIT ?1",
         "SELECT 'segment ' || s.file || ' has no generation' FROM segment s \
          LEFT JOIN generation g ON g.collection = s.collection WHERE g.collection IS NULL LIMIT ?1",
+        "SELECT 'the chunk of row ' || k.row || ' has no record in the code index' FROM chunk k \
+         LEFT JOIN record r ON r.row = k.row LEFT JOIN collection c ON c.id = r.collection \
+         WHERE c.kind IS NOT 'code' LIMIT ?1",
+        "SELECT 'the chunk of row ' || k.row || ' has no file' FROM chunk k \
+         LEFT JOIN file f ON f.id = k.file WHERE f.id IS NULL LIMIT ?1",
+        "SELECT 'record ' || quote(r.id) || ' (row ' || r.row || ') has no chunk' \
+         FROM collection c JOIN record r ON r.collection = c.id \
+         LEFT JOIN chunk k ON k.row = r.row WHERE c.kind = 'code' AND k.row IS NULL LIMIT ?1",
+        "SELECT 'file ' || quote(f.path) || ' has no root' FROM file f \
+         LEFT JOIN root o ON o.id = f.root WHERE o.id IS NULL LIMIT ?1",
     ] {
         collect(db, found, sql)?;
     }

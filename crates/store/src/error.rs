@@ -2,6 +2,8 @@ use std::path::PathBuf;
 
 use isolith_types::{Code, Failure};
 
+use crate::state::CODE_COLLECTION;
+
 /// Why the truth did not do what it was asked to.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum StoreError {
@@ -131,6 +133,12 @@ pub enum StoreError {
         /// In what it differs from what was asked for; empty if in nothing.
         difference: String,
     },
+    /// There is no such root.
+    #[error("there is no root {root}")]
+    NoRoot {
+        /// Its number.
+        root: u64,
+    },
     /// The vectors of the collection come from another model.
     #[error("collection {name:?} holds vectors of model {found:?}, not of {asked:?}")]
     ModelMismatch {
@@ -215,6 +223,10 @@ impl StoreError {
             Self::NotFound { similar, .. } => return (Code::NotFound, similar_hint(similar)),
             Self::CollectionExists { .. } => {
                 (Code::AlreadyExists, "choose another name, or delete it first")
+            }
+            Self::NoRoot { .. } => (Code::NotFound, "`isolith index PATH` makes one"),
+            Self::ModelMismatch { name, .. } if name == CODE_COLLECTION => {
+                (Code::ModelMismatch, "`isolith index --reembed` makes it anew with that model")
             }
             Self::ModelMismatch { .. } => {
                 (Code::ModelMismatch, "use that model, or another collection")

@@ -7,6 +7,7 @@
 //! searches: segments are made from what this crate hands out.
 
 mod check;
+mod code;
 mod create;
 mod deadline;
 mod error;
@@ -24,6 +25,7 @@ mod state;
 mod write;
 
 pub use check::{Check, Problem};
+pub use code::{CodeFilter, FileState, RootState, StoredChunk, code_spec};
 pub use deadline::Canceller;
 pub use error::StoreError;
 pub use folder::StoreFolder;
@@ -31,10 +33,14 @@ pub use lock::lock_holders;
 pub use migrations::schema_version;
 pub use open::{Truth, WriterOptions};
 pub use pragmas::Durability;
-pub use read::{EachDocument, EachVector, Page, Reader, Receipt, Scope, Selection, Snapshot};
+pub use read::{
+    ChunkText, EachChunk, EachDocument, EachVector, Page, Reader, Receipt, Scope, Selection,
+    Snapshot,
+};
 pub use salvage::{Loss, SalvageReport};
 pub use state::{
-    CollectionState, Generation, Kind, Level, LoadProgress, PoisonedJob, SegmentEntry, StoredRecord,
+    CODE_COLLECTION, CollectionState, Generation, Kind, Level, LoadProgress, PoisonedJob,
+    SegmentEntry, StoredRecord,
 };
 pub use write::{
     Action, Checkpoint, CheckpointResult, Key, LoadStep, Outcome, Patch, PutMode, Records,

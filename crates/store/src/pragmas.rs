@@ -40,7 +40,7 @@ pub(crate) const TRUNCATE_WAIT: Duration = Duration::from_millis(50);
 const PROGRESS_STEPS: i32 = 2000;
 
 /// Enough for every statement of this crate.
-const STATEMENTS: usize = 64;
+const STATEMENTS: usize = 128;
 
 /// What can only be chosen before the first table is made.
 pub(crate) fn before_the_first_table(db: &Connection) -> rusqlite::Result<()> {

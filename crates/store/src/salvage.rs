@@ -1,3 +1,4 @@
+mod code;
 mod damaged;
 mod ranges;
 mod rebuild;
@@ -76,9 +77,9 @@ impl Truth {
         let aside = Aside::new(&folder.run(), "salvage")?;
         let mut report = {
             let mut new = create::new_truth(aside.path(), &deadline)?;
+            migrate(&mut new, MIGRATIONS)?;
             let damaged = damaged::Damaged::open(folder, &deadline)?;
             let report = rebuild::rebuild(&damaged, &mut new, &deadline)?;
-            migrate(&mut new, MIGRATIONS)?;
             create::close_completely(new, aside.path())?;
             report
         };

@@ -108,3 +108,42 @@ CREATE TABLE quarantined_job (
   PRIMARY KEY (role, input)
 ) STRICT, WITHOUT ROWID;
 ";
+
+/// What version 2 adds: the code index.
+pub(crate) const ADD_CODE: &str = "
+ALTER TABLE collection ADD COLUMN kind TEXT NOT NULL DEFAULT 'records';
+UPDATE collection SET name = 'was-@code-' || id WHERE name = '@code';
+CREATE TABLE root (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  path TEXT NOT NULL UNIQUE,
+  created_at INTEGER NOT NULL,
+  indexed_at INTEGER
+) STRICT;
+CREATE TABLE file (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  root INTEGER NOT NULL REFERENCES root,
+  path TEXT NOT NULL,
+  hash BLOB NOT NULL,
+  size INTEGER NOT NULL,
+  modified INTEGER NOT NULL,
+  language TEXT NOT NULL,
+  generated INTEGER NOT NULL,
+  problem TEXT,
+  chunks INTEGER NOT NULL,
+  author TEXT,
+  changed_at INTEGER,
+  UNIQUE (root, path)
+) STRICT;
+CREATE TABLE chunk (
+  row INTEGER PRIMARY KEY REFERENCES record,
+  file INTEGER NOT NULL REFERENCES file,
+  start_line INTEGER NOT NULL,
+  end_line INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  symbols TEXT NOT NULL,
+  parent TEXT,
+  signature TEXT,
+  doc TEXT
+) STRICT;
+CREATE INDEX chunk_file ON chunk (file, kind);
+";

@@ -1,7 +1,10 @@
 //! What the truth says about collections and records, as plain values.
 
-use isolith_types::{Collection, Metric, Record};
+use isolith_types::{Collection, CollectionKind, Metric, Record};
 use serde::{Deserialize, Serialize};
+
+/// The name of the code index. No other collection has a name that begins like it.
+pub const CODE_COLLECTION: &str = "@code";
 
 /// A collection with everything that a reader or a fold must know about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +25,8 @@ pub struct CollectionState {
     pub last_change: u64,
     /// Tail rows and tombstones: what a fold would clear away.
     pub unfolded: u64,
+    /// What its records are.
+    pub kind: CollectionKind,
     /// Its segments, if it has been folded.
     pub generation: Option<Generation>,
 }

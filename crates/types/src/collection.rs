@@ -58,6 +58,38 @@ impl FromStr for Metric {
     }
 }
 
+/// What the records of a collection are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CollectionKind {
+    /// What people put there.
+    #[default]
+    Records,
+    /// Chunks of indexed files.
+    Code,
+}
+
+impl CollectionKind {
+    /// The name in the truth and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Records => "records",
+            Self::Code => "code",
+        }
+    }
+}
+
+impl FromStr for CollectionKind {
+    type Err = Unknown;
+
+    fn from_str(name: &str) -> Result<Self, Unknown> {
+        [Self::Records, Self::Code]
+            .into_iter()
+            .find(|kind| kind.name() == name)
+            .ok_or_else(|| Unknown(name.to_owned()))
+    }
+}
+
 /// The longest vector that is stored or asked for, under any metric: beyond this its
 /// square leaves the range of f32, and so do distances.
 pub const LONGEST_VECTOR: f64 = 1e18;

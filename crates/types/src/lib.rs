@@ -4,12 +4,16 @@
 //! HTTP, Python): a [`Failure`] with a stable code, a message and a hint. Nothing
 //! here does input or output.
 
+mod code;
 mod collection;
 mod failure;
 mod filter;
 mod metadata;
 
-pub use collection::{Collection, CollectionSpec, Hit, LONGEST_VECTOR, Metric, Record, Unknown};
+pub use code::{Chunk, ChunkKind, FileVersion, ParsedFile, Symbol, SymbolKind};
+pub use collection::{
+    Collection, CollectionKind, CollectionSpec, Hit, LONGEST_VECTOR, Metric, Record, Unknown,
+};
 pub use failure::{Code, DeathNote, Failure};
 pub use filter::{Comparison, Filter, FilterError};
 pub use metadata::{Metadata, MetadataError, Scalar, Value};

@@ -9,6 +9,9 @@ use super::tokens::{Analyzer, Tokenizer};
 /// How many fields there are.
 pub const FIELDS: usize = 4;
 
+/// So many folders tell what a file is about; those above them are the same for many.
+const FOLDERS: usize = 3;
+
 /// A number for each field: body, symbols, stem, folders.
 pub type PerField<T> = [T; FIELDS];
 
@@ -32,6 +35,18 @@ impl<'t> TextFields<'t> {
     /// A document.
     pub fn body(body: &'t str) -> Self {
         Self { body, ..Self::default() }
+    }
+
+    /// A chunk of a file: `symbols` are the names that it defines, `path` is the file's,
+    /// with slashes. The stem is the name up to its first dot, the folders are the last
+    /// three above it.
+    pub fn of_chunk(body: &'t str, symbols: &'t str, path: &'t str) -> Self {
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let shown = name.trim_start_matches('.');
+        let stem = shown.split_once('.').map_or(shown, |(stem, _)| stem);
+        let third = above.rmatch_indices('/').nth(FOLDERS - 1);
+        let folders = third.map_or(above, |(slash, _)| &above[slash + 1..]);
+        Self { body, symbols, stem, folders }
     }
 
     /// The fields in order.
@@ -99,6 +114,23 @@ impl TermCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_a_stem_and_folders() {
+        for (path, stem, folders) in [
+            ("main.rs", "main", ""),
+            ("src/main.rs", "main", "src"),
+            ("a/b/c/Makefile", "Makefile", "a/b/c"),
+            ("w/a/b/c/index.d.ts", "index", "a/b/c"),
+            ("v/w/a/b/c/.eslintrc.json", "eslintrc", "a/b/c"),
+            ("/etc/hosts", "hosts", "/etc"),
+            ("ä/ö/ü/é/ß.txt", "ß", "ö/ü/é"),
+            ("", "", ""),
+        ] {
+            let fields = TextFields::of_chunk("body", "symbols", path);
+            assert_eq!(fields, TextFields { body: "body", symbols: "symbols", stem, folders });
+        }
+    }
 
     #[test]
     fn counts_are_kept_by_field() {

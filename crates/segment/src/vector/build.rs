@@ -37,6 +37,7 @@ pub struct VectorBuilder<'a> {
     sample: Vec<f32>,
     encoder: Option<Encoder>,
     vector: Vec<f32>,
+    sum: Vec<f64>,
 }
 
 impl<'a> VectorBuilder<'a> {
@@ -67,6 +68,7 @@ impl<'a> VectorBuilder<'a> {
             sample: Vec::new(),
             encoder: None,
             vector: Vec::new(),
+            sum: vec![0.0; spec.dimension as usize],
         })
     }
 
@@ -104,11 +106,13 @@ impl<'a> VectorBuilder<'a> {
             Encoder::new(self.spec, vec![0.0; self.spec.dimension as usize], self.kernel)
         });
         encoder.parameters.rows = self.rows.len() / 8;
+        let sum: Vec<u8> = self.sum.iter().flat_map(|x| (*x as f32).to_le_bytes()).collect();
         for (name, bytes) in [
             ("rows", &self.rows),
             ("changes", &self.changes),
             ("codes", &encoder.codes),
             ("parameters", &encoder.parameters.encode()),
+            ("sum", &sum),
         ] {
             self.writer.begin_section(name)?;
             self.writer.write(bytes)?;
@@ -133,6 +137,7 @@ impl<'a> VectorBuilder<'a> {
             let scale = length.recip();
             self.vector.iter_mut().for_each(|x| *x = (f64::from(*x) * scale) as f32);
         }
+        self.sum.iter_mut().zip(&self.vector).for_each(|(sum, x)| *sum += f64::from(*x));
         self.last_row = Some(row);
         self.rows.extend(row.to_le_bytes());
         self.changes.extend(change.to_le_bytes());

@@ -7,6 +7,7 @@ use isolith_types::Metric;
 use super::parameters::Parameters;
 use super::rotation::Rotation;
 use super::rows::Rows;
+use crate::exact;
 use crate::kernel::{GROUP, Kernel};
 use crate::{Bits, Container, Kind, SegmentError};
 
@@ -80,6 +81,23 @@ impl VectorSegment {
     /// How their distances are measured.
     pub fn metric(&self) -> Metric {
         self.parameters.metric
+    }
+
+    /// The sum of its vectors as they are stored: of unit length for cosine. With the
+    /// number of rows it gives the mean distance of a query from all of them. None in
+    /// files of earlier builds.
+    ///
+    /// # Errors
+    /// If the file is damaged there.
+    pub fn sum(&self) -> Result<Option<Vec<f32>>, SegmentError> {
+        let Some((_, range)) = self.container.sections().find(|(name, _)| *name == "sum") else {
+            return Ok(None);
+        };
+        let sum: Vec<f32> = exact::floats(self.container.bytes(range)?).collect();
+        if sum.len() != self.dimension() {
+            return Err(self.container.damaged("section \"sum\" has a wrong length"));
+        }
+        Ok(Some(sum))
     }
 
     /// The row at a position.

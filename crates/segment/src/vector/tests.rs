@@ -5,6 +5,7 @@ use isolith_types::Metric;
 
 use super::rotation::Rotation;
 use super::search::Live;
+use super::segment::LAYOUT;
 use super::*;
 use crate::kernel::Kernel;
 use crate::storage::Disk;
@@ -71,4 +72,57 @@ fn a_query_at_the_centre_has_distances_too() {
     let found = [false, true]
         .map(|by_codes| segment.search_by(by_codes, &centre, 5, live, &mut scratch).unwrap());
     assert_eq!(found[0][..5], found[1][..5]);
+}
+
+#[test]
+fn the_sum_of_all_vectors_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    for metric in [Metric::Cosine, Metric::L2] {
+        let name = metric.name();
+        build(folder.path(), name, VectorSpec { dimension: 7, metric }, Kernel::detect());
+        let path = folder.path().join(name);
+        let segment = VectorSegment::open(&path, None, InWorker::in_process()).unwrap();
+        let mut sum = vec![0.0f64; 7];
+        for row in 0..ROWS {
+            let vector = vector(row, 7);
+            let square: f64 = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
+            let length = if metric == Metric::Cosine { square.sqrt() } else { 1.0 };
+            sum.iter_mut().zip(&vector).for_each(|(sum, x)| *sum += f64::from(*x) / length);
+        }
+        let kept = segment.sum().unwrap().unwrap();
+        for (kept, sum) in kept.iter().zip(&sum) {
+            assert!((f64::from(*kept) - sum).abs() < 1e-4 * sum.abs().max(1.0), "{kept} {sum}");
+        }
+    }
+}
+
+#[test]
+fn files_without_a_sum_are_read_and_nonsense_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Disk::new(folder.path());
+    build(
+        folder.path(),
+        "whole",
+        VectorSpec { dimension: 3, metric: Metric::L2 },
+        Kernel::detect(),
+    );
+    let open = |name: &str| {
+        VectorSegment::open(&folder.path().join(name), None, InWorker::in_process()).unwrap()
+    };
+    let whole = open("whole");
+    for (name, sum) in [("without", None), ("short", Some([0; 8]))] {
+        let mut writer =
+            crate::ContainerWriter::create(&disk, name, crate::Kind::Vector, LAYOUT).unwrap();
+        for (section, range) in whole.container.sections().filter(|(name, _)| *name != "sum") {
+            writer.begin_section(section).unwrap();
+            writer.write(whole.container.bytes(range).unwrap()).unwrap();
+        }
+        if let Some(bytes) = sum {
+            writer.begin_section("sum").unwrap();
+            writer.write(&bytes).unwrap();
+        }
+        writer.finish().unwrap();
+    }
+    assert_eq!(open("without").sum().unwrap(), None);
+    assert!(open("short").sum().is_err());
 }

@@ -4,6 +4,7 @@ use rusqlite::{Connection, Params, params};
 use super::{Found, metadata_of};
 use crate::deadline::Deadline;
 use crate::error::StoreError;
+use crate::read::code::makes_sense;
 use crate::sqlite::During;
 use crate::write::{AsValue, IN_A_LIST, type_of};
 
@@ -91,6 +92,37 @@ pub(super) fn fields(
     };
     read().during(db, "check fields")?;
     deadline.check("check fields")
+}
+
+/// Whether the facts about chunks and files can be read.
+pub(super) fn chunks(
+    db: &Connection,
+    deadline: &Deadline,
+    found: &mut Found,
+) -> Result<(), StoreError> {
+    let mut read = || {
+        let mut statement =
+            db.prepare("SELECT row, kind, symbols, start_line, end_line FROM chunk ORDER BY row")?;
+        let mut rows = statement.query([])?;
+        let mut at = 0_u64;
+        while let Some(row) = rows.next()? {
+            at += 1;
+            if found.is_full() || (at.is_multiple_of(256) && deadline.passed()) {
+                return Ok(());
+            }
+            if !makes_sense(row, 1)? {
+                found.add(format!("the chunk of row {} makes no sense", row.get::<_, i64>(0)?));
+            }
+        }
+        let mut statement = db.prepare("SELECT path FROM file WHERE length(hash) <> 32")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            found.add(format!("the hash of file {:?} makes no sense", row.get::<_, String>(0)?));
+        }
+        Ok(())
+    };
+    read().during(db, "check chunks")?;
+    deadline.check("check chunks")
 }
 
 fn has_field(db: &Connection, field: impl Params) -> rusqlite::Result<bool> {

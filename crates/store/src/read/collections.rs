@@ -1,17 +1,18 @@
 use std::collections::HashMap;
 
-use isolith_types::Metric;
+use isolith_types::{CollectionKind, Metric};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 
+use super::unreadable;
 use crate::error::StoreError;
 use crate::sqlite::During;
-use crate::state::{CollectionState, Generation, Kind, Level, SegmentEntry};
+use crate::state::{CODE_COLLECTION, CollectionState, Generation, Kind, Level, SegmentEntry};
 
 /// An error names at most so many others.
 const MOST_SIMILAR: usize = 3;
 
 const STATE: &str = "SELECT c.id, c.name, c.dimension, c.metric, c.model, c.records, \
-    c.last_change, c.unfolded, g.number, g.base_to, g.complete_to \
+    c.last_change, c.unfolded, g.number, g.base_to, g.complete_to, c.kind \
     FROM collection c LEFT JOIN generation g ON g.collection = c.id ";
 
 /// The number of the last change in the whole store.
@@ -37,6 +38,24 @@ pub(crate) fn require(db: &Connection, name: &str) -> Result<CollectionState, St
         Some(state) => Ok(state),
         None => Err(StoreError::NotFound { name: name.to_owned(), similar: similar(db, name)? }),
     }
+}
+
+/// A collection whose records people may change.
+pub(crate) fn require_records(db: &Connection, name: &str) -> Result<CollectionState, StoreError> {
+    let state = require(db, name)?;
+    match state.kind {
+        CollectionKind::Records => Ok(state),
+        CollectionKind::Code => {
+            let reason = format!("{name} is the code index; `isolith index` changes it");
+            Err(StoreError::Invalid(reason))
+        }
+    }
+}
+
+/// The code index, if there is one.
+pub(crate) fn code(db: &Connection) -> Result<Option<CollectionState>, StoreError> {
+    let state = by_name(db, CODE_COLLECTION)?;
+    Ok(state.filter(|state| state.kind == CollectionKind::Code))
 }
 
 /// All collections, by name.
@@ -108,6 +127,7 @@ fn state_of(row: &Row<'_>) -> rusqlite::Result<CollectionState> {
         records: row.get(5)?,
         last_change: row.get(6)?,
         unfolded: row.get(7)?,
+        kind: named(row, 11, |name| name.parse::<CollectionKind>().ok())?,
         generation,
     })
 }
@@ -124,13 +144,13 @@ fn segment_of(row: &Row<'_>) -> rusqlite::Result<SegmentEntry> {
     })
 }
 
-fn named<T>(row: &Row<'_>, column: usize, read: impl Fn(&str) -> Option<T>) -> rusqlite::Result<T> {
+pub(super) fn named<T>(
+    row: &Row<'_>,
+    column: usize,
+    read: impl Fn(&str) -> Option<T>,
+) -> rusqlite::Result<T> {
     let name = row.get_ref(column)?.as_str()?;
-    read(name).ok_or_else(|| {
-        let reason = format!("{name:?} is not known here");
-        let of = rusqlite::types::Type::Text;
-        rusqlite::Error::FromSqlConversionFailure(column, of, reason.into())
-    })
+    read(name).ok_or_else(|| unreadable(column, format!("{name:?} is not known here")))
 }
 
 /// Names that someone may have meant, nearest first.

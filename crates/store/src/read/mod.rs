@@ -1,3 +1,4 @@
+pub(crate) mod code;
 pub(crate) mod collections;
 pub(crate) mod filter;
 mod records;
@@ -10,7 +11,7 @@ use isolith_types::Filter;
 use rusqlite::{Connection, OptionalExtension};
 use serde::{Deserialize, Serialize};
 
-pub use scan::{EachDocument, EachVector};
+pub use scan::{ChunkText, EachChunk, EachDocument, EachVector};
 
 use crate::create::sync_folder;
 use crate::deadline::Canceller;
@@ -269,6 +270,15 @@ impl Drop for Snapshot<'_> {
     fn drop(&mut self) {
         end(self.connection());
     }
+}
+
+/// A text in the truth that means nothing.
+fn unreadable(
+    column: usize,
+    reason: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> rusqlite::Error {
+    let of = rusqlite::types::Type::Text;
+    rusqlite::Error::FromSqlConversionFailure(column, of, reason.into())
 }
 
 /// A transaction takes its snapshot with the first read.

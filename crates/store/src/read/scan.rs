@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
+use super::code::push_names;
 use super::{Scope, Snapshot};
 use crate::error::StoreError;
 use crate::sqlite::During;
@@ -13,6 +14,20 @@ pub type EachVector<'a> = dyn FnMut(u64, u64, &[u8]) -> ControlFlow<()> + 'a;
 
 /// Takes row, change number and text of a record.
 pub type EachDocument<'a> = dyn FnMut(u64, u64, Option<&str>) -> ControlFlow<()> + 'a;
+
+/// Takes row, change number and texts of a chunk.
+pub type EachChunk<'a> = dyn FnMut(u64, u64, ChunkText<'_>) -> ControlFlow<()> + 'a;
+
+/// What of a chunk is searched for words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkText<'t> {
+    /// Its text.
+    pub body: &'t str,
+    /// The names that it defines, with a space between.
+    pub symbols: &'t str,
+    /// The path of its file.
+    pub path: &'t str,
+}
 
 /// How many rows are read with one statement where they lie side by side.
 const RUN: usize = 1024;
@@ -60,8 +75,8 @@ impl Snapshot<'_> {
         each: &mut EachVector<'_>,
     ) -> Result<(), StoreError> {
         let versions = versions(self.connection(), collection, scope)?;
-        self.walk(&versions, &VECTOR, &mut |(row, change), value| {
-            Ok(each(row, change, value.as_blob()?))
+        self.walk(&versions, &VECTOR, &mut |(row, change), found| {
+            Ok(each(row, change, found.get_ref(1)?.as_blob()?))
         })
     }
 
@@ -77,8 +92,39 @@ impl Snapshot<'_> {
         each: &mut EachDocument<'_>,
     ) -> Result<(), StoreError> {
         let versions = versions(self.connection(), collection, scope)?;
-        self.walk(&versions, &DOCUMENT, &mut |(row, change), value| {
-            Ok(each(row, change, value.as_str_or_null()?))
+        self.walk(&versions, &DOCUMENT, &mut |(row, change), found| {
+            Ok(each(row, change, found.get_ref(1)?.as_str_or_null()?))
+        })
+    }
+
+    /// Hands out row, change number and texts of each chunk, in the order of rows, until
+    /// there are no more or it is told to stop.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn for_each_chunk(
+        &self,
+        collection: u64,
+        scope: Scope,
+        each: &mut EachChunk<'_>,
+    ) -> Result<(), StoreError> {
+        let db = self.connection();
+        let versions = versions(db, collection, scope)?;
+        let mut find =
+            db.prepare_cached("SELECT path FROM file WHERE id = ?1").during(db, "read files")?;
+        // The chunks of a file lie side by side.
+        let mut file = None;
+        let mut path = String::new();
+        let mut symbols = String::new();
+        self.walk(&versions, &CHUNK, &mut |(row, change), found| {
+            let of: u64 = found.get(3)?;
+            if file != Some(of) {
+                path = find.query_row([of], |row| row.get(0))?;
+                file = Some(of);
+            }
+            push_names(found.get_ref(2)?.as_str()?, 2, &mut symbols)?;
+            let body = found.get_ref(1)?.as_str_or_null()?.unwrap_or_default();
+            Ok(each(row, change, ChunkText { body, symbols: &symbols, path: &path }))
         })
     }
 
@@ -109,17 +155,17 @@ impl Snapshot<'_> {
         read().during(db, "read vectors")
     }
 
-    /// Reads one column for rows that ascend, in runs where the rows lie dense.
+    /// Reads columns for rows that ascend, in runs where the rows lie dense.
     fn walk(
         &self,
         versions: &[(u64, u64)],
-        column: &Column,
+        columns: &Columns,
         each: &mut Each<'_>,
     ) -> Result<(), StoreError> {
         let db = self.connection();
         for run in versions.chunks(RUN) {
-            self.db.deadline.check(column.operation)?;
-            if column.read(db, run, each).during(db, column.operation)?.is_break() {
+            self.db.deadline.check(columns.operation)?;
+            if columns.read(db, run, each).during(db, columns.operation)?.is_break() {
                 break;
             }
         }
@@ -159,29 +205,37 @@ fn versions(db: &Connection, collection: u64, scope: Scope) -> Result<Vec<(u64, 
     read().during(db, "list versions")
 }
 
-type Each<'a> =
-    dyn FnMut((u64, u64), rusqlite::types::ValueRef<'_>) -> rusqlite::Result<ControlFlow<()>> + 'a;
+type Each<'a> = dyn FnMut((u64, u64), &Row<'_>) -> rusqlite::Result<ControlFlow<()>> + 'a;
 
-/// A column that can be read by row and by range of rows.
-struct Column {
+/// Columns that can be read by row and by range of rows; the first is the row.
+struct Columns {
     by_row: &'static str,
     by_range: &'static str,
     operation: &'static str,
 }
 
-const VECTOR: Column = Column {
+const VECTOR: Columns = Columns {
     by_row: "SELECT row, data FROM vector WHERE row = ?1",
     by_range: "SELECT row, data FROM vector WHERE row BETWEEN ?1 AND ?2 ORDER BY row",
     operation: "read vectors",
 };
 
-const DOCUMENT: Column = Column {
+const DOCUMENT: Columns = Columns {
     by_row: "SELECT row, document FROM record WHERE row = ?1",
     by_range: "SELECT row, document FROM record WHERE row BETWEEN ?1 AND ?2 ORDER BY row",
     operation: "read documents",
 };
 
-impl Column {
+const CHUNK: Columns = Columns {
+    by_row: "SELECT chunk.row, document, symbols, file FROM chunk \
+             JOIN record ON record.row = chunk.row WHERE chunk.row = ?1",
+    by_range: "SELECT chunk.row, document, symbols, file FROM chunk \
+               JOIN record ON record.row = chunk.row \
+               WHERE chunk.row BETWEEN ?1 AND ?2 ORDER BY chunk.row",
+    operation: "read chunks",
+};
+
+impl Columns {
     fn read(
         &self,
         db: &Connection,
@@ -205,7 +259,7 @@ impl Column {
                 if number > version.0 {
                     return Err(rusqlite::Error::QueryReturnedNoRows);
                 }
-                if each(*version, row.get_ref(1)?)?.is_break() {
+                if each(*version, row)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
                 next = wanted.next();
@@ -216,7 +270,7 @@ impl Column {
         for version in run {
             let mut found = statement.query([version.0])?;
             if let Some(row) = found.next()?
-                && each(*version, row.get_ref(1)?)?.is_break()
+                && each(*version, row)?.is_break()
             {
                 return Ok(ControlFlow::Break(()));
             }

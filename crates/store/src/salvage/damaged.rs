@@ -11,6 +11,7 @@ use crate::deadline::Deadline;
 use crate::error::StoreError;
 use crate::folder::{StoreFolder, io_failure, is_missing};
 use crate::identity::with_suffix;
+use crate::migrations::{MIGRATIONS, migrate};
 use crate::pragmas::{self, PAGE_SIZE};
 use crate::sqlite::explain;
 
@@ -23,8 +24,9 @@ pub(super) struct Damaged {
 
 impl Damaged {
     /// Opens the file itself, or, if its first page is gone, a copy that got the first
-    /// page of a new store: tables are made in the same order there, and so begin on
-    /// the same pages.
+    /// page of a new store. In a file that can be vacuumed in steps, tables begin on the
+    /// first pages, in the order of their making, whenever that was: so they begin on the
+    /// same pages there.
     pub(super) fn open(folder: &StoreFolder, deadline: &Deadline) -> Result<Self, StoreError> {
         let truth = folder.truth();
         match open(&truth, deadline) {
@@ -72,7 +74,9 @@ fn open(path: &Path, deadline: &Deadline) -> Result<Connection, StoreError> {
 
 fn copy_with_new_head(folder: &StoreFolder, deadline: &Deadline) -> Result<Aside, StoreError> {
     let model = Aside::new(&folder.run(), "model")?;
-    create::close_completely(create::new_truth(model.path(), deadline)?, model.path())?;
+    let mut new = create::new_truth(model.path(), deadline)?;
+    migrate(&mut new, MIGRATIONS)?;
+    create::close_completely(new, model.path())?;
     let copy = Aside::new(&folder.run(), "copy")?;
     let graft = || {
         std::fs::copy(folder.truth(), copy.path())?;

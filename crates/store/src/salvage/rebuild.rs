@@ -20,22 +20,29 @@ use crate::write::Work;
 const HIGHEST_ROW: i64 = 1 << 40;
 
 /// How a table is copied as it is.
-struct Copy {
-    table: &'static str,
+pub(super) struct Copy {
+    pub(super) table: &'static str,
     /// The first column is the row number.
-    select: &'static str,
-    insert: &'static str,
-    columns: usize,
+    pub(super) select: &'static str,
+    pub(super) insert: &'static str,
+    pub(super) columns: usize,
 }
 
 const COLLECTION: Copy = Copy {
     table: "collection",
-    select: "SELECT id, name, dimension, metric, model, settings, created_at, updated_at \
+    select: "SELECT id, name, dimension, metric, model, settings, created_at, updated_at, kind \
              FROM collection WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
     insert: "INSERT INTO collection \
-             (id, name, dimension, metric, model, settings, created_at, updated_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-    columns: 8,
+             (id, name, dimension, metric, model, settings, created_at, updated_at, kind) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    columns: 9,
+};
+
+/// Before there was a code index; the migration gives away its name in the same way.
+const COLLECTION_OF_VERSION_1: Copy = Copy {
+    select: "SELECT id, CASE name WHEN '@code' THEN 'was-@code-' || id ELSE name END, dimension, metric, model, settings, created_at, updated_at, \
+             'records' FROM collection WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
+    ..COLLECTION
 };
 
 const RECEIPT: Copy = Copy {
@@ -70,22 +77,32 @@ pub(super) fn rebuild(
     Ok(report)
 }
 
-struct Rescue<'a> {
+pub(super) struct Rescue<'a> {
     old: &'a Connection,
-    work: Work<'a>,
-    report: SalvageReport,
+    pub(super) work: Work<'a>,
+    pub(super) report: SalvageReport,
 }
 
 impl Rescue<'_> {
     fn all(&mut self) -> Result<(), StoreError> {
         self.store_row()?;
-        self.table(&COLLECTION)?;
+        let knows_code = self.has_code();
+        self.table(if knows_code { &COLLECTION } else { &COLLECTION_OF_VERSION_1 })?;
         let lost = self.records()?;
         self.note_lost_ids(lost)?;
+        if knows_code {
+            self.code()?;
+        }
         self.table(&RECEIPT)?;
         self.jobs()?;
         self.recount().during(self.work.db, "count what was saved")?;
         Ok(())
+    }
+
+    /// Whether the old file is of a version with a code index. Its tables' definitions
+    /// could be read, or it would not be open.
+    fn has_code(&self) -> bool {
+        self.old.prepare("SELECT kind FROM collection").is_ok()
     }
 
     /// The store's own id and numbers; a new id if they cannot be read.
@@ -111,7 +128,7 @@ impl Rescue<'_> {
     }
 
     /// Copies a table that is small and has row numbers, as it is.
-    fn table(&mut self, copy: &Copy) -> Result<(), StoreError> {
+    pub(super) fn table(&mut self, copy: &Copy) -> Result<(), StoreError> {
         let db = self.work.db;
         let mut insert = db.prepare(copy.insert).during(db, "prepare to save rows")?;
         let mut refused = 0;
@@ -314,7 +331,7 @@ impl Rescue<'_> {
         }
     }
 
-    fn lose(&mut self, table: &str, rows: u64, reason: String) {
+    pub(super) fn lose(&mut self, table: &str, rows: u64, reason: String) {
         self.report.lost.push(Loss { table: table.to_owned(), rows, reason });
     }
 }

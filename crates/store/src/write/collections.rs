@@ -1,10 +1,10 @@
-use isolith_types::CollectionSpec;
+use isolith_types::{CollectionKind, CollectionSpec};
 use rusqlite::params;
 
 use super::request::Outcome;
 use super::{Work, validate};
 use crate::error::StoreError;
-use crate::read::collections::{by_name, require};
+use crate::read::collections::{by_name, require, require_records};
 use crate::sqlite::During;
 use crate::state::CollectionState;
 
@@ -15,15 +15,7 @@ pub(super) fn create(
     if_missing: bool,
 ) -> Result<Outcome, StoreError> {
     validate::name(&spec.name)?;
-    if let Some(dimension) = spec.dimension
-        && (dimension == 0 || dimension > validate::HIGHEST_DIMENSION)
-    {
-        let reason = format!(
-            "a collection's dimension is 1 to {}, not {dimension}",
-            validate::HIGHEST_DIMENSION
-        );
-        return Err(StoreError::Invalid(reason));
-    }
+    check_dimension(spec)?;
     if let Some(found) = by_name(work.db, &spec.name)? {
         return match if_missing {
             true => accept(work, spec, &found),
@@ -33,22 +25,44 @@ pub(super) fn create(
             }),
         };
     }
+    insert(work, spec, CollectionKind::Records)?;
+    answer(work, &spec.name, true)
+}
+
+/// Makes a collection of which the name is free.
+pub(super) fn insert(
+    work: Work<'_>,
+    spec: &CollectionSpec,
+    kind: CollectionKind,
+) -> Result<(), StoreError> {
+    check_dimension(spec)?;
     work.db
         .prepare_cached(
-            "INSERT INTO collection (name, dimension, metric, model, created_at, updated_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?5)",
+            "INSERT INTO collection (name, dimension, metric, model, created_at, updated_at, kind) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6)",
         )
         .and_then(|mut statement| {
-            let metric = spec.metric.name();
-            statement.execute(params![spec.name, spec.dimension, metric, spec.model, work.now])
+            statement.execute(params![
+                spec.name,
+                spec.dimension,
+                spec.metric.name(),
+                spec.model,
+                work.now,
+                kind.name()
+            ])
         })
         .during(work.db, "make a collection")?;
-    answer(work, &spec.name, true)
+    Ok(())
 }
 
 /// Takes the name away at once; the rows are purged later.
 pub(super) fn delete(work: Work<'_>, name: &str) -> Result<Outcome, StoreError> {
-    let state = require(work.db, name)?;
+    let state = require_records(work.db, name)?;
+    retire(work, state)
+}
+
+/// Takes the name away from a collection of any kind.
+pub(super) fn retire(work: Work<'_>, state: CollectionState) -> Result<Outcome, StoreError> {
     let clear = || {
         let db = work.db;
         db.prepare_cached("UPDATE collection SET name = NULL, updated_at = ?2 WHERE id = ?1")?
@@ -72,7 +86,7 @@ pub(super) fn delete(work: Work<'_>, name: &str) -> Result<Outcome, StoreError> 
 /// Gives a collection another name.
 pub(super) fn rename(work: Work<'_>, from: &str, to: &str) -> Result<Outcome, StoreError> {
     validate::name(to)?;
-    let state = require(work.db, from)?;
+    let state = require_records(work.db, from)?;
     if from != to && by_name(work.db, to)?.is_some() {
         return Err(StoreError::CollectionExists {
             name: to.to_owned(),
@@ -84,6 +98,17 @@ pub(super) fn rename(work: Work<'_>, from: &str, to: &str) -> Result<Outcome, St
         .and_then(|mut statement| statement.execute(params![state.id, to, work.now]))
         .during(work.db, "rename a collection")?;
     answer(work, to, false)
+}
+
+fn check_dimension(spec: &CollectionSpec) -> Result<(), StoreError> {
+    match spec.dimension {
+        Some(dimension) if dimension == 0 || dimension > validate::HIGHEST_DIMENSION => {
+            let highest = validate::HIGHEST_DIMENSION;
+            let reason = format!("a collection's dimension is 1 to {highest}, not {dimension}");
+            Err(StoreError::Invalid(reason))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// One that is there already must be as it is wanted, as far as that was said.

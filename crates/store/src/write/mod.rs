@@ -1,4 +1,5 @@
 mod change;
+mod code;
 mod collections;
 mod fields;
 mod generations;
@@ -296,6 +297,22 @@ fn perform(work: Work<'_>, action: &Action) -> Result<Outcome, StoreError> {
         }
         Action::Update { collection, patches } => update::update(work, collection, patches),
         Action::Delete { collection, which } => remove::remove(work, collection, which),
+        Action::AddRoot { path, spec } => code::add_root(work, path, spec),
+        Action::PutFiles { root, files, dimension, vectors, model } => {
+            let vectors = code::Vectors { dimension: *dimension, bytes: vectors, model };
+            code::put_files(work, *root, files, vectors)
+        }
+        Action::TouchFiles { root, files } => code::touch_files(work, *root, files),
+        Action::MoveFile { root, from, to, version, dimension, vectors, model } => {
+            let vectors = code::Vectors { dimension: *dimension, bytes: vectors, model };
+            code::move_file(work, *root, code::Move { from, to, version }, vectors)
+        }
+        Action::RemoveFiles { root, paths } => code::remove_files(work, *root, paths),
+        Action::ClearFiles { root, limit_files } => code::clear_files(work, *root, *limit_files),
+        Action::SetCodeModel { spec } => code::set_model(work, spec),
+        Action::RemoveRoot { root } => code::remove_root(work, *root),
+        Action::FinishIndex { root } => code::finish_index(work, *root),
+        Action::GitFacts { root, facts } => code::git_facts(work, *root, facts),
         Action::Swap(plan) => generations::swap(work, plan),
         Action::QuarantineSegments { collection, generation, files, reason } => {
             generations::quarantine(work, *collection, *generation, files, reason)

@@ -23,7 +23,7 @@ pub(super) fn put(
     mode: PutMode,
     step: Option<&LoadStep>,
 ) -> Result<Outcome, StoreError> {
-    let state = collections::require(work.db, collection)?;
+    let state = collections::require_records(work.db, collection)?;
     let progress = match step {
         Some(step) => match load::continue_at(work, &state, step)? {
             load::Continue::Done(progress) => {

@@ -99,6 +99,12 @@ fn repeat(work: Work<'_>, action: &Action, result: &str) -> Result<Outcome, Stor
         | Action::Put { collection: name, .. }
         | Action::Update { collection: name, .. }
         | Action::Delete { collection: name, .. } => collections::by_name(work.db, name)?,
+        Action::AddRoot { .. }
+        | Action::PutFiles { .. }
+        | Action::MoveFile { .. }
+        | Action::RemoveFiles { .. }
+        | Action::ClearFiles { .. }
+        | Action::SetCodeModel { .. } => collections::code(work.db)?,
         Action::Swap(plan) => collections::by_id(work.db, plan.collection)?,
         Action::QuarantineSegments { collection, .. } => collections::by_id(work.db, *collection)?,
         _ => None,

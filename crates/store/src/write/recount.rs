@@ -25,6 +25,13 @@ pub(super) fn recount(work: Work<'_>) -> Result<Outcome, StoreError> {
              coalesce((SELECT max(died) FROM tombstone), 0))",
             [],
         )?;
+        // A file that does not have the chunks it should have is to be indexed again.
+        work.db.execute(
+            "UPDATE file SET hash = zeroblob(32), \
+             chunks = (SELECT count(*) FROM chunk WHERE file = file.id) \
+             WHERE chunks <> (SELECT count(*) FROM chunk WHERE file = file.id)",
+            [],
+        )?;
         Ok(updated)
     };
     let updated = count().during(work.db, "count the records")?;

@@ -17,7 +17,7 @@ pub(super) fn remove(
     collection: &str,
     which: &Which,
 ) -> Result<Outcome, StoreError> {
-    let state = collections::require(work.db, collection)?;
+    let state = collections::require_records(work.db, collection)?;
     let mut outcome = Outcome::default();
     let rows = match which {
         Which::Ids(ids) => {

@@ -1,9 +1,10 @@
 //! What a writer is asked and what it answers, as plain values.
 
 use isolate::Bulk;
-use isolith_types::{CollectionSpec, Filter, Metadata};
+use isolith_types::{CollectionSpec, FileVersion, Filter, Metadata};
 use serde::{Deserialize, Serialize};
 
+use crate::code::RootState;
 use crate::state::{CollectionState, Level, LoadProgress, SegmentEntry};
 
 /// Names one write for ever, so that it happens once.
@@ -68,6 +69,89 @@ pub enum Action {
         collection: String,
         /// Which.
         which: Which,
+    },
+    /// Adds a folder whose code is indexed, or finds it. Makes the code index if there is
+    /// none.
+    AddRoot {
+        /// The folder.
+        path: String,
+        /// What the code index is to be: see [`code_spec`](crate::code_spec).
+        spec: CollectionSpec,
+    },
+    /// Stores files with their chunks. Each takes the place of what is there under its
+    /// path.
+    PutFiles {
+        /// The root's number.
+        root: u64,
+        /// A `Vec<ParsedFile>` in postcard.
+        files: Bulk,
+        /// The length of every vector.
+        dimension: u32,
+        /// A vector for each chunk of each file, in order: f32, little-endian.
+        vectors: Bulk,
+        /// The model that made them.
+        model: String,
+    },
+    /// Notes the age of files whose content is as it was.
+    TouchFiles {
+        /// The root's number.
+        root: u64,
+        /// Path, time in nanoseconds, and size.
+        files: Vec<(String, i64, u64)>,
+    },
+    /// Gives a file another path, or the same, and its chunks other vectors. A file that
+    /// has the path already goes.
+    MoveFile {
+        /// The root's number.
+        root: u64,
+        /// Its path.
+        from: String,
+        /// Its path to be.
+        to: String,
+        /// Its age; the content is as it was.
+        version: FileVersion,
+        /// The length of every vector.
+        dimension: u32,
+        /// A vector for each of its chunks, in order: f32, little-endian.
+        vectors: Bulk,
+        /// The model that made them.
+        model: String,
+    },
+    /// Removes files with their chunks.
+    RemoveFiles {
+        /// The root's number.
+        root: u64,
+        /// Their paths.
+        paths: Vec<String>,
+    },
+    /// Removes all files, a slice at a time. Roots stay.
+    ClearFiles {
+        /// Of this root only, if given.
+        root: Option<u64>,
+        /// How many files at most.
+        limit_files: u32,
+    },
+    /// Makes the code index anew for another model. It must have no chunks.
+    SetCodeModel {
+        /// What it is to be: see [`code_spec`](crate::code_spec).
+        spec: CollectionSpec,
+    },
+    /// Removes a root, which must have no files.
+    RemoveRoot {
+        /// The root's number.
+        root: u64,
+    },
+    /// Notes that a root has been indexed completely.
+    FinishIndex {
+        /// The root's number.
+        root: u64,
+    },
+    /// Notes what git says about files.
+    GitFacts {
+        /// The root's number.
+        root: u64,
+        /// Path, author and time in milliseconds of the last change.
+        facts: Vec<(String, Option<String>, i64)>,
     },
     /// Makes new segments current.
     Swap(SwapPlan),
@@ -193,7 +277,7 @@ pub struct SwapPlan {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Outcome {
-    /// Whether a collection was made.
+    /// Whether a collection or a root was made.
     pub created: bool,
     /// Records that are new.
     pub inserted: u64,
@@ -203,7 +287,7 @@ pub struct Outcome {
     pub unchanged: u64,
     /// Records that were removed.
     pub deleted: u64,
-    /// Ids that were not there.
+    /// Ids or files that were not there.
     pub missing: u64,
     /// Rows that were left out, with the reason. All of them in the first answer, the
     /// first ones in a repeated one.
@@ -212,6 +296,10 @@ pub struct Outcome {
     pub rejected_count: u64,
     /// Whether this was answered from the receipt of an earlier time.
     pub repeated: bool,
+    /// Files that were stored, changed or removed.
+    pub files: u64,
+    /// The root after the write, if it was about one as such.
+    pub root: Option<RootState>,
     /// Records in the collection before.
     pub count_before: u64,
     /// Records in the collection after.

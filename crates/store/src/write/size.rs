@@ -1,6 +1,7 @@
 //! How a front deals with an action before it sends it.
 
 use super::request::{Action, Which};
+use crate::state::CODE_COLLECTION;
 
 impl Action {
     /// A short name, for reports.
@@ -12,6 +13,16 @@ impl Action {
             Self::Put { .. } => "put",
             Self::Update { .. } => "update",
             Self::Delete { .. } => "delete",
+            Self::AddRoot { .. } => "add_root",
+            Self::PutFiles { .. } => "put_files",
+            Self::TouchFiles { .. } => "touch_files",
+            Self::MoveFile { .. } => "move_file",
+            Self::RemoveFiles { .. } => "remove_files",
+            Self::ClearFiles { .. } => "clear_files",
+            Self::SetCodeModel { .. } => "set_code_model",
+            Self::RemoveRoot { .. } => "remove_root",
+            Self::FinishIndex { .. } => "finish_index",
+            Self::GitFacts { .. } => "git_facts",
             Self::Swap(_) => "swap",
             Self::QuarantineSegments { .. } => "quarantine_segments",
             Self::Purge { .. } => "purge",
@@ -28,6 +39,10 @@ impl Action {
             Self::Put { collection, .. }
             | Self::Update { collection, .. }
             | Self::Delete { collection, .. } => Some(collection),
+            Self::PutFiles { .. }
+            | Self::MoveFile { .. }
+            | Self::RemoveFiles { .. }
+            | Self::ClearFiles { .. } => Some(CODE_COLLECTION),
             _ => None,
         }
     }
@@ -49,6 +64,19 @@ impl Action {
             Self::Delete { which: Which::Ids(ids), .. } => {
                 (ids.len(), ids.iter().map(String::len).sum())
             }
+            Self::PutFiles { files, dimension, vectors, .. } => {
+                (vectors.len() / (*dimension as usize * 4).max(4), files.len() + vectors.len())
+            }
+            Self::MoveFile { dimension, vectors, .. } => {
+                (vectors.len() / (*dimension as usize * 4).max(4), vectors.len())
+            }
+            Self::TouchFiles { files, .. } => {
+                (files.len(), files.iter().map(|file| file.0.len() + 16).sum())
+            }
+            Self::RemoveFiles { paths, .. } => (paths.len(), paths.iter().map(String::len).sum()),
+            Self::GitFacts { facts, .. } => {
+                (facts.len(), facts.iter().map(|fact| fact.0.len() + 32).sum())
+            }
             _ => (1, 0),
         }
     }
@@ -59,6 +87,13 @@ impl Action {
         match self {
             Self::Put { load, .. } => load.is_some(),
             Self::Delete { which, .. } => matches!(which, Which::Matching(_)),
+            Self::PutFiles { .. }
+            | Self::TouchFiles { .. }
+            | Self::MoveFile { .. }
+            | Self::RemoveFiles { .. }
+            | Self::ClearFiles { .. }
+            | Self::SetCodeModel { .. }
+            | Self::GitFacts { .. } => true,
             Self::Swap(_) | Self::Purge { .. } | Self::Tidy | Self::Recount => true,
             _ => false,
         }

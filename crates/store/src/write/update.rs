@@ -18,7 +18,7 @@ pub(super) fn update(
     collection: &str,
     patches: &[Patch],
 ) -> Result<Outcome, StoreError> {
-    let state = collections::require(work.db, collection)?;
+    let state = collections::require_records(work.db, collection)?;
     let vectors = encode(patches, &state)?;
     if let (None, Some(vector)) = (state.dimension, vectors.iter().flatten().next()) {
         fix_dimension(work, &state, (vector.len() / 4) as u32)?;

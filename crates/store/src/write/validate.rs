@@ -125,6 +125,8 @@ pub(super) fn name(name: &str) -> Result<(), StoreError> {
         "is longer than 512 bytes"
     } else if name.chars().any(char::is_control) {
         "has control characters in it"
+    } else if name.starts_with('@') {
+        "begins with @, which is kept for what the program makes itself"
     } else {
         return Ok(());
     };

@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use isolate::InWorker;
 use isolith_store::{
     Action, Durability, Key, Outcome, PutMode, Reader, Records, StoreError, StoreFolder, Truth,
-    Write, Writer, WriterOptions,
+    Write, Writer, WriterOptions, code_spec,
 };
-use isolith_types::{CollectionSpec, Metadata, Metric};
+use isolith_types::{
+    Chunk, ChunkKind, CollectionSpec, FileVersion, Metadata, Metric, ParsedFile, Symbol, SymbolKind,
+};
 use tempfile::TempDir;
 
 pub(crate) const CREATE: WriterOptions =
@@ -108,4 +110,65 @@ pub(crate) fn numbered(numbers: std::ops::Range<u32>) -> Records {
 
 pub(crate) fn bytes(numbers: impl IntoIterator<Item = f32>) -> Vec<u8> {
     numbers.into_iter().flat_map(f32::to_le_bytes).collect()
+}
+
+/// The model of the code index in tests, and the length of its vectors.
+pub(crate) const MODEL: &str = "static";
+
+/// A root with the code index that it needs. Returns its number.
+pub(crate) fn add_root(store: &mut TestStore, path: &str) -> u64 {
+    let spec = code_spec(2, MODEL);
+    let outcome = store.one(Action::AddRoot { path: path.to_owned(), spec }).unwrap();
+    outcome.root.unwrap().id
+}
+
+/// A file with a chunk for each text, a line each. The hash is of all texts.
+pub(crate) fn file(path: &str, texts: &[&str]) -> ParsedFile {
+    let chunk = |(line, text): (u32, &&str)| Chunk {
+        start_line: line,
+        end_line: line,
+        kind: if text.starts_with("fn ") { ChunkKind::Function } else { ChunkKind::Module },
+        symbols: text
+            .strip_prefix("fn ")
+            .map(|name| Symbol { name: name.to_owned(), kind: SymbolKind::Function, line })
+            .into_iter()
+            .collect(),
+        parent: None,
+        signature: text.starts_with("fn ").then(|| (*text).to_owned()),
+        doc: None,
+        text: (*text).to_owned(),
+    };
+    ParsedFile {
+        path: path.to_owned(),
+        version: version(texts),
+        language: "rust".to_owned(),
+        generated: false,
+        problem: None,
+        chunks: (1..).zip(texts).map(chunk).collect(),
+    }
+}
+
+pub(crate) fn version(texts: &[&str]) -> FileVersion {
+    let whole = texts.join("\n");
+    let mut hash = [7_u8; 32];
+    for (at, byte) in whole.bytes().enumerate() {
+        hash[at % 32] = hash[at % 32].wrapping_mul(31).wrapping_add(byte);
+    }
+    FileVersion { hash, size: whole.len() as u64, modified: 1_000_000_000 }
+}
+
+/// A vector for each chunk, which tells it from others.
+pub(crate) fn vectors_of(files: &[ParsedFile], mark: f32) -> Vec<u8> {
+    let chunks = files.iter().flat_map(|file| &file.chunks);
+    bytes(chunks.flat_map(|chunk| [chunk.text.len() as f32, mark]))
+}
+
+pub(crate) fn put_files(root: u64, files: &[ParsedFile], mark: f32) -> Action {
+    Action::PutFiles {
+        root,
+        files: postcard::to_allocvec(files).unwrap().into(),
+        dimension: 2,
+        vectors: vectors_of(files, mark).into(),
+        model: MODEL.to_owned(),
+    }
 }

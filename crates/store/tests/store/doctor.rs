@@ -24,13 +24,13 @@ fn closed(rows: u32) -> (tempfile::TempDir, StoreFolder) {
     (store.place, store.folder)
 }
 
-fn spoil(path: &Path, page: u64) {
+pub(crate) fn spoil(path: &Path, page: u64) {
     let file = OpenOptions::new().write(true).open(path).unwrap();
     file.write_all_at(&[0xA5; PAGE as usize], (page - 1) * PAGE).unwrap();
 }
 
 /// The pages that a table or index takes, leaves last.
-fn pages_of(folder: &StoreFolder, name: &str, kind: &str) -> Vec<u64> {
+pub(crate) fn pages_of(folder: &StoreFolder, name: &str, kind: &str) -> Vec<u64> {
     let db = Connection::open(folder.truth()).unwrap();
     let mut statement = db
         .prepare("SELECT pageno FROM dbstat WHERE name = ?1 AND pagetype = ?2 ORDER BY path")
@@ -38,11 +38,11 @@ fn pages_of(folder: &StoreFolder, name: &str, kind: &str) -> Vec<u64> {
     statement.query_map([name, kind], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
-fn problems(folder: &StoreFolder, check: Check) -> usize {
+pub(crate) fn problems(folder: &StoreFolder, check: Check) -> usize {
     Truth::open_reader(folder, token()).unwrap().check(check, 20).unwrap().len()
 }
 
-fn salvage(folder: &StoreFolder) -> SalvageReport {
+pub(crate) fn salvage(folder: &StoreFolder) -> SalvageReport {
     let report = Truth::salvage(folder, None, token()).unwrap();
     assert!(report.kept_as.exists());
     for check in Check::ALL {

@@ -1,6 +1,9 @@
 //! The truth as its users see it: real files, real locks, real processes.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod code;
+mod code_doctor;
+mod code_model;
 mod common;
 mod doctor;
 mod filters;

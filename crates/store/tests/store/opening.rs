@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use isolith_store::{
     Checkpoint, Durability, PutMode, StoreError, StoreFolder, Truth, WriterOptions, lock_holders,
+    schema_version,
 };
-use isolith_types::Code;
+use isolith_types::{Code, CollectionKind};
 use rusqlite::Connection;
 
 use crate::common::{CREATE, OPEN, TestStore, numbered, one, put, token, writer};
@@ -82,7 +83,7 @@ fn a_newer_store_is_refused_by_whoever_has_it_open() {
         let db = Connection::open(store.folder.truth()).unwrap();
         db.pragma_update(None, "user_version", 7).unwrap();
     }
-    let newer = StoreError::Newer { found: 7, supported: 1 };
+    let newer = StoreError::Newer { found: 7, supported: schema_version() };
     assert_eq!(reader.snapshot().unwrap_err(), newer);
     let refused = store.one(put("c", numbered(0..1), PutMode::Upsert)).unwrap_err();
     assert_eq!(refused, newer);
@@ -200,14 +201,18 @@ fn leaving_does_not_touch_the_log() {
     assert_eq!(reader.snapshot().unwrap().collection("c").unwrap().records, 10);
 }
 
-#[test]
-fn a_store_of_version_1_is_still_read() {
+/// A store as an earlier program left it.
+fn fixture(sql: &str) -> (tempfile::TempDir, StoreFolder) {
     let place = tempfile::tempdir().unwrap();
     let folder = StoreFolder::new(place.path());
     folder.create().unwrap();
-    let db = Connection::open(folder.truth()).unwrap();
-    db.execute_batch(include_str!("../fixtures/version-1.sql")).unwrap();
-    drop(db);
+    Connection::open(folder.truth()).unwrap().execute_batch(sql).unwrap();
+    (place, folder)
+}
+
+#[test]
+fn a_store_of_version_1_is_still_read() {
+    let (_place, folder) = fixture(include_str!("../fixtures/version-1.sql"));
     let mut writer = Truth::open_writer(
         &folder,
         WriterOptions { durability: Durability::Full, create: false },
@@ -222,6 +227,41 @@ fn a_store_of_version_1_is_still_read() {
     }
     let snapshot = reader.snapshot().unwrap();
     let state = snapshot.collection("c").unwrap();
+    assert_eq!(state.kind, CollectionKind::Records);
     assert_eq!(state.generation.unwrap().segments[0].file, "c1-1-base.vec");
     assert_eq!(snapshot.tombstones(1).unwrap(), [(3, 3)]);
+    assert_eq!(snapshot.code_state().unwrap(), None);
+    assert_eq!(snapshot.roots().unwrap(), []);
+}
+
+#[test]
+fn a_collection_of_version_1_gives_up_the_name_of_the_code_index() {
+    let (_place, folder) = fixture(include_str!("../fixtures/version-1.sql"));
+    let db = Connection::open(folder.truth()).unwrap();
+    db.execute("UPDATE collection SET name = '@code'", []).unwrap();
+    drop(db);
+    let mut reader = Truth::open_reader(&folder, token()).unwrap();
+    let snapshot = reader.snapshot().unwrap();
+    assert_eq!(snapshot.code_state().unwrap(), None);
+    assert_eq!(snapshot.collection("was-@code-1").unwrap().records, 2);
+}
+
+#[test]
+fn a_store_of_version_2_is_still_read() {
+    let (_place, folder) = fixture(include_str!("../fixtures/version-2.sql"));
+    let mut reader = Truth::open_reader(&folder, token()).unwrap();
+    for check in isolith_store::Check::ALL {
+        assert_eq!(reader.check(check, 10).unwrap(), [], "{check:?}");
+    }
+    let snapshot = reader.snapshot().unwrap();
+    assert_eq!(snapshot.collection("c").unwrap().records, 2);
+    let code = snapshot.code_state().unwrap().unwrap();
+    assert_eq!((code.records, code.kind), (2, CollectionKind::Code));
+    let root = &snapshot.roots().unwrap()[0];
+    assert_eq!((root.files, root.chunks, root.indexed_at), (1, 2, Some(1_700_000_000_500)));
+    let (file, chunks) = snapshot.chunks_of_file(1, "src/main.rs").unwrap().unwrap();
+    assert_eq!(file.version.hash, [0xAB; 32]);
+    assert_eq!(file.changed_at, Some(1_600_000_000_000));
+    assert_eq!(chunks[1].symbols[0].name, "main");
+    assert_eq!(chunks[1].text.as_deref(), Some("fn main() {}"));
 }

@@ -1,0 +1,320 @@
+//! Roots, files and chunks of the code index.
+
+use std::collections::HashSet;
+
+use isolith_types::{ChunkKind, FileVersion, Symbol, SymbolKind};
+use rusqlite::types::Value;
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
+
+use super::collections::{code, named};
+use super::{Snapshot, unreadable};
+use crate::code::{CodeFilter, FileState, RootState, StoredChunk};
+use crate::error::StoreError;
+use crate::sqlite::During;
+use crate::state::CollectionState;
+
+const ROOT: &str = "SELECT id, path, indexed_at, \
+    (SELECT count(*) FROM file WHERE root = root.id), \
+    (SELECT coalesce(sum(chunks), 0) FROM file WHERE root = root.id) FROM root";
+
+const FILE: &str = "SELECT id, root, path, hash, size, modified, language, generated, problem, \
+    chunks, author, changed_at FROM file";
+
+impl Snapshot<'_> {
+    /// The code index, if something was ever indexed.
+    ///
+    /// # Errors
+    /// That the truth cannot be read.
+    pub fn code_state(&self) -> Result<Option<CollectionState>, StoreError> {
+        code(self.connection())
+    }
+
+    /// All roots, by path.
+    ///
+    /// # Errors
+    /// That the truth cannot be read.
+    pub fn roots(&self) -> Result<Vec<RootState>, StoreError> {
+        let db = self.connection();
+        let read = || {
+            db.prepare_cached(&format!("{ROOT} ORDER BY path"))?
+                .query_map([], root_of)?
+                .collect::<Result<Vec<_>, _>>()
+        };
+        read().during(db, "list roots")
+    }
+
+    /// Files of a root in the order of their paths: those below the folder `under`, after
+    /// the path `after`, `limit` of them at most.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn files(
+        &self,
+        root: u64,
+        under: Option<&str>,
+        after: Option<&str>,
+        limit: u64,
+    ) -> Result<Vec<FileState>, StoreError> {
+        let db = self.connection();
+        let folder = under.map(|under| under.trim_end_matches('/')).filter(|it| !it.is_empty());
+        // The character after the slash ends the folder; SQLite sorts blobs after all texts.
+        let (first, end) = match folder {
+            Some(folder) => (format!("{folder}/"), Value::Text(format!("{folder}0"))),
+            None => (String::new(), Value::Blob(Vec::new())),
+        };
+        let first = after.map_or(first.as_str(), |after| after.max(&first));
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let read = || {
+            db.prepare_cached(&format!(
+                "{FILE} WHERE root = ?1 AND path > ?2 AND path < ?3 ORDER BY path LIMIT ?4"
+            ))?
+            .query_map(params![root, first, end, limit], file_of)?
+            .collect::<Result<Vec<_>, _>>()
+        };
+        read().during(db, "list files")
+    }
+
+    /// The files of these numbers, in this order; none where one is gone.
+    ///
+    /// # Errors
+    /// That the truth cannot be read.
+    pub fn files_by_id(&self, ids: &[u64]) -> Result<Vec<Option<FileState>>, StoreError> {
+        let db = self.connection();
+        let read = || {
+            let mut find = db.prepare_cached(&format!("{FILE} WHERE id = ?1"))?;
+            ids.iter().map(|id| find.query_row([id], file_of).optional()).collect::<Result<_, _>>()
+        };
+        read().during(db, "read files")
+    }
+
+    /// The chunks of these rows, in this order; none where a row is gone. Texts cost more
+    /// than all the rest.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn chunks(
+        &self,
+        rows: &[u64],
+        with_text: bool,
+    ) -> Result<Vec<Option<StoredChunk>>, StoreError> {
+        let db = self.connection();
+        self.db.deadline.check("read chunks")?;
+        let read = || {
+            let mut find = select_chunks(db, with_text, "chunk.row = ?1")?;
+            rows.iter()
+                .map(|row| find.query_row([row], chunk_of).optional())
+                .collect::<Result<_, _>>()
+        };
+        read().during(db, "read chunks")
+    }
+
+    /// A file with its chunks and their texts, if it is there.
+    ///
+    /// # Errors
+    /// That the truth cannot be read.
+    pub fn chunks_of_file(
+        &self,
+        root: u64,
+        path: &str,
+    ) -> Result<Option<(FileState, Vec<StoredChunk>)>, StoreError> {
+        let db = self.connection();
+        let read = || {
+            let file = db
+                .prepare_cached(&format!("{FILE} WHERE root = ?1 AND path = ?2"))?
+                .query_row(params![root, path], file_of)
+                .optional()?;
+            let Some(file) = file else { return Ok(None) };
+            let chunks = select_chunks(db, true, "chunk.file = ?1 ORDER BY chunk.row")?
+                .query_map([file.id], chunk_of)?
+                .collect::<Result<Vec<_>, _>>()?;
+            Ok(Some((file, chunks)))
+        };
+        read().during(db, "read the chunks of a file")
+    }
+
+    /// The rows of all chunks that the filter allows, in ascending order. `paths` says
+    /// whether a file is wanted, by its path and by whether it is generated.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn code_rows(
+        &self,
+        filter: &CodeFilter,
+        paths: &dyn Fn(&str, bool) -> bool,
+    ) -> Result<Vec<u64>, StoreError> {
+        let db = self.connection();
+        let files = files_matching(db, filter, paths).during(db, "look for files")?;
+        self.db.deadline.check("look for chunks")?;
+        rows_of_files(db, &files, &filter.kinds).during(db, "look for chunks")
+    }
+}
+
+/// A root with its counts.
+pub(crate) fn root_state(db: &Connection, id: u64) -> Result<Option<RootState>, StoreError> {
+    db.prepare_cached(&format!("{ROOT} WHERE id = ?1"))
+        .and_then(|mut statement| statement.query_row([id], root_of).optional())
+        .during(db, "read a root")
+}
+
+/// Whether there is a root of this number.
+pub(crate) fn root_exists(db: &Connection, id: u64) -> Result<bool, StoreError> {
+    db.prepare_cached("SELECT 1 FROM root WHERE id = ?1")
+        .and_then(|mut statement| statement.exists([id]))
+        .during(db, "look for a root")
+}
+
+/// Whether kind, symbols, first and last line of a chunk, in columns from this one on, are
+/// such as a writer makes.
+pub(crate) fn makes_sense(row: &Row<'_>, column: usize) -> rusqlite::Result<bool> {
+    let kind = row.get_ref(column)?.as_str().ok().and_then(|name| name.parse::<ChunkKind>().ok());
+    let symbols = row.get_ref(column + 1)?.as_str().ok().and_then(|text| symbols_of(text).ok());
+    let (first, last): (i64, i64) = (row.get(column + 2)?, row.get(column + 3)?);
+    let lines = (1..=last).contains(&first) && last <= i64::from(u32::MAX);
+    Ok(kind.is_some() && symbols.is_some() && lines)
+}
+
+/// The names of a chunk's symbols with a space between, from what the truth has.
+pub(super) fn push_names(symbols: &str, column: usize, names: &mut String) -> rusqlite::Result<()> {
+    names.clear();
+    if symbols == "[]" {
+        return Ok(());
+    }
+    type Named<'a> = (std::borrow::Cow<'a, str>, serde::de::IgnoredAny, u32);
+    let all: Vec<Named<'_>> =
+        serde_json::from_str(symbols).map_err(|error| unreadable(column, error))?;
+    for (name, _, _) in all {
+        if !names.is_empty() {
+            names.push(' ');
+        }
+        names.push_str(&name);
+    }
+    Ok(())
+}
+
+fn root_of(row: &Row<'_>) -> rusqlite::Result<RootState> {
+    Ok(RootState {
+        id: row.get(0)?,
+        path: row.get(1)?,
+        indexed_at: row.get(2)?,
+        files: row.get(3)?,
+        chunks: row.get(4)?,
+    })
+}
+
+fn file_of(row: &Row<'_>) -> rusqlite::Result<FileState> {
+    Ok(FileState {
+        id: row.get(0)?,
+        root: row.get(1)?,
+        path: row.get(2)?,
+        version: FileVersion { hash: row.get(3)?, size: row.get(4)?, modified: row.get(5)? },
+        language: row.get(6)?,
+        generated: row.get(7)?,
+        problem: row.get(8)?,
+        chunks: row.get(9)?,
+        author: row.get(10)?,
+        changed_at: row.get(11)?,
+    })
+}
+
+/// Chunks with or without their texts.
+fn select_chunks<'a>(
+    db: &'a Connection,
+    with_text: bool,
+    which: &str,
+) -> rusqlite::Result<CachedStatement<'a>> {
+    let text = if with_text { "record.document" } else { "NULL" };
+    db.prepare_cached(&format!(
+        "SELECT chunk.row, record.change, file, start_line, end_line, kind, symbols, parent, \
+         signature, doc, {text} FROM chunk JOIN record ON record.row = chunk.row WHERE {which}"
+    ))
+}
+
+fn chunk_of(row: &Row<'_>) -> rusqlite::Result<StoredChunk> {
+    Ok(StoredChunk {
+        row: row.get(0)?,
+        change: row.get(1)?,
+        file: row.get(2)?,
+        start_line: row.get(3)?,
+        end_line: row.get(4)?,
+        kind: named(row, 5, |name| name.parse::<ChunkKind>().ok())?,
+        symbols: symbols_of(row.get_ref(6)?.as_str()?)?,
+        parent: row.get(7)?,
+        signature: row.get(8)?,
+        doc: row.get(9)?,
+        text: row.get(10)?,
+    })
+}
+
+fn symbols_of(text: &str) -> rusqlite::Result<Vec<Symbol>> {
+    if text == "[]" {
+        return Ok(Vec::new());
+    }
+    let short: Vec<(String, SymbolKind, u32)> =
+        serde_json::from_str(text).map_err(|error| unreadable(6, error))?;
+    Ok(short.into_iter().map(|(name, kind, line)| Symbol { name, kind, line }).collect())
+}
+
+/// The numbers of the files that a filter allows, in ascending order.
+fn files_matching(
+    db: &Connection,
+    filter: &CodeFilter,
+    paths: &dyn Fn(&str, bool) -> bool,
+) -> rusqlite::Result<Vec<u64>> {
+    let roots: HashSet<u64> = filter.roots.iter().copied().collect();
+    let languages: HashSet<&str> = filter.languages.iter().map(String::as_str).collect();
+    let since = filter.changed_since.unwrap_or(i64::MIN);
+    let mut statement = db.prepare_cached(
+        "SELECT id, root, path, generated, language, coalesce(changed_at, modified / 1000000) \
+         FROM file ORDER BY id",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut files = Vec::new();
+    while let Some(row) = rows.next()? {
+        let allowed = (roots.is_empty() || roots.contains(&row.get(1)?))
+            && (languages.is_empty() || languages.contains(row.get_ref(4)?.as_str()?))
+            && row.get::<_, i64>(5)? >= since
+            && paths(row.get_ref(2)?.as_str()?, row.get(3)?);
+        if allowed {
+            files.push(row.get(0)?);
+        }
+    }
+    Ok(files)
+}
+
+/// The rows of the chunks of these files, which ascend. Only an index is read.
+fn rows_of_files(
+    db: &Connection,
+    files: &[u64],
+    kinds: &[ChunkKind],
+) -> rusqlite::Result<Vec<u64>> {
+    let (Some(first), Some(last)) = (files.first(), files.last()) else { return Ok(Vec::new()) };
+    let wanted = |name: &str| kinds.is_empty() || kinds.iter().any(|kind| kind.name() == name);
+    let mut found = Vec::new();
+    // Passing over a file costs a fraction of looking one up.
+    if last - first < files.len() as u64 * 4 {
+        let mut statement = db.prepare_cached(
+            "SELECT file, kind, row FROM chunk WHERE file BETWEEN ?1 AND ?2 ORDER BY file",
+        )?;
+        let mut rows = statement.query([first, last])?;
+        let mut files = files.iter().copied().peekable();
+        while let Some(row) = rows.next()? {
+            let file: u64 = row.get(0)?;
+            while files.next_if(|wanted| *wanted < file).is_some() {}
+            if files.peek() == Some(&file) && wanted(row.get_ref(1)?.as_str()?) {
+                found.push(row.get(2)?);
+            }
+        }
+    } else {
+        let mut statement = db.prepare_cached("SELECT kind, row FROM chunk WHERE file = ?1")?;
+        for file in files {
+            let mut rows = statement.query([file])?;
+            while let Some(row) = rows.next()? {
+                if wanted(row.get_ref(0)?.as_str()?) {
+                    found.push(row.get(1)?);
+                }
+            }
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}

@@ -1,0 +1,350 @@
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use isolith_types::{FileVersion, ParsedFile};
+use rusqlite::{OptionalExtension, params};
+
+use super::super::change::Changes;
+use super::super::request::Outcome;
+use super::super::{Work, validate};
+use super::chunks::{self, ChunkWriter};
+use crate::error::StoreError;
+use crate::read::code::root_exists;
+use crate::read::collections;
+use crate::sqlite::During;
+use crate::state::{CODE_COLLECTION, CollectionState};
+
+/// A slice of clearing ends after this long, whatever is left of its files.
+const SLICE: Duration = Duration::from_millis(30);
+
+/// The vectors of a request.
+#[derive(Clone, Copy)]
+pub(in crate::write) struct Vectors<'a> {
+    pub(in crate::write) dimension: u32,
+    pub(in crate::write) bytes: &'a [u8],
+    pub(in crate::write) model: &'a str,
+}
+
+/// Where a file goes, and how old it is there.
+#[derive(Clone, Copy)]
+pub(in crate::write) struct Move<'a> {
+    pub(in crate::write) from: &'a str,
+    pub(in crate::write) to: &'a str,
+    pub(in crate::write) version: &'a FileVersion,
+}
+
+/// Stores files, each in the place of what is there.
+pub(in crate::write) fn put_files(
+    work: Work<'_>,
+    root: u64,
+    files: &[u8],
+    vectors: Vectors<'_>,
+) -> Result<Outcome, StoreError> {
+    let state = index_of(work, Some(root))?;
+    let files = decode(files)?;
+    check_files(&files)?;
+    let places = files.iter().flat_map(|file| {
+        file.chunks.iter().map(|chunk| (file.path.as_str(), u64::from(chunk.start_line)))
+    });
+    let width = vectors.check(&state, places)?;
+    let mut changes = Changes::begin(work, &state)?;
+    let mut writer = ChunkWriter::new(work, state.id)?;
+    let mut outcome = Outcome::default();
+    let mut left = vectors.bytes;
+    for file in &files {
+        work.deadline.check("store files")?;
+        let (id, is_new) = put_file(work, root, file).during(work.db, "store a file")?;
+        if !is_new {
+            outcome.deleted += chunks::remove(work, &mut changes, id)?;
+        }
+        let (own, rest) = left.split_at(file.chunks.len() * width);
+        left = rest;
+        writer.insert(&mut changes, id, &file.chunks, own, width)?;
+        outcome.inserted += file.chunks.len() as u64;
+        outcome.files += 1;
+    }
+    changes.finish(outcome)
+}
+
+/// Notes the age of files that did not change.
+pub(in crate::write) fn touch_files(
+    work: Work<'_>,
+    root: u64,
+    files: &[(String, i64, u64)],
+) -> Result<Outcome, StoreError> {
+    let touch = || {
+        let mut touch = work.db.prepare_cached(
+            "UPDATE file SET modified = ?3, size = ?4 WHERE root = ?1 AND path = ?2",
+        )?;
+        let mut outcome = Outcome::default();
+        for (path, modified, size) in files {
+            match touch.execute(params![root, path, modified, size])? {
+                0 => outcome.missing += 1,
+                _ => outcome.files += 1,
+            }
+        }
+        Ok(outcome)
+    };
+    require_root(work, root)?;
+    touch().during(work.db, "note the age of files")
+}
+
+/// Gives a file another path, and its chunks the vectors that go with it.
+pub(in crate::write) fn move_file(
+    work: Work<'_>,
+    root: u64,
+    step: Move<'_>,
+    vectors: Vectors<'_>,
+) -> Result<Outcome, StoreError> {
+    let state = index_of(work, Some(root))?;
+    check_path(step.to)?;
+    let Some(id) = find(work, root, step.from)? else {
+        let outcome = Outcome { missing: 1, ..Outcome::default() };
+        return Changes::begin(work, &state)?.finish(outcome);
+    };
+    let versions = chunks::versions(work, id)?;
+    let places = (0..versions.len()).map(|position| (step.to, position as u64));
+    let width = vectors.check(&state, places)?;
+    let mut changes = Changes::begin(work, &state)?;
+    let mut outcome = Outcome { files: 1, ..Outcome::default() };
+    if step.from != step.to
+        && let Some(other) = find(work, root, step.to)?
+    {
+        outcome.deleted += remove_file(work, &mut changes, other)?;
+    }
+    work.db
+        .prepare_cached(
+            "UPDATE file SET path = ?2, hash = ?3, size = ?4, modified = ?5 WHERE id = ?1",
+        )
+        .and_then(|mut statement| {
+            let version = step.version;
+            let FileVersion { hash, size, modified } = version;
+            statement.execute(params![id, step.to, hash, size, modified])
+        })
+        .during(work.db, "move a file")?;
+    chunks::replace_vectors(work, &mut changes, &versions, vectors.bytes, width)?;
+    outcome.updated = versions.len() as u64;
+    changes.finish(outcome)
+}
+
+/// Removes files by path.
+pub(in crate::write) fn remove_files(
+    work: Work<'_>,
+    root: u64,
+    paths: &[String],
+) -> Result<Outcome, StoreError> {
+    let state = index_of(work, Some(root))?;
+    let mut changes = Changes::begin(work, &state)?;
+    let mut outcome = Outcome::default();
+    for path in paths {
+        work.deadline.check("remove files")?;
+        match find(work, root, path)? {
+            Some(id) => {
+                outcome.deleted += remove_file(work, &mut changes, id)?;
+                outcome.files += 1;
+            }
+            None => outcome.missing += 1,
+        }
+    }
+    changes.finish(outcome)
+}
+
+/// Removes the first files of a root, or of all.
+pub(in crate::write) fn clear_files(
+    work: Work<'_>,
+    root: Option<u64>,
+    limit: u32,
+) -> Result<Outcome, StoreError> {
+    let state = index_of(work, root)?;
+    let limit = u64::from(limit.max(1));
+    // One more than may go tells whether there is more.
+    let read = || {
+        work.db
+            .prepare_cached(
+                "SELECT id FROM file WHERE ?1 IS NULL OR root = ?1 ORDER BY id LIMIT ?2 + 1",
+            )?
+            .query_map(params![root, limit], |row| row.get(0))?
+            .collect::<Result<Vec<u64>, _>>()
+    };
+    let files = read().during(work.db, "look for files")?;
+    let end = Instant::now() + SLICE;
+    let mut changes = Changes::begin(work, &state)?;
+    let mut outcome = Outcome::default();
+    for id in &files {
+        if outcome.files == limit || (outcome.files > 0 && Instant::now() >= end) {
+            outcome.more = true;
+            break;
+        }
+        outcome.deleted += remove_file(work, &mut changes, *id)?;
+        outcome.files += 1;
+    }
+    changes.finish(outcome)
+}
+
+/// Notes what git says. Files that it knows and the index does not are left out.
+pub(in crate::write) fn git_facts(
+    work: Work<'_>,
+    root: u64,
+    facts: &[(String, Option<String>, i64)],
+) -> Result<Outcome, StoreError> {
+    let note = || {
+        let mut note = work.db.prepare_cached(
+            "UPDATE file SET author = ?3, changed_at = ?4 WHERE root = ?1 AND path = ?2",
+        )?;
+        let mut outcome = Outcome::default();
+        for (path, author, changed_at) in facts {
+            match note.execute(params![root, path, author, changed_at])? {
+                0 => outcome.missing += 1,
+                _ => outcome.files += 1,
+            }
+        }
+        Ok(outcome)
+    };
+    require_root(work, root)?;
+    note().during(work.db, "note what git says")
+}
+
+impl Vectors<'_> {
+    /// Checks them against the index and the chunks that they are for, which are named by
+    /// path and a number. Returns how many bytes each has.
+    fn check<'p>(
+        &self,
+        state: &CollectionState,
+        places: impl Iterator<Item = (&'p str, u64)>,
+    ) -> Result<usize, StoreError> {
+        if state.model.as_deref() != Some(self.model) {
+            return Err(StoreError::ModelMismatch {
+                name: state.name.clone(),
+                found: state.model.clone().unwrap_or_default(),
+                asked: self.model.to_owned(),
+            });
+        }
+        validate::check_dimension(self.dimension, state)?;
+        let width = self.dimension as usize * 4;
+        let mut vectors = self.bytes.chunks_exact(width);
+        let mut count = 0;
+        for (at, (path, number)) in places.enumerate() {
+            count = at + 1;
+            let Some(vector) = vectors.next() else { continue };
+            validate::vector_bytes(vector, state.metric)
+                .map_err(|reason| validate::bad(at, &format!("{path}:{number}"), reason))?;
+        }
+        if self.bytes.len() != count * width {
+            return Err(StoreError::Invalid(format!(
+                "{count} vectors of dimension {} take {} bytes, not {}",
+                self.dimension,
+                count * width,
+                self.bytes.len()
+            )));
+        }
+        Ok(width)
+    }
+}
+
+/// The code index, which is there if the root is.
+fn index_of(work: Work<'_>, root: Option<u64>) -> Result<CollectionState, StoreError> {
+    if let Some(root) = root {
+        require_root(work, root)?;
+    }
+    collections::code(work.db)?.ok_or_else(|| StoreError::NotFound {
+        name: CODE_COLLECTION.to_owned(),
+        similar: Vec::new(),
+    })
+}
+
+fn require_root(work: Work<'_>, root: u64) -> Result<(), StoreError> {
+    if root_exists(work.db, root)? { Ok(()) } else { Err(StoreError::NoRoot { root }) }
+}
+
+fn decode(files: &[u8]) -> Result<Vec<ParsedFile>, StoreError> {
+    let bad = |reason: String| StoreError::Invalid(format!("the files cannot be read: {reason}"));
+    match postcard::take_from_bytes(files) {
+        Ok((files, [])) => Ok(files),
+        Ok((_, rest)) => Err(bad(format!("{} bytes are left over", rest.len()))),
+        Err(error) => Err(bad(error.to_string())),
+    }
+}
+
+fn check_files(files: &[ParsedFile]) -> Result<(), StoreError> {
+    let mut seen = HashSet::with_capacity(files.len());
+    for file in files {
+        check_path(&file.path)?;
+        if !seen.insert(file.path.as_str()) {
+            let reason = format!("file {:?} comes twice in one call", file.path);
+            return Err(StoreError::Invalid(reason));
+        }
+        let bad = |chunk: &&isolith_types::Chunk| {
+            chunk.start_line == 0 || chunk.end_line < chunk.start_line
+        };
+        if let Some(chunk) = file.chunks.iter().find(bad) {
+            let (start, end) = (chunk.start_line, chunk.end_line);
+            let reason = format!("file {:?} has no lines {start} to {end}", file.path);
+            return Err(StoreError::Invalid(reason));
+        }
+    }
+    Ok(())
+}
+
+fn check_path(path: &str) -> Result<(), StoreError> {
+    if path.is_empty() || path.starts_with('/') || path.ends_with('/') || path.contains('\0') {
+        return Err(StoreError::Invalid(format!("{path:?} is no path of a file below a root")));
+    }
+    Ok(())
+}
+
+/// Writes the file's own row. Returns its number, and whether it is new.
+fn put_file(work: Work<'_>, root: u64, file: &ParsedFile) -> rusqlite::Result<(u64, bool)> {
+    let FileVersion { hash, size, modified } = &file.version;
+    let chunks = file.chunks.len() as u64;
+    let values = params![
+        root,
+        file.path,
+        hash,
+        size,
+        modified,
+        file.language,
+        file.generated,
+        file.problem,
+        chunks
+    ];
+    let inserted = work
+        .db
+        .prepare_cached(
+            "INSERT INTO file \
+             (root, path, hash, size, modified, language, generated, problem, chunks) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (root, path) DO NOTHING",
+        )?
+        .execute(values)?;
+    if inserted > 0 {
+        return Ok((work.db.last_insert_rowid() as u64, true));
+    }
+    // What git said was said about another content.
+    let id = work
+        .db
+        .prepare_cached(
+            "UPDATE file SET hash = ?3, size = ?4, modified = ?5, language = ?6, generated = ?7, \
+             problem = ?8, chunks = ?9, author = NULL, changed_at = NULL \
+             WHERE root = ?1 AND path = ?2 RETURNING id",
+        )?
+        .query_row(values, |row| row.get(0))?;
+    Ok((id, false))
+}
+
+fn find(work: Work<'_>, root: u64, path: &str) -> Result<Option<u64>, StoreError> {
+    work.db
+        .prepare_cached("SELECT id FROM file WHERE root = ?1 AND path = ?2")
+        .and_then(|mut statement| {
+            statement.query_row(params![root, path], |row| row.get(0)).optional()
+        })
+        .during(work.db, "look for a file")
+}
+
+/// Returns how many chunks went with it.
+fn remove_file(work: Work<'_>, changes: &mut Changes<'_>, id: u64) -> Result<u64, StoreError> {
+    let gone = chunks::remove(work, changes, id)?;
+    work.db
+        .prepare_cached("DELETE FROM file WHERE id = ?1")
+        .and_then(|mut statement| statement.execute([id]))
+        .during(work.db, "remove a file")?;
+    Ok(gone)
+}

@@ -1,0 +1,134 @@
+use isolith_types::{CollectionKind, CollectionSpec, Metric};
+use rusqlite::params;
+
+use super::super::request::Outcome;
+use super::super::{Work, collections};
+use crate::error::StoreError;
+use crate::read::code::root_state;
+use crate::read::collections::{by_name, code};
+use crate::sqlite::During;
+use crate::state::{CODE_COLLECTION, CollectionState};
+
+/// Adds a root, or finds it; and the code index with it.
+pub(in crate::write) fn add_root(
+    work: Work<'_>,
+    path: &str,
+    spec: &CollectionSpec,
+) -> Result<Outcome, StoreError> {
+    if path.is_empty() {
+        return Err(StoreError::Invalid("the path of the root is empty".to_owned()));
+    }
+    check(spec)?;
+    let state = match code(work.db)? {
+        Some(state) => accept(state, spec)?,
+        None => make(work, spec)?,
+    };
+    let add = || {
+        let db = work.db;
+        let added = db
+            .prepare_cached(
+                "INSERT INTO root (path, created_at) VALUES (?1, ?2) ON CONFLICT (path) DO NOTHING",
+            )?
+            .execute(params![path, work.now])?;
+        let id: u64 = db
+            .prepare_cached("SELECT id FROM root WHERE path = ?1")?
+            .query_row([path], |row| row.get(0))?;
+        Ok((added > 0, id))
+    };
+    let (created, id) = add().during(work.db, "add a root")?;
+    Ok(Outcome {
+        created,
+        root: root_state(work.db, id)?,
+        count_before: state.records,
+        count_after: state.records,
+        collection: Some(state),
+        ..Outcome::default()
+    })
+}
+
+/// Removes a root that has no files any more.
+pub(in crate::write) fn remove_root(work: Work<'_>, root: u64) -> Result<Outcome, StoreError> {
+    let state = root_state(work.db, root)?.ok_or(StoreError::NoRoot { root })?;
+    if state.files > 0 {
+        let reason = format!("root {:?} still has {} files", state.path, state.files);
+        return Err(StoreError::Invalid(reason));
+    }
+    work.db
+        .prepare_cached("DELETE FROM root WHERE id = ?1")
+        .and_then(|mut statement| statement.execute([root]))
+        .during(work.db, "remove a root")?;
+    Ok(Outcome { deleted: 1, root: Some(state), ..Outcome::default() })
+}
+
+/// Notes the end of a complete run.
+pub(in crate::write) fn finish_index(work: Work<'_>, root: u64) -> Result<Outcome, StoreError> {
+    let updated = work
+        .db
+        .prepare_cached("UPDATE root SET indexed_at = ?2 WHERE id = ?1")
+        .and_then(|mut statement| statement.execute(params![root, work.now]))
+        .during(work.db, "note the end of an index run")?;
+    if updated == 0 {
+        return Err(StoreError::NoRoot { root });
+    }
+    Ok(Outcome { updated: 1, root: root_state(work.db, root)?, ..Outcome::default() })
+}
+
+/// Makes the code index anew. A collection of its own for each model keeps folds that
+/// began under the old one from being recorded, and files of another dimension away.
+pub(in crate::write) fn set_model(
+    work: Work<'_>,
+    spec: &CollectionSpec,
+) -> Result<Outcome, StoreError> {
+    check(spec)?;
+    let mut outcome = Outcome::default();
+    if let Some(state) = code(work.db)? {
+        if state.model == spec.model && state.dimension == spec.dimension {
+            return Ok(Outcome { collection: Some(state), ..outcome });
+        }
+        if state.records > 0 {
+            let reason = format!("the code index still has {} chunks", state.records);
+            return Err(StoreError::Invalid(reason));
+        }
+        outcome = collections::retire(work, state)?;
+    }
+    let state = make(work, spec)?;
+    Ok(Outcome { created: true, collection: Some(state), ..outcome })
+}
+
+fn check(spec: &CollectionSpec) -> Result<(), StoreError> {
+    let complete = spec.name == CODE_COLLECTION
+        && spec.metric == Metric::Cosine
+        && spec.dimension.is_some()
+        && spec.model.is_some();
+    match complete {
+        true => Ok(()),
+        false => Err(StoreError::Invalid(format!(
+            "the code index is called {CODE_COLLECTION} and has cosine, a dimension and a model"
+        ))),
+    }
+}
+
+fn accept(state: CollectionState, spec: &CollectionSpec) -> Result<CollectionState, StoreError> {
+    if state.model != spec.model {
+        return Err(StoreError::ModelMismatch {
+            name: state.name,
+            found: state.model.unwrap_or_default(),
+            asked: spec.model.clone().unwrap_or_default(),
+        });
+    }
+    if state.dimension != spec.dimension {
+        let number = |dimension: Option<u32>| dimension.unwrap_or_default();
+        let (there, asked) = (number(state.dimension), number(spec.dimension));
+        let difference = format!("dimension {there}, not {asked}");
+        return Err(StoreError::CollectionExists { name: state.name, difference });
+    }
+    Ok(state)
+}
+
+fn make(work: Work<'_>, spec: &CollectionSpec) -> Result<CollectionState, StoreError> {
+    collections::insert(work, spec, CollectionKind::Code)?;
+    by_name(work.db, CODE_COLLECTION)?.ok_or_else(|| StoreError::NotFound {
+        name: CODE_COLLECTION.to_owned(),
+        similar: Vec::new(),
+    })
+}
