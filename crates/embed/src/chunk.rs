@@ -1,0 +1,47 @@
+//! Vectors of chunks.
+
+use crate::sum::make_unit;
+use crate::{DIMENSION, Model, Vector};
+
+/// How much a chunk's path and the names that it defines count beside its text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChunkWeights {
+    /// The path of its file.
+    pub path: f32,
+    /// The names that it defines.
+    pub names: f32,
+}
+
+impl Default for ChunkWeights {
+    fn default() -> Self {
+        Self { path: 0.5, names: 0.5 }
+    }
+}
+
+impl Model {
+    /// The vector of a chunk: those of its text, its path and the names it defines,
+    /// weighted, added and made unit. Parts without a vector are left out; there is none
+    /// if all are.
+    pub fn embed_chunk<'t>(
+        &self,
+        body: &str,
+        path: &str,
+        names: impl IntoIterator<Item = &'t str>,
+        weights: ChunkWeights,
+    ) -> Option<Vector> {
+        let mut total = [0.0; DIMENSION];
+        self.embed_into(body, &mut total);
+        let mut part = [0.0; DIMENSION];
+        self.embed_into(path, &mut part);
+        add(&mut total, &part, weights.path);
+        self.embed_all_into(names, &mut part);
+        add(&mut total, &part, weights.names);
+        make_unit(&mut total).then_some(total)
+    }
+}
+
+fn add(total: &mut Vector, part: &Vector, weight: f32) {
+    for (sum, number) in total.iter_mut().zip(part) {
+        *sum += number * weight;
+    }
+}
