@@ -1,0 +1,18 @@
+//! Files of source code and prose, cut into chunks.
+//!
+//! [`Language`] tells by a file's name and first bytes what it is written in; no parser
+//! is involved, so the front may ask. [`Chunker`] cuts the text: where a grammar is at
+//! hand at the starts of definitions, in Markdown at headings, otherwise at blank lines.
+//! Grammars are native code that a hostile file may crash, which is why a chunker lives
+//! in a worker.
+//!
+//! [`walk`] finds and reads the files of a folder, [`watch`] tells when they change; both
+//! are plain file access and may run in the front. The rest opens no file.
+
+mod chunk;
+mod language;
+pub mod walk;
+pub mod watch;
+
+pub use chunk::{Chunked, Chunker, Mode};
+pub use language::Language;
