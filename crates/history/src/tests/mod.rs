@@ -1,0 +1,4 @@
+mod damage;
+mod finding;
+mod following;
+mod support;
