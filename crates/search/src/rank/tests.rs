@@ -1,0 +1,340 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn symbol(name: &str, kind: SymbolKind) -> Symbol {
+    Symbol { name: name.to_owned(), kind, line: 1 }
+}
+
+fn files(paths: &[&str]) -> Vec<FileFacts> {
+    let facts = |path: &&str| FileFacts { path: (*path).to_owned(), generated: false };
+    paths.iter().map(facts).collect()
+}
+
+fn candidate(file: u32, start_line: u32, keywords: f32, vector: f32) -> Candidate<'static> {
+    let row = u64::from(file) * 1000 + u64::from(start_line);
+    Candidate { row, file, keywords, vector, start_line, symbols: &[] }
+}
+
+struct Search<'s> {
+    question: &'s str,
+    paths: &'s [&'s str],
+    candidates: &'s [Candidate<'s>],
+    definitions: &'s [Definition],
+    weights: Weights,
+    mode: Mode,
+    limit: usize,
+}
+
+impl Default for Search<'_> {
+    fn default() -> Self {
+        Self {
+            question: "how connections are retried",
+            paths: &[],
+            candidates: &[],
+            definitions: &[],
+            weights: Weights::default(),
+            mode: Mode::Hybrid,
+            limit: 10,
+        }
+    }
+}
+
+impl Search<'_> {
+    fn run(&self) -> Vec<Ranked> {
+        rank(
+            &Question::of(self.question),
+            &files(self.paths),
+            self.candidates,
+            self.definitions,
+            &self.weights,
+            self.mode,
+            self.limit,
+        )
+    }
+
+    /// A line for each hit: place, score, reasons.
+    fn shown(&self) -> String {
+        let line = |hit: &Ranked| {
+            let Candidate { file, start_line, symbols, .. } = self.candidates[hit.candidate];
+            let symbol = hit.symbol.map_or("", |index| &symbols[index].name);
+            let path = self.paths[file as usize];
+            format!("{path}:{start_line} {symbol} {:.3}: {}\n", hit.score, hit.why)
+        };
+        self.run().iter().map(line).collect()
+    }
+}
+
+#[test]
+fn files_are_ranked_by_all_their_chunks_and_shown_by_the_best() {
+    let search = Search {
+        paths: &["src/one.rs", "src/many.rs", "src/near.rs"],
+        candidates: &[
+            candidate(0, 1, 10.0, 0.0),
+            candidate(1, 40, 9.0, 0.1),
+            candidate(1, 10, 9.0, 0.2),
+            candidate(1, 90, 1.0, 0.0),
+            candidate(2, 5, 0.0, 0.4),
+        ],
+        ..Search::default()
+    };
+    insta::assert_snapshot!(search.shown(), @r"
+    src/many.rs:10  0.812: keywords 0.50, meaning 0.31
+    src/near.rs:5  0.500: meaning 0.50
+    src/one.rs:1  0.364: keywords 0.36
+    src/many.rs:40  0.364: keywords 0.45, meaning 0.12
+    src/many.rs:90  0.050: keywords 0.05
+    ");
+}
+
+#[test]
+fn names_and_definitions_lift_files() {
+    let class = [symbol("helper", SymbolKind::Function), symbol("RetryPolicy", SymbolKind::Class)];
+    let function = [symbol("RetryPolicy", SymbolKind::Function)];
+    let search = Search {
+        question: "where does RetryPolicy decide about the back-off",
+        paths: &["src/uses.rs", "src/policies.rs", "src/make.rs", "src/retry_policy.rs"],
+        candidates: &[
+            candidate(0, 1, 8.0, 0.3),
+            candidate(1, 1, 6.0, 0.2),
+            Candidate { symbols: &class, ..candidate(1, 50, 5.0, 0.1) },
+            Candidate { symbols: &function, ..candidate(2, 7, 0.0, 0.0) },
+            candidate(3, 1, 5.0, 0.2),
+        ],
+        definitions: &[
+            Definition { file: 1, identifier: 0, kind: SymbolKind::Class },
+            Definition { file: 1, identifier: 0, kind: SymbolKind::Function },
+            Definition { file: 2, identifier: 0, kind: SymbolKind::Function },
+            Definition { file: 99, identifier: 0, kind: SymbolKind::Method },
+            Definition { file: 1, identifier: 99, kind: SymbolKind::Class },
+            Definition { file: 2, identifier: 0, kind: SymbolKind::Heading },
+        ],
+        ..Search::default()
+    };
+    insta::assert_snapshot!(search.shown(), @r"
+    src/policies.rs:50 RetryPolicy 1.405: keywords 0.50, meaning 0.42, file name matches, defines RetryPolicy
+    src/uses.rs:1  0.971: keywords 0.47, meaning 0.50
+    src/retry_policy.rs:1  0.827: keywords 0.29, meaning 0.33, file name matches
+    src/make.rs:7 RetryPolicy 0.115: defines RetryPolicy
+    src/policies.rs:1  0.115: keywords 0.38, meaning 0.33, file name matches
+    ");
+    let vector = Search { mode: Mode::Vector, ..search };
+    insta::assert_snapshot!(vector.shown(), @r"
+    src/uses.rs:1  1.000: meaning 1.00
+    src/policies.rs:1  0.833: meaning 0.83
+    src/retry_policy.rs:1  0.667: meaning 0.67
+    src/policies.rs:50 RetryPolicy 0.333: meaning 0.33
+    ");
+}
+
+#[test]
+fn what_is_not_the_program_comes_later_unless_asked_for() {
+    let paths = [
+        "tests/retry.rs",
+        "src/retry.rs",
+        "vendor/legacy/retry_test.go",
+        "docs/retry.md",
+        "src/__init__.py",
+    ];
+    let candidates: Vec<Candidate<'_>> =
+        (0..5).map(|file| candidate(file, 1, 10.0 - file as f32, 0.5)).collect();
+    let search = Search {
+        question: "connections over and over",
+        paths: &paths,
+        candidates: &candidates,
+        ..Search::default()
+    };
+    insta::assert_snapshot!(search.shown(), @r"
+    src/retry.rs:1  0.950: keywords 0.45, meaning 0.50
+    src/__init__.py:1  0.400: keywords 0.30, meaning 0.50, entry file ×0.5
+    tests/retry.rs:1  0.300: keywords 0.50, meaning 0.50, test file ×0.3
+    docs/retry.md:1  0.255: keywords 0.35, meaning 0.50, document ×0.3
+    vendor/legacy/retry_test.go:1  0.041: keywords 0.40, meaning 0.50, test file ×0.3, legacy folder ×0.3, vendored ×0.5
+    ");
+    let asked = Search { question: "tests of connections", ..search };
+    insta::assert_snapshot!(asked.shown(), @r"
+    tests/retry.rs:1  1.000: keywords 0.50, meaning 0.50
+    src/retry.rs:1  0.950: keywords 0.45, meaning 0.50
+    src/__init__.py:1  0.400: keywords 0.30, meaning 0.50, entry file ×0.5
+    docs/retry.md:1  0.255: keywords 0.35, meaning 0.50, document ×0.3
+    vendor/legacy/retry_test.go:1  0.135: keywords 0.40, meaning 0.50, legacy folder ×0.3, vendored ×0.5
+    ");
+    let named = Search { question: "what is in __init__.py", ..asked };
+    insta::assert_snapshot!(named.shown(), @r"
+    src/__init__.py:1  1.000: keywords 0.30, meaning 0.50, file name matches
+    src/retry.rs:1  0.950: keywords 0.45, meaning 0.50
+    tests/retry.rs:1  0.300: keywords 0.50, meaning 0.50, test file ×0.3
+    docs/retry.md:1  0.255: keywords 0.35, meaning 0.50, document ×0.3
+    vendor/legacy/retry_test.go:1  0.041: keywords 0.40, meaning 0.50, test file ×0.3, legacy folder ×0.3, vendored ×0.5
+    ");
+}
+
+#[test]
+fn generated_files_are_known_by_what_they_say() {
+    let facts = [FileFacts { path: "src/api.rs".to_owned(), generated: true }];
+    let hits = rank(
+        &Question::of("requests"),
+        &facts,
+        &[candidate(0, 1, 1.0, 1.0)],
+        &[],
+        &Weights::default(),
+        Mode::Hybrid,
+        1,
+    );
+    assert_eq!(hits[0].why.penalties, [Penalty { role: Role::Generated, factor: 0.5 }]);
+    assert_eq!(hits[0].score, 0.5);
+}
+
+#[test]
+fn modes_look_at_one_side() {
+    let order = |mode| {
+        let search = Search {
+            paths: &["a.rs", "b.rs"],
+            candidates: &[candidate(0, 1, 5.0, 0.1), candidate(1, 1, 1.0, 0.9)],
+            mode,
+            ..Search::default()
+        };
+        search.run().iter().map(|hit| (hit.candidate, hit.score)).collect::<Vec<_>>()
+    };
+    assert_eq!(order(Mode::Keyword), [(0, 1.0), (1, 0.2)]);
+    assert_eq!(order(Mode::Vector), [(1, 1.0), (0, 0.1 / 0.9)]);
+    assert_eq!(order(Mode::Hybrid).len(), 2);
+}
+
+#[test]
+fn equal_hits_go_by_path_and_line() {
+    let search = Search {
+        paths: &["b.rs", "a.rs"],
+        candidates: &[
+            candidate(0, 1, 1.0, 0.0),
+            candidate(1, 9, 1.0, 0.0),
+            candidate(1, 2, 1.0, 0.0),
+            candidate(0, 5, 1.0, 0.0),
+        ],
+        weights: Weights { chunks: 1, ..Weights::default() },
+        ..Search::default()
+    };
+    let hits: Vec<usize> = search.run().iter().map(|hit| hit.candidate).collect();
+    assert_eq!(hits, [2, 0, 1, 3]);
+}
+
+fn any_number() -> impl Strategy<Value = f32> {
+    prop_oneof![4 => 0.0..20.0_f32, 1 => any::<f32>()]
+}
+
+fn any_name() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-c]{1,2}", "RetryPolicy|retry|Test|\u{e9}Z", ".{0,4}"]
+}
+
+fn any_symbol() -> impl Strategy<Value = Symbol> {
+    let kinds = [SymbolKind::Class, SymbolKind::Method, SymbolKind::Constant, SymbolKind::Heading];
+    (any_name(), proptest::sample::select(kinds.to_vec())).prop_map(|(name, kind)| Symbol {
+        name,
+        kind,
+        line: 1,
+    })
+}
+
+fn any_file() -> impl Strategy<Value = FileFacts> {
+    let path = prop_oneof!["(tests|src|vendor)/[a-c]{1,2}\\.(rs|md|json)", ".{0,12}"];
+    (path, any::<bool>()).prop_map(|(path, generated)| FileFacts { path, generated })
+}
+
+fn any_weights() -> impl Strategy<Value = Weights> {
+    (any::<[f32; 6]>(), any::<u32>(), any::<bool>()).prop_map(|(numbers, count, usual)| {
+        let [vectors, keywords, next_chunk, stem, type_definition, test] = numbers;
+        let odd = Weights {
+            vectors,
+            keywords,
+            next_chunk,
+            stem,
+            type_definition,
+            test,
+            chunks: count,
+            stem_words: count,
+            ..Weights::default()
+        };
+        if usual { Weights::default() } else { odd }
+    })
+}
+
+type Chunks = Vec<(u32, u32, f32, f32, Vec<Symbol>)>;
+
+fn any_chunks() -> impl Strategy<Value = Chunks> {
+    let symbols = proptest::collection::vec(any_symbol(), 0..3);
+    let chunk = (0..6_u32, 0..4_u32, any_number(), any_number(), symbols);
+    proptest::collection::vec(chunk, 0..20)
+}
+
+proptest! {
+    #[test]
+    fn whatever_comes_is_ranked(
+        text in prop_oneof!["(where|RetryPolicy|tests|a|b| ){0,9}", ".{0,40}"],
+        files in proptest::collection::vec(any_file(), 0..5),
+        chunks in any_chunks(),
+        defined in proptest::collection::vec((0..6_u32, 0..3_usize), 0..6),
+        weights in any_weights(),
+        mode in proptest::sample::select(Mode::ALL.to_vec()),
+        limit in 0..25_usize,
+    ) {
+        let candidates: Vec<Candidate<'_>> = chunks
+            .iter()
+            .map(|(file, line, keywords, vector, symbols)| {
+                Candidate { symbols, ..candidate(*file, *line, *keywords, *vector) }
+            })
+            .collect();
+        let definitions: Vec<Definition> = defined
+            .into_iter()
+            .map(|(file, identifier)| Definition { file, identifier, kind: SymbolKind::Class })
+            .collect();
+        let question = Question::of(&text);
+        let run = || rank(&question, &files, &candidates, &definitions, &weights, mode, limit);
+        let hits = run();
+        prop_assert_eq!(&hits, &run());
+
+        let known = candidates.iter().filter(|it| (it.file as usize) < files.len()).count();
+        prop_assert!(hits.len() <= limit.min(known));
+        prop_assert!(hits.iter().all(|hit| hit.score.is_finite() && hit.score > 0.0));
+        prop_assert!(hits.is_sorted_by(|a, b| a.score >= b.score));
+        let mut shown: Vec<usize> = hits.iter().map(|hit| hit.candidate).collect();
+        let first: Vec<u32> = shown.iter().map(|&hit| candidates[hit].file).collect();
+        shown.sort_unstable();
+        shown.dedup();
+        prop_assert_eq!(shown.len(), hits.len());
+
+        // No file comes a second time before each has come once.
+        let again = (0..first.len()).find(|&at| first[..at].contains(&first[at]));
+        let rest = &first[again.unwrap_or(first.len())..];
+        prop_assert!(rest.iter().all(|file| first[..first.len() - rest.len()].contains(file)));
+        for hit in &hits {
+            let symbols = candidates[hit.candidate].symbols;
+            prop_assert_eq!(hit.symbol.is_some(), !symbols.is_empty());
+            prop_assert!(hit.symbol.is_none_or(|index| index < symbols.len()));
+        }
+    }
+
+    #[test]
+    fn the_order_of_candidates_does_not_matter(chunks in any_chunks(), turn in 0..20_usize) {
+        let mut candidates: Vec<Candidate<'_>> = chunks
+            .iter()
+            .enumerate()
+            .map(|(row, (file, line, keywords, vector, symbols))| {
+                let row = row as u64;
+                Candidate { row, symbols, ..candidate(*file, *line, *keywords, *vector) }
+            })
+            .collect();
+        let question = Question::of("where does RetryPolicy wait");
+        let files = files(&["a.rs", "b.rs", "c.rs", "d.rs", "e.rs", "f.rs"]);
+        let rows = |candidates: &[Candidate<'_>]| {
+            let hits =
+                rank(&question, &files, candidates, &[], &Weights::default(), Mode::Hybrid, 50);
+            hits.iter().map(|hit| candidates[hit.candidate].row).collect::<Vec<_>>()
+        };
+        let before = rows(&candidates);
+        if !candidates.is_empty() {
+            let turn = turn % candidates.len();
+            candidates.rotate_left(turn);
+        }
+        prop_assert_eq!(before, rows(&candidates));
+    }
+}
