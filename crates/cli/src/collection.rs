@@ -31,7 +31,7 @@ pub(crate) enum CollectionCommand {
 pub(crate) enum Question {
     Vector(Vec<f32>),
     Keywords(String),
-    Text,
+    Text(String),
 }
 
 /// Characters of a document that a line shows.
@@ -149,13 +149,7 @@ async fn ask(
     match question {
         Question::Vector(vector) => engine.nearest(name, &vector, limit, filter).await,
         Question::Keywords(words) => engine.keywords(name, &words, limit, filter).await,
-        Question::Text => {
-            let model = engine.collection(name).await?.model;
-            let model = model.unwrap_or_else(|| "an unknown model".to_owned());
-            let message = format!("{name} has vectors of {model}, which cannot embed texts here");
-            Err(Failure::new(Code::ModelUnavailable, message)
-                .with_hint("pass the text's vector with --vector, or its words with --keywords"))
-        }
+        Question::Text(text) => engine.meaning(name, &text, limit, filter).await,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The `isolith` command: flags, terminal, progress, exit codes.
 
+mod code;
 mod collection;
 mod doctor;
 mod drill;
@@ -40,6 +41,9 @@ fn main() -> ExitCode {
 fn run(command: Command, output: &Output) -> Result<ExitCode, Failure> {
     match command {
         Command::Collection(store, command) => collection::run(&store, command, output),
+        Command::Index(store, plan) => code::index(&store, plan, output),
+        Command::Search(store, plan) => code::search(&store, &plan, output),
+        Command::Watch(store, options) => code::watch(&store, &options, output),
         Command::Ingest(store, plan) => ingest::run(&store, &plan, output),
         Command::Export(store, plan) => transfer::export(&store, &plan, output),
         Command::Import(store, plan) => transfer::import(&store, &plan, output),

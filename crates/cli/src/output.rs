@@ -47,6 +47,11 @@ impl Output {
             .init();
     }
 
+    /// Whether nothing is to be said beside results and failures.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Whether progress may be drawn over and over.
     pub(crate) fn draws_progress(&self) -> bool {
         !self.quiet && self.verbose == 0 && io::stderr().is_terminal()
@@ -79,6 +84,33 @@ impl Output {
         }
     }
 
+    /// Prints a JSON document a line.
+    pub(crate) fn lines<T: Serialize>(&self, documents: &[T]) -> Result<(), Failure> {
+        let lost = |error: serde_json::Error| {
+            Failure::new(Code::Failed, format!("the result cannot be written: {error}"))
+        };
+        let mut text = String::new();
+        for document in documents {
+            text += &serde_json::to_string(document).map_err(lost)?;
+            text.push('\n');
+        }
+        Self { json: false, ..*self }.result(&(), &text)
+    }
+
+    /// Tells people what they should know beside the result.
+    pub(crate) fn note(&self, line: &str) {
+        let _ = writeln!(io::stderr(), "isolith: {line}");
+    }
+
+    /// How results for people are drawn.
+    pub(crate) fn paint(&self) -> Paint {
+        let terminal = io::stdout().is_terminal();
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let size = terminal.then(|| rustix::termios::tcgetwinsize(io::stdout()).ok()).flatten();
+        let width = size.map(|size| usize::from(size.ws_col)).filter(|width| *width > 0);
+        Paint { coloured: terminal && !plain, width }
+    }
+
     /// Tells people why something failed.
     pub(crate) fn complain(&self, failure: &Failure) {
         let mut err = io::stderr().lock();
@@ -95,5 +127,58 @@ impl Output {
             // If that cannot be written either, the exit code must do.
             let _ = self.result(&ErrorDocument { error: failure }, "");
         }
+    }
+}
+
+/// Colours and widths, where there is a terminal that shows them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Paint {
+    coloured: bool,
+    width: Option<usize>,
+}
+
+impl Paint {
+    pub(crate) fn is_coloured(&self) -> bool {
+        self.coloured
+    }
+
+    /// Where something is.
+    pub(crate) fn strong(&self, text: &str) -> String {
+        self.dress(text, "1;36")
+    }
+
+    /// What something is called.
+    pub(crate) fn name(&self, text: &str) -> String {
+        self.dress(text, "1")
+    }
+
+    /// What was looked for.
+    pub(crate) fn found(&self, text: &str) -> String {
+        self.dress(text, "1;33")
+    }
+
+    /// What matters less.
+    pub(crate) fn faint(&self, text: &str) -> String {
+        self.dress(text, "2")
+    }
+
+    /// What should not be overlooked.
+    pub(crate) fn warning(&self, text: &str) -> String {
+        self.dress(text, "31")
+    }
+
+    /// A line that fits beside `used` columns, as far as that can be told.
+    pub(crate) fn fit(&self, line: &str, used: usize) -> String {
+        let Some(room) = self.width.map(|width| width.saturating_sub(used).max(20)) else {
+            return line.to_owned();
+        };
+        if line.chars().count() <= room {
+            return line.to_owned();
+        }
+        line.chars().take(room - 1).chain(['…']).collect()
+    }
+
+    fn dress(&self, text: &str, code: &str) -> String {
+        if self.coloured { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 }

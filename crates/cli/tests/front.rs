@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod place;
+mod project;
 
 use std::fs;
 use std::process::Command;
 
 use place::{Place, Running, children, send, vector, wait_until};
+use project::Project;
 use rustix::process::Signal;
 
 /// What a process has open or mapped that belongs to the store.
@@ -58,6 +60,20 @@ fn the_front_opens_neither_truth_nor_segment() {
         // A query is short; one of some is caught in the middle.
         let mut queries = (0..20).map(|_| Running::start(place.command(&query)));
         assert!(queries.any(|running| look_at_front(&running, what)), "none had {what}");
+    }
+}
+
+#[test]
+fn the_front_opens_neither_while_it_indexes_and_searches_code() {
+    let project = Project::large(150);
+    let mut index = Running::start(project.command(&["index"]));
+    assert!(index.tells("indexing"));
+    assert!(look_at_front(&index, "truth.sqlite"));
+    assert_eq!(index.finish().status, Some(0));
+    for what in ["truth.sqlite", "/segments/"] {
+        let search = ["search", "compute value of part"];
+        let mut searches = (0..20).map(|_| Running::start(project.command(&search)));
+        assert!(searches.any(|running| look_at_front(&running, what)), "none had {what}");
     }
 }
 

@@ -5,7 +5,7 @@ use isolith_roles::{ReadJob, ReadReply};
 use isolith_store::{
     Action, CollectionState, Key, Page, Patch, PutMode, Records, Selection, StoredRecord, Which,
 };
-use isolith_types::{Code, Collection, CollectionSpec, Failure, Metadata, Record};
+use isolith_types::{Code, Collection, CollectionKind, CollectionSpec, Failure, Metadata, Record};
 
 use crate::open::Engine;
 use crate::writes::Written;
@@ -75,16 +75,17 @@ impl Engine {
         self.write(action, None).await
     }
 
-    /// All collections, by name.
+    /// The collections that users have made, by name.
     ///
     /// # Errors
     /// What keeps the store from being read.
     pub async fn collections(&self) -> Result<Vec<Collection>, Failure> {
         let states = self.states().await?;
-        Ok(states.iter().map(CollectionState::summary).collect())
+        let of_users = states.iter().filter(|state| state.kind == CollectionKind::Records);
+        Ok(of_users.map(CollectionState::summary).collect())
     }
 
-    /// All collections, with their generations.
+    /// All collections, the code index among them, with their generations.
     ///
     /// # Errors
     /// What keeps the store from being read.

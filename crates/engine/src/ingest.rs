@@ -129,7 +129,7 @@ impl<'a> Load<'a> {
             job_deadline: Duration::from_secs(7 * 24 * 3600),
             ..pool_settings(&engine.inner.options, 1)
         };
-        let intake = Pool::start(&IntakeSettings { path }, settings, engine.inner.hooks.clone())
+        let intake = Pool::start(&IntakeSettings::File(path), settings, engine.inner.hooks.clone())
             .map_err(|error| of_call(&error))?;
         let shown = engine.watch_pool(Arc::new(intake.clone()));
         Ok(Self { engine, options, intake, _shown: shown, watcher, alive: Arc::default() })
@@ -331,7 +331,7 @@ impl<'a> Load<'a> {
                 Ok(Some(Batch { records, covered, next }))
             }
             IntakeReply::End => Ok(None),
-            IntakeReply::Valid(_) => Err(misfit()),
+            _ => Err(misfit()),
         }
     }
 }

@@ -1,10 +1,12 @@
 //! What Isolith does, as typed calls. The engine owns the pools of workers; it opens
 //! neither the truth nor a segment itself.
 
+mod code;
 mod collections;
 mod doctor;
 mod failure;
 mod fold;
+mod index;
 mod ingest;
 mod location;
 mod open;
@@ -13,13 +15,21 @@ mod search;
 mod status;
 mod transfer;
 mod upkeep;
+mod watch;
 mod writes;
 
+pub use code::{CodeFilter, CodeHit, CodeHits, CodeSearch};
 pub use collections::PutRecords;
 pub use doctor::{CheckReport, Doctor, DoctorOptions, DoctorReport, QuarantinedJob};
 pub use failure::of_call;
+pub use index::{
+    FileCounts, FoldWhen, IndexOptions, IndexProblem, IndexProgress, IndexReport, IndexStage,
+    IndexWatcher, Root, Seconds,
+};
 pub use ingest::{IngestOptions, IngestProgress, IngestStage, OnError, Receipt, Rejected, Watcher};
 pub use isolith_roles::{Health, entries as worker_roles};
+pub use isolith_search::{Mode, Weights};
+pub use isolith_source::walk::WalkOptions;
 pub use isolith_store::{
     CollectionState, Durability, Key, Outcome, Page, Patch, PutMode, Selection, StoredRecord, Which,
 };
@@ -31,4 +41,5 @@ pub use status::{
     WatchedPool, WorkerStatus,
 };
 pub use transfer::exported_collection;
+pub use watch::{WatchEvent, WatchListener};
 pub use writes::Written;

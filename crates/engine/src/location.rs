@@ -23,7 +23,12 @@ pub struct Surroundings {
 
 /// Where a command looks if nothing was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum Scope<'a> {
+    /// The project's store, which must be there.
+    Project,
+    /// The store of the project that this path lies in; where there is none, one in the
+    /// path itself.
+    Indexed(&'a Path),
     /// The project's store if there is one, else the user's.
     ProjectThenUser,
     /// The user's store.
@@ -35,22 +40,29 @@ pub enum Scope {
 /// # Errors
 /// If there is neither a project's store nor a home folder for the user's, or git
 /// tracks the store.
-pub fn find_store(surroundings: &Surroundings, scope: Scope) -> Result<PathBuf, Failure> {
-    let folder = match &surroundings.given {
-        Some(given) => surroundings.working_folder.join(given),
-        None => {
-            let project = match scope {
-                Scope::ProjectThenUser => project_store(&surroundings.working_folder),
-                Scope::User => None,
-            };
-            project.or_else(|| user_store(surroundings)).ok_or_else(|| {
-                Failure::new(Code::StoreRefused, "there is no home folder to keep a store in")
-                    .with_hint("name a folder with --store or ISOLITH_STORE")
-            })?
+pub fn find_store(surroundings: &Surroundings, scope: Scope<'_>) -> Result<PathBuf, Failure> {
+    let here = &surroundings.working_folder;
+    let folder = match (&surroundings.given, scope) {
+        (Some(given), _) => here.join(given),
+        (None, Scope::Project) => project_store(here).ok_or_else(|| no_project(here))?,
+        (None, Scope::Indexed(path)) => {
+            let path = here.join(path);
+            let path = std::fs::canonicalize(&path).unwrap_or(path);
+            project_store(&path).unwrap_or_else(|| path.join(PROJECT_FOLDER))
         }
+        (None, Scope::ProjectThenUser) => match project_store(here) {
+            Some(project) => project,
+            None => user_store(surroundings)?,
+        },
+        (None, Scope::User) => user_store(surroundings)?,
     };
     refuse_tracked(&folder)?;
     Ok(folder)
+}
+
+fn no_project(here: &Path) -> Failure {
+    let message = format!("nothing is indexed in {} or above it", here.display());
+    Failure::new(Code::NoStore, message).with_hint("`isolith index` indexes the working folder")
 }
 
 /// The nearest `.isolith` from `start` upward.
@@ -58,13 +70,17 @@ fn project_store(start: &Path) -> Option<PathBuf> {
     start.ancestors().map(|folder| folder.join(PROJECT_FOLDER)).find(|folder| folder.is_dir())
 }
 
-fn user_store(surroundings: &Surroundings) -> Option<PathBuf> {
+fn user_store(surroundings: &Surroundings) -> Result<PathBuf, Failure> {
     let Surroundings { data_home, home, .. } = surroundings;
     // The specification says that a relative one is to be ignored.
     let data_home = data_home.as_deref().filter(|path| path.is_absolute());
     let data_home = data_home.map(Path::to_owned);
-    let data_home = data_home.or_else(|| Some(home.as_ref()?.join(".local/share")))?;
-    Some(data_home.join("isolith"))
+    let data_home = data_home.or_else(|| Some(home.as_ref()?.join(".local/share")));
+    let data_home = data_home.ok_or_else(|| {
+        Failure::new(Code::StoreRefused, "there is no home folder to keep a store in")
+            .with_hint("name a folder with --store or ISOLITH_STORE")
+    })?;
+    Ok(data_home.join("isolith"))
 }
 
 /// A store that came with a clone was made by somebody else.

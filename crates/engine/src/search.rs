@@ -1,7 +1,8 @@
 use isolate::{Answer, Bulk, CallOptions};
+use isolith_embed::{MODEL_ID, model_name};
 use isolith_roles::{Damage, DamageKind, Found, ReadJob, ReadReply, Searched};
 use isolith_store::Action;
-use isolith_types::{Failure, Filter, Hit};
+use isolith_types::{Code, Failure, Filter, Hit};
 
 use crate::collections::misfit;
 use crate::failure::of_call;
@@ -44,6 +45,35 @@ impl Engine {
             filter,
         })
         .await
+    }
+
+    /// The records nearest to the vector of `text`, where the collection's vectors come
+    /// from the model in this program.
+    ///
+    /// # Errors
+    /// `model_unavailable` if they do not; otherwise as [`Engine::nearest`].
+    pub async fn meaning(
+        &self,
+        collection: &str,
+        text: &str,
+        limit: u32,
+        filter: Option<Filter>,
+    ) -> Result<Hits, Failure> {
+        let model = self.collection(collection).await?.model;
+        if !model.as_deref().is_some_and(|model| model == model_name() || model == MODEL_ID) {
+            let model = model.unwrap_or_else(|| "an unknown model".to_owned());
+            let message =
+                format!("{collection} has vectors of {model}, which cannot embed texts here");
+            return Err(Failure::new(Code::ModelUnavailable, message)
+                .with_hint("pass the text's vector with --vector, or its words with --keywords"));
+        }
+        let reply = self.ask(ReadJob::Embed { text: text.to_owned() }).await?;
+        let ReadReply::Vectors(vector) = reply else { return Err(misfit(&reply)) };
+        if vector.is_empty() {
+            return Err(Failure::new(Code::BadInput, "the text has no words to be embedded"));
+        }
+        let collection = collection.to_owned();
+        self.search(ReadJob::Nearest { collection, vector, limit, filter }).await
     }
 
     /// The records whose documents fit `text` best.

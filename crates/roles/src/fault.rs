@@ -2,12 +2,17 @@
 //! of a named point go wrong. Builds without the feature `faults` contain none of it.
 
 #[cfg(feature = "faults")]
-pub(crate) use armed::point;
+pub(crate) use armed::{point, point_of_file};
 
 /// Nothing goes wrong here.
 #[cfg(not(feature = "faults"))]
 #[inline]
 pub(crate) fn point(_name: &str, _context: &isolate::Context<'_>) {}
+
+/// Nothing goes wrong here.
+#[cfg(not(feature = "faults"))]
+#[inline]
+pub(crate) fn point_of_file(_name: &str, _path: &str, _context: &isolate::Context<'_>) {}
 
 #[cfg(feature = "faults")]
 mod armed {
@@ -31,6 +36,12 @@ mod armed {
         if plan.point == name && plan.passed.fetch_add(1, Ordering::Relaxed) + 1 == plan.nth {
             plan.fault.commit(context);
         }
+    }
+
+    /// Goes wrong at one file: the point's name is followed by a dot and the file's.
+    pub(crate) fn point_of_file(name: &str, path: &str, context: &Context<'_>) {
+        let file = path.rsplit('/').next().unwrap_or(path);
+        point(&format!("{name}.{file}"), context);
     }
 
     fn read() -> Option<Plan> {

@@ -1,31 +1,37 @@
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use isolate::{Bulk, Context, InWorker, Refusal, Role, Sandbox};
+use isolith_history::{History, Repository, last_changes};
 use isolith_intake::{Batches, Cursor, IntakeError, Layout, OnError, Rules, validate};
 use isolith_types::{Code, Failure, Metadata, Metric};
 use serde::{Deserialize, Serialize};
 
 use crate::fault;
 
-/// Reads one file of ready records, and may read no other.
+/// Reads one file of ready records, or the history of one repository, and may read
+/// nothing else.
 pub struct Intake {
-    path: PathBuf,
+    source: IntakeSettings,
+    token: InWorker,
     /// The second pass, open where the last batch ended.
     batches: Option<Batches<Arc<File>>>,
 }
 
-/// What the worker is told.
+/// What the worker is told: what it may read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IntakeSettings {
-    /// The file.
-    pub path: PathBuf,
+pub enum IntakeSettings {
+    /// A file of ready records.
+    File(PathBuf),
+    /// A git repository: what git keeps, not the work tree.
+    Repository(Repository),
 }
 
-/// The two passes over the file.
+/// The two passes over the file, or a look at the repository.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum IntakeJob {
     /// Reads all of it, checks every row, keeps nothing.
@@ -50,6 +56,15 @@ pub enum IntakeJob {
         rows: u32,
         /// At most about so many bytes.
         bytes: u32,
+    },
+    /// Tells who changed the files of the repository last.
+    History {
+        /// What tells this repository, as it is now, from others.
+        input: String,
+        /// The folder asked for, as [`Repository::below`] gives it.
+        below: String,
+        /// What was found after so long is the answer.
+        budget: Duration,
     },
 }
 
@@ -84,6 +99,8 @@ pub enum IntakeReply {
     },
     /// There are no more rows.
     End,
+    /// Who changed which file.
+    History(History),
 }
 
 impl Role for Intake {
@@ -92,8 +109,8 @@ impl Role for Intake {
     type Request = IntakeJob;
     type Reply = Result<IntakeReply, Failure>;
 
-    fn warm_up(settings: IntakeSettings, _token: InWorker) -> Result<Self, Refusal> {
-        Ok(Self { path: settings.path, batches: None })
+    fn warm_up(settings: IntakeSettings, token: InWorker) -> Result<Self, Refusal> {
+        Ok(Self { source: settings, token, batches: None })
     }
 
     fn handle(&mut self, job: IntakeJob, context: &Context<'_>) -> Self::Reply {
@@ -106,6 +123,10 @@ impl Role for Intake {
                 fault::point("intake.batch", context);
                 self.batch(*layout, place, rows, bytes)
             }
+            IntakeJob::History { below, budget, .. } => {
+                fault::point("intake.history", context);
+                self.history(&below, budget, context)
+            }
         }
     }
 
@@ -113,11 +134,17 @@ impl Role for Intake {
         match job {
             IntakeJob::Validate { .. } => "validate",
             IntakeJob::Batch { .. } => "batch",
+            IntakeJob::History { .. } => "history",
         }
     }
 
     fn sandbox(settings: &IntakeSettings) -> Sandbox {
-        Sandbox::read_only([settings.path.clone()])
+        match settings {
+            IntakeSettings::File(path) => Sandbox::read_only([path.clone()]),
+            IntakeSettings::Repository(Repository { git_dir, common_dir, .. }) => {
+                Sandbox::read_only([git_dir.clone(), common_dir.clone()])
+            }
+        }
     }
 }
 
@@ -157,6 +184,25 @@ impl Intake {
         })
     }
 
+    fn history(
+        &self,
+        below: &str,
+        budget: Duration,
+        context: &Context<'_>,
+    ) -> Result<IntakeReply, Failure> {
+        let IntakeSettings::Repository(repository) = &self.source else { return Err(misfit()) };
+        let cancelled = || context.cancelled();
+        let history = last_changes(repository, below, budget, &cancelled, self.token);
+        history.map(IntakeReply::History).map_err(|error| Failure::from(&error))
+    }
+
+    fn file(&self) -> Result<&Path, Failure> {
+        match &self.source {
+            IntakeSettings::File(path) => Ok(path),
+            IntakeSettings::Repository(_) => Err(misfit()),
+        }
+    }
+
     /// The second pass at a place: where it stands, or anew.
     fn at(&mut self, layout: Layout, place: Place) -> Result<Batches<Arc<File>>, Failure> {
         if let Some(batches) = self.batches.take_if(|batches| place == Place::At(batches.cursor()))
@@ -172,14 +218,15 @@ impl Intake {
     }
 
     fn open(&self) -> Result<File, Failure> {
+        let path = self.file()?;
         let refuse = |code, error: &dyn std::fmt::Display| {
-            Failure::new(code, format!("{} cannot be read: {error}", self.path.display()))
+            Failure::new(code, format!("{} cannot be read: {error}", path.display()))
         };
         // Opening a pipe would wait for somebody to write to it.
         let unblocked = rustix::fs::OFlags::NONBLOCK.bits();
         let mut options = File::options();
         options.read(true).custom_flags(unblocked.cast_signed());
-        let file = options.open(&self.path).map_err(|error| match error.kind() {
+        let file = options.open(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => refuse(Code::NotFound, &error),
             _ => refuse(Code::BadInput, &error),
         })?;
@@ -191,7 +238,16 @@ impl Intake {
     }
 
     fn fail(&self, error: &IntakeError) -> Failure {
-        let message = format!("{}: {error}", self.path.display());
+        let path = match self.file() {
+            Ok(path) => path,
+            Err(failure) => return failure,
+        };
+        let message = format!("{}: {error}", path.display());
         Failure::new(error.code(), message).with_hint(error.hint())
     }
+}
+
+/// The worker may read something else than what the job is about.
+fn misfit() -> Failure {
+    Failure::new(Code::Failed, "this worker was started for another kind of source")
 }

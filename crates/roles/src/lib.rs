@@ -7,6 +7,7 @@
 mod builder;
 mod fault;
 mod intake;
+mod parse;
 mod probe;
 mod reader;
 mod settings;
@@ -14,20 +15,26 @@ mod writer;
 
 pub use builder::{FoldDone, FoldJob, StoreBuilder};
 pub use intake::{Intake, IntakeJob, IntakeReply, IntakeSettings, Place};
+pub use isolith_history::{FileChange, History, Repository, repository_of};
 pub use isolith_intake::{Cursor, Layout};
+pub use parse::{FileToParse, ParseJob, ParseNote, Parsed, Parser};
 pub use probe::{
     Check, CrashHistory, Cure, Finding, Health, Probe, ProbeJob, ProbeReply, Rebuild, bytes_below,
 };
-pub use reader::{Damage, DamageKind, Found, ReadJob, ReadReply, Searched, StoreReader};
+pub use reader::{
+    CodeFilter, CodeFound, CodeQuery, Damage, DamageKind, Found, FoundChunk, ReadJob, ReadReply,
+    Searched, StoreReader,
+};
 pub use settings::StoreSettings;
 pub use writer::{StoreWriter, WriteJob};
 
 /// All roles, for `worker_main`.
-pub fn entries() -> [isolate::RoleEntry; 5] {
+pub fn entries() -> [isolate::RoleEntry; 6] {
     [
         isolate::role::<StoreWriter>(),
         isolate::role::<StoreReader>(),
         isolate::role::<StoreBuilder>(),
+        isolate::role::<Parser>(),
         isolate::role::<Intake>(),
         isolate::role::<Probe>(),
     ]

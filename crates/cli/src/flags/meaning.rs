@@ -1,6 +1,6 @@
 //! What it means.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use isolith_engine::{DoctorOptions, OnError, PutMode, Scope, Selection, Surroundings, find_store};
@@ -24,6 +24,22 @@ const DEFAULT_PAGE: u32 = 10;
 pub(super) fn decide(typed: Typed) -> Result<Command, Failure> {
     let common = &typed.common;
     Ok(match typed.command {
+        TypedCommand::Index(typed) => {
+            let path = folder(typed.path.clone());
+            Command::Index(code_store(common, Some(&path))?, typed.plan(path))
+        }
+        TypedCommand::Watch(typed) => {
+            let path = folder(typed.path.clone());
+            Command::Watch(code_store(common, Some(&path))?, typed.options(path))
+        }
+        TypedCommand::Search(typed) => {
+            let plan = typed.plan()?;
+            Command::Search(code_store(common, None)?, plan)
+        }
+        TypedCommand::Similar(typed) => {
+            let plan = typed.plan()?;
+            Command::Search(code_store(common, None)?, plan)
+        }
         TypedCommand::Collection(typed) => {
             let store = store(common, typed.place())?;
             Command::Collection(store, collection(typed)?)
@@ -51,7 +67,23 @@ pub(super) fn decide(typed: Typed) -> Result<Command, Failure> {
     })
 }
 
+/// The folder that is meant if none is named.
+fn folder(path: Option<PathBuf>) -> PathBuf {
+    path.unwrap_or_else(|| PathBuf::from("."))
+}
+
+/// The store of code: the project's. One that is to be indexed gets a new one.
+fn code_store(common: &TypedCommon, indexed: Option<&Path>) -> Result<PathBuf, Failure> {
+    let surroundings = surroundings(common, false)?;
+    find_store(&surroundings, indexed.map_or(Scope::Project, Scope::Indexed))
+}
+
 fn store(common: &TypedCommon, place: &TypedPlace) -> Result<PathBuf, Failure> {
+    let surroundings = surroundings(common, place.user)?;
+    find_store(&surroundings, if place.user { Scope::User } else { Scope::ProjectThenUser })
+}
+
+fn surroundings(common: &TypedCommon, user: bool) -> Result<Surroundings, Failure> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let working_folder = std::env::current_dir().map_err(|error| {
         Failure::new(Code::Failed, format!("the working folder cannot be found: {error}"))
@@ -59,13 +91,12 @@ fn store(common: &TypedCommon, place: &TypedPlace) -> Result<PathBuf, Failure> {
     // What was typed counts more than the environment, --user included.
     let given = common.store.clone();
     let given = given.or_else(|| variable("ISOLITH_STORE").map(PathBuf::from));
-    let surroundings = Surroundings {
-        given: given.filter(|_| !place.user),
+    Ok(Surroundings {
+        given: given.filter(|_| !user),
         working_folder,
         data_home: variable("XDG_DATA_HOME").map(PathBuf::from),
         home: variable("HOME").map(PathBuf::from),
-    };
-    find_store(&surroundings, if place.user { Scope::User } else { Scope::ProjectThenUser })
+    })
 }
 
 impl TypedCollection {
@@ -125,7 +156,7 @@ fn question(typed: TypedQuery) -> Result<Question, Failure> {
     Ok(match typed {
         TypedQuery { vector: Some(file), .. } => Question::Vector(read_vector(&file)?),
         TypedQuery { keywords: Some(words), .. } => Question::Keywords(words),
-        TypedQuery { .. } => Question::Text,
+        TypedQuery { text, .. } => Question::Text(text.unwrap_or_default()),
     })
 }
 

@@ -1,5 +1,6 @@
 //! Flags in two steps: what was typed, then what it means.
 
+mod code;
 mod meaning;
 mod typed;
 
@@ -10,8 +11,10 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
+use isolith_engine::IndexOptions;
 use isolith_types::{Code, Failure};
 
+use crate::code::{IndexPlan, SearchPlan};
 use crate::collection::CollectionCommand;
 use crate::doctor::DoctorCommand;
 use crate::drill::Plan;
@@ -27,6 +30,9 @@ pub(crate) struct Invocation {
 }
 
 pub(crate) enum Command {
+    Index(PathBuf, IndexPlan),
+    Search(PathBuf, SearchPlan),
+    Watch(PathBuf, IndexOptions),
     Collection(PathBuf, CollectionCommand),
     Ingest(PathBuf, IngestPlan),
     Export(PathBuf, ExportPlan),
@@ -80,7 +86,11 @@ mod tests {
         command.build();
         insta::assert_snapshot!("help", command.render_help());
         for path in [
-            &["drill"][..],
+            &["index"][..],
+            &["search"],
+            &["similar"],
+            &["watch"],
+            &["drill"],
             &["doctor"],
             &["status"],
             &["ingest"],

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use super::code::{TypedIndex, TypedSearch, TypedSimilar, TypedWatch};
+
 #[derive(Parser)]
 #[command(name = "isolith", version, about, max_term_width = 100)]
 pub(super) struct Typed {
@@ -35,6 +37,24 @@ pub(super) struct TypedCommon {
 
 #[derive(Subcommand)]
 pub(super) enum TypedCommand {
+    /// Index a folder of code, or renew its index
+    ///
+    /// Reads what .gitignore and .isolithignore leave, cuts it at functions, classes and
+    /// headings, and stores words and vectors in the project's .isolith folder. Only
+    /// changed files are read again. May be interrupted at any moment: what is finished
+    /// stays, and the next run continues.
+    Index(TypedIndex),
+    /// Find code by a question, by words or by name
+    ///
+    /// Ranks by words and by meaning together, whole files first. Never indexes by
+    /// itself: run `isolith index` first.
+    Search(TypedSearch),
+    /// Find code like the code at a line of a file
+    Similar(TypedSimilar),
+    /// Keep the index of a folder up to date until interrupted
+    ///
+    /// One watcher works on a folder; further ones wait until it ends.
+    Watch(TypedWatch),
     /// Make, list, read, query and delete vector collections
     #[command(subcommand)]
     Collection(TypedCollection),

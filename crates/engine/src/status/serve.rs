@@ -107,6 +107,14 @@ impl Engine {
         self.inner.front_snapshot()
     }
 
+    /// The processes of all workers.
+    pub(crate) fn worker_pids(&self) -> Vec<u32> {
+        let guests = self.inner.serving.guests();
+        let guests = guests.iter().map(|guest| guest.snapshot());
+        let pools = self.pools().into_iter().map(Supervised::snapshot).chain(guests);
+        pools.flat_map(|pool| pool.workers).filter_map(|worker| worker.pid).collect()
+    }
+
     /// Shows a pool that somebody else owns beside the engine's own.
     pub fn watch_pool(&self, pool: Arc<dyn Supervised>) -> WatchedPool {
         self.inner.serving.guests().push(Arc::clone(&pool));

@@ -87,7 +87,7 @@ impl Best {
     }
 
     /// Rows and measures, the best first.
-    fn into_ranked(self) -> Vec<(u64, f32)> {
+    pub(super) fn into_ranked(self) -> Vec<(u64, f32)> {
         let sign = self.sign;
         self.heap.into_sorted_vec().iter().map(|ranked| (ranked.row, ranked.key * sign)).collect()
     }

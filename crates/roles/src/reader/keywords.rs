@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use isolate::Context;
 use isolith_segment::text::{
-    Analyzer, Keywords as Words, Ranking, Statistics, TermCounts, TextCandidate, TextFields,
-    TextSegment, Tokenizer,
+    Keywords as Words, Ranking, Statistics, TermCounts, TextCandidate, TextSegment, Tokenizer,
 };
 use isolith_segment::{Bits, SegmentError};
 use isolith_store::{CollectionState, Scope, Snapshot, StoreError};
@@ -14,12 +13,9 @@ use isolith_types::Filter;
 
 use super::best::{Best, Measured};
 use super::segments::{Live, Segments};
-use super::tail::{Tails, tail_of};
+use super::tail::{Tails, analyzer, for_each_text, tail_of};
 use super::{Found, Searched};
 use crate::fault;
-
-/// Documents in collections are prose.
-const ANALYZER: Analyzer = Analyzer::Prose;
 
 pub(super) struct Keywords<'a, 's> {
     pub(super) snapshot: &'a Snapshot<'s>,
@@ -55,15 +51,28 @@ impl Keywords<'_, '_> {
         let mut searched = Searched { collection: state.id, ..Searched::default() };
         let rows = filter.map(|filter| self.snapshot.rows_matching(state.id, filter));
         let rows = rows.transpose()?;
-        let words = Words::of(ANALYZER, text);
-        let target = Target { words, rows: rows.as_deref() };
-        let mut best = Best::largest(limit as usize);
-        if !target.words.terms.is_empty() {
-            self.search(state, &target, &mut best, &mut searched)?;
-        }
+        let words = Words::of(analyzer(state), text);
+        let best = self.best(state, words, limit, rows.as_deref(), &mut searched)?;
         let measured = |score| Measured { score: Some(score), ..Measured::default() };
         let hits = best.into_hits(self.snapshot, measured)?;
         Ok(Found { hits, degraded: searched.degraded(), searched })
+    }
+
+    /// The rows that fit some words best, among these rows if any are given.
+    pub(super) fn best(
+        &mut self,
+        state: &CollectionState,
+        words: Words,
+        limit: u32,
+        rows: Option<&[u64]>,
+        searched: &mut Searched,
+    ) -> Result<Best, StoreError> {
+        let target = Target { words, rows };
+        let mut best = Best::largest(limit as usize);
+        if !target.words.terms.is_empty() {
+            self.search(state, &target, &mut best, searched)?;
+        }
+        Ok(best)
     }
 
     fn search(
@@ -99,8 +108,8 @@ impl Keywords<'_, '_> {
         target: &Target<'_>,
     ) -> Result<(Loose, Statistics), StoreError> {
         let mut counted = Statistics::none(&target.words);
-        let Some(tail) = self.tails.texts(self.snapshot, state, ANALYZER)? else {
-            let found = self.read(state.id, tail_of(state), target, &mut counted, Duration::MAX)?;
+        let Some(tail) = self.tails.texts(self.snapshot, state)? else {
+            let found = self.read(state, tail_of(state), target, &mut counted, Duration::MAX)?;
             return Ok((found.unwrap_or_default(), counted));
         };
         let mut found = Loose::new();
@@ -123,7 +132,7 @@ impl Keywords<'_, '_> {
     ) -> Result<(), StoreError> {
         let mut counted = Statistics::none(&target.words);
         let budget = self.context.remaining() / 2;
-        match self.read(state.id, Scope::All, target, &mut counted, budget)? {
+        match self.read(state, Scope::All, target, &mut counted, budget)? {
             Some(found) => offer(best, &Ranking::new(&target.words, &counted), &found),
             None => searched.unranked = true,
         }
@@ -134,19 +143,18 @@ impl Keywords<'_, '_> {
     /// takes longer than `budget`.
     fn read(
         &self,
-        collection: u64,
+        state: &CollectionState,
         scope: Scope,
         target: &Target<'_>,
         counted: &mut Statistics,
         budget: Duration,
     ) -> Result<Option<Loose>, StoreError> {
         let least = self.context.remaining().saturating_sub(budget);
-        let mut tokenizer = Tokenizer::new(ANALYZER);
+        let mut tokenizer = Tokenizer::new(analyzer(state));
         let mut found = Loose::new();
         let mut in_time = true;
-        self.snapshot.for_each_document(collection, scope, &mut |row, _, document| {
-            let fields = TextFields::body(document.unwrap_or_default());
-            let counts = TermCounts::of_terms(&mut tokenizer, &fields, &target.words.terms);
+        for_each_text(self.snapshot, state, scope, &mut |row, fields| {
+            let counts = TermCounts::of_terms(&mut tokenizer, fields, &target.words.terms);
             counted.add_record(&target.words, &counts);
             if target.allows(row) && has_any(&target.words, &counts) {
                 found.push((row, counts));

@@ -1,6 +1,7 @@
 //! The role that answers everything that only reads.
 
 mod best;
+mod code;
 mod keywords;
 mod segments;
 mod tail;
@@ -11,16 +12,18 @@ use std::io;
 use std::time::Instant;
 
 use isolate::{Bulk, Context, InWorker, Refusal, Role, Sandbox};
+use isolith_embed::{ChunkWeights, Model};
 use isolith_segment::SegmentError;
 use isolith_store::{
-    CollectionState, LoadProgress, Page, PoisonedJob, Reader, Selection, StoreError, StoreFolder,
-    StoredRecord, Truth,
+    CollectionState, FileState, LoadProgress, Page, PoisonedJob, Reader, RootState, Selection,
+    Snapshot, StoreError, StoreFolder, StoredRecord, Truth,
 };
 use isolith_types::{Failure, Filter, Hit};
 use serde::{Deserialize, Serialize};
 
 use crate::fault;
 use crate::settings::{StoreSettings, store_sandbox};
+pub use code::{CodeFilter, CodeFound, CodeQuery, FoundChunk};
 use segments::Segments;
 use tail::Tails;
 
@@ -32,6 +35,7 @@ pub struct StoreReader {
     reader: Option<Reader>,
     segments: Segments,
     tails: Tails,
+    model: Model,
 }
 
 /// What can be asked.
@@ -77,6 +81,35 @@ pub enum ReadJob {
         /// Only records that match.
         filter: Option<Filter>,
     },
+    /// The code that answers a question.
+    Code(Box<CodeQuery>),
+    /// The folders whose code is indexed.
+    Roots,
+    /// The files of a root, in pages.
+    Files {
+        /// The root's number.
+        root: u64,
+        /// Below this folder only.
+        under: Option<String>,
+        /// After this path.
+        after: Option<String>,
+        /// How many.
+        limit: u32,
+    },
+    /// The vector of a text; an empty one if it has no words.
+    Embed {
+        /// The text.
+        text: String,
+    },
+    /// New vectors for the chunks of a file that gets another path.
+    EmbedAgain {
+        /// The root's number.
+        root: u64,
+        /// The file's path.
+        path: String,
+        /// The path to be.
+        as_path: String,
+    },
     /// Which segments are damaged, all of them read and checked.
     Verify,
     /// How far an ingest has got.
@@ -104,6 +137,14 @@ pub enum ReadReply {
     Records(Vec<StoredRecord>),
     /// To [`ReadJob::Nearest`] and [`ReadJob::Keywords`].
     Found(Found),
+    /// To [`ReadJob::Code`].
+    Code(CodeFound),
+    /// To [`ReadJob::Roots`].
+    Roots(Vec<RootState>),
+    /// To [`ReadJob::Files`].
+    Files(Vec<FileState>),
+    /// To [`ReadJob::Embed`] and [`ReadJob::EmbedAgain`]: f32, little-endian.
+    Vectors(Bulk),
     /// To [`ReadJob::Verify`]: collections with damaged segments, by name.
     Damaged(Vec<(String, Searched)>),
     /// To [`ReadJob::Load`].
@@ -194,6 +235,17 @@ impl DamageKind {
     }
 }
 
+impl ReadReply {
+    /// What a search was done with.
+    fn searched(&self) -> Option<&Searched> {
+        match self {
+            Self::Found(found) => Some(&found.searched),
+            Self::Code(found) => Some(&found.searched),
+            _ => None,
+        }
+    }
+}
+
 impl Role for StoreReader {
     const NAME: &'static str = "store-reader";
     type Settings = StoreSettings;
@@ -202,7 +254,8 @@ impl Role for StoreReader {
 
     fn warm_up(settings: StoreSettings, token: InWorker) -> Result<Self, Refusal> {
         let segments = Segments::in_folder(&settings.folder, token);
-        let mut worker = Self { settings, token, reader: None, segments, tails: Tails::default() };
+        let (model, tails) = (Model::embedded(token), Tails::default());
+        let mut worker = Self { settings, token, reader: None, segments, tails, model };
         // If it cannot be opened, the first job says so, with a code.
         let _ = worker.open();
         Ok(worker)
@@ -219,6 +272,11 @@ impl Role for StoreReader {
             ReadJob::Get { .. } => "get",
             ReadJob::Nearest { .. } => "nearest",
             ReadJob::Keywords { .. } => "keywords",
+            ReadJob::Code(_) => "code",
+            ReadJob::Roots => "roots",
+            ReadJob::Files { .. } => "files",
+            ReadJob::Embed { .. } => "embed",
+            ReadJob::EmbedAgain { .. } => "embed_again",
             ReadJob::Verify => "verify",
             ReadJob::Load { .. } => "load",
         }
@@ -249,12 +307,12 @@ impl StoreReader {
         let mut reply = self.answer_once(job, context)?;
         // A fold may have replaced a segment between reading its name and opening it.
         // Then the generation is another one now.
-        while let ReadReply::Found(found) = &reply
-            && found.searched.came_too_late()
+        while let Some(searched) = reply.searched()
+            && searched.came_too_late()
         {
-            let generation = found.searched.generation;
+            let generation = searched.generation;
             let again = self.answer_once(job, context)?;
-            let moved_on = matches!(&again, ReadReply::Found(found) if found.searched.generation != generation);
+            let moved_on = again.searched().is_some_and(|it| it.generation != generation);
             reply = again;
             if !moved_on {
                 break;
@@ -268,7 +326,7 @@ impl StoreReader {
         job: &ReadJob,
         context: &Context<'_>,
     ) -> Result<ReadReply, StoreError> {
-        let Self { settings, token, reader, segments, tails } = self;
+        let Self { settings, token, reader, segments, tails, model } = self;
         let reader = reader.as_mut().expect("the caller has opened it");
         reader.set_deadline(Instant::now() + context.remaining().mul_f32(0.9));
         let snapshot = reader.snapshot()?;
@@ -295,6 +353,24 @@ impl StoreReader {
                     keywords::Keywords { snapshot: &snapshot, segments, tails, context };
                 ReadReply::Found(search.run(&state, text, *limit, filter.as_ref())?)
             }
+            ReadJob::Code(query) => {
+                let (snapshot, model) = (&snapshot, *model);
+                let mut search = code::CodeSearch { snapshot, segments, tails, model, context };
+                ReadReply::Code(search.run(query)?)
+            }
+            ReadJob::Roots => ReadReply::Roots(snapshot.roots()?),
+            ReadJob::Files { root, under, after, limit } => {
+                let (under, after) = (under.as_deref(), after.as_deref());
+                ReadReply::Files(snapshot.files(*root, under, after, u64::from(*limit))?)
+            }
+            ReadJob::Embed { text } => {
+                let vector = model.embed(text).into_iter().flatten();
+                let bytes: Vec<u8> = vector.flat_map(f32::to_le_bytes).collect();
+                ReadReply::Vectors(Bulk::from(bytes))
+            }
+            ReadJob::EmbedAgain { root, path, as_path } => {
+                ReadReply::Vectors(embed_again(&snapshot, *model, *root, path, as_path)?)
+            }
             ReadJob::Verify => {
                 let folder = StoreFolder::new(&settings.folder).segments();
                 ReadReply::Damaged(verify::verify(&snapshot, &folder, *token, context)?)
@@ -302,4 +378,28 @@ impl StoreReader {
             ReadJob::Load { source } => ReadReply::Load(snapshot.load_progress(source)?),
         })
     }
+}
+
+/// Vectors for the chunks of a file under another path, from the stored texts.
+fn embed_again(
+    snapshot: &Snapshot<'_>,
+    model: Model,
+    root: u64,
+    path: &str,
+    as_path: &str,
+) -> Result<Bulk, StoreError> {
+    let mut vectors = Vec::new();
+    let (_, chunks) = snapshot
+        .chunks_of_file(root, path)?
+        .ok_or_else(|| StoreError::Invalid(format!("{path:?} is not in the index")))?;
+    for chunk in chunks {
+        let names = chunk.symbols.iter().map(|symbol| symbol.name.as_str());
+        let text = chunk.text.as_deref().unwrap_or_default();
+        let vector = model.embed_chunk(text, as_path, names, ChunkWeights::default());
+        // It had words when it was indexed.
+        let vector = vector
+            .ok_or_else(|| StoreError::Invalid(format!("a chunk of {path:?} has no words")))?;
+        vectors.extend(vector.iter().flat_map(|value| value.to_le_bytes()));
+    }
+    Ok(Bulk::from(vectors))
 }

@@ -62,21 +62,63 @@ impl Nearest<'_, '_> {
         filter: Option<&Filter>,
     ) -> Result<Found, StoreError> {
         let mut searched = Searched { collection: state.id, ..Searched::default() };
-        let want = (limit as usize).min(usize::try_from(state.records).unwrap_or(usize::MAX));
-        let vector: Vec<f32> = floats(vector).collect();
-        let query = question(state, &vector)?;
         let rows = filter.map(|filter| self.snapshot.rows_matching(state.id, filter));
         let rows = rows.transpose()?;
-        let target = Target { query, vector, rows: rows.as_deref() };
+        let vector = floats(vector).collect();
+        let best = self.best(state, vector, limit, rows.as_deref(), &mut searched)?;
+        let measured = |distance| Measured { distance: Some(distance), ..Measured::default() };
+        let hits = best.into_hits(self.snapshot, measured)?;
+        Ok(Found { hits, degraded: searched.degraded(), searched })
+    }
+
+    /// The rows nearest to a vector, among these rows if any are given.
+    pub(super) fn best(
+        &mut self,
+        state: &CollectionState,
+        vector: Vec<f32>,
+        limit: u32,
+        rows: Option<&[u64]>,
+        searched: &mut Searched,
+    ) -> Result<Best, StoreError> {
+        let want = (limit as usize).min(usize::try_from(state.records).unwrap_or(usize::MAX));
+        let query = question(state, &vector)?;
+        let target = Target { query, vector, rows };
         let mut best = Best::smallest(want);
         match target.rows {
             _ if want == 0 => {}
             Some(rows) if rows.len() <= FEW_ROWS => self.compare(&target, rows, &mut best)?,
-            _ => self.search(state, &target, &mut best, &mut searched)?,
+            _ => self.search(state, &target, &mut best, searched)?,
         }
-        let measured = |distance| Measured { distance: Some(distance), ..Measured::default() };
-        let hits = best.into_hits(self.snapshot, measured)?;
-        Ok(Found { hits, degraded: searched.degraded(), searched })
+        Ok(best)
+    }
+
+    /// The mean of all vectors, as far as segments and the tail tell; none if they do not.
+    pub(super) fn mean(
+        &mut self,
+        state: &CollectionState,
+        searched: &mut Searched,
+    ) -> Result<Option<Vec<f32>>, StoreError> {
+        let (mut sum, mut count) = (vec![0.0; state.dimension.unwrap_or(0) as usize], 0.0);
+        let mut add = |vector: &mut dyn Iterator<Item = f32>, rows: usize| {
+            sum.iter_mut().zip(vector).for_each(|(sum, value)| *sum += value);
+            count += rows as f32;
+        };
+        if state.generation.is_some() {
+            let live = self.segments.vectors(self.snapshot, state, self.context, searched)?;
+            for live in live.iter().flatten() {
+                match live.segment.sum() {
+                    Ok(Some(vectors)) => add(&mut vectors.into_iter(), live.segment.len()),
+                    Ok(None) => return Ok(None),
+                    Err(error) => self.segments.fail(&live.file, &error, searched),
+                }
+            }
+        }
+        if let Some(tail) = self.tails.vectors(self.snapshot, state)? {
+            for vector in tail.data.chunks_exact(state.dimension.unwrap_or(1) as usize * 4) {
+                add(&mut floats(vector), 1);
+            }
+        }
+        Ok((count > 0.0).then(|| sum.iter().map(|sum| sum / count).collect()))
     }
 
     fn search(

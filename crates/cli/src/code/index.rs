@@ -1,0 +1,192 @@
+//! `isolith index`.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use isolith_engine::{EngineOptions, IndexOptions, IndexProgress, IndexReport, IndexStage};
+use isolith_types::{Code, Failure};
+use serde_json::json;
+
+use crate::output::Output;
+use crate::session::{Session, interrupted};
+
+/// What is to be done with a folder.
+pub(crate) enum IndexPlan {
+    Index(IndexOptions),
+    Remove(PathBuf),
+}
+
+/// Problems that are listed for people.
+const LISTED: usize = 10;
+
+pub(crate) fn run(store: &Path, plan: IndexPlan, output: &Output) -> Result<ExitCode, Failure> {
+    match plan {
+        IndexPlan::Index(options) => index(store, &options, output),
+        IndexPlan::Remove(path) => remove(store, &path, output),
+    }
+}
+
+fn index(store: &Path, options: &IndexOptions, output: &Output) -> Result<ExitCode, Failure> {
+    // A path that is not there must not leave an empty store behind.
+    if !options.path.exists() {
+        let message = format!("{} does not exist", options.path.display());
+        return Err(Failure::new(Code::NotFound, message)
+            .with_hint("name a folder; what is in an index stays there until `--remove`"));
+    }
+    let mut session =
+        Session::open(store, EngineOptions { create: true, ..EngineOptions::default() })?;
+    let _status = session.serve_status();
+    let screen = Arc::new(Screen::new(output));
+    let watcher = Arc::clone(&screen);
+    let outcome = session.run_with_signal(async |engine| {
+        engine.index(options, Arc::new(move |progress| watcher.show(progress))).await
+    });
+    screen.finish();
+    let (report, signal) = match outcome {
+        Ok(report) => (report?, None),
+        Err((signal, Some(Ok(report)))) => (report, Some(signal)),
+        Err((signal, _)) => return Err(interrupted(signal)),
+    };
+    output.result(&report, &describe(&report, &options.path))?;
+    match signal.filter(|_| report.interrupted).map(interrupted) {
+        Some(failure) => {
+            output.complain(&failure);
+            session.close();
+            Ok(ExitCode::from(failure.code.exit_status()))
+        }
+        None => {
+            if report.history_due {
+                gather_history(&mut session, &options.path, output)?;
+            }
+            session.settle()?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// The index is usable; what git adds to it may be missing.
+fn gather_history(session: &mut Session, path: &Path, output: &Output) -> Result<(), Failure> {
+    let gathered = session.run_with_signal(async |engine| engine.gather_history(path).await);
+    match gathered {
+        Ok(Err(failure)) => {
+            output.note(&format!("authors and dates are not known: {}", failure.message));
+            Ok(())
+        }
+        Ok(Ok(_)) => Ok(()),
+        Err((signal, _)) => Err(interrupted(signal)),
+    }
+}
+
+fn remove(store: &Path, path: &Path, output: &Output) -> Result<ExitCode, Failure> {
+    let mut session = Session::open(store, EngineOptions::default())?;
+    let root = session.run(async |engine| engine.remove_root(path).await)?;
+    let folder = root.folder.display().to_string();
+    let text = format!(
+        "dropped the index of {folder}: {} files, {} chunks. The files are left alone.\n",
+        root.files, root.chunks
+    );
+    let document = json!({ "root": folder, "files": root.files, "chunks": root.chunks });
+    output.result(&document, &text)?;
+    session.settle()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn describe(report: &IndexReport, path: &Path) -> String {
+    let files = &report.files;
+    let mut text = format!(
+        "{}: {} files in {:.1} s, {} chunks in the index\n  {} indexed, {} unchanged, {} removed",
+        path.display(),
+        files.seen,
+        report.seconds.total,
+        report.chunks,
+        files.indexed,
+        files.unchanged,
+        files.removed,
+    );
+    if files.renamed > 0 {
+        let _ = write!(text, ", {} renamed", files.renamed);
+    }
+    if files.failed > 0 {
+        let _ = write!(text, ", {} failed", files.failed);
+    }
+    text.push('\n');
+    for problem in report.problems.iter().take(LISTED) {
+        let _ = writeln!(text, "  {}: {}", problem.path, problem.message);
+    }
+    if report.problems.len() > LISTED {
+        let more = report.problems.len() - LISTED;
+        let _ = writeln!(text, "  and {more} more; --json lists all");
+    }
+    text
+}
+
+/// What is to be seen while a folder is indexed: a bar on a terminal, a line now and
+/// then elsewhere.
+pub(super) struct Screen {
+    bar: Option<ProgressBar>,
+    output: Output,
+    /// What was told last: the stage and its tenth.
+    told: AtomicU64,
+}
+
+impl Screen {
+    pub(super) fn new(output: &Output) -> Self {
+        let bar = output.draws_progress().then(|| ProgressBar::new(0));
+        Self { bar, output: *output, told: AtomicU64::new(0) }
+    }
+
+    pub(super) fn show(&self, progress: IndexProgress) {
+        let IndexProgress { stage, done, total } = progress;
+        let step = stage as u64 * 11 + 1 + done * 10 / total.max(1);
+        let before = self.told.fetch_max(step, Ordering::Relaxed);
+        if let Some(bar) = &self.bar {
+            if before == 0 || (before - 1) / 11 < stage as u64 {
+                bar.set_style(style(stage));
+            }
+            bar.set_length(total);
+            bar.set_position(done);
+            bar.tick();
+        }
+        // That another process is waited for is told even where the rest would be noise.
+        if self.output.tells_progress() && before < step {
+            let percent = done * 100 / total.max(1);
+            match (stage, total) {
+                (IndexStage::Waiting, _) => self.output.progress(WAITING),
+                (_, 0) => self.output.progress(word(stage)),
+                _ => self.output.progress(&format!("{}, {percent} %", word(stage))),
+            }
+        }
+    }
+
+    pub(super) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+const WAITING: &str = "another process is indexing this folder: waiting for it";
+
+fn word(stage: IndexStage) -> &'static str {
+    match stage {
+        IndexStage::Waiting => WAITING,
+        IndexStage::Walking => "looking for files",
+        IndexStage::Parsing => "indexing",
+        IndexStage::Folding => "building the search structures",
+    }
+}
+
+fn style(stage: IndexStage) -> ProgressStyle {
+    let template = match stage {
+        IndexStage::Waiting => "{spinner} another process is indexing this folder: waiting for it",
+        IndexStage::Walking => "{spinner} looking for files",
+        IndexStage::Parsing => "indexing {bar:30} {pos} of {len} files, {per_sec}, {eta} to go",
+        IndexStage::Folding => "building {bar:30} {pos} of {len} chunks, {eta} to go",
+    };
+    // The templates are constants; the plain style is only for the compiler.
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}

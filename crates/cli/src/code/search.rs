@@ -1,0 +1,101 @@
+//! `isolith search` and `isolith similar`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use isolith_engine::{CodeFilter, CodeHit, CodeHits, CodeSearch, EngineOptions, Mode};
+use isolith_types::Failure;
+use serde_json::json;
+
+use super::show;
+use crate::output::Output;
+use crate::session::Session;
+
+/// What is looked for, and how it is shown.
+pub(crate) struct SearchPlan {
+    pub(crate) asked: Asked,
+    pub(crate) filter: CodeFilter,
+    pub(crate) limit: u32,
+    pub(crate) context: Option<usize>,
+    pub(crate) listing: Listing,
+}
+
+/// What is looked for.
+pub(crate) enum Asked {
+    /// Code that answers a question.
+    Text { text: String, mode: Mode },
+    /// Code that is like some other.
+    Like { file: PathBuf, line: Option<u32> },
+}
+
+/// What is shown of hits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listing {
+    /// All there is to say.
+    Hits,
+    /// A document a line.
+    Lines,
+    /// Paths.
+    Files,
+}
+
+pub(crate) fn run(store: &Path, plan: &SearchPlan, output: &Output) -> Result<ExitCode, Failure> {
+    let mut session = Session::open(store, EngineOptions::default())?;
+    let found = session.run(async |engine| {
+        let (filter, limit) = (plan.filter.clone(), plan.limit);
+        match &plan.asked {
+            Asked::Text { text, mode } => {
+                let search = CodeSearch { filter, mode: *mode, ..CodeSearch::new(text, limit) };
+                engine.search_code(&search).await
+            }
+            Asked::Like { file, line } => engine.similar_code(file, *line, filter, limit).await,
+        }
+    });
+    session.close();
+    let mut found = found?;
+    if let Some(around) = plan.context {
+        found.hits.iter_mut().for_each(|hit| show::narrow(hit, plan.words(), around));
+    }
+    if let Some(degraded) = &found.degraded {
+        output.note(&format!("this answer may be worse than it could be: {degraded}"));
+    }
+    print(&found, plan, output)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl SearchPlan {
+    /// The words that may be highlighted.
+    fn words(&self) -> &str {
+        match &self.asked {
+            Asked::Text { text, .. } => text,
+            Asked::Like { .. } => "",
+        }
+    }
+}
+
+fn print(found: &CodeHits, plan: &SearchPlan, output: &Output) -> Result<(), Failure> {
+    let CodeHits { hits, degraded, took } = found;
+    let took_ms = (took.as_secs_f64() * 1e5).round() / 1e2;
+    match plan.listing {
+        Listing::Lines => output.lines(hits),
+        Listing::Files => {
+            let mut files: Vec<&CodeHit> = Vec::new();
+            for hit in hits {
+                if !files.iter().any(|it| it.path == hit.path && it.root == hit.root) {
+                    files.push(hit);
+                }
+            }
+            let text: String = files.iter().map(|hit| show::path(hit) + "\n").collect();
+            let files: Vec<_> = files
+                .iter()
+                .map(|hit| json!({ "root": hit.root, "path": hit.path, "score": hit.score }))
+                .collect();
+            let document = json!({ "hits": files, "degraded": degraded, "took_ms": took_ms });
+            output.result(&document, &text)
+        }
+        Listing::Hits => {
+            let document = json!({ "hits": hits, "degraded": degraded, "took_ms": took_ms });
+            output.result(&document, &show::hits(hits, plan.words(), plan.context, output))
+        }
+    }
+}

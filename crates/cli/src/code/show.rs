@@ -1,0 +1,161 @@
+//! Hits for people.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use isolith_engine::CodeHit;
+
+use crate::output::{Output, Paint};
+
+/// Lines that are shown on either side of the best one.
+const AROUND: usize = 2;
+
+/// All hits, the best first.
+pub(super) fn hits(
+    hits: &[CodeHit],
+    words: &str,
+    around: Option<usize>,
+    output: &Output,
+) -> String {
+    if hits.is_empty() {
+        return "nothing found\n".to_owned();
+    }
+    let paint = output.paint();
+    let words = needles(words);
+    let last = hits.iter().map(|hit| hit.end_line).max().unwrap_or(0);
+    let gutter = last.to_string().len().max(3);
+    let mut text = String::new();
+    for (at, hit) in hits.iter().enumerate() {
+        if at > 0 {
+            text.push('\n');
+        }
+        head(&mut text, hit, &paint);
+        let mut hit = hit.clone();
+        // A snippet that was narrowed already is shown whole.
+        if around.is_none() {
+            narrow_to(&mut hit, &words, AROUND);
+        }
+        snippet(&mut text, &hit, &words, gutter, &paint);
+    }
+    text
+}
+
+fn head(text: &mut String, hit: &CodeHit, paint: &Paint) {
+    let place = format!("{}:{}", path(hit), hit.symbol_line.unwrap_or(hit.start_line));
+    text.push_str(&paint.strong(&place));
+    if let Some(symbol) = &hit.symbol {
+        let name = match &hit.parent {
+            Some(parent) if parent != symbol => format!("{parent} › {symbol}"),
+            _ => symbol.clone(),
+        };
+        let _ = write!(text, "  {}", paint.name(&name));
+    }
+    let _ = write!(text, "  {}", paint.faint(&format!("{} {:.2}", hit.kind, hit.score)));
+    if hit.stale {
+        let _ = write!(text, "  {}", paint.warning("stale: the file has changed since"));
+    }
+    text.push('\n');
+    if !hit.why.is_empty() {
+        let _ = writeln!(text, "  {}", paint.faint(&hit.why.join(", ")));
+    }
+}
+
+fn snippet(text: &mut String, hit: &CodeHit, words: &[String], gutter: usize, paint: &Paint) {
+    for (number, line) in (hit.snippet_line..).zip(hit.snippet.lines()) {
+        let line = line.replace('\t', "    ");
+        let line = crate::doctor::clean(&line);
+        let line = paint.fit(line.trim_end(), gutter + 4);
+        let number = format!("{number:>gutter$}");
+        let _ = writeln!(text, "  {} {}", paint.faint(&number), highlight(&line, words, paint));
+    }
+}
+
+/// Where a hit is, as seen from the working folder if it lies below.
+pub(super) fn path(hit: &CodeHit) -> String {
+    let full = Path::new(&hit.root).join(&hit.path);
+    let here = std::env::current_dir().ok();
+    let near = here.as_ref().and_then(|here| full.strip_prefix(here).ok());
+    near.unwrap_or(&full).display().to_string()
+}
+
+/// Cuts a snippet down to the lines around the best one.
+pub(super) fn narrow(hit: &mut CodeHit, words: &str, around: usize) {
+    narrow_to(hit, &needles(words), around);
+}
+
+fn narrow_to(hit: &mut CodeHit, words: &[String], around: usize) {
+    let lines: Vec<&str> = hit.snippet.lines().collect();
+    let named = hit.symbol_line.and_then(|line| line.checked_sub(hit.snippet_line));
+    let best = named.map(|line| line as usize).filter(|line| *line < lines.len());
+    let best = best.unwrap_or_else(|| best_line(&lines, words));
+    let from = best.saturating_sub(around);
+    let to = (best + around + 1).min(lines.len());
+    // What stands above the first line that is shown must not be made of blank lines.
+    let from = (from..best).find(|at| !lines[*at].trim().is_empty()).unwrap_or(best);
+    let narrowed = lines.get(from..to).unwrap_or_default().join("\n");
+    hit.snippet_line += from as u32;
+    hit.snippet = narrowed;
+}
+
+/// The first line with the most words.
+fn best_line(lines: &[&str], words: &[String]) -> usize {
+    let count = |line: &str| {
+        let line = line.to_lowercase();
+        words.iter().filter(|word| line.contains(word.as_str())).count()
+    };
+    let counts: Vec<usize> = lines.iter().map(|line| count(line)).collect();
+    let most = counts.iter().copied().max().unwrap_or(0);
+    let first = counts.iter().position(|count| *count == most).unwrap_or(0);
+    // Without any word, the first line that says something.
+    if most > 0 {
+        first
+    } else {
+        lines.iter().position(|line| !line.trim().is_empty()).unwrap_or(0)
+    }
+}
+
+/// What is looked for in lines: words of more than two letters, without their endings.
+fn needles(text: &str) -> Vec<String> {
+    let words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    let mut words: Vec<String> = words
+        .filter(|word| word.chars().count() > 2)
+        .map(str::to_lowercase)
+        .filter(|word| !STOP_WORDS.contains(&word.as_str()))
+        .map(|word| {
+            let stem = word.strip_suffix("ies").or_else(|| word.strip_suffix("ing"));
+            let stem = stem.or_else(|| word.strip_suffix("es")).or_else(|| word.strip_suffix('s'));
+            stem.filter(|stem| stem.len() > 2).unwrap_or(&word).to_owned()
+        })
+        .collect();
+    words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    words.dedup();
+    words
+}
+
+const STOP_WORDS: [&str; 22] = [
+    "and", "are", "but", "can", "does", "for", "from", "how", "into", "its", "not", "that", "the",
+    "this", "was", "what", "when", "where", "which", "who", "why", "with",
+];
+
+fn highlight(line: &str, words: &[String], paint: &Paint) -> String {
+    let lower = line.to_lowercase();
+    // Lower case may have another length; then nothing is highlighted rather than wrong.
+    if words.is_empty() || !paint.is_coloured() || lower.len() != line.len() {
+        return line.to_owned();
+    }
+    let mut marked = String::new();
+    let mut at = 0;
+    while let Some((start, end)) = words
+        .iter()
+        .filter_map(|word| {
+            lower[at..].find(word.as_str()).map(|it| (at + it, at + it + word.len()))
+        })
+        .min_by_key(|(start, end)| (*start, std::cmp::Reverse(*end)))
+    {
+        marked.push_str(&line[at..start]);
+        marked.push_str(&paint.found(&line[start..end]));
+        at = end;
+    }
+    marked.push_str(&line[at..]);
+    marked
+}

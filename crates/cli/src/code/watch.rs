@@ -1,0 +1,95 @@
+//! `isolith watch`.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use isolith_engine::{EngineOptions, FileCounts, IndexOptions, IndexReport, Life, WatchEvent};
+use isolith_types::Failure;
+use serde::Serialize;
+
+use crate::output::Output;
+use crate::session::{Session, interrupted};
+
+/// What a watch did, told at its end.
+#[derive(Debug, Clone, Default, Serialize)]
+struct Summary {
+    /// How often the index was renewed.
+    passes: u64,
+    /// How many files were dealt with, over all passes.
+    indexed: u64,
+    removed: u64,
+    renamed: u64,
+    failed: u64,
+}
+
+impl Summary {
+    fn add(&mut self, files: &FileCounts) {
+        self.passes += 1;
+        self.indexed += files.indexed;
+        self.removed += files.removed;
+        self.renamed += files.renamed;
+        self.failed += files.failed;
+    }
+}
+
+pub(crate) fn run(
+    store: &Path,
+    options: &IndexOptions,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    let life = Life::Server;
+    let mut session =
+        Session::open(store, EngineOptions { create: true, life, ..EngineOptions::default() })?;
+    let summary = Arc::new(Mutex::new(Summary::default()));
+    let (noted, told) = (Arc::clone(&summary), *output);
+    let listener = move |event: WatchEvent| {
+        if let WatchEvent::Renewed(report) = &event {
+            noted.lock().unwrap_or_else(PoisonError::into_inner).add(&report.files);
+        }
+        tell(&event, &told);
+    };
+    let outcome =
+        session.run_with_signal(async |engine| engine.watch(options, Arc::new(listener)).await);
+    session.close();
+    let signal = match outcome {
+        Ok(ended) => return ended.map(|()| ExitCode::SUCCESS),
+        Err((_, Some(Err(failure)))) => return Err(failure),
+        Err((signal, _)) => signal,
+    };
+    let summary = summary.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let Summary { passes, indexed, removed, .. } = summary;
+    let text = format!("renewed {passes} times: {indexed} files indexed, {removed} removed\n");
+    output.result(&summary, &text)?;
+    Ok(ExitCode::from(interrupted(signal).code.exit_status()))
+}
+
+fn tell(event: &WatchEvent, output: &Output) {
+    match event {
+        WatchEvent::Failed(failure) => output.complain(failure),
+        WatchEvent::Polling(why) => {
+            output.note(&format!("changes are looked for every few seconds: {why}"));
+        }
+        WatchEvent::Waiting if output.is_quiet() => {}
+        WatchEvent::Waiting => {
+            output.note("another process watches this folder: waiting for it to end");
+        }
+        WatchEvent::Watching if !output.is_quiet() => output.progress("watching for changes"),
+        WatchEvent::Renewed(report) if !output.is_quiet() => output.progress(&line(report)),
+        WatchEvent::Watching | WatchEvent::Renewed(_) => {}
+    }
+}
+
+fn line(report: &IndexReport) -> String {
+    let FileCounts { seen, indexed, unchanged, removed, renamed, failed } = report.files;
+    let mut line = format!(
+        "{seen} files in {:.2} s: {indexed} indexed, {unchanged} unchanged, {removed} removed",
+        report.seconds.total
+    );
+    for (count, word) in [(renamed, "renamed"), (failed, "failed")] {
+        if count > 0 {
+            line += &format!(", {count} {word}");
+        }
+    }
+    line
+}

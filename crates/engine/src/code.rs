@@ -1,0 +1,333 @@
+//! Searching code: questions, and code that is like other code.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use isolate::{Bulk, CallOptions, Pool, PoolSettings, Supervised};
+use isolith_embed::DIMENSION;
+use isolith_roles::{
+    CodeFilter as FilterByNumber, CodeFound, CodeQuery, FileToParse, FoundChunk, ParseJob, Parser,
+    ReadJob, ReadReply,
+};
+use isolith_search::{Mode, Weights};
+use isolith_source::Language;
+use isolith_source::walk::{modified, read};
+use isolith_store::CODE_COLLECTION;
+use isolith_types::{ChunkKind, Code, Failure, FileVersion, ParsedFile};
+use serde::Serialize;
+
+use crate::collections::misfit;
+use crate::failure::of_call;
+use crate::index::Root;
+use crate::open::{Engine, pool_settings};
+
+/// What is looked for.
+#[derive(Debug, Clone)]
+pub struct CodeSearch {
+    /// A question, words or a name.
+    pub text: String,
+    /// What ranks hits.
+    pub mode: Mode,
+    /// How many hits.
+    pub limit: u32,
+    /// Where.
+    pub filter: CodeFilter,
+    /// What signals are worth; for evaluations.
+    pub weights: Weights,
+}
+
+impl CodeSearch {
+    /// The usual way to look for `text`.
+    pub fn new(text: &str, limit: u32) -> Self {
+        Self {
+            text: text.to_owned(),
+            mode: Mode::Hybrid,
+            limit,
+            filter: CodeFilter::default(),
+            weights: Weights::default(),
+        }
+    }
+}
+
+/// Which code is looked at. Empty lists allow everything.
+#[derive(Debug, Clone, Default)]
+pub struct CodeFilter {
+    /// In these languages, by any of their names.
+    pub languages: Vec<String>,
+    /// Whose path, relative to its root, matches one of these patterns.
+    pub paths: Vec<String>,
+    /// Chunks of these kinds.
+    pub kinds: Vec<ChunkKind>,
+    /// Chunks that define this name.
+    pub symbol: Option<String>,
+    /// Tests alone, or all but tests.
+    pub tests: Option<bool>,
+    /// Files that changed since: milliseconds since 1970.
+    pub since: Option<i64>,
+    /// Below these folders.
+    pub roots: Vec<PathBuf>,
+}
+
+/// The answer to a search.
+#[derive(Debug, Clone)]
+pub struct CodeHits {
+    /// The best first.
+    pub hits: Vec<CodeHit>,
+    /// How the answer is less than it should be.
+    pub degraded: Option<String>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// Code that was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CodeHit {
+    /// The root's folder.
+    pub root: String,
+    /// Relative to the root.
+    pub path: String,
+    /// The first line, from 1.
+    pub start_line: u32,
+    /// The last line.
+    pub end_line: u32,
+    /// The definition that fits best.
+    pub symbol: Option<String>,
+    /// The line of that definition.
+    pub symbol_line: Option<u32>,
+    /// The definition around it.
+    pub parent: Option<String>,
+    /// How the first definition is declared.
+    pub signature: Option<String>,
+    /// What it mostly is.
+    pub kind: ChunkKind,
+    /// The file's language.
+    pub language: String,
+    /// Larger is better.
+    pub score: f32,
+    /// The code.
+    pub snippet: String,
+    /// The line that the snippet starts at.
+    pub snippet_line: u32,
+    /// What put it here.
+    pub why: Vec<String>,
+    /// Whether the file has changed since it was indexed: then lines and text are those
+    /// of the past.
+    pub stale: bool,
+}
+
+impl Engine {
+    /// The code that answers a question.
+    ///
+    /// # Errors
+    /// `not_found` if nothing is indexed, `bad_input` for a filter, or what keeps the
+    /// store from being read.
+    pub async fn search_code(&self, search: &CodeSearch) -> Result<CodeHits, Failure> {
+        let started = Instant::now();
+        let roots = self.roots().await?;
+        let query = CodeQuery {
+            text: search.text.clone(),
+            vector: None,
+            mode: search.mode,
+            limit: search.limit,
+            filter: by_number(&search.filter, &roots)?,
+            weights: search.weights.clone(),
+        };
+        self.find_code(query, &roots, started).await
+    }
+
+    /// The code that is like the code at a line of a file, which need not be indexed.
+    ///
+    /// # Errors
+    /// `not_found` if the file or line is not there or nothing is indexed, or what keeps
+    /// the store from being read.
+    pub async fn similar_code(
+        &self,
+        file: &Path,
+        line: Option<u32>,
+        filter: CodeFilter,
+        limit: u32,
+    ) -> Result<CodeHits, Failure> {
+        let started = Instant::now();
+        let roots = self.roots().await?;
+        if roots.is_empty() {
+            return Err(nothing_indexed());
+        }
+        let example = self.example(file, line, &roots).await?;
+        let mut filter = by_number(&filter, &roots)?;
+        filter.except = example.place;
+        let query = CodeQuery {
+            text: String::new(),
+            vector: Some(example.vector),
+            mode: Mode::Vector,
+            limit,
+            filter,
+            weights: Weights::default(),
+        };
+        self.find_code(query, &roots, started).await
+    }
+
+    async fn find_code(
+        &self,
+        query: CodeQuery,
+        roots: &[Root],
+        started: Instant,
+    ) -> Result<CodeHits, Failure> {
+        self.know_poisons().await;
+        let answered = self.ask_for(&ReadJob::Code(Box::new(query))).await?;
+        let ReadReply::Code(found) = answered.reply else { return Err(misfit(&answered.reply)) };
+        let CodeFound { hits, degraded, searched, indexed } = found;
+        if !indexed {
+            return Err(nothing_indexed());
+        }
+        if searched.quarantined {
+            self.fold_later(CODE_COLLECTION.to_owned());
+        }
+        self.quarantine_segments(CODE_COLLECTION, &searched, answered.blamed).await;
+        let mut fresh = Fresh::default();
+        let hits = hits.into_iter().map(|hit| fresh.shown(hit, roots)).collect();
+        Ok(CodeHits { hits, degraded, took: started.elapsed() })
+    }
+
+    /// The chunk at a line of a file, as it is on disk now.
+    async fn example(
+        &self,
+        file: &Path,
+        line: Option<u32>,
+        roots: &[Root],
+    ) -> Result<Example, Failure> {
+        let real = std::fs::canonicalize(file).map_err(|error| {
+            Failure::new(Code::NotFound, format!("{} cannot be opened: {error}", file.display()))
+                .with_hint("name a file and a line in it: src/main.rs:42")
+        })?;
+        let unreadable = |error: &dyn std::fmt::Display| {
+            Failure::new(Code::BadInput, format!("{} cannot be read: {error}", file.display()))
+        };
+        let contents = read(&real, LARGEST_EXAMPLE).map_err(|error| unreadable(&error))?;
+        let home = roots.iter().find(|root| real.starts_with(&root.folder));
+        let inner = home.and_then(|root| Some((root.id, real.strip_prefix(&root.folder).ok()?)));
+        let path = inner.map_or(Path::new(real.file_name().unwrap_or_default()), |(_, path)| path);
+        let path = path.to_string_lossy().into_owned();
+        let version = FileVersion { size: contents.bytes.len() as u64, ..FileVersion::default() };
+        let job = ParseJob {
+            files: vec![FileToParse { path: path.clone(), version, length: version.size }],
+            contents: Bulk::from(contents.bytes),
+            plain: false,
+        };
+        let (parsed, vectors) = self.parse_one(&job).await?;
+        let line = line.unwrap_or_else(|| parsed.chunks.first().map_or(1, |it| it.start_line));
+        let at = parsed.chunks.iter().position(|it| (it.start_line..=it.end_line).contains(&line));
+        let vector = at.and_then(|at| vectors.chunks_exact(DIMENSION * 4).nth(at));
+        let Some(vector) = vector else {
+            let message = format!("{} has no code at line {line}", file.display());
+            return Err(Failure::new(Code::NotFound, message).with_hint("name another line"));
+        };
+        let vector = Bulk::from(vector.to_vec());
+        Ok(Example { vector, place: inner.map(|(root, _)| (root, path, line)) })
+    }
+
+    async fn parse_one(&self, job: &ParseJob) -> Result<(ParsedFile, Bulk), Failure> {
+        let settings = PoolSettings { spares: 0, ..pool_settings(&self.inner.options, 1) };
+        let parsers = Pool::<Parser>::start(&(), settings, self.inner.hooks.clone());
+        let parsers = parsers.map_err(|error| of_call(&error))?;
+        let options = CallOptions { idempotent: true, ..CallOptions::default() };
+        let answer = parsers.call(job, options).await;
+        parsers.kill();
+        let parsed = answer.map_err(|error| of_call(&error))?.reply;
+        let files: Vec<ParsedFile> = parsed.decode().unwrap_or_default();
+        let file = files.into_iter().next().ok_or_else(|| {
+            Failure::new(Code::Failed, "the parser's answer could not be understood")
+        })?;
+        Ok((file, parsed.vectors))
+    }
+}
+
+/// The largest file that is looked into for `similar`.
+const LARGEST_EXAMPLE: u64 = 32 << 20;
+
+/// Code that other code is to be like.
+struct Example {
+    vector: Bulk,
+    /// Where it is in the index: it is like itself, which nobody wants to know.
+    place: Option<(u64, String, u32)>,
+}
+
+fn by_number(filter: &CodeFilter, roots: &[Root]) -> Result<FilterByNumber, Failure> {
+    let language = |name: &String| {
+        Language::from_name(name).map(|it| it.name().to_owned()).ok_or_else(|| {
+            Failure::new(Code::BadInput, format!("{name:?} is no language that is known here"))
+                .with_hint("docs/languages.md lists them: rust, python, typescript, …")
+        })
+    };
+    let root = |folder: &PathBuf| {
+        let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.clone());
+        roots.iter().find(|root| root.folder == real).map(|root| root.id).ok_or_else(|| {
+            let known: Vec<String> =
+                roots.iter().map(|root| root.folder.display().to_string()).collect();
+            Failure::new(Code::NotFound, format!("{} is no root", folder.display()))
+                .with_hint(format!("roots of this store: {}", known.join(", ")))
+        })
+    };
+    Ok(FilterByNumber {
+        roots: filter.roots.iter().map(root).collect::<Result<_, _>>()?,
+        languages: filter.languages.iter().map(language).collect::<Result<_, _>>()?,
+        paths: filter.paths.clone(),
+        kinds: filter.kinds.clone(),
+        symbol: filter.symbol.clone(),
+        tests: filter.tests,
+        since: filter.since,
+        except: None,
+    })
+}
+
+fn nothing_indexed() -> Failure {
+    Failure::new(Code::NotFound, "no code is indexed here yet")
+        .with_hint("`isolith index` indexes the working folder, `isolith index PATH` another one")
+}
+
+/// Which files are still as they were indexed, each looked at once.
+#[derive(Default)]
+struct Fresh(HashMap<PathBuf, bool>);
+
+impl Fresh {
+    fn shown(&mut self, hit: FoundChunk, roots: &[Root]) -> CodeHit {
+        let folder = roots.iter().find(|root| root.id == hit.root).map(|root| &root.folder);
+        let folder = folder.cloned().unwrap_or_default();
+        let fresh = self.is_fresh(folder.join(&hit.path), &hit.version);
+        CodeHit {
+            root: folder.to_string_lossy().into_owned(),
+            path: hit.path,
+            start_line: hit.start_line,
+            end_line: hit.end_line,
+            symbol_line: hit.symbol.as_ref().map(|symbol| symbol.line),
+            symbol: hit.symbol.map(|symbol| symbol.name),
+            parent: hit.parent,
+            signature: hit.signature,
+            kind: hit.kind,
+            language: hit.language,
+            score: hit.score,
+            snippet: hit.text,
+            snippet_line: hit.start_line,
+            why: hit.why.words(),
+            stale: !fresh,
+        }
+    }
+
+    fn is_fresh(&mut self, file: PathBuf, version: &FileVersion) -> bool {
+        *self.0.entry(file).or_insert_with_key(|file| is_fresh(file, version))
+    }
+}
+
+/// Whether a file has the content that was indexed. It is read only if its age says
+/// nothing.
+fn is_fresh(file: &Path, version: &FileVersion) -> bool {
+    let Ok(metadata) = std::fs::symlink_metadata(file) else { return false };
+    if !metadata.is_file() || metadata.len() != version.size {
+        return false;
+    }
+    if modified(&metadata) == version.modified {
+        return true;
+    }
+    let contents = read(file, version.size);
+    contents.is_ok_and(|contents| *blake3::hash(&contents.bytes).as_bytes() == version.hash)
+}

@@ -1,0 +1,99 @@
+//! Who changed which file last, as git knows: gathered when the index is usable already.
+
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
+
+use isolate::{CallOptions, Pool, PoolSettings, Supervised};
+use isolith_history::{FileChange, History, Repository, repository_of};
+use isolith_roles::{Intake, IntakeJob, IntakeReply, IntakeSettings};
+use isolith_store::Action;
+use isolith_types::{Code, Failure};
+
+use super::place::Place;
+use crate::failure::of_call;
+use crate::open::{Engine, pool_settings};
+
+/// A long history is walked for no longer than this; the newest changes come first.
+const BUDGET: Duration = Duration::from_secs(2);
+
+/// The memory of the worker that reads a history.
+const MEMORY: u64 = 512 << 20;
+
+/// Files whose facts are stored in one transaction.
+const MANY_FACTS: usize = 500;
+
+impl Engine {
+    /// Notes author and time of the last change of each file of a root. Files outside of
+    /// a repository have none. Returns how many were noted.
+    ///
+    /// # Errors
+    /// What keeps the repository from being read, or the store from being written.
+    pub async fn gather_history(&self, path: &Path) -> Result<u64, Failure> {
+        let place = Place::find(self, path).await?;
+        let Some(root) = place.known().map(|root| root.id) else { return Err(place.not_indexed()) };
+        let Some(repository) = repository_of(place.folder()) else { return Ok(0) };
+        let Some(below) = repository.below(place.folder()) else { return Ok(0) };
+        let History { changes, .. } = self.read_history(repository, below).await?;
+        let fact = |it: &FileChange| (it.path.clone(), Some(it.author.clone()), it.changed_at);
+        let mut noted = 0;
+        for some in changes.chunks(MANY_FACTS) {
+            let facts = some.iter().map(fact).collect();
+            noted += self.write(Action::GitFacts { root, facts }, None).await?.outcome.files;
+        }
+        Ok(noted)
+    }
+
+    async fn read_history(
+        &self,
+        repository: Repository,
+        below: String,
+    ) -> Result<History, Failure> {
+        let job = IntakeJob::History {
+            input: format!("{} {:?}", repository.git_dir.display(), moved_at(&repository)),
+            below,
+            budget: BUDGET,
+        };
+        let settings = PoolSettings {
+            memory_cap: Some(MEMORY),
+            spares: 0,
+            ..pool_settings(&self.inner.options, 1)
+        };
+        let source = IntakeSettings::Repository(repository);
+        let intake = Pool::<Intake>::start(&source, settings, self.inner.hooks.clone())
+            .map_err(|error| of_call(&error))?;
+        let _shown = self.watch_pool(std::sync::Arc::new(intake.clone()));
+        let options = CallOptions { idempotent: true, ..CallOptions::default() };
+        let answer = tokio::select! {
+            answer = intake.call(&job, options) => answer.map_err(|error| of_call(&error)),
+            () = self.inner.readers.drained() => {
+                Err(Failure::new(Code::Draining, "the program is stopping"))
+            }
+        };
+        intake.kill();
+        match answer?.reply? {
+            IntakeReply::History(history) => Ok(history),
+            _ => Err(Failure::new(Code::Failed, "the worker answered another question")),
+        }
+    }
+}
+
+/// Whether commits may have come since a moment: milliseconds since 1970.
+pub(crate) fn has_moved_since(folder: &Path, moment: Option<i64>) -> bool {
+    let Some(repository) = repository_of(folder) else { return false };
+    match (moment, moved_at(&repository)) {
+        (Some(moment), Some(moved)) => moved >= moment,
+        _ => true,
+    }
+}
+
+/// When the repository's head last moved, as far as its files tell.
+fn moved_at(repository: &Repository) -> Option<i64> {
+    let changed = |path: &Path| {
+        let since = path.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        i64::try_from(since.as_millis()).ok()
+    };
+    let of_tree = ["logs/HEAD", "HEAD"].map(|name| changed(&repository.git_dir.join(name)));
+    let shared =
+        ["packed-refs", "FETCH_HEAD"].map(|name| changed(&repository.common_dir.join(name)));
+    of_tree.into_iter().chain(shared).flatten().max()
+}

@@ -1,0 +1,72 @@
+use std::fs::{File, TryLockError};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use isolate::Supervised;
+use isolith_types::{Code, Failure};
+
+use super::{IndexProgress, IndexStage, IndexWatcher};
+use crate::open::Engine;
+
+/// One run at a time on a root, across processes. The lock dies with its holder.
+#[derive(Debug)]
+pub(crate) struct RootLock {
+    _file: File,
+}
+
+/// How often a lock that is held is tried again.
+const POLL: Duration = Duration::from_millis(50);
+
+impl RootLock {
+    /// Takes the lock of a root, waiting for whoever has it if `wait` says so.
+    pub(crate) async fn take(
+        engine: &Engine,
+        root: &Path,
+        wait: bool,
+        watcher: &IndexWatcher,
+    ) -> Result<Self, Failure> {
+        let path = lock_file(engine, root, "index");
+        loop {
+            if let Some(lock) = Self::try_take(&path)? {
+                return Ok(lock);
+            }
+            if !wait {
+                let message = format!("{} is being indexed by another process", root.display());
+                return Err(Failure::new(Code::LockHeld, message)
+                    .with_hint("try again later, or leave out --no-wait to wait for it"));
+            }
+            watcher(IndexProgress { stage: IndexStage::Waiting, done: 0, total: 0 });
+            tokio::select! {
+                () = tokio::time::sleep(POLL) => {}
+                () = engine.inner.readers.drained() => {
+                    return Err(Failure::new(Code::Draining, "the program is stopping"));
+                }
+            }
+        }
+    }
+
+    /// Takes the lock in this file if nobody has it.
+    pub(crate) fn try_take(path: &Path) -> Result<Option<Self>, Failure> {
+        let refuse = |error: std::io::Error| {
+            Failure::new(Code::ReadOnly, format!("{} cannot be locked: {error}", path.display()))
+        };
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(refuse)?;
+        }
+        let file = File::options().create(true).truncate(false).write(true).mode(0o600).open(path);
+        let file = file.map_err(refuse)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(refuse(error)),
+        }
+    }
+}
+
+/// The file of a root's lock for some purpose. Its name is of fixed length.
+pub(crate) fn lock_file(engine: &Engine, root: &Path, purpose: &str) -> PathBuf {
+    let hash = blake3::hash(root.as_os_str().as_bytes()).to_hex();
+    engine.inner.folder.run().join(format!("{purpose}-{}.lock", &hash[..16]))
+}

@@ -1,0 +1,243 @@
+//! Indexing: a folder's files into the code index, as far as they have changed.
+
+mod history;
+mod lock;
+mod memory;
+mod pipeline;
+mod place;
+mod plan;
+mod report;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use isolate::Progress;
+use isolith_embed::{DIMENSION, model_name};
+use isolith_source::walk::WalkOptions;
+use isolith_store::{Action, CODE_COLLECTION, code_spec};
+use isolith_types::{Code, Failure};
+
+use crate::open::Engine;
+pub(crate) use history::has_moved_since;
+pub(crate) use lock::{RootLock, lock_file};
+use memory::PeakMemory;
+use pipeline::Pipeline;
+pub(crate) use place::Place;
+pub use place::Root;
+use plan::Plan;
+pub use report::{FileCounts, IndexProblem, IndexReport, Seconds};
+
+/// What is to be indexed, and how.
+#[derive(Debug, Clone)]
+pub struct IndexOptions {
+    /// A folder, or a file in one that is indexed already.
+    pub path: PathBuf,
+    /// Forget what is known of it first.
+    pub rebuild: bool,
+    /// Move the whole code index to the model of this program.
+    pub reembed: bool,
+    /// Wait for another run on the same root, or give up.
+    pub wait: bool,
+    /// How files are found.
+    pub walk: WalkOptions,
+    /// How many files are parsed at the same time.
+    pub parsers: usize,
+    /// When segments are built.
+    pub fold: FoldWhen,
+    /// How long a few files may take to be parsed before their worker is killed.
+    pub parse_deadline: Duration,
+}
+
+impl IndexOptions {
+    /// The usual way to index `path`.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            rebuild: false,
+            reembed: false,
+            wait: true,
+            walk: WalkOptions::default(),
+            parsers: std::thread::available_parallelism().map_or(2, |cores| cores.get().min(8)),
+            fold: FoldWhen::AtTheEnd,
+            parse_deadline: Duration::from_secs(10),
+        }
+    }
+}
+
+/// When a run builds segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FoldWhen {
+    /// At the end, whatever has changed.
+    AtTheEnd,
+    /// When so much has changed that searching it would cost more; by the engine itself
+    /// if it lives long.
+    Due,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IndexProgress {
+    /// What is being done.
+    pub stage: IndexStage,
+    /// How many files or rows are done.
+    pub done: u64,
+    /// How many there are; 0 if that is not known.
+    pub total: u64,
+}
+
+/// What a run does, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum IndexStage {
+    /// Another run on the same root goes first.
+    Waiting,
+    /// Files are looked for.
+    Walking,
+    /// Files are parsed and stored.
+    Parsing,
+    /// Segments are built.
+    Folding,
+}
+
+/// Takes progress.
+pub type IndexWatcher = Arc<dyn Fn(IndexProgress) + Send + Sync>;
+
+/// Files that are forgotten in one transaction.
+const FORGET_FILES: u32 = 200;
+
+impl Engine {
+    /// Brings the code index up to date with a folder. What is finished when it is
+    /// interrupted stays, and the next run continues.
+    ///
+    /// # Errors
+    /// `not_found` or `bad_input` for the path, `model_mismatch`, `lock_held`, or what
+    /// keeps the store from being written.
+    pub async fn index(
+        &self,
+        options: &IndexOptions,
+        watcher: IndexWatcher,
+    ) -> Result<IndexReport, Failure> {
+        self.know_poisons().await;
+        let started = Instant::now();
+        let memory = PeakMemory::watch(self);
+        let place = Place::find(self, &options.path).await?;
+        let _lock = RootLock::take(self, place.folder(), options.wait, &watcher).await?;
+        let mut report = IndexReport::default();
+        // Another run may have added the root while this one waited.
+        let root = self.add_root(&place, options).await?;
+        if options.rebuild {
+            self.forget_files(Some(root)).await?;
+        }
+        let stopped = self.bring_up_to_date(root, &place, options, &watcher, &mut report).await?;
+        report.interrupted = stopped;
+        let changed = report.files.indexed + report.files.renamed > 0;
+        let before = place.known().and_then(|root| root.indexed_at);
+        report.history_due = !stopped && (changed || has_moved_since(place.folder(), before));
+        report.seconds.total = started.elapsed().as_secs_f64();
+        report.peak_pss_bytes = memory.end();
+        Ok(report)
+    }
+
+    /// Drops the code index of the root that `path` is or lies in.
+    ///
+    /// # Errors
+    /// `not_found` if it is in no root, or what keeps the store from being written.
+    pub async fn remove_root(&self, path: &std::path::Path) -> Result<Root, Failure> {
+        let place = Place::find(self, path).await?;
+        let Some(root) = place.known() else { return Err(place.not_indexed()) };
+        let watcher: IndexWatcher = Arc::new(|_| {});
+        let _lock = RootLock::take(self, place.folder(), true, &watcher).await?;
+        self.forget_files(Some(root.id)).await?;
+        self.write(Action::RemoveRoot { root: root.id }, None).await?;
+        self.fold_later(CODE_COLLECTION.to_owned());
+        Ok(root.clone())
+    }
+
+    async fn add_root(&self, place: &Place, options: &IndexOptions) -> Result<u64, Failure> {
+        let spec = code_spec(DIMENSION as u32, model_name());
+        let action = Action::AddRoot { path: place.stored(), spec: spec.clone() };
+        let added = match self.write(action.clone(), None).await {
+            Err(failure) if failure.code == Code::ModelMismatch && options.reembed => {
+                self.forget_files(None).await?;
+                self.write(Action::SetCodeModel { spec }, None).await?;
+                self.write(action, None).await
+            }
+            Err(failure) if failure.code == Code::ModelMismatch => {
+                return Err(failure.with_hint(
+                    "`isolith index --reembed` moves the whole code index to this program's model",
+                ));
+            }
+            added => added,
+        };
+        let root = added?.outcome.root;
+        root.map(|root| root.id)
+            .ok_or_else(|| Failure::new(Code::Failed, "the writer did not say which root it added"))
+    }
+
+    async fn forget_files(&self, root: Option<u64>) -> Result<(), Failure> {
+        let forget = || Action::ClearFiles { root, limit_files: FORGET_FILES };
+        while self.write(forget(), None).await?.outcome.more {}
+        Ok(())
+    }
+
+    /// True if it was told to stop before the end.
+    async fn bring_up_to_date(
+        &self,
+        root: u64,
+        place: &Place,
+        options: &IndexOptions,
+        watcher: &IndexWatcher,
+        report: &mut IndexReport,
+    ) -> Result<bool, Failure> {
+        let plan = Plan::make(self, root, place, options, watcher, report).await?;
+        let Some(plan) = plan else { return Ok(true) };
+        let clock = Instant::now();
+        let run = Pipeline::new(self, root, place, options, watcher)?.run(plan, report).await;
+        report.seconds.parse = clock.elapsed().as_secs_f64();
+        match run {
+            Err(failure) if is_stop(&failure) => return Ok(true),
+            run => run?,
+        }
+        let clock = Instant::now();
+        let folded = self.finish(root, place, options.fold, watcher, report).await;
+        report.seconds.fold = clock.elapsed().as_secs_f64();
+        match folded {
+            Err(failure) if is_stop(&failure) => Ok(true),
+            folded => folded.map(|()| false),
+        }
+    }
+
+    async fn finish(
+        &self,
+        root: u64,
+        place: &Place,
+        fold: FoldWhen,
+        watcher: &IndexWatcher,
+        report: &mut IndexReport,
+    ) -> Result<(), Failure> {
+        if place.under().is_empty() {
+            self.write(Action::FinishIndex { root }, None).await?;
+        }
+        watcher(IndexProgress { stage: IndexStage::Folding, done: 0, total: 0 });
+        let watcher = Arc::clone(watcher);
+        let on_progress = move |progress: Progress| {
+            watcher(IndexProgress {
+                stage: IndexStage::Folding,
+                done: progress.done,
+                total: progress.total.unwrap_or(0),
+            });
+        };
+        if fold == FoldWhen::AtTheEnd {
+            self.fold(CODE_COLLECTION, false, Some(Arc::new(on_progress))).await?;
+            self.due().remove(CODE_COLLECTION);
+        }
+        let roots = self.roots().await?;
+        report.chunks = roots.iter().find(|it| it.id == root).map_or(0, |it| it.chunks);
+        Ok(())
+    }
+}
+
+/// Whether a failure says that the program is stopping.
+fn is_stop(failure: &Failure) -> bool {
+    matches!(failure.code, Code::Draining | Code::Interrupted | Code::Terminated)
+}

@@ -1,0 +1,443 @@
+//! The way of changed files: read in the front, parsed in workers, stored by the writer.
+//! What is under way is bounded by the number of tasks and the size of a batch.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use isolate::{BatchPart, Bulk, CallError, CallOptions, Pool, PoolSettings, Supervised};
+use isolith_embed::{DIMENSION, model_name};
+use isolith_roles::{FileToParse, ParseJob, Parsed, Parser, ReadJob, ReadReply};
+use isolith_source::walk::{Contents, ReadError, read};
+use isolith_store::Action;
+use isolith_types::{Code, Failure, FileVersion};
+use tokio::sync::{Mutex, mpsc};
+use tokio::task::JoinSet;
+
+use super::place::Place;
+use super::plan::{Plan, ToRead};
+use super::{IndexOptions, IndexProblem, IndexProgress, IndexReport, IndexStage, IndexWatcher};
+use crate::collections::misfit;
+use crate::failure::of_call;
+use crate::open::{Engine, pool_settings};
+use crate::status::WatchedPool;
+
+/// A batch is about this large: enough that the way to a worker costs little, so small
+/// that its transaction is short.
+const BATCH_BYTES: usize = 384 << 10;
+const BATCH_FILES: usize = 64;
+
+/// The memory of a worker that parses.
+const PARSER_MEMORY: u64 = 512 << 20;
+
+/// Paths that are removed or touched in one transaction.
+const MANY_PATHS: usize = 500;
+
+/// Renamed files that are on their way at the same time.
+const MOVES: usize = 16;
+
+/// One run over the files of a plan.
+pub(super) struct Pipeline {
+    engine: Engine,
+    root: u64,
+    folder: PathBuf,
+    largest_file: u64,
+    tasks: usize,
+    parsers: Pool<Parser>,
+    _shown: WatchedPool,
+    watcher: IndexWatcher,
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+/// A file that was read.
+#[derive(Debug, Clone)]
+struct File {
+    note: FileToParse,
+    bytes: Bytes,
+}
+
+/// What reading found out beside contents.
+#[derive(Debug, Default)]
+struct Aside {
+    /// Same content, other age.
+    touched: Vec<(String, FileVersion)>,
+    /// Same content, other path.
+    moved: Vec<Move>,
+    problems: Vec<IndexProblem>,
+    /// Went away between the walk and now.
+    vanished: u64,
+    /// Known files that must not be taken for unchanged or gone: they were not read.
+    failed: u64,
+}
+
+#[derive(Debug)]
+struct Move {
+    from: String,
+    to: String,
+    version: FileVersion,
+}
+
+/// What became of parsed files.
+#[derive(Debug, Default)]
+struct Stored {
+    indexed: u64,
+    failed: u64,
+    problems: Vec<IndexProblem>,
+}
+
+impl Pipeline {
+    pub(super) fn new(
+        engine: &Engine,
+        root: u64,
+        place: &Place,
+        options: &IndexOptions,
+        watcher: &IndexWatcher,
+    ) -> Result<Self, Failure> {
+        let settings = PoolSettings {
+            memory_cap: Some(PARSER_MEMORY),
+            job_deadline: options.parse_deadline,
+            ..pool_settings(&engine.inner.options, options.parsers)
+        };
+        let parsers = Pool::start(&(), settings, engine.inner.hooks.clone())
+            .map_err(|error| of_call(&error))?;
+        Ok(Self {
+            engine: engine.clone(),
+            root,
+            folder: place.folder().to_owned(),
+            largest_file: options.walk.largest_file,
+            // One batch is stored while the others are parsed.
+            tasks: options.parsers + 1,
+            _shown: engine.watch_pool(Arc::new(parsers.clone())),
+            parsers,
+            watcher: Arc::clone(watcher),
+            done: AtomicU64::new(0),
+            total: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) async fn run(self, plan: Plan, report: &mut IndexReport) -> Result<(), Failure> {
+        let pipeline = Arc::new(self);
+        let outcome = Arc::clone(&pipeline).work(plan, report).await;
+        pipeline.parsers.kill();
+        outcome
+    }
+
+    async fn work(self: Arc<Self>, plan: Plan, report: &mut IndexReport) -> Result<(), Failure> {
+        let Plan { to_read, gone } = plan;
+        self.total.store(to_read.len() as u64, Ordering::Relaxed);
+        let (sender, batches) = mpsc::channel(1);
+        let reader = Reader {
+            folder: self.folder.clone(),
+            largest_file: self.largest_file,
+            gone: Gone::of(&gone),
+            batches: sender,
+            batch: Vec::new(),
+            aside: Aside::default(),
+        };
+        let reading = tokio::task::spawn_blocking(move || reader.run(to_read));
+        let batches = Arc::new(Mutex::new(batches));
+        let mut tasks = JoinSet::new();
+        for _ in 0..self.tasks {
+            tasks.spawn(Arc::clone(&self).store_batches(Arc::clone(&batches)));
+        }
+        drop(batches);
+        let mut outcome = Ok(());
+        while let Some(task) = tasks.join_next().await {
+            let ended = task.map_err(|error| Failure::new(Code::Failed, error.to_string()));
+            match ended.and_then(|stored| stored) {
+                Ok(stored) => stored.tell(report),
+                Err(failure) => outcome = Err(failure),
+            }
+        }
+        // The reader ends when nobody takes its batches any more.
+        let aside = reading.await.map_err(|error| Failure::new(Code::Failed, error.to_string()))?;
+        outcome?;
+        self.settle_aside(aside, gone, report).await
+    }
+
+    /// One of the tasks: takes batches until there are no more.
+    async fn store_batches(
+        self: Arc<Self>,
+        batches: Arc<Mutex<mpsc::Receiver<Vec<File>>>>,
+    ) -> Result<Stored, Failure> {
+        let mut stored = Stored::default();
+        loop {
+            let next = batches.lock().await.recv().await;
+            let Some(batch) = next else { return Ok(stored) };
+            if let Err(failure) = self.store_batch(&batch, &mut stored).await {
+                // Nobody reads on for a run that has failed.
+                batches.lock().await.close();
+                return Err(failure);
+            }
+            let done = self.done.fetch_add(batch.len() as u64, Ordering::Relaxed);
+            self.show(done + batch.len() as u64);
+        }
+    }
+
+    fn show(&self, done: u64) {
+        let total = self.total.load(Ordering::Relaxed);
+        (self.watcher)(IndexProgress { stage: IndexStage::Parsing, done, total });
+    }
+
+    async fn store_batch(&self, batch: &[File], stored: &mut Stored) -> Result<(), Failure> {
+        let options = CallOptions { idempotent: true, ..CallOptions::default() };
+        let parts = self.parsers.call_batch(batch, |files| job(files, false), options).await;
+        for BatchPart { items, outcome } in parts {
+            match (outcome, &batch[items]) {
+                (Ok(answer), files) => self.put(answer.reply, files, stored).await?,
+                (Err(error), [file]) if blames_input(&error) => {
+                    self.put_plain(file, &error, stored).await?;
+                }
+                (Err(error), _) => return Err(of_call(&error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores a file as text that kills its parser.
+    async fn put_plain(
+        &self,
+        file: &File,
+        error: &CallError,
+        stored: &mut Stored,
+    ) -> Result<(), Failure> {
+        let files = std::slice::from_ref(file);
+        let code = match error {
+            CallError::Quarantined { .. } => "quarantined",
+            _ => "parser_died",
+        };
+        let mut note = IndexProblem {
+            path: file.note.path.clone(),
+            code,
+            message: format!("{error}; indexed as plain text"),
+        };
+        stored.failed += 1;
+        let options = CallOptions { idempotent: true, ..CallOptions::default() };
+        let outcome = match self.parsers.call(&job(files, true), options).await {
+            Ok(answer) => self.put(answer.reply, files, stored).await,
+            Err(error) if blames_input(&error) => {
+                note.message = format!("{error}; not indexed");
+                Ok(())
+            }
+            Err(error) => Err(of_call(&error)),
+        };
+        stored.problems.push(note);
+        outcome
+    }
+
+    async fn put(
+        &self,
+        parsed: Parsed,
+        files: &[File],
+        stored: &mut Stored,
+    ) -> Result<(), Failure> {
+        for (file, note) in files.iter().zip(&parsed.notes) {
+            if let Some(message) = &note.problem {
+                let (path, message) = (file.note.path.clone(), message.clone());
+                stored.problems.push(IndexProblem { path, code: "slow", message });
+            }
+        }
+        let action = Action::PutFiles {
+            root: self.root,
+            files: parsed.files,
+            dimension: DIMENSION as u32,
+            vectors: parsed.vectors,
+            model: model_name().to_owned(),
+        };
+        self.engine.write(action, None).await?;
+        stored.indexed += files.len() as u64;
+        Ok(())
+    }
+
+    async fn settle_aside(
+        self: &Arc<Self>,
+        aside: Aside,
+        gone: Vec<(String, FileVersion)>,
+        report: &mut IndexReport,
+    ) -> Result<(), Failure> {
+        let Aside { touched, moved, problems, vanished, failed } = aside;
+        let root = self.root;
+        report.files.seen -= vanished;
+        report.files.failed += failed;
+        report.files.unchanged += touched.len() as u64;
+        report.problems.extend(problems);
+        report.problems.sort_by(|a, b| a.path.cmp(&b.path));
+        for some in touched.chunks(MANY_PATHS) {
+            let files =
+                some.iter().map(|(path, it)| (path.clone(), it.modified, it.size)).collect();
+            self.engine.write(Action::TouchFiles { root, files }, None).await?;
+        }
+        let renamed: HashSet<&str> = moved.iter().map(|it| it.from.as_str()).collect();
+        let gone: Vec<String> = gone
+            .into_iter()
+            .map(|(path, _)| path)
+            .filter(|path| !renamed.contains(path.as_str()))
+            .collect();
+        report.files.renamed = moved.len() as u64;
+        self.rename_all(moved).await?;
+        for some in gone.chunks(MANY_PATHS) {
+            let action = Action::RemoveFiles { root, paths: some.to_vec() };
+            self.engine.write(action, None).await?;
+            report.files.removed += some.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Some at a time, so that they share transactions.
+    async fn rename_all(self: &Arc<Self>, moved: Vec<Move>) -> Result<(), Failure> {
+        let mut moves = JoinSet::new();
+        let ended = |task: Result<Result<(), Failure>, tokio::task::JoinError>| {
+            task.map_err(|error| Failure::new(Code::Failed, error.to_string()))?
+        };
+        for it in moved {
+            if moves.len() == MOVES
+                && let Some(task) = moves.join_next().await
+            {
+                ended(task)?;
+            }
+            let pipeline = Arc::clone(self);
+            moves.spawn(async move { pipeline.rename(it).await });
+        }
+        while let Some(task) = moves.join_next().await {
+            ended(task)?;
+        }
+        Ok(())
+    }
+
+    /// The path is part of the vectors: they are made again from the stored chunks.
+    async fn rename(&self, it: Move) -> Result<(), Failure> {
+        let Move { from, to, version } = it;
+        let job = ReadJob::EmbedAgain { root: self.root, path: from.clone(), as_path: to.clone() };
+        let reply = self.engine.ask(job).await?;
+        let ReadReply::Vectors(vectors) = reply else { return Err(misfit(&reply)) };
+        let action = Action::MoveFile {
+            root: self.root,
+            from,
+            to,
+            version,
+            dimension: DIMENSION as u32,
+            vectors,
+            model: model_name().to_owned(),
+        };
+        self.engine.write(action, None).await.map(drop)
+    }
+}
+
+impl Stored {
+    fn tell(self, report: &mut IndexReport) {
+        report.files.indexed += self.indexed;
+        report.files.failed += self.failed;
+        report.problems.extend(self.problems);
+    }
+}
+
+fn job(files: &[File], plain: bool) -> ParseJob {
+    let contents = match files {
+        [file] => Bulk::from(file.bytes.clone()),
+        files => {
+            let length = files.iter().map(|file| file.bytes.len()).sum();
+            let mut all = Vec::with_capacity(length);
+            files.iter().for_each(|file| all.extend_from_slice(&file.bytes));
+            Bulk::from(all)
+        }
+    };
+    ParseJob { files: files.iter().map(|file| file.note.clone()).collect(), contents, plain }
+}
+
+/// Whether the file is to blame, not the program or the machine.
+fn blames_input(error: &CallError) -> bool {
+    matches!(
+        error,
+        CallError::Died { .. }
+            | CallError::Poisoned { .. }
+            | CallError::Quarantined { .. }
+            | CallError::Unanswerable(_)
+    )
+}
+
+/// Reads files on a thread of its own.
+struct Reader {
+    folder: PathBuf,
+    largest_file: u64,
+    gone: Gone,
+    batches: mpsc::Sender<Vec<File>>,
+    batch: Vec<File>,
+    aside: Aside,
+}
+
+impl Reader {
+    fn run(mut self, to_read: Vec<ToRead>) -> Aside {
+        let mut bytes = 0;
+        for file in to_read {
+            match read(&self.folder.join(&file.path), self.largest_file) {
+                Ok(contents) => bytes += self.take(file, contents),
+                Err(ReadError::Gone) => self.aside.vanished += 1,
+                Err(error) => self.fail(file.path, &error),
+            }
+            if bytes >= BATCH_BYTES || self.batch.len() >= BATCH_FILES {
+                bytes = 0;
+                if self.batches.blocking_send(std::mem::take(&mut self.batch)).is_err() {
+                    return self.aside;
+                }
+            }
+        }
+        if !self.batch.is_empty() {
+            // If nobody takes it, the run has failed and says so.
+            let _ = self.batches.blocking_send(std::mem::take(&mut self.batch));
+        }
+        self.aside
+    }
+
+    /// Decides what is to be done with a content; returns how much is to be parsed.
+    fn take(&mut self, file: ToRead, contents: Contents) -> usize {
+        let ToRead { path, known } = file;
+        let Contents { bytes, modified } = contents;
+        let size = bytes.len() as u64;
+        let version = FileVersion { hash: *blake3::hash(&bytes).as_bytes(), size, modified };
+        if known.is_some_and(|known| known.hash == version.hash) {
+            self.aside.touched.push((path, version));
+            return 0;
+        }
+        if known.is_none()
+            && let Some(from) = self.gone.take(&path, &version)
+        {
+            self.aside.moved.push(Move { from, to: path, version });
+            return 0;
+        }
+        let note = FileToParse { path, version, length: size };
+        self.batch.push(File { note, bytes: Bytes::from(bytes) });
+        size as usize
+    }
+
+    fn fail(&mut self, path: String, error: &ReadError) {
+        self.aside.failed += 1;
+        let message = error.to_string();
+        self.aside.problems.push(IndexProblem { path, code: "unreadable", message });
+    }
+}
+
+/// Files that went away, by content: one that turns up elsewhere was renamed.
+#[derive(Debug, Default)]
+struct Gone(HashMap<[u8; 32], Vec<String>>);
+
+impl Gone {
+    fn of(gone: &[(String, FileVersion)]) -> Self {
+        let mut by_content = Self::default();
+        for (path, version) in gone.iter().filter(|(_, version)| version.size > 0) {
+            by_content.0.entry(version.hash).or_default().push(path.clone());
+        }
+        by_content
+    }
+
+    /// The former path of a file with this content. Another extension may mean another
+    /// language, so that is no mere renaming.
+    fn take(&mut self, path: &str, version: &FileVersion) -> Option<String> {
+        let extension = |path: &str| path.rsplit_once('.').map(|(_, it)| it.to_owned());
+        let paths = self.0.get_mut(&version.hash)?;
+        let at = paths.iter().position(|from| extension(from) == extension(path))?;
+        Some(paths.swap_remove(at))
+    }
+}

@@ -1,0 +1,155 @@
+//! Roots: which folders a store knows, and where a path lies among them.
+
+use std::path::{Component, Path, PathBuf};
+
+use isolith_roles::{ReadJob, ReadReply};
+use isolith_store::RootState;
+use isolith_types::{Code, Failure};
+
+use crate::collections::misfit;
+use crate::open::Engine;
+
+/// A folder whose code is in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// Its number in the truth.
+    pub id: u64,
+    /// Where it is.
+    pub folder: PathBuf,
+    /// When a run over all of it last came to its end: milliseconds since 1970.
+    pub indexed_at: Option<i64>,
+    /// Files in the index.
+    pub files: u64,
+    /// Chunks in the index.
+    pub chunks: u64,
+}
+
+impl Engine {
+    /// The folders whose code is in the store.
+    ///
+    /// # Errors
+    /// What keeps the store from being read.
+    pub async fn roots(&self) -> Result<Vec<Root>, Failure> {
+        let reply = self.ask(ReadJob::Roots).await?;
+        let ReadReply::Roots(roots) = reply else { return Err(misfit(&reply)) };
+        Ok(roots.into_iter().map(|state| self.root(state)).collect())
+    }
+
+    fn root(&self, state: RootState) -> Root {
+        let RootState { id, path, indexed_at, files, chunks } = state;
+        Root { id, folder: plain(&self.home().join(path)), indexed_at, files, chunks }
+    }
+
+    /// Roots below the folder that the store is in are stored relative to it, so that
+    /// both can be moved together.
+    fn home(&self) -> PathBuf {
+        let store = self.folder();
+        let store = std::fs::canonicalize(store).unwrap_or_else(|_| store.to_owned());
+        store.parent().map(Path::to_owned).unwrap_or(store)
+    }
+
+    pub(crate) fn stored_path(&self, folder: &Path) -> String {
+        let relative = folder.strip_prefix(self.home()).ok();
+        // The folder itself is stored as ".", which is no empty name.
+        let relative =
+            relative.map(|path| if path == Path::new("") { Path::new(".") } else { path });
+        relative.unwrap_or(folder).to_string_lossy().into_owned()
+    }
+}
+
+/// Where a path that is to be indexed lies.
+#[derive(Debug)]
+pub(crate) struct Place {
+    root: Option<Root>,
+    folder: PathBuf,
+    stored: String,
+    under: String,
+}
+
+impl Place {
+    /// Finds the root that `path` lies in, or makes it one.
+    pub(crate) async fn find(engine: &Engine, path: &Path) -> Result<Self, Failure> {
+        let real = existing(path)?;
+        let roots = match engine.inner.folder.truth().exists() {
+            true => engine.roots().await?,
+            false => Vec::new(),
+        };
+        if let Some(root) = roots.iter().find(|root| real.starts_with(&root.folder)) {
+            let under = real.strip_prefix(&root.folder).unwrap_or(Path::new(""));
+            let under = under.to_str().ok_or_else(|| no_unicode(&real))?.to_owned();
+            let (folder, stored) = (root.folder.clone(), engine.stored_path(&root.folder));
+            return Ok(Self { root: Some(root.clone()), folder, stored, under });
+        }
+        if let Some(inner) = roots.iter().find(|root| root.folder.starts_with(&real)) {
+            let inner = inner.folder.display();
+            let message = format!("{} contains {inner}, which has an index", real.display());
+            return Err(Failure::new(Code::BadInput, message).with_hint(format!(
+                "`isolith index --remove {inner}` drops that one; or index the others beside it one by one"
+            )));
+        }
+        if !real.is_dir() {
+            let message =
+                format!("{} is a file outside of any folder with an index", real.display());
+            return Err(Failure::new(Code::BadInput, message).with_hint("index its folder"));
+        }
+        if real.to_str().is_none() {
+            return Err(no_unicode(&real));
+        }
+        let stored = engine.stored_path(&real);
+        Ok(Self { root: None, folder: real, stored, under: String::new() })
+    }
+
+    /// The root, if the store knows it.
+    pub(crate) fn known(&self) -> Option<&Root> {
+        self.root.as_ref()
+    }
+
+    /// The root's folder.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The root's folder, as it is stored.
+    pub(crate) fn stored(&self) -> String {
+        self.stored.clone()
+    }
+
+    /// The part of the root that is meant; empty for all of it.
+    pub(crate) fn under(&self) -> &str {
+        &self.under
+    }
+
+    pub(crate) fn not_indexed(&self) -> Failure {
+        let message = format!("{} has no index", self.folder.display());
+        Failure::new(Code::NotFound, message).with_hint("`isolith status` shows what has one")
+    }
+}
+
+/// The real path of what is there.
+fn existing(path: &Path) -> Result<PathBuf, Failure> {
+    std::fs::canonicalize(path).map_err(|error| {
+        let message = format!("{} cannot be opened: {error}", path.display());
+        Failure::new(Code::NotFound, message)
+            .with_hint("what is in the index stays there; `--remove` drops it")
+    })
+}
+
+/// The path without steps that lead nowhere. Its folder need not exist.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+fn no_unicode(path: &Path) -> Failure {
+    Failure::new(Code::BadInput, format!("{} is no Unicode", path.display()))
+        .with_hint("give the folder another name")
+}

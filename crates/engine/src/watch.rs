@@ -1,0 +1,258 @@
+//! Keeping an index fresh: one watcher for each root, across processes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use isolate::Supervised;
+use isolith_source::walk::folders;
+use isolith_source::watch::{Change, FolderWatch, WatchError};
+use isolith_types::{Code, Failure};
+use tokio::sync::mpsc;
+
+use crate::index::{
+    FoldWhen, IndexOptions, IndexReport, IndexWatcher, Place, RootLock, has_moved_since, lock_file,
+};
+use crate::open::Engine;
+
+/// What a watcher tells.
+#[derive(Debug)]
+pub enum WatchEvent {
+    /// Another process watches the root; this one waits for it to end.
+    Waiting,
+    /// The index is up to date, and changes are waited for.
+    Watching,
+    /// The index was renewed.
+    Renewed(IndexReport),
+    /// The index could not be renewed; it is tried again.
+    Failed(Failure),
+    /// Changes cannot be watched for; the folder is looked through now and then.
+    Polling(String),
+}
+
+/// Takes what a watcher tells.
+pub type WatchListener = Arc<dyn Fn(WatchEvent) + Send + Sync>;
+
+/// So long must nothing change before the index is renewed: a save or a switch of
+/// branches is many changes.
+const QUIET: Duration = Duration::from_millis(150);
+
+/// A change waits no longer than this for the others.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// How often a folder is looked through that cannot be watched, or that is not there.
+const POLL: Duration = Duration::from_secs(5);
+
+/// How often another process's watch is tried to be taken over.
+const TAKE_OVER: Duration = Duration::from_secs(1);
+
+/// Changes that may wait; beyond these everything is taken for changed.
+const WAITING: usize = 4_096;
+
+impl Engine {
+    /// Keeps the index of a folder up to date until the engine is drained.
+    ///
+    /// # Errors
+    /// What keeps the first run from being done.
+    pub async fn watch(
+        &self,
+        options: &IndexOptions,
+        listener: WatchListener,
+    ) -> Result<(), Failure> {
+        let place = Place::find(self, &options.path).await?;
+        let root = place.folder().to_owned();
+        tokio::select! {
+            outcome = self.watch_root(&root, options, &listener) => outcome,
+            () = self.inner.readers.drained() => Ok(()),
+        }
+    }
+
+    async fn watch_root(
+        &self,
+        root: &Path,
+        options: &IndexOptions,
+        listener: &WatchListener,
+    ) -> Result<(), Failure> {
+        let _lock = self.only_watcher(root, listener).await?;
+        let (sender, changes) = mpsc::channel(WAITING);
+        let mut watched = Watched::start(root, sender, listener);
+        // Watching begins before the first run, so that nothing falls between them.
+        watched.cover(listener);
+        let first = self.renew(root, options).await?;
+        listener(WatchEvent::Renewed(first));
+        listener(WatchEvent::Watching);
+        let mut changes = Changes { changes, root: root.to_owned() };
+        let (mut missed, mut asked) = (false, None);
+        loop {
+            self.renew_history(root, &mut asked).await;
+            let part = match watched.watch.is_some() && !missed {
+                true => changes.next().await,
+                false => changes.next_or_all(POLL).await,
+            };
+            let Some(part) = part else { return Ok(()) };
+            watched.forget_gone(&part);
+            watched.cover(listener);
+            let part = if missed { root.to_owned() } else { part };
+            match self.renew(&part, options).await {
+                Ok(report) => {
+                    missed = false;
+                    listener(WatchEvent::Renewed(report));
+                }
+                Err(failure) if failure.code == Code::Draining => return Ok(()),
+                Err(failure) => {
+                    missed = true;
+                    listener(WatchEvent::Failed(failure));
+                }
+            }
+        }
+    }
+
+    async fn renew(&self, part: &Path, options: &IndexOptions) -> Result<IndexReport, Failure> {
+        let silent: IndexWatcher = Arc::new(|_| {});
+        let options = IndexOptions {
+            path: part.to_owned(),
+            rebuild: false,
+            reembed: false,
+            fold: FoldWhen::Due,
+            ..options.clone()
+        };
+        self.index(&options, silent).await
+    }
+
+    /// Asks git again if there may be commits that came after it was last asked.
+    async fn renew_history(&self, root: &Path, asked: &mut Option<i64>) {
+        if !has_moved_since(root, *asked) {
+            return;
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        *asked = i64::try_from(now.as_millis()).ok();
+        if let Err(failure) = self.gather_history(root).await {
+            tracing::warn!(%failure, "authors and dates are not known");
+        }
+    }
+
+    /// Waits until no other process watches the root.
+    async fn only_watcher(
+        &self,
+        root: &Path,
+        listener: &WatchListener,
+    ) -> Result<RootLock, Failure> {
+        let file = lock_file(self, root, "watch");
+        let mut told = false;
+        loop {
+            if let Some(lock) = RootLock::try_take(&file)? {
+                return Ok(lock);
+            }
+            if !told {
+                listener(WatchEvent::Waiting);
+            }
+            told = true;
+            tokio::time::sleep(TAKE_OVER).await;
+        }
+    }
+}
+
+/// The folders that are watched.
+struct Watched {
+    root: PathBuf,
+    /// None if there is nothing to watch with.
+    watch: Option<FolderWatch>,
+}
+
+impl Watched {
+    fn start(root: &Path, sender: mpsc::Sender<Change>, listener: &WatchListener) -> Self {
+        let tell = move |change| {
+            if let Err(mpsc::error::TrySendError::Full(_)) = sender.try_send(change) {
+                // Whoever reads so many changes late looks at everything anyway.
+                let _ = sender.blocking_send(Change::Everything);
+            }
+        };
+        let watch = FolderWatch::start(tell);
+        let watch = watch.map_err(|error| listener(WatchEvent::Polling(error.to_string()))).ok();
+        Self { root: root.to_owned(), watch }
+    }
+
+    fn cover(&mut self, listener: &WatchListener) {
+        let Some(watch) = &mut self.watch else { return };
+        let covered: Result<(), WatchError> = watch.cover(folders(&self.root));
+        if let Err(error) = covered {
+            listener(WatchEvent::Polling(error.to_string()));
+            self.watch = None;
+        }
+    }
+
+    /// A folder that is gone has lost its watch; another may come in its place.
+    fn forget_gone(&mut self, part: &Path) {
+        if let Some(watch) = &mut self.watch {
+            watch.forget(part);
+        }
+    }
+}
+
+/// Changes, gathered.
+struct Changes {
+    changes: mpsc::Receiver<Change>,
+    root: PathBuf,
+}
+
+impl Changes {
+    /// The smallest part of the root that holds all of the next changes; none at the end.
+    async fn next(&mut self) -> Option<PathBuf> {
+        let first = self.changes.recv().await?;
+        Some(self.gather(first).await)
+    }
+
+    /// The same, or all of the root after some time.
+    async fn next_or_all(&mut self, wait: Duration) -> Option<PathBuf> {
+        match tokio::time::timeout(wait, self.changes.recv()).await {
+            Ok(Some(first)) => Some(self.gather(first).await),
+            // Without a watch nothing is ever told; that is no end.
+            Ok(None) => {
+                tokio::time::sleep(wait).await;
+                Some(self.root.clone())
+            }
+            Err(_) => Some(self.root.clone()),
+        }
+    }
+
+    async fn gather(&mut self, first: Change) -> PathBuf {
+        let mut part = self.part_of(first);
+        let latest = Instant::now() + LONGEST_WAIT;
+        while let Some(left) = latest.checked_duration_since(Instant::now()) {
+            match tokio::time::timeout(QUIET.min(left), self.changes.recv()).await {
+                Ok(Some(next)) => part = common(&part, &self.part_of(next)),
+                _ => break,
+            }
+        }
+        // What went away is seen from the folder that it was in.
+        while !part.is_dir() && part != self.root && part.pop() {}
+        if part.starts_with(&self.root) { part } else { self.root.clone() }
+    }
+
+    fn part_of(&self, change: Change) -> PathBuf {
+        match change {
+            Change::Everything => self.root.clone(),
+            // Rules hold for everything below them.
+            Change::Path(path) => path.parent().map(Path::to_owned).unwrap_or(path),
+        }
+    }
+}
+
+/// The deepest folder that both lie in.
+fn common(a: &Path, b: &Path) -> PathBuf {
+    let same = a.components().zip(b.components()).take_while(|(a, b)| a == b);
+    same.map(|(component, _)| component).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_gathered_to_their_common_folder() {
+        let common = |a: &str, b: &str| super::common(Path::new(a), Path::new(b));
+        assert_eq!(common("/a/b/c", "/a/b/d"), Path::new("/a/b"));
+        assert_eq!(common("/a/b", "/a/b/c"), Path::new("/a/b"));
+        assert_eq!(common("/a/bc", "/a/bd"), Path::new("/a"));
+    }
+}

@@ -1,0 +1,198 @@
+use std::time::Duration;
+
+use isolate::{Bulk, Context, InWorker, Refusal, Role, Sandbox};
+use isolith_embed::{ChunkWeights, Model};
+use isolith_source::{Chunker, Mode};
+use isolith_types::{Chunk, FileVersion, ParsedFile};
+use serde::{Deserialize, Serialize};
+
+use crate::fault;
+
+/// Turns files into chunks and chunks into vectors. It sees bytes, never a file.
+pub struct Parser {
+    chunker: Chunker,
+    model: Model,
+}
+
+/// Some files to be parsed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ParseJob {
+    /// Which they are.
+    pub files: Vec<FileToParse>,
+    /// Their contents, one after the other.
+    pub contents: Bulk,
+    /// Cut them as plain text: no grammar touches them.
+    pub plain: bool,
+}
+
+/// A file to be parsed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FileToParse {
+    /// Relative to the root: it tells the language, and is part of the vectors.
+    pub path: String,
+    /// What its content is known by.
+    pub version: FileVersion,
+    /// How many of the bytes are its content.
+    pub length: u64,
+}
+
+/// Files as the writer wants them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Parsed {
+    /// What the front is to know of each.
+    pub notes: Vec<ParseNote>,
+    /// The files, as [`Action::PutFiles`](isolith_store::Action) takes them.
+    pub files: Bulk,
+    /// The vectors of all their chunks: f32, little-endian.
+    pub vectors: Bulk,
+}
+
+impl Parsed {
+    /// The files, for whoever wants to look into them.
+    ///
+    /// # Errors
+    /// If a worker sent something else.
+    pub fn decode(&self) -> Result<Vec<ParsedFile>, postcard::Error> {
+        postcard::from_bytes(&self.files)
+    }
+}
+
+/// What the front is to know of a parsed file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ParseNote {
+    /// How many chunks it has.
+    pub chunks: u32,
+    /// Why it is not as well cut as it might be.
+    pub problem: Option<String>,
+}
+
+/// One file may take this long; what takes longer is cut as text.
+const FILE_BUDGET: Duration = Duration::from_secs(2);
+
+/// A file with a NUL in so many first bytes is no text.
+const BINARY_CHECK: usize = 8 << 10;
+
+/// The language of files that are no text.
+const BINARY: &str = "binary";
+
+impl Role for Parser {
+    const NAME: &'static str = "parse";
+    type Settings = ();
+    type Request = ParseJob;
+    type Reply = Parsed;
+
+    fn warm_up((): (), token: InWorker) -> Result<Self, Refusal> {
+        Ok(Self { chunker: Chunker::new(token), model: Model::embedded(token) })
+    }
+
+    fn handle(&mut self, job: ParseJob, context: &Context<'_>) -> Parsed {
+        fault::point("parse", context);
+        let mut rest: &[u8] = &job.contents;
+        let mut files = Vec::with_capacity(job.files.len());
+        let mut vectors = Vec::new();
+        for file in job.files {
+            let (bytes, after) = rest.split_at(rest.len().min(file.length as usize));
+            rest = after;
+            if !job.plain {
+                fault::point_of_file("parse", &file.path, context);
+            }
+            files.push(self.parse(file, bytes, job.plain, &mut vectors, context));
+        }
+        let notes = files.iter().map(|file: &ParsedFile| ParseNote {
+            chunks: file.chunks.len() as u32,
+            problem: file.problem.clone(),
+        });
+        Parsed { notes: notes.collect(), files: encode(&files), vectors: Bulk::from(vectors) }
+    }
+
+    fn sandbox((): &()) -> Sandbox {
+        Sandbox::sealed()
+    }
+}
+
+impl Parser {
+    fn parse(
+        &mut self,
+        file: FileToParse,
+        bytes: &[u8],
+        plain: bool,
+        vectors: &mut Vec<u8>,
+        context: &Context<'_>,
+    ) -> ParsedFile {
+        let FileToParse { path, version, .. } = file;
+        let Some(text) = decode(bytes) else {
+            let language = BINARY.to_owned();
+            let chunks = Vec::new();
+            return ParsedFile { path, version, language, generated: false, problem: None, chunks };
+        };
+        let mode = if plain { Mode::Plain } else { Mode::Parsed };
+        let cancelled = || context.cancelled();
+        let chunked = self.chunker.chunk(&path, &text, mode, FILE_BUDGET, &cancelled);
+        // What has no word in it has no direction, and nobody could ask for it.
+        let mut chunks = chunked.chunks;
+        chunks.retain(|chunk| self.embed(chunk, &path, vectors));
+        ParsedFile {
+            path,
+            version,
+            language: chunked.language.name().to_owned(),
+            generated: chunked.generated,
+            problem: chunked.problem,
+            chunks,
+        }
+    }
+
+    fn embed(&self, chunk: &Chunk, path: &str, vectors: &mut Vec<u8>) -> bool {
+        let names = chunk.symbols.iter().map(|symbol| symbol.name.as_str());
+        let Some(vector) =
+            self.model.embed_chunk(&chunk.text, path, names, ChunkWeights::default())
+        else {
+            return false;
+        };
+        vectors.extend(vector.iter().flat_map(|value| value.to_le_bytes()));
+        true
+    }
+}
+
+/// The text of a file; none if it is no text.
+fn decode(bytes: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
+    if let Some(units) = utf16(bytes) {
+        return Some(String::from_utf16_lossy(&units).into());
+    }
+    if bytes[..bytes.len().min(BINARY_CHECK)].contains(&0) {
+        return None;
+    }
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    Some(String::from_utf8_lossy(bytes))
+}
+
+/// The units of a text in UTF-16, which says so at its start.
+fn utf16(bytes: &[u8]) -> Option<Vec<u16>> {
+    let (mark, rest) = bytes.split_at_checked(2)?;
+    let read: fn([u8; 2]) -> u16 = match mark {
+        [0xFF, 0xFE] => u16::from_le_bytes,
+        [0xFE, 0xFF] => u16::from_be_bytes,
+        _ => return None,
+    };
+    Some(rest.chunks_exact(2).map(|pair| read([pair[0], pair[1]])).collect())
+}
+
+fn encode(files: &[ParsedFile]) -> Bulk {
+    // Plain values in memory: there is nothing that could fail.
+    Bulk::from(postcard::to_stdvec(files).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_told_from_binary_files() {
+        assert_eq!(decode(b"fn a() {}").as_deref(), Some("fn a() {}"));
+        assert_eq!(decode(b"\xEF\xBB\xBFa").as_deref(), Some("a"));
+        assert_eq!(decode(b"\xFF\xFEa\0b\0").as_deref(), Some("ab"));
+        assert_eq!(decode(b"\xFE\xFF\0a\0b").as_deref(), Some("ab"));
+        assert_eq!(decode(b"caf\xE9").as_deref(), Some("caf\u{FFFD}"));
+        assert_eq!(decode(b"\x7FELF\0\0"), None);
+        assert_eq!(decode(b"").as_deref(), Some(""));
+    }
+}

@@ -1,0 +1,465 @@
+//! The code that answers a question: candidates by words and by meaning, ranked by
+//! file and chunk.
+
+use std::collections::{BTreeMap, HashMap};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use isolate::{Bulk, Context};
+use isolith_embed::{Model, model_name};
+use isolith_search::{
+    Candidate, Definition, FileFacts, Mode, Question, Ranked, Role, Weights, Why, rank, roles,
+};
+use isolith_segment::exact::floats;
+use isolith_segment::text::{Analyzer, FieldWeight, Keywords as Words};
+use isolith_store::{
+    CodeFilter as StoredFilter, CollectionState, FileState, Snapshot, StoreError, StoredChunk,
+};
+use isolith_types::{ChunkKind, FileVersion, Symbol};
+use serde::{Deserialize, Serialize};
+
+use super::Searched;
+use super::keywords::Keywords;
+use super::segments::Segments;
+use super::tail::Tails;
+use super::vectors::Nearest;
+
+/// What is looked for in the code.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CodeQuery {
+    /// A question, words or a name.
+    pub text: String,
+    /// A vector in the place of the text's own: f32, little-endian.
+    pub vector: Option<Bulk>,
+    /// What ranks.
+    pub mode: Mode,
+    /// How many hits.
+    pub limit: u32,
+    /// Which chunks.
+    pub filter: CodeFilter,
+    /// What signals are worth.
+    pub weights: Weights,
+}
+
+/// Which chunks are looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CodeFilter {
+    /// Of these roots; of all if there are none.
+    pub roots: Vec<u64>,
+    /// In these languages.
+    pub languages: Vec<String>,
+    /// Whose paths match one of these patterns.
+    pub paths: Vec<String>,
+    /// Of these kinds.
+    pub kinds: Vec<ChunkKind>,
+    /// That define this name.
+    pub symbol: Option<String>,
+    /// Tests alone, or all but tests.
+    pub tests: Option<bool>,
+    /// Whose files changed since: milliseconds since 1970.
+    pub since: Option<i64>,
+    /// But not the chunk at a line of a file of a root.
+    pub except: Option<(u64, String, u32)>,
+}
+
+impl CodeFilter {
+    /// Whether rows have to be picked before the search.
+    fn picks(&self) -> bool {
+        *self != Self { except: self.except.clone(), ..Self::default() }
+    }
+}
+
+/// Code that was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CodeFound {
+    /// The best first.
+    pub hits: Vec<FoundChunk>,
+    /// How the answer is less than it should be.
+    pub degraded: Option<String>,
+    /// What it was found with.
+    pub searched: Searched,
+    /// Whether there is any code to be found.
+    pub indexed: bool,
+}
+
+/// A chunk that was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FoundChunk {
+    /// The root's number.
+    pub root: u64,
+    /// The file's path, relative to the root.
+    pub path: String,
+    /// The file's language.
+    pub language: String,
+    /// The file's content when it was indexed.
+    pub version: FileVersion,
+    /// The first line, from 1.
+    pub start_line: u32,
+    /// The last line.
+    pub end_line: u32,
+    /// What it mostly is.
+    pub kind: ChunkKind,
+    /// The definition in it that fits best.
+    pub symbol: Option<Symbol>,
+    /// The definition around it.
+    pub parent: Option<String>,
+    /// How its first definition is declared.
+    pub signature: Option<String>,
+    /// Its text.
+    pub text: String,
+    /// From 0 upward; larger is better.
+    pub score: f32,
+    /// What put it here.
+    pub why: Why,
+}
+
+/// Chunks that are looked at on either side before files are ranked.
+const CANDIDATES: u32 = 200;
+
+/// Chunks that are looked at for the definitions of one name.
+const DEFINING: u32 = 200;
+
+pub(super) struct CodeSearch<'a, 's> {
+    pub(super) snapshot: &'a Snapshot<'s>,
+    pub(super) segments: &'a mut Segments,
+    pub(super) tails: &'a mut Tails,
+    pub(super) model: Model,
+    pub(super) context: &'a Context<'a>,
+}
+
+/// Chunks by row, as the truth has them, and their files.
+#[derive(Default)]
+struct Loaded {
+    chunks: HashMap<u64, StoredChunk>,
+    files: Vec<FileState>,
+    /// The place of a file's number in `files`.
+    places: HashMap<u64, u32>,
+}
+
+/// What found each row: words, meaning, or neither if it is there for its name.
+struct Scores(BTreeMap<u64, (f32, f32)>);
+
+impl Scores {
+    fn of(
+        by_words: &[(u64, f32)],
+        by_meaning: &[(u64, f32)],
+        by_name: impl Iterator<Item = u64>,
+    ) -> Self {
+        let mut scores: BTreeMap<u64, (f32, f32)> = BTreeMap::new();
+        by_words.iter().for_each(|(row, score)| scores.entry(*row).or_default().0 = *score);
+        by_meaning.iter().for_each(|(row, score)| scores.entry(*row).or_default().1 = *score);
+        for row in by_name {
+            scores.entry(row).or_default();
+        }
+        Self(scores)
+    }
+}
+
+impl CodeSearch<'_, '_> {
+    pub(super) fn run(&mut self, query: &CodeQuery) -> Result<CodeFound, StoreError> {
+        let Some(state) = self.snapshot.code_state()?.filter(|state| state.records > 0) else {
+            let searched = Searched::default();
+            return Ok(CodeFound { hits: Vec::new(), degraded: None, searched, indexed: false });
+        };
+        let mut searched = Searched { collection: state.id, ..Searched::default() };
+        let (mode, other_model) = usable_mode(&state, query)?;
+        let rows = self.rows(&state, &query.filter, &mut searched)?;
+        let question = Question::of(&query.text);
+        let by_words = match mode {
+            Mode::Vector => Vec::new(),
+            _ => self.by_words(&state, &query.text, rows.as_deref(), &mut searched)?,
+        };
+        let by_meaning = match mode {
+            Mode::Keyword => Vec::new(),
+            _ => self.by_meaning(&state, query, rows.as_deref(), &mut searched)?,
+        };
+        let defining = self.defining(&state, &question, &mut searched)?;
+        let mut loaded = Loaded::default();
+        let found = by_words.iter().chain(&by_meaning).map(|(row, _)| *row);
+        loaded.load(self.snapshot, found.chain(defining.iter().map(|(row, _)| *row)))?;
+        let definitions = loaded.definitions(&defining, &question);
+        let wanted = |row: &u64| rows.as_ref().is_none_or(|rows| rows.binary_search(row).is_ok());
+        let defining = definitions.iter().map(|(row, _)| *row).filter(wanted);
+        let found = Scores::of(&by_words, &by_meaning, defining);
+        let candidates = loaded.candidates(&found, query.filter.except.as_ref());
+        let definitions: Vec<Definition> = definitions.into_iter().map(|(_, it)| it).collect();
+        let facts: Vec<FileFacts> = loaded.files.iter().map(facts).collect();
+        let limit = query.limit as usize;
+        let ranked =
+            rank(&question, &facts, &candidates, &definitions, &query.weights, mode, limit);
+        let rows: Vec<u64> = ranked.iter().map(|it| candidates[it.candidate].row).collect();
+        let texts = self.snapshot.chunks(&rows, true)?;
+        let hits = ranked.into_iter().zip(texts);
+        let hits = hits.filter_map(|(ranked, chunk)| loaded.hit(ranked, chunk?)).collect();
+        let degraded = searched.degraded().or(other_model);
+        Ok(CodeFound { hits, degraded, searched, indexed: true })
+    }
+
+    /// The rows that a filter leaves; none if it leaves all.
+    fn rows(
+        &mut self,
+        state: &CollectionState,
+        filter: &CodeFilter,
+        searched: &mut Searched,
+    ) -> Result<Option<Vec<u64>>, StoreError> {
+        if !filter.picks() {
+            return Ok(None);
+        }
+        let globs = globs(&filter.paths)?;
+        let stored = StoredFilter {
+            roots: filter.roots.clone(),
+            languages: filter.languages.clone(),
+            kinds: filter.kinds.clone(),
+            changed_since: filter.since,
+        };
+        let tests = filter.tests;
+        let mut rows = self.snapshot.code_rows(&stored, &|path, _generated| {
+            globs.as_ref().is_none_or(|globs| globs.is_match(path))
+                && tests.is_none_or(|tests| roles(path).has(Role::Test) == tests)
+        })?;
+        if let Some(name) = &filter.symbol {
+            let defining = self.rows_defining(state, name, searched)?;
+            rows.retain(|row| defining.binary_search(row).is_ok());
+        }
+        Ok(Some(rows))
+    }
+
+    /// Row and score of the chunks that fit the words best.
+    fn by_words(
+        &mut self,
+        state: &CollectionState,
+        text: &str,
+        rows: Option<&[u64]>,
+        searched: &mut Searched,
+    ) -> Result<Vec<(u64, f32)>, StoreError> {
+        let words = Words::of(Analyzer::Code, text);
+        let best = self.keywords().best(state, words, CANDIDATES, rows, searched)?;
+        Ok(best.into_ranked())
+    }
+
+    /// Row and score of the chunks nearest in meaning: how much nearer they are than
+    /// chunks are on average.
+    fn by_meaning(
+        &mut self,
+        state: &CollectionState,
+        query: &CodeQuery,
+        rows: Option<&[u64]>,
+        searched: &mut Searched,
+    ) -> Result<Vec<(u64, f32)>, StoreError> {
+        let vector: Vec<f32> = match &query.vector {
+            Some(vector) => floats(vector).collect(),
+            None => match self.model.embed(&query.text) {
+                Some(vector) => vector.to_vec(),
+                None => return Ok(Vec::new()),
+            },
+        };
+        let mut nearest = Nearest {
+            snapshot: self.snapshot,
+            segments: self.segments,
+            tails: self.tails,
+            context: self.context,
+        };
+        let best = nearest.best(state, vector.clone(), CANDIDATES, rows, searched)?;
+        let mean = nearest.mean(state, searched)?;
+        let usual = mean.map_or(0.0, |mean| dot(&mean, &vector));
+        let nearer = |(row, distance): (u64, f32)| (row, (1.0 - distance - usual).max(0.0));
+        Ok(best.into_ranked().into_iter().map(nearer).collect())
+    }
+
+    /// Rows that may define a name that the question has, with the name's place.
+    fn defining(
+        &mut self,
+        state: &CollectionState,
+        question: &Question,
+        searched: &mut Searched,
+    ) -> Result<Vec<(u64, usize)>, StoreError> {
+        let mut found = Vec::new();
+        for (at, name) in question.identifiers().iter().enumerate() {
+            let best = self.keywords().best(state, names(name), DEFINING, None, searched)?;
+            found.extend(best.into_ranked().into_iter().map(|(row, _)| (row, at)));
+        }
+        Ok(found)
+    }
+
+    /// The rows of chunks that define a name, ascending.
+    fn rows_defining(
+        &mut self,
+        state: &CollectionState,
+        name: &str,
+        searched: &mut Searched,
+    ) -> Result<Vec<u64>, StoreError> {
+        let every = u32::try_from(state.records).unwrap_or(u32::MAX);
+        let best = self.keywords().best(state, names(name), every, None, searched)?;
+        let rows: Vec<u64> = best.into_ranked().into_iter().map(|(row, _)| row).collect();
+        let chunks = self.snapshot.chunks(&rows, false)?;
+        let defines = |chunk: &StoredChunk| {
+            chunk.symbols.iter().any(|symbol| symbol.name.eq_ignore_ascii_case(name))
+        };
+        let mut rows: Vec<u64> =
+            chunks.into_iter().flatten().filter(defines).map(|chunk| chunk.row).collect();
+        rows.sort_unstable();
+        Ok(rows)
+    }
+
+    fn keywords(&mut self) -> Keywords<'_, '_> {
+        Keywords {
+            snapshot: self.snapshot,
+            segments: self.segments,
+            tails: self.tails,
+            context: self.context,
+        }
+    }
+}
+
+/// A name as it is looked for among definitions.
+fn names(name: &str) -> Words {
+    let mut words = Words::of(Analyzer::Code, name);
+    let nothing = FieldWeight { weight: 0.0, b: 0.0, once: false };
+    let symbols = words.weights.fields[1];
+    words.weights.fields = [nothing, symbols, nothing, nothing];
+    words
+}
+
+/// What can rank, and what is to be said if that is less than was asked for.
+fn usable_mode(
+    state: &CollectionState,
+    query: &CodeQuery,
+) -> Result<(Mode, Option<String>), StoreError> {
+    let known = state.model.as_deref().unwrap_or("unknown");
+    match query.mode {
+        _ if known == model_name() => Ok((query.mode, None)),
+        Mode::Keyword => Ok((Mode::Keyword, None)),
+        Mode::Hybrid if query.vector.is_none() => {
+            let degraded = format!(
+                "the index was made with the model {known}: ranked by words alone; `isolith index --reembed` mends that"
+            );
+            Ok((Mode::Keyword, Some(degraded)))
+        }
+        _ => Err(StoreError::ModelMismatch {
+            name: state.name.clone(),
+            found: known.to_owned(),
+            asked: model_name().to_owned(),
+        }),
+    }
+}
+
+impl Loaded {
+    fn load(
+        &mut self,
+        snapshot: &Snapshot<'_>,
+        rows: impl Iterator<Item = u64>,
+    ) -> Result<(), StoreError> {
+        let mut rows: Vec<u64> = rows.collect();
+        rows.sort_unstable();
+        rows.dedup();
+        let chunks = snapshot.chunks(&rows, false)?;
+        let mut ids: Vec<u64> = chunks.iter().flatten().map(|chunk| chunk.file).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        for file in snapshot.files_by_id(&ids)?.into_iter().flatten() {
+            self.places.insert(file.id, self.files.len() as u32);
+            self.files.push(file);
+        }
+        let of_files = chunks.into_iter().flatten();
+        let of_files = of_files.filter(|chunk| self.places.contains_key(&chunk.file));
+        self.chunks = of_files.map(|chunk| (chunk.row, chunk)).collect();
+        Ok(())
+    }
+
+    fn candidates(
+        &self,
+        scores: &Scores,
+        except: Option<&(u64, String, u32)>,
+    ) -> Vec<Candidate<'_>> {
+        let mut candidates: Vec<Candidate<'_>> = Vec::with_capacity(scores.0.len());
+        for (&row, &(keywords, vector)) in &scores.0 {
+            let Some(chunk) = self.chunks.get(&row) else { continue };
+            let file = self.places[&chunk.file];
+            if except.is_some_and(|except| self.is(chunk, file, except)) {
+                continue;
+            }
+            candidates.push(Candidate {
+                row,
+                file,
+                keywords,
+                vector,
+                start_line: chunk.start_line,
+                symbols: &chunk.symbols,
+            });
+        }
+        candidates
+    }
+
+    /// Whether this is the chunk at a line of a file.
+    fn is(&self, chunk: &StoredChunk, file: u32, place: &(u64, String, u32)) -> bool {
+        let file = &self.files[file as usize];
+        let (root, path, line) = place;
+        file.root == *root
+            && file.path == *path
+            && (chunk.start_line..=chunk.end_line).contains(line)
+    }
+
+    /// The chunks that do define a name of the question.
+    fn definitions(
+        &self,
+        defining: &[(u64, usize)],
+        question: &Question,
+    ) -> Vec<(u64, Definition)> {
+        let mut definitions = Vec::new();
+        for (row, identifier) in defining {
+            let Some(chunk) = self.chunks.get(row) else { continue };
+            let name = &question.identifiers()[*identifier];
+            let named =
+                chunk.symbols.iter().filter(|symbol| symbol.name.eq_ignore_ascii_case(name));
+            let file = self.places[&chunk.file];
+            definitions.extend(named.map(|symbol| {
+                (*row, Definition { file, identifier: *identifier, kind: symbol.kind })
+            }));
+        }
+        definitions
+    }
+
+    fn hit(&self, ranked: Ranked, chunk: StoredChunk) -> Option<FoundChunk> {
+        let file = &self.files[*self.places.get(&chunk.file)? as usize];
+        Some(FoundChunk {
+            root: file.root,
+            path: file.path.clone(),
+            language: file.language.clone(),
+            version: file.version,
+            start_line: chunk.start_line,
+            end_line: chunk.end_line,
+            kind: chunk.kind,
+            symbol: ranked.symbol.and_then(|at| chunk.symbols.get(at).cloned()),
+            parent: chunk.parent,
+            signature: chunk.signature,
+            text: chunk.text.unwrap_or_default(),
+            score: ranked.score,
+            why: ranked.why,
+        })
+    }
+}
+
+fn facts(file: &FileState) -> FileFacts {
+    FileFacts { path: file.path.clone(), generated: file.generated }
+}
+
+/// A pattern without a slash means names at any depth, as in ignore rules.
+fn globs(patterns: &[String]) -> Result<Option<GlobSet>, StoreError> {
+    if patterns.is_empty() {
+        return Ok(None);
+    }
+    let bad = |error: globset::Error| StoreError::Invalid(format!("the path pattern: {error}"));
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
+        let anywhere = format!("**/{pattern}");
+        let full = if pattern.contains('/') { pattern } else { &anywhere };
+        for pattern in [full, &format!("{full}/**")] {
+            set.add(GlobBuilder::new(pattern).literal_separator(true).build().map_err(bad)?);
+        }
+    }
+    set.build().map(Some).map_err(bad)
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
