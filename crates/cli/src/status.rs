@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use isolith_engine::{EngineOptions, StatusReport, WorkerStatus};
 use isolith_types::Failure;
@@ -39,6 +39,7 @@ fn show(report: &StatusReport) -> String {
     );
     if report.error.is_none() {
         let _ = write!(text, "\n{}", collections(report));
+        text.push_str(&roots(report));
     }
     let _ = write!(text, "\n{}", fronts(report));
     let deaths: Vec<String> =
@@ -78,6 +79,30 @@ fn collections(report: &StatusReport) -> String {
         })
         .collect();
     table(&["COLLECTION", ">RECORDS", ">GENERATION", ">TAIL", ">SEGMENTS", "DUE"], &rows)
+}
+
+fn roots(report: &StatusReport) -> String {
+    if report.roots.is_empty() {
+        return String::new();
+    }
+    let rows: Vec<Vec<String>> = report
+        .roots
+        .iter()
+        .map(|root| {
+            let age = root.indexed_at.map(|at| {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                let at = Duration::from_millis(u64::try_from(at).unwrap_or(0));
+                format!("{} ago", duration(now.saturating_sub(at)))
+            });
+            vec![
+                clean(&root.folder.to_string_lossy()),
+                root.files.to_string(),
+                root.chunks.to_string(),
+                age.unwrap_or_else(|| "not to its end yet".to_owned()),
+            ]
+        })
+        .collect();
+    format!("\n{}", table(&["CODE", ">FILES", ">CHUNKS", "INDEXED"], &rows))
 }
 
 fn fronts(report: &StatusReport) -> String {
@@ -165,6 +190,7 @@ mod tests {
                 fold_due: false,
                 rebuild_due: true,
             }],
+            roots: Vec::new(),
             fronts: vec![
                 FrontStatus {
                     pid: 41,

@@ -18,22 +18,32 @@ impl Default for ChunkWeights {
     }
 }
 
+/// The vector of a file's path, which all its chunks share.
+#[derive(Debug, Clone)]
+pub struct PathVector(Vector);
+
 impl Model {
+    /// The vector of a path, for [`Model::embed_chunk`].
+    pub fn embed_path(&self, path: &str) -> PathVector {
+        let mut vector = [0.0; DIMENSION];
+        self.embed_into(path, &mut vector);
+        PathVector(vector)
+    }
+
     /// The vector of a chunk: those of its text, its path and the names it defines,
     /// weighted, added and made unit. Parts without a vector are left out; there is none
     /// if all are.
     pub fn embed_chunk<'t>(
         &self,
         body: &str,
-        path: &str,
+        path: &PathVector,
         names: impl IntoIterator<Item = &'t str>,
         weights: ChunkWeights,
     ) -> Option<Vector> {
         let mut total = [0.0; DIMENSION];
         self.embed_into(body, &mut total);
+        add(&mut total, &path.0, weights.path);
         let mut part = [0.0; DIMENSION];
-        self.embed_into(path, &mut part);
-        add(&mut total, &part, weights.path);
         self.embed_all_into(names, &mut part);
         add(&mut total, &part, weights.names);
         make_unit(&mut total).then_some(total)

@@ -17,7 +17,7 @@ mod words;
 
 use isolate::InWorker;
 
-pub use chunk::ChunkWeights;
+pub use chunk::{ChunkWeights, PathVector};
 pub use model::DIMENSION;
 pub use sum::Vector;
 

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use isolate::{Bulk, Context, InWorker, Refusal, Role, Sandbox};
-use isolith_embed::{ChunkWeights, Model};
+use isolith_embed::{ChunkWeights, Model, PathVector};
 use isolith_source::{Chunker, Mode};
 use isolith_types::{Chunk, FileVersion, ParsedFile};
 use serde::{Deserialize, Serialize};
@@ -130,7 +130,8 @@ impl Parser {
         let chunked = self.chunker.chunk(&path, &text, mode, FILE_BUDGET, &cancelled);
         // What has no word in it has no direction, and nobody could ask for it.
         let mut chunks = chunked.chunks;
-        chunks.retain(|chunk| self.embed(chunk, &path, vectors));
+        let of_path = self.model.embed_path(&path);
+        chunks.retain(|chunk| self.embed(chunk, &of_path, vectors));
         ParsedFile {
             path,
             version,
@@ -141,7 +142,7 @@ impl Parser {
         }
     }
 
-    fn embed(&self, chunk: &Chunk, path: &str, vectors: &mut Vec<u8>) -> bool {
+    fn embed(&self, chunk: &Chunk, path: &PathVector, vectors: &mut Vec<u8>) -> bool {
         let names = chunk.symbols.iter().map(|symbol| symbol.name.as_str());
         let Some(vector) =
             self.model.embed_chunk(&chunk.text, path, names, ChunkWeights::default())

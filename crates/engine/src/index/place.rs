@@ -5,12 +5,13 @@ use std::path::{Component, Path, PathBuf};
 use isolith_roles::{ReadJob, ReadReply};
 use isolith_store::RootState;
 use isolith_types::{Code, Failure};
+use serde::Serialize;
 
 use crate::collections::misfit;
 use crate::open::Engine;
 
 /// A folder whose code is in the store.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Root {
     /// Its number in the truth.
     pub id: u64,

@@ -15,6 +15,7 @@ use super::front::{FrontSnapshot, WorkerStatus};
 use super::recent::RecentJobs;
 use super::socket::{Asked, RunFolder, owner};
 use crate::collections::misfit;
+use crate::index::Root;
 use crate::open::Engine;
 
 /// A log of changes longer than this is not cut back by anybody.
@@ -29,6 +30,8 @@ pub struct StatusReport {
     pub schema: Option<u32>,
     /// Its collections; empty if they cannot be read.
     pub collections: Vec<CollectionStatus>,
+    /// The folders whose code is indexed in it.
+    pub roots: Vec<Root>,
     /// The processes that have it open for long.
     pub fronts: Vec<FrontStatus>,
     /// Their workers.
@@ -92,6 +95,7 @@ impl Engine {
             store: folder.path().to_owned(),
             schema: None,
             collections: Vec::new(),
+            roots: Vec::new(),
             fronts: Vec::new(),
             workers: Vec::new(),
             warnings: crashes.warning().into_iter().collect(),
@@ -107,6 +111,10 @@ impl Engine {
                 report.schema = Some(schema_version());
                 report.quarantine = jobs;
                 report.collections = states.iter().map(CollectionStatus::of).collect();
+                match self.roots().await {
+                    Ok(roots) => report.roots = roots,
+                    Err(failure) => report.error = Some(failure),
+                }
             }
             Err(failure) => report.error = Some(failure),
         }
@@ -149,6 +157,9 @@ impl StatusReport {
     }
 
     fn warn(&mut self) {
+        for root in self.roots.iter().filter(|root| !root.folder.is_dir()) {
+            self.warnings.push(format!("{} is indexed and not there", root.folder.display()));
+        }
         for collection in &self.collections {
             if collection.rebuild_due {
                 let name = &collection.name;

@@ -392,10 +392,11 @@ fn embed_again(
     let (_, chunks) = snapshot
         .chunks_of_file(root, path)?
         .ok_or_else(|| StoreError::Invalid(format!("{path:?} is not in the index")))?;
+    let path_vector = model.embed_path(as_path);
     for chunk in chunks {
         let names = chunk.symbols.iter().map(|symbol| symbol.name.as_str());
         let text = chunk.text.as_deref().unwrap_or_default();
-        let vector = model.embed_chunk(text, as_path, names, ChunkWeights::default());
+        let vector = model.embed_chunk(text, &path_vector, names, ChunkWeights::default());
         // It had words when it was indexed.
         let vector = vector
             .ok_or_else(|| StoreError::Invalid(format!("a chunk of {path:?} has no words")))?;

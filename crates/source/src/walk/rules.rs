@@ -58,6 +58,7 @@ pub(super) fn is_binary(name: &str) -> bool {
         "lz4",
         "m4a",
         "mkv",
+        "mo",
         "mov",
         "mp3",
         "mp4",
