@@ -6,6 +6,7 @@ mod doctor;
 mod drill;
 mod flags;
 mod ingest;
+mod logs;
 mod output;
 mod session;
 mod status;
@@ -28,7 +29,7 @@ fn main() -> ExitCode {
         Ok(invocation) => invocation,
         Err(status) => return status,
     };
-    output.start_log();
+    output.start_log(command.log_files());
     match run(command, &output) {
         Ok(status) => status,
         Err(failure) => {

@@ -1,10 +1,18 @@
 //! Where words go: results to standard output, everything else to standard error.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::Mutex;
 
 use isolith_types::{Code, Failure};
 use serde::Serialize;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::logs::LogFiles;
+
+/// What is written to files: each worker's start, end and trouble.
+const WORKERS_LIVES: &str = "isolate=debug,isolith_engine=debug";
 
 /// How a command speaks.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +37,9 @@ impl Output {
         Self::new(true, false, 0)
     }
 
-    pub(crate) fn start_log(&self) {
+    /// Starts logging to standard error, and for a command that lives long also to the
+    /// store's files.
+    pub(crate) fn start_log(&self, files: Option<LogFiles>) {
         let level = match self.verbose {
             0 => "off",
             1 => "warn",
@@ -38,13 +48,20 @@ impl Output {
         };
         let asked = std::env::var("ISOLITH_LOG").ok().filter(|filter| !filter.is_empty());
         let filter = EnvFilter::new(asked.as_deref().unwrap_or(level));
-        tracing_subscriber::fmt()
-            .with_env_filter(filter)
+        let to_terminal = tracing_subscriber::fmt::layer()
             .with_writer(io::stderr)
             // It would complain of a closed stderr on stderr, and panic.
             .log_internal_errors(false)
             .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
-            .init();
+            .with_filter(filter);
+        let to_files = files.map(|files| {
+            tracing_subscriber::fmt::layer()
+                .json()
+                .with_writer(Mutex::new(files))
+                .log_internal_errors(false)
+                .with_filter(EnvFilter::new(WORKERS_LIVES))
+        });
+        tracing_subscriber::registry().with(to_terminal).with(to_files).init();
     }
 
     /// Whether nothing is to be said beside results and failures.

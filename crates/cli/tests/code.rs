@@ -352,6 +352,11 @@ fn a_watcher_keeps_the_index_fresh() {
         project.write(&format!("many/f{number}.py"), format!("def branch_{number}(): pass\n"));
     }
     place::wait_until(|| first("branch_499") == "many/f499.py");
+    let logs = place::files_in(&project.folder().join(".isolith/logs"));
+    let log = fs::read_to_string(&logs[0]).unwrap();
+    let started = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let started = started.filter(|it| it["fields"]["message"] == "worker started").count();
+    assert!(started >= 3, "{log}");
     watching.signal(rustix::process::Signal::INT);
     assert_eq!(watching.finish().status, Some(130));
 }

@@ -64,7 +64,8 @@ fn a_live_front_shows_its_workers() {
         assert_eq!(status, 0, "{report:#}");
         let workers = report["workers"].as_array().unwrap().clone();
         let busy = workers.iter().any(|it| it["state"] == "busy" && it["job"]["kind"].is_string());
-        busy.then_some(report)
+        let reading = workers.iter().any(|it| it["role"] == "intake");
+        (busy && reading).then_some(report)
     });
     let pid = front.0.id();
     assert_eq!(

@@ -88,8 +88,8 @@ fn narrow_to(hit: &mut CodeHit, words: &[String], around: usize) {
     let named = hit.symbol_line.and_then(|line| line.checked_sub(hit.snippet_line));
     let best = named.map(|line| line as usize).filter(|line| *line < lines.len());
     let best = best.unwrap_or_else(|| best_line(&lines, words));
-    let from = best.saturating_sub(around);
-    let to = (best + around + 1).min(lines.len());
+    let to = (best + around + 1).max(2 * around + 1).min(lines.len());
+    let from = best.saturating_sub(around).min(to.saturating_sub(2 * around + 1));
     // What stands above the first line that is shown must not be made of blank lines.
     let from = (from..best).find(|at| !lines[*at].trim().is_empty()).unwrap_or(best);
     let narrowed = lines.get(from..to).unwrap_or_default().join("\n");
@@ -123,7 +123,7 @@ fn needles(text: &str) -> Vec<String> {
         .filter(|word| !STOP_WORDS.contains(&word.as_str()))
         .map(|word| {
             let stem = word.strip_suffix("ies").or_else(|| word.strip_suffix("ing"));
-            let stem = stem.or_else(|| word.strip_suffix("es")).or_else(|| word.strip_suffix('s'));
+            let stem = stem.or_else(|| word.strip_suffix('s'));
             stem.filter(|stem| stem.len() > 2).unwrap_or(&word).to_owned()
         })
         .collect();

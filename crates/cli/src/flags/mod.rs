@@ -19,6 +19,7 @@ use crate::collection::CollectionCommand;
 use crate::doctor::DoctorCommand;
 use crate::drill::Plan;
 use crate::ingest::IngestPlan;
+use crate::logs::LogFiles;
 use crate::output::Output;
 use crate::transfer::{ExportPlan, ImportPlan};
 use typed::Typed;
@@ -41,6 +42,16 @@ pub(crate) enum Command {
     Status(PathBuf),
     Drill(Plan),
     Completions(Shell),
+}
+
+impl Command {
+    /// Where a command that lives long keeps its log.
+    pub(crate) fn log_files(&self) -> Option<LogFiles> {
+        match self {
+            Self::Watch(store, _) => Some(LogFiles::of_store(store)),
+            _ => None,
+        }
+    }
 }
 
 /// Parses the command line. What cannot be parsed is said here; the exit status
