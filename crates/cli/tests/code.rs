@@ -110,6 +110,17 @@ fn only_what_changed_is_indexed_again() {
 }
 
 #[test]
+fn everything_can_be_indexed_again() {
+    let project = Project::sample();
+    project.index(&[]);
+    let before = project.content();
+    fs::remove_file(project.folder().join("README.md")).unwrap();
+    assert_eq!(counts(&project.index(&["--rebuild"])), json!([5, 5, 0, 1, 0]));
+    let after: Vec<_> = before.into_iter().filter(|row| row.0 != "README.md").collect();
+    assert_eq!(project.content(), after);
+}
+
+#[test]
 fn a_renamed_file_keeps_its_chunks_and_is_found_by_its_new_name() {
     let project = Project::sample();
     project.index(&[]);
@@ -193,6 +204,7 @@ fn what_is_not_there_is_no_reason_to_forget() {
         let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
     }
     project.fails(&["index"], 3, "bad_input");
+    project.fails(&["index", "--rebuild"], 3, "bad_input");
     assert_eq!(project.paths(&["RetryPolicy"])[0], "src/retry.rs");
     let hit = &project.search(&["RetryPolicy"])["hits"][0];
     assert_eq!(hit["stale"], true, "its file is gone");
@@ -283,6 +295,8 @@ fn code_like_other_code_is_found() {
 fn another_model_is_refused_until_all_is_embedded_again() {
     let project = Project::sample();
     project.index(&[]);
+    let model: String =
+        project.truth().query_row("SELECT model FROM collection", [], |row| row.get(0)).unwrap();
     project.truth().execute("UPDATE collection SET model = 'other@1'", []).unwrap();
     let error = project.fails(&["index"], 3, "model_mismatch");
     assert!(error["hint"].as_str().unwrap().contains("--reembed"), "{error}");
@@ -290,8 +304,17 @@ fn another_model_is_refused_until_all_is_embedded_again() {
     assert_eq!(found["hits"][0]["path"], "src/retry.rs");
     assert!(found["degraded"].as_str().unwrap().contains("--reembed"), "{found}");
     project.fails(&["search", "x", "--mode", "vector"], 3, "model_mismatch");
-    assert_eq!(counts(&project.index(&["--reembed"])), json!([6, 6, 0, 0, 0]));
+    // Another root of the same store loses its vectors, too, and gets new ones.
+    let other = project.place.path("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("pear.py"), "def pear_tree(): pass\n").unwrap();
+    project.truth().execute("UPDATE collection SET model = ?1", [&model]).unwrap();
+    let store = project.folder().join(".isolith");
+    project.index(&[other.to_str().unwrap(), "--store", store.to_str().unwrap()]);
+    project.truth().execute("UPDATE collection SET model = 'other@1'", []).unwrap();
+    assert_eq!(counts(&project.index(&["--reembed"])), json!([7, 7, 0, 0, 0]));
     assert_eq!(project.search(&["RetryPolicy"])["degraded"], Value::Null);
+    assert_eq!(project.paths(&["pear tree"])[0], "pear.py");
 }
 
 #[test]

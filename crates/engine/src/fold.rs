@@ -14,7 +14,7 @@ use crate::open::Engine;
 use crate::writes::fresh_key;
 
 /// How long to leave another process's builder alone before asking again.
-const BUILDER_BUSY: Duration = Duration::from_millis(200);
+pub(crate) const BUILDER_BUSY: Duration = Duration::from_millis(200);
 
 /// How often a server that has nothing else to do clears up.
 const TIDY_EVERY: Duration = Duration::from_secs(3600);

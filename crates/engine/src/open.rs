@@ -226,7 +226,7 @@ pub(crate) fn pool_settings(options: &EngineOptions, workers: usize) -> PoolSett
 
 pub(crate) fn no_store(folder: &Path) -> Failure {
     Failure::new(Code::NoStore, format!("there is no store in {}", folder.display())).with_hint(
-        "`isolith collection create` and `isolith ingest` make one; --store names another folder",
+        "`isolith index` makes one for code, `isolith ingest` for collections; --store names another folder",
     )
 }
 

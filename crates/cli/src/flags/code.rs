@@ -15,7 +15,7 @@ pub(super) struct TypedIndex {
     ///
     /// A folder inside one that is indexed already renews that part alone.
     pub(super) path: Option<PathBuf>,
-    /// Forget what is known of the folder, and index it from scratch
+    /// Read and index all of the folder again, whatever is known of it
     #[arg(long)]
     rebuild: bool,
     /// Move the whole code index to the model of this program

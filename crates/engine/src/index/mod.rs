@@ -10,14 +10,16 @@ mod report;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use isolate::Progress;
 use isolith_embed::{DIMENSION, model_name};
 use isolith_source::walk::WalkOptions;
 use isolith_store::{Action, CODE_COLLECTION, code_spec};
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, CollectionSpec, Failure};
 
+use crate::fold::BUILDER_BUSY;
 use crate::open::Engine;
 pub(crate) use history::has_moved_since;
 pub(crate) use lock::{RootLock, lock_file};
@@ -33,7 +35,7 @@ pub use report::{FileCounts, IndexProblem, IndexReport, Seconds};
 pub struct IndexOptions {
     /// A folder, or a file in one that is indexed already.
     pub path: PathBuf,
-    /// Forget what is known of it first.
+    /// Read, parse and fold all of it again, whatever is known.
     pub rebuild: bool,
     /// Move the whole code index to the model of this program.
     pub reembed: bool,
@@ -124,12 +126,12 @@ impl Engine {
         let _lock = RootLock::take(self, place.folder(), options.wait, &watcher).await?;
         let mut report = IndexReport::default();
         // Another run may have added the root while this one waited.
-        let root = self.add_root(&place, options).await?;
-        if options.rebuild {
-            self.forget_files(Some(root)).await?;
-        }
+        let (root, emptied) = self.add_root(&place, options).await?;
         let stopped = self.bring_up_to_date(root, &place, options, &watcher, &mut report).await?;
         report.interrupted = stopped;
+        for other in emptied {
+            self.index_emptied(other, options, &watcher, &mut report).await?;
+        }
         let changed = report.files.indexed + report.files.renamed > 0;
         let before = place.known().and_then(|root| root.indexed_at);
         report.history_due = !stopped && (changed || has_moved_since(place.folder(), before));
@@ -153,25 +155,59 @@ impl Engine {
         Ok(root.clone())
     }
 
-    async fn add_root(&self, place: &Place, options: &IndexOptions) -> Result<u64, Failure> {
+    /// The root's number, and other roots that have lost their vectors to another model.
+    async fn add_root(
+        &self,
+        place: &Place,
+        options: &IndexOptions,
+    ) -> Result<(u64, Vec<Root>), Failure> {
         let spec = code_spec(DIMENSION as u32, model_name());
         let action = Action::AddRoot { path: place.stored(), spec: spec.clone() };
+        let mut emptied = Vec::new();
         let added = match self.write(action.clone(), None).await {
             Err(failure) if failure.code == Code::ModelMismatch && options.reembed => {
+                emptied = self.roots().await?;
+                emptied.retain(|root| root.folder != place.folder() && root.files > 0);
                 self.forget_files(None).await?;
-                self.write(Action::SetCodeModel { spec }, None).await?;
+                self.change_model(spec).await?;
                 self.write(action, None).await
-            }
-            Err(failure) if failure.code == Code::ModelMismatch => {
-                return Err(failure.with_hint(
-                    "`isolith index --reembed` moves the whole code index to this program's model",
-                ));
             }
             added => added,
         };
-        let root = added?.outcome.root;
-        root.map(|root| root.id)
-            .ok_or_else(|| Failure::new(Code::Failed, "the writer did not say which root it added"))
+        let root = added?.outcome.root.ok_or_else(|| {
+            Failure::new(Code::Failed, "the writer did not say which root it added")
+        })?;
+        Ok((root.id, emptied))
+    }
+
+    async fn change_model(&self, spec: CollectionSpec) -> Result<(), Failure> {
+        let outcome = self.write(Action::SetCodeModel { spec }, None).await?.outcome;
+        for file in outcome.obsolete_files {
+            // What cannot be removed now goes with the next fold.
+            let _ = std::fs::remove_file(self.inner.folder.segments().join(file));
+        }
+        self.inner.purge_due.fetch_or(outcome.more, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Indexes another root of the store whose vectors came from another model.
+    async fn index_emptied(
+        &self,
+        root: Root,
+        options: &IndexOptions,
+        watcher: &IndexWatcher,
+        report: &mut IndexReport,
+    ) -> Result<(), Failure> {
+        if !root.folder.is_dir() {
+            let path = root.folder.to_string_lossy().into_owned();
+            let message = "the folder is not there, and its index is gone".to_owned();
+            report.problems.push(IndexProblem { path, code: "missing_root", message });
+            return Ok(());
+        }
+        let options = IndexOptions { path: root.folder, reembed: false, ..options.clone() };
+        let other = Box::pin(self.index(&options, Arc::clone(watcher))).await?;
+        report.add(other);
+        Ok(())
     }
 
     async fn forget_files(&self, root: Option<u64>) -> Result<(), Failure> {
@@ -199,7 +235,7 @@ impl Engine {
             run => run?,
         }
         let clock = Instant::now();
-        let folded = self.finish(root, place, options.fold, watcher, report).await;
+        let folded = self.finish(root, place, options, watcher, report).await;
         report.seconds.fold = clock.elapsed().as_secs_f64();
         match folded {
             Err(failure) if is_stop(&failure) => Ok(true),
@@ -211,7 +247,7 @@ impl Engine {
         &self,
         root: u64,
         place: &Place,
-        fold: FoldWhen,
+        options: &IndexOptions,
         watcher: &IndexWatcher,
         report: &mut IndexReport,
     ) -> Result<(), Failure> {
@@ -227,8 +263,16 @@ impl Engine {
                 total: progress.total.unwrap_or(0),
             });
         };
-        if fold == FoldWhen::AtTheEnd {
-            self.fold(CODE_COLLECTION, false, Some(Arc::new(on_progress))).await?;
+        if options.fold == FoldWhen::AtTheEnd {
+            let on_progress: Arc<dyn Fn(Progress) + Send + Sync> = Arc::new(on_progress);
+            // Another process may be building, from a state before this run.
+            while self
+                .fold(CODE_COLLECTION, options.rebuild, Some(Arc::clone(&on_progress)))
+                .await?
+                .busy
+            {
+                tokio::time::sleep(BUILDER_BUSY).await;
+            }
             self.due().remove(CODE_COLLECTION);
         }
         let roots = self.roots().await?;

@@ -44,6 +44,7 @@ pub(super) struct Pipeline {
     root: u64,
     folder: PathBuf,
     largest_file: u64,
+    rebuild: bool,
     tasks: usize,
     parsers: Pool<Parser>,
     _shown: WatchedPool,
@@ -84,6 +85,7 @@ struct Move {
 #[derive(Debug, Default)]
 struct Stored {
     indexed: u64,
+    chunks: u64,
     failed: u64,
     problems: Vec<IndexProblem>,
 }
@@ -108,6 +110,7 @@ impl Pipeline {
             root,
             folder: place.folder().to_owned(),
             largest_file: options.walk.largest_file,
+            rebuild: options.rebuild,
             // One batch is stored while the others are parsed.
             tasks: options.parsers + 1,
             _shown: engine.watch_pool(Arc::new(parsers.clone())),
@@ -132,7 +135,7 @@ impl Pipeline {
         let reader = Reader {
             folder: self.folder.clone(),
             largest_file: self.largest_file,
-            gone: Gone::of(&gone),
+            gone: if self.rebuild { Gone::default() } else { Gone::of(&gone) },
             batches: sender,
             batch: Vec::new(),
             aside: Aside::default(),
@@ -249,6 +252,7 @@ impl Pipeline {
         };
         self.engine.write(action, None).await?;
         stored.indexed += files.len() as u64;
+        stored.chunks += parsed.notes.iter().map(|note| u64::from(note.chunks)).sum::<u64>();
         Ok(())
     }
 
@@ -329,6 +333,7 @@ impl Pipeline {
 impl Stored {
     fn tell(self, report: &mut IndexReport) {
         report.files.indexed += self.indexed;
+        report.chunks += self.chunks;
         report.files.failed += self.failed;
         report.problems.extend(self.problems);
     }

@@ -57,7 +57,7 @@ impl Plan {
         let mut plan = Self::default();
         for file in walked.files {
             let before = known.remove(&file.path);
-            match before {
+            match before.filter(|_| !options.rebuild) {
                 Some(it) if it.size == file.size && it.modified == file.modified => {
                     report.files.unchanged += 1;
                 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 pub struct IndexReport {
     /// How many files.
     pub files: FileCounts,
-    /// Chunks in the index of this root, now.
+    /// Chunks in the index of this root; those stored so far if it was interrupted.
     pub chunks: u64,
     /// Files that are not in the index, or not as they should be.
     pub problems: Vec<IndexProblem>,
@@ -19,6 +19,22 @@ pub struct IndexReport {
     /// do.
     #[serde(skip)]
     pub history_due: bool,
+}
+
+impl IndexReport {
+    /// Adds what was done for another root.
+    pub(super) fn add(&mut self, other: Self) {
+        let (files, more) = (&mut self.files, other.files);
+        files.seen += more.seen;
+        files.indexed += more.indexed;
+        files.unchanged += more.unchanged;
+        files.removed += more.removed;
+        files.renamed += more.renamed;
+        files.failed += more.failed;
+        self.chunks += other.chunks;
+        self.problems.extend(other.problems);
+        self.interrupted |= other.interrupted;
+    }
 }
 
 /// How many files a run dealt with.
@@ -44,7 +60,7 @@ pub struct IndexProblem {
     /// Relative to the root.
     pub path: String,
     /// For programs: `secret`, `too_large`, `bad_name`, `unreadable`, `quarantined`,
-    /// `parser_died`, `slow`.
+    /// `parser_died`, `slow`, `missing_root`.
     pub code: &'static str,
     /// For people.
     pub message: String,
