@@ -385,6 +385,21 @@ fn a_watcher_keeps_the_index_fresh() {
 }
 
 #[test]
+fn a_watcher_does_not_see_its_own_store() {
+    let project = Project::sample();
+    let mut watching = Running::start(project.command(&["watch", "--store", "visible", "--json"]));
+    assert!(watching.tells("watching"));
+    project.write("src/store.rs", "pub fn saved_once() {}\n");
+    let found = || project.search(&["saved_once", "--store", "visible"]);
+    place::wait_until(|| found()["hits"][0]["symbol"] == "saved_once");
+    // Long enough for some more passes, if each called for the next.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    watching.signal(rustix::process::Signal::TERM);
+    let passes = watching.finish().document()["passes"].as_u64().unwrap();
+    assert!((2..=3).contains(&passes), "{passes}");
+}
+
+#[test]
 fn one_watcher_works_on_a_folder() {
     let project = Project::sample();
     let mut first = Running::start(project.command(&["watch"]));

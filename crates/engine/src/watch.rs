@@ -75,7 +75,8 @@ impl Engine {
     ) -> Result<(), Failure> {
         let _lock = self.only_watcher(root, listener).await?;
         let (sender, changes) = mpsc::channel(WAITING);
-        let mut watched = Watched::start(root, sender, listener);
+        let store = std::fs::canonicalize(self.folder()).unwrap_or_else(|_| self.folder().into());
+        let mut watched = Watched::start(root, store, sender, listener);
         // Watching begins before the first run, so that nothing falls between them.
         watched.cover(listener);
         let first = self.renew(root, options).await?;
@@ -160,8 +161,17 @@ struct Watched {
 }
 
 impl Watched {
-    fn start(root: &Path, sender: mpsc::Sender<Change>, listener: &WatchListener) -> Self {
+    fn start(
+        root: &Path,
+        store: PathBuf,
+        sender: mpsc::Sender<Change>,
+        listener: &WatchListener,
+    ) -> Self {
         let tell = move |change| {
+            // What is indexed is written there: it would never come to an end.
+            if matches!(&change, Change::Path(path) if path.starts_with(&store)) {
+                return;
+            }
             if let Err(mpsc::error::TrySendError::Full(_)) = sender.try_send(change) {
                 // Whoever reads so many changes late looks at everything anyway.
                 let _ = sender.blocking_send(Change::Everything);
