@@ -71,6 +71,10 @@ pub struct Weights {
     pub vectors: f32,
     /// The share of keywords.
     pub keywords: f32,
+    /// How much of what all chunks have in common is taken out of the question's vector
+    /// before chunks are compared with it, from 0 to 1. Without it, chunks that are like
+    /// all others come near to every question.
+    pub common: f32,
     /// How much each further chunk of a file counts, relative to the one before.
     pub next_chunk: f32,
     /// How many chunks of a file count.
@@ -108,9 +112,10 @@ impl Default for Weights {
         Self {
             vectors: 0.5,
             keywords: 0.5,
+            common: 1.0,
             next_chunk: 0.5,
             chunks: 10,
-            stem: 0.2,
+            stem: 0.3,
             stem_words: 5,
             type_definition: 0.5,
             other_definition: 0.2,

@@ -118,6 +118,10 @@ const CANDIDATES: u32 = 200;
 /// Chunks that are looked at for the definitions of one name.
 const DEFINING: u32 = 200;
 
+/// The share of a question's square that has to be left once it is set apart; below, it
+/// is what rounding left.
+const LEAST_APART: f32 = 1e-6;
+
 pub(super) struct CodeSearch<'a, 's> {
     pub(super) snapshot: &'a Snapshot<'s>,
     pub(super) segments: &'a mut Segments,
@@ -166,19 +170,18 @@ impl CodeSearch<'_, '_> {
         let question = Question::of(&query.text);
         let by_words = match mode {
             Mode::Vector => Vec::new(),
-            _ => self.by_words(&state, &query.text, rows.as_deref(), &mut searched)?,
+            _ => self.by_words(&state, query, rows.as_deref(), &mut searched)?,
         };
         let by_meaning = match mode {
             Mode::Keyword => Vec::new(),
             _ => self.by_meaning(&state, query, rows.as_deref(), &mut searched)?,
         };
-        let defining = self.defining(&state, &question, &mut searched)?;
+        let defining = self.defining(&state, &question, rows.as_deref(), &mut searched)?;
         let mut loaded = Loaded::default();
         let found = by_words.iter().chain(&by_meaning).map(|(row, _)| *row);
         loaded.load(self.snapshot, found.chain(defining.iter().map(|(row, _)| *row)))?;
         let definitions = loaded.definitions(&defining, &question);
-        let wanted = |row: &u64| rows.as_ref().is_none_or(|rows| rows.binary_search(row).is_ok());
-        let defining = definitions.iter().map(|(row, _)| *row).filter(wanted);
+        let defining = definitions.iter().map(|(row, _)| *row);
         let found = Scores::of(&by_words, &by_meaning, defining);
         let candidates = loaded.candidates(&found, query.filter.except.as_ref());
         let definitions: Vec<Definition> = definitions.into_iter().map(|(_, it)| it).collect();
@@ -227,17 +230,18 @@ impl CodeSearch<'_, '_> {
     fn by_words(
         &mut self,
         state: &CollectionState,
-        text: &str,
+        query: &CodeQuery,
         rows: Option<&[u64]>,
         searched: &mut Searched,
     ) -> Result<Vec<(u64, f32)>, StoreError> {
-        let words = Words::of(Analyzer::Code, text);
-        let best = self.keywords().best(state, words, CANDIDATES, rows, searched)?;
+        let words = Words::of(Analyzer::Code, &query.text);
+        let want = CANDIDATES.max(query.limit);
+        let best = self.keywords().best(state, words, want, rows, searched)?;
         Ok(best.into_ranked())
     }
 
-    /// Row and score of the chunks nearest in meaning: how much nearer they are than
-    /// chunks are on average.
+    /// Row and score of the chunks nearest in meaning to what sets the question apart:
+    /// how much nearer they are than chunks are on average.
     fn by_meaning(
         &mut self,
         state: &CollectionState,
@@ -245,7 +249,7 @@ impl CodeSearch<'_, '_> {
         rows: Option<&[u64]>,
         searched: &mut Searched,
     ) -> Result<Vec<(u64, f32)>, StoreError> {
-        let vector: Vec<f32> = match &query.vector {
+        let mut vector: Vec<f32> = match &query.vector {
             Some(vector) => floats(vector).collect(),
             None => match self.model.embed(&query.text) {
                 Some(vector) => vector.to_vec(),
@@ -258,9 +262,13 @@ impl CodeSearch<'_, '_> {
             tails: self.tails,
             context: self.context,
         };
-        let best = nearest.best(state, vector.clone(), CANDIDATES, rows, searched)?;
-        let mean = nearest.mean(state, searched)?;
-        let usual = mean.map_or(0.0, |mean| dot(&mean, &vector));
+        let mut usual = 0.0;
+        if let Some(mean) = nearest.mean(state, searched)? {
+            set_apart(&mut vector, &mean, query.weights.common);
+            usual = dot(&mean, &vector) / dot(&vector, &vector).sqrt().max(f32::MIN_POSITIVE);
+        }
+        let want = CANDIDATES.max(query.limit);
+        let best = nearest.best(state, vector, want, rows, searched)?;
         let nearer = |(row, distance): (u64, f32)| (row, (1.0 - distance - usual).max(0.0));
         Ok(best.into_ranked().into_iter().map(nearer).collect())
     }
@@ -270,11 +278,12 @@ impl CodeSearch<'_, '_> {
         &mut self,
         state: &CollectionState,
         question: &Question,
+        rows: Option<&[u64]>,
         searched: &mut Searched,
     ) -> Result<Vec<(u64, usize)>, StoreError> {
         let mut found = Vec::new();
         for (at, name) in question.identifiers().iter().enumerate() {
-            let best = self.keywords().best(state, names(name), DEFINING, None, searched)?;
+            let best = self.keywords().best(state, names(name), DEFINING, rows, searched)?;
             found.extend(best.into_ranked().into_iter().map(|(row, _)| (row, at)));
         }
         Ok(found)
@@ -450,7 +459,7 @@ fn globs(patterns: &[String]) -> Result<Option<GlobSet>, StoreError> {
     let bad = |error: globset::Error| StoreError::Invalid(format!("the path pattern: {error}"));
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
-        let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
+        let pattern = pattern.trim_start_matches("./").trim_matches('/');
         let anywhere = format!("**/{pattern}");
         let full = if pattern.contains('/') { pattern } else { &anywhere };
         for pattern in [full, &format!("{full}/**")] {
@@ -460,6 +469,48 @@ fn globs(patterns: &[String]) -> Result<Option<GlobSet>, StoreError> {
     set.build().map(Some).map_err(bad)
 }
 
+/// Takes a share of what all chunks have in common out of a question: chunks are like each
+/// other for being code of one project, which says nothing of what is asked. A question
+/// that is about nothing else stays as it is.
+fn set_apart(question: &mut [f32], mean: &[f32], share: f32) {
+    if question.len() != mean.len() {
+        return;
+    }
+    let along = share.clamp(0.0, 1.0) * dot(question, mean) / dot(mean, mean);
+    let apart = |(value, mean): (&f32, &f32)| value - along * mean;
+    let rest: Vec<f32> = question.iter().zip(mean).map(apart).collect();
+    if dot(&rest, &rest) > LEAST_APART * dot(question, question) {
+        question.copy_from_slice(&rest);
+    }
+}
+
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_lose_what_all_chunks_share() {
+        let mean = [0.5, 0.0, 0.0];
+        for (share, expected) in
+            [(0.0, [0.6, 0.8, 0.0]), (0.5, [0.3, 0.8, 0.0]), (1.0, [0.0, 0.8, 0.0])]
+        {
+            let mut question = [0.6, 0.8, 0.0];
+            set_apart(&mut question, &mean, share);
+            let near = question.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6);
+            assert!(near, "{share}: {question:?}");
+        }
+    }
+
+    #[test]
+    fn questions_that_would_lose_all_stay() {
+        for (question, mean) in [([1.0, 0.0], [0.3, 0.0]), ([0.6, 0.8], [0.0, 0.0])] {
+            let mut set = question;
+            set_apart(&mut set, &mean, 1.0);
+            assert_eq!(set, question);
+        }
+    }
 }

@@ -112,9 +112,9 @@ fn names_and_definitions_lift_files() {
         ..Search::default()
     };
     insta::assert_snapshot!(search.shown(), @r"
-    src/policies.rs:50 RetryPolicy 1.405: keywords 0.50, meaning 0.42, file name matches, defines RetryPolicy
+    src/policies.rs:50 RetryPolicy 1.505: keywords 0.50, meaning 0.42, file name matches, defines RetryPolicy
     src/uses.rs:1  0.971: keywords 0.47, meaning 0.50
-    src/retry_policy.rs:1  0.827: keywords 0.29, meaning 0.33, file name matches
+    src/retry_policy.rs:1  0.927: keywords 0.29, meaning 0.33, file name matches
     src/make.rs:7 RetryPolicy 0.115: defines RetryPolicy
     src/policies.rs:1  0.115: keywords 0.38, meaning 0.33, file name matches
     ");
@@ -161,7 +161,7 @@ fn what_is_not_the_program_comes_later_unless_asked_for() {
     ");
     let named = Search { question: "what is in __init__.py", ..asked };
     insta::assert_snapshot!(named.shown(), @r"
-    src/__init__.py:1  1.000: keywords 0.30, meaning 0.50, file name matches
+    src/__init__.py:1  1.100: keywords 0.30, meaning 0.50, file name matches
     src/retry.rs:1  0.950: keywords 0.45, meaning 0.50
     tests/retry.rs:1  0.300: keywords 0.50, meaning 0.50, test file ×0.3
     docs/retry.md:1  0.255: keywords 0.35, meaning 0.50, document ×0.3
