@@ -1,5 +1,6 @@
 //! One command's work on a store: a runtime, an engine, and the signals that stop it.
 
+use std::ops::Deref;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ const DRAIN: Duration = Duration::from_secs(10);
 
 /// A store that is open for one command.
 pub(crate) struct Session {
-    runtime: Runtime,
+    runtime: Background,
     engine: Engine,
     signals: Signals,
 }
@@ -30,7 +31,7 @@ impl Session {
         let signals = Signals::listen().map_err(failed)?;
         let engine = Engine::open(folder, options)?;
         drop(guard);
-        Ok(Self { runtime, engine, signals })
+        Ok(Self { runtime: Background(Some(runtime)), engine, signals })
     }
 
     /// Works until it is done or a signal comes.
@@ -83,6 +84,26 @@ impl Session {
     pub(crate) fn close(self) {
         let Self { runtime, engine, .. } = self;
         runtime.block_on(engine.close());
+    }
+}
+
+/// A runtime that does not wait for its threads at the end: one that reads from a disk
+/// that does not answer must not keep the program.
+struct Background(Option<Runtime>);
+
+impl Deref for Background {
+    type Target = Runtime;
+
+    fn deref(&self) -> &Runtime {
+        self.0.as_ref().expect("it is taken only when it is dropped")
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 

@@ -161,6 +161,45 @@ fn a_part_is_renewed_alone() {
 }
 
 #[test]
+fn rules_hold_for_parts_that_are_named() {
+    let project = Project::sample();
+    project.write(".gitignore", "build/\n");
+    project.write("build/out.rs", "pub fn built_by_a_machine() {}\n");
+    project.write(".env", "PASSWORD=correcthorse\n");
+    project.index(&[]);
+    for part in ["build", "build/out.rs", ".env"] {
+        assert_eq!(counts(&project.index(&[part])), json!([0, 0, 0, 0, 0]), "{part}");
+    }
+    assert_eq!(counts(&project.index(&[])), json!([6, 0, 6, 0, 0]));
+}
+
+#[test]
+fn an_index_outlives_its_folder_until_it_is_dropped() {
+    let project = Project::sample();
+    let store = project.place.path("store");
+    let store = ["--store", store.to_str().unwrap()];
+    project.index(&[&["src"], &store[..]].concat());
+    fs::remove_dir_all(project.folder().join("src")).unwrap();
+    assert_eq!(project.paths(&[&["RetryPolicy"], &store[..]].concat())[0], "retry.rs");
+    assert!(project.json(&[&["status"], &store[..]].concat())["warnings"][0].is_string());
+    project.index(&[&["--remove", "src"], &store[..]].concat());
+    project.fails(&[&["search", "RetryPolicy"], &store[..]].concat(), 4, "not_found");
+}
+
+#[test]
+fn what_lost_chunks_is_indexed_again() {
+    let project = Project::sample();
+    project.index(&[]);
+    let whole = project.content();
+    let truth = project.truth();
+    let hash = [0u8; 32];
+    truth.execute("UPDATE file SET hash = ?1 WHERE path = 'src/retry.rs'", [&hash[..]]).unwrap();
+    drop(truth);
+    assert_eq!(counts(&project.index(&[])), json!([6, 1, 5, 0, 0]));
+    assert_eq!(project.content(), whole);
+}
+
+#[test]
 fn a_store_holds_several_roots() {
     let project = Project::sample();
     project.index(&["src"]);
@@ -174,6 +213,8 @@ fn a_store_holds_several_roots() {
         found["hits"].as_array().unwrap().iter().map(|it| it["root"].as_str().unwrap()).collect();
     assert!(roots.contains(&src.to_str().unwrap()) && roots.len() >= 3, "{roots:?}");
     project.fails(&["index", ".", "--store", store], 3, "bad_input");
+    fs::create_dir(project.folder().join("tools/part")).unwrap();
+    project.fails(&["index", "--remove", "tools/part", "--store", store], 3, "bad_input");
     project.index(&["--remove", "tools", "--store", store]);
     project.fails(&["index", "--remove", "tools", "--store", store], 4, "not_found");
     let left = project.search(&["parse header", "--store", store]);

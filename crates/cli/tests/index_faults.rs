@@ -130,12 +130,24 @@ fn a_file_that_kills_its_parser_is_indexed_as_text() {
         assert_eq!(report["files"]["failed"], 1, "{fault}");
         assert_eq!(project.paths(&["belladonna"])[0], "src/poison.rs", "{fault}");
         assert_eq!(project.paths(&["RetryPolicy"])[0], "src/retry.rs", "{fault}");
-        // It is remembered as deadly, and left alone as long as it does not change.
+        // It is remembered as deadly, and left alone as long as it does not change: its age
+        // is no change.
         let jobs = project.run(&["doctor", "--quarantine", "list", "--json"]);
         assert!(jobs.stdout.contains("parse"), "{fault}: {}", jobs.stdout);
-        assert_eq!(counts(&project.index(&[])), json!([7, 0, 7, 0, 0]), "{fault}");
+        let path = project.folder().join("src/poison.rs");
+        fs::write(&path, fs::read(&path).unwrap()).unwrap();
         let again = index_with_fault(&project, &format!("parse.poison.rs:{fault}"));
-        assert_eq!(again["problems"], json!([]), "{fault}: nothing was parsed");
+        assert_eq!(counts(&again), json!([7, 0, 7, 0, 0]), "{fault}");
+        assert_eq!(again["problems"][0]["code"], "quarantined", "{fault}");
+        // Given another chance, it is cut as well as the others.
+        project.json(&["doctor", "--quarantine", "clear"]);
+        let cured = project.index(&[]);
+        assert_eq!(counts(&cured), json!([7, 1, 6, 0, 0]), "{fault}");
+        assert_eq!(cured["problems"], json!([]), "{fault}");
+        assert_eq!(
+            project.search(&["deadly_nightshade"])["hits"][0]["symbol"],
+            "deadly_nightshade"
+        );
     }
 }
 
@@ -153,6 +165,21 @@ fn a_file_that_hangs_its_parser_is_indexed_as_text() {
     assert_eq!(project.paths(&["belladonna"])[0], "src/poison.rs");
     let deaths = project.json(&["status"]);
     assert!(deaths["crashes"]["timeout"].as_u64().unwrap() >= 1, "{deaths}");
+}
+
+#[test]
+fn many_deadly_files_do_not_stop_the_others() {
+    let project = Project::large(200);
+    for number in 0..8 {
+        project.write(
+            &format!("deadly/{number}/poison.rs"),
+            format!("pub fn poison_{number}() {{}}\n"),
+        );
+    }
+    let report = index_with_fault(&project, "parse.poison.rs:crash");
+    assert_eq!(counts(&report), json!([208, 208, 0, 0, 0]));
+    assert_eq!(report["files"]["failed"], 8, "{report}");
+    assert_eq!(project.paths(&["poison_7"])[0], "deadly/7/poison.rs");
 }
 
 #[test]

@@ -208,9 +208,10 @@ impl Engine {
         let inner = home.and_then(|root| Some((root.id, real.strip_prefix(&root.folder).ok()?)));
         let path = inner.map_or(Path::new(real.file_name().unwrap_or_default()), |(_, path)| path);
         let path = path.to_string_lossy().into_owned();
-        let version = FileVersion { size: contents.bytes.len() as u64, ..FileVersion::default() };
+        let hash = *blake3::hash(&contents.bytes).as_bytes();
+        let length = contents.bytes.len() as u64;
         let job = ParseJob {
-            files: vec![FileToParse { path: path.clone(), version, length: version.size }],
+            files: vec![FileToParse { path: path.clone(), hash, length }],
             contents: Bulk::from(contents.bytes),
             plain: false,
         };
@@ -292,8 +293,9 @@ struct Fresh(HashMap<PathBuf, bool>);
 impl Fresh {
     fn shown(&mut self, hit: FoundChunk, roots: &[Root]) -> CodeHit {
         let folder = roots.iter().find(|root| root.id == hit.root).map(|root| &root.folder);
+        // A root that was added in this moment is not known here yet.
+        let fresh = folder.is_some_and(|it| self.is_fresh(it.join(&hit.path), &hit.version));
         let folder = folder.cloned().unwrap_or_default();
-        let fresh = self.is_fresh(folder.join(&hit.path), &hit.version);
         CodeHit {
             root: folder.to_string_lossy().into_owned(),
             path: hit.path,

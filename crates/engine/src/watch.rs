@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use isolate::Supervised;
 use isolith_source::walk::folders;
-use isolith_source::watch::{Change, FolderWatch, WatchError};
+use isolith_source::watch::{Change, FolderWatch};
 use isolith_types::{Code, Failure};
 use tokio::sync::mpsc;
 
@@ -76,13 +77,16 @@ impl Engine {
         let _lock = self.only_watcher(root, listener).await?;
         let (sender, changes) = mpsc::channel(WAITING);
         let store = std::fs::canonicalize(self.folder()).unwrap_or_else(|_| self.folder().into());
-        let mut watched = Watched::start(root, store, sender, listener);
+        let overflow = Arc::new(AtomicBool::new(false));
+        let tell = tell(sender, store, Arc::clone(&overflow));
+        let mut watched = Watched::start(root, tell, listener);
         // Watching begins before the first run, so that nothing falls between them.
-        watched.cover(listener);
+        watched.cover(None, listener).await;
         let first = self.renew(root, options).await?;
         listener(WatchEvent::Renewed(first));
         listener(WatchEvent::Watching);
-        let mut changes = Changes { changes, root: root.to_owned() };
+        let mut changes = Changes { changes, overflow, root: root.to_owned() };
+        let options = &IndexOptions { of_root: Some(root.to_owned()), ..options.clone() };
         let (mut missed, mut asked) = (false, None);
         loop {
             self.renew_history(root, &mut asked).await;
@@ -91,15 +95,18 @@ impl Engine {
                 false => changes.next_or_all(POLL).await,
             };
             let Some(part) = part else { return Ok(()) };
-            watched.forget_gone(&part);
-            watched.cover(listener);
             let part = if missed { root.to_owned() } else { part };
+            let part = watched.cover(Some(part), listener).await;
             match self.renew(&part, options).await {
                 Ok(report) => {
                     missed = false;
                     listener(WatchEvent::Renewed(report));
                 }
                 Err(failure) if failure.code == Code::Draining => return Ok(()),
+                // Somebody dropped the index: there is nothing to be kept fresh.
+                Err(failure) if failure.code == Code::NotFound && root.is_dir() => {
+                    return Err(failure);
+                }
                 Err(failure) => {
                     missed = true;
                     listener(WatchEvent::Failed(failure));
@@ -163,38 +170,62 @@ struct Watched {
 impl Watched {
     fn start(
         root: &Path,
-        store: PathBuf,
-        sender: mpsc::Sender<Change>,
+        tell: impl Fn(Change) + Send + 'static,
         listener: &WatchListener,
     ) -> Self {
-        let tell = move |change| {
-            // What is indexed is written there: it would never come to an end.
-            if matches!(&change, Change::Path(path) if path.starts_with(&store)) {
-                return;
-            }
-            if let Err(mpsc::error::TrySendError::Full(_)) = sender.try_send(change) {
-                // Whoever reads so many changes late looks at everything anyway.
-                let _ = sender.blocking_send(Change::Everything);
-            }
-        };
         let watch = FolderWatch::start(tell);
         let watch = watch.map_err(|error| listener(WatchEvent::Polling(error.to_string()))).ok();
         Self { root: root.to_owned(), watch }
     }
 
-    fn cover(&mut self, listener: &WatchListener) {
-        let Some(watch) = &mut self.watch else { return };
-        let covered: Result<(), WatchError> = watch.cover(folders(&self.root));
-        if let Err(error) = covered {
-            listener(WatchEvent::Polling(error.to_string()));
-            self.watch = None;
+    /// Watches the folders that are there now, those of a part that changed anew: one that
+    /// was removed has lost its watch, and another may be in its place. Returns the part
+    /// with all folders that were not watched before.
+    async fn cover(&mut self, part: Option<PathBuf>, listener: &WatchListener) -> PathBuf {
+        let mut all = part.clone().unwrap_or_else(|| self.root.clone());
+        let Some(mut watch) = self.watch.take() else { return all };
+        let root = self.root.clone();
+        // The watch waits for its own thread, and a walk for the disk.
+        let covering = tokio::task::spawn_blocking(move || {
+            if let Some(part) = &part {
+                watch.forget(part);
+            }
+            let mut added = Vec::new();
+            loop {
+                // A folder that was made while its parent was not watched yet is found by
+                // looking again.
+                match watch.cover(folders(&root)) {
+                    Ok(more) if more.is_empty() => return Ok((watch, added)),
+                    Ok(more) => added.extend(more),
+                    Err(error) => return Err(error),
+                }
+            }
+        });
+        match covering.await {
+            Ok(Ok((watch, added))) => {
+                self.watch = Some(watch);
+                added.iter().for_each(|folder| all = common(&all, folder));
+            }
+            Ok(Err(error)) => listener(WatchEvent::Polling(error.to_string())),
+            Err(error) => listener(WatchEvent::Polling(error.to_string())),
         }
+        all
     }
+}
 
-    /// A folder that is gone has lost its watch; another may come in its place.
-    fn forget_gone(&mut self, part: &Path) {
-        if let Some(watch) = &mut self.watch {
-            watch.forget(part);
+/// Passes changes on, and never waits: the watch's own thread calls it.
+fn tell(
+    sender: mpsc::Sender<Change>,
+    store: PathBuf,
+    overflow: Arc<AtomicBool>,
+) -> impl Fn(Change) + Send + 'static {
+    move |change| {
+        // What is indexed is written there: it would never come to an end.
+        if matches!(&change, Change::Path(path) if path.starts_with(&store)) {
+            return;
+        }
+        if let Err(mpsc::error::TrySendError::Full(_)) = sender.try_send(change) {
+            overflow.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -202,6 +233,8 @@ impl Watched {
 /// Changes, gathered.
 struct Changes {
     changes: mpsc::Receiver<Change>,
+    /// Whether there were more than could be kept.
+    overflow: Arc<AtomicBool>,
     root: PathBuf,
 }
 
@@ -233,6 +266,9 @@ impl Changes {
                 Ok(Some(next)) => part = common(&part, &self.part_of(next)),
                 _ => break,
             }
+        }
+        if self.overflow.swap(false, Ordering::Relaxed) {
+            return self.root.clone();
         }
         // What went away is seen from the folder that it was in.
         while !part.is_dir() && part != self.root && part.pop() {}

@@ -30,8 +30,9 @@ pub struct ParseJob {
 pub struct FileToParse {
     /// Relative to the root: it tells the language, and is part of the vectors.
     pub path: String,
-    /// What its content is known by.
-    pub version: FileVersion,
+    /// BLAKE3 of its content. Its age is nobody's business here: the same content is the
+    /// same job.
+    pub hash: [u8; 32],
     /// How many of the bytes are its content.
     pub length: u64,
 }
@@ -72,6 +73,9 @@ const FILE_BUDGET: Duration = Duration::from_secs(2);
 /// A file with a NUL in so many first bytes is no text.
 const BINARY_CHECK: usize = 8 << 10;
 
+/// Why a file is cut as text that a grammar would have cut better.
+const PLAIN: &str = "its parser died of it";
+
 /// The language of files that are no text.
 const BINARY: &str = "binary";
 
@@ -100,7 +104,8 @@ impl Role for Parser {
         }
         let notes = files.iter().map(|file: &ParsedFile| ParseNote {
             chunks: file.chunks.len() as u32,
-            problem: file.problem.clone(),
+            // Whoever asks for plain text knows why.
+            problem: file.problem.clone().filter(|_| !job.plain),
         });
         Parsed { notes: notes.collect(), files: encode(&files), vectors: Bulk::from(vectors) }
     }
@@ -119,7 +124,8 @@ impl Parser {
         vectors: &mut Vec<u8>,
         context: &Context<'_>,
     ) -> ParsedFile {
-        let FileToParse { path, version, .. } = file;
+        let FileToParse { path, hash, length } = file;
+        let version = FileVersion { hash, size: length, modified: 0 };
         let Some(text) = decode(bytes) else {
             let language = BINARY.to_owned();
             let chunks = Vec::new();
@@ -137,7 +143,7 @@ impl Parser {
             version,
             language: chunked.language.name().to_owned(),
             generated: chunked.generated,
-            problem: chunked.problem,
+            problem: chunked.problem.or_else(|| plain.then(|| PLAIN.to_owned())),
             chunks,
         }
     }

@@ -50,12 +50,13 @@ impl FolderWatch {
         Ok(Self { watcher, covered: HashSet::new() })
     }
 
-    /// Watches these folders from now on, and no others. Folders that are gone by now
-    /// are left out.
+    /// Watches these folders from now on, and no others. Folders that are gone by now, or
+    /// closed to us, are left out. Returns those that were not watched before.
     ///
     /// # Errors
     /// If the system has no more watches to give; some folders are watched then.
-    pub fn cover(&mut self, folders: Vec<PathBuf>) -> Result<(), WatchError> {
+    pub fn cover(&mut self, folders: Vec<PathBuf>) -> Result<Vec<PathBuf>, WatchError> {
+        let mut added = Vec::new();
         let folders: HashSet<PathBuf> = folders.into_iter().collect();
         for gone in self.covered.difference(&folders) {
             // A folder that was removed took its watch with it.
@@ -68,13 +69,14 @@ impl FolderWatch {
             }
             match self.watcher.watch(&folder, RecursiveMode::NonRecursive) {
                 Ok(()) => {
+                    added.push(folder.clone());
                     self.covered.insert(folder);
                 }
-                Err(error) if is_gone(&error) => {}
+                Err(error) if is_out_of_reach(&error) => {}
                 Err(error) => return Err(refused(error)),
             }
         }
-        Ok(())
+        Ok(added)
     }
 
     /// Forgets a folder that was removed, so that one in its place is watched anew.
@@ -88,10 +90,13 @@ impl FolderWatch {
     }
 }
 
-fn is_gone(error: &notify::Error) -> bool {
+fn is_out_of_reach(error: &notify::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     match &error.kind {
         notify::ErrorKind::PathNotFound => true,
-        notify::ErrorKind::Io(error) => error.kind() == std::io::ErrorKind::NotFound,
+        notify::ErrorKind::Io(error) => {
+            matches!(error.kind(), NotFound | PermissionDenied | NotADirectory)
+        }
         _ => false,
     }
 }

@@ -102,6 +102,7 @@ fn batch(root: u64, number: usize) -> Result<Action, Box<dyn Error>> {
     Ok(Action::PutFiles {
         root,
         files: postcard::to_allocvec(&files)?.into(),
+        ages: Vec::new(),
         dimension: DIMENSION,
         vectors: vectors.into(),
         model: MODEL.to_owned(),

@@ -11,6 +11,7 @@ use isolith_engine::{EngineOptions, IndexOptions, IndexProgress, IndexReport, In
 use isolith_types::{Code, Failure};
 use serde_json::json;
 
+use crate::doctor::clean;
 use crate::output::Output;
 use crate::session::{Session, interrupted};
 
@@ -115,7 +116,7 @@ fn describe(report: &IndexReport, path: &Path) -> String {
     }
     text.push('\n');
     for problem in report.problems.iter().take(LISTED) {
-        let _ = writeln!(text, "  {}: {}", problem.path, problem.message);
+        let _ = writeln!(text, "  {}: {}", clean(&problem.path), clean(&problem.message));
     }
     if report.problems.len() > LISTED {
         let more = report.problems.len() - LISTED;

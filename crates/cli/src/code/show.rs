@@ -5,6 +5,7 @@ use std::path::Path;
 
 use isolith_engine::CodeHit;
 
+use crate::doctor::clean;
 use crate::output::{Output, Paint};
 
 /// Lines that are shown on either side of the best one.
@@ -42,13 +43,13 @@ pub(super) fn hits(
 
 fn head(text: &mut String, hit: &CodeHit, paint: &Paint) {
     let place = format!("{}:{}", path(hit), hit.symbol_line.unwrap_or(hit.start_line));
-    text.push_str(&paint.strong(&place));
+    text.push_str(&paint.strong(&clean(&place)));
     if let Some(symbol) = &hit.symbol {
         let name = match &hit.parent {
             Some(parent) if parent != symbol => format!("{parent} › {symbol}"),
             _ => symbol.clone(),
         };
-        let _ = write!(text, "  {}", paint.name(&name));
+        let _ = write!(text, "  {}", paint.name(&clean(&name)));
     }
     let _ = write!(text, "  {}", paint.faint(&format!("{} {:.2}", hit.kind, hit.score)));
     if hit.stale {
@@ -56,14 +57,14 @@ fn head(text: &mut String, hit: &CodeHit, paint: &Paint) {
     }
     text.push('\n');
     if !hit.why.is_empty() {
-        let _ = writeln!(text, "  {}", paint.faint(&hit.why.join(", ")));
+        let _ = writeln!(text, "  {}", paint.faint(&clean(&hit.why.join(", "))));
     }
 }
 
 fn snippet(text: &mut String, hit: &CodeHit, words: &[String], gutter: usize, paint: &Paint) {
     for (number, line) in (hit.snippet_line..).zip(hit.snippet.lines()) {
         let line = line.replace('\t', "    ");
-        let line = crate::doctor::clean(&line);
+        let line = clean(&line);
         let line = paint.fit(line.trim_end(), gutter + 4);
         let number = format!("{number:>gutter$}");
         let _ = writeln!(text, "  {} {}", paint.faint(&number), highlight(&line, words, paint));
@@ -138,9 +139,9 @@ const STOP_WORDS: [&str; 22] = [
 ];
 
 fn highlight(line: &str, words: &[String], paint: &Paint) -> String {
-    let lower = line.to_lowercase();
-    // Lower case may have another length; then nothing is highlighted rather than wrong.
-    if words.is_empty() || !paint.is_coloured() || lower.len() != line.len() {
+    // Other lower case may have another length, and the places would not fit.
+    let lower = line.to_ascii_lowercase();
+    if words.is_empty() || !paint.is_coloured() {
         return line.to_owned();
     }
     let mut marked = String::new();

@@ -1,5 +1,4 @@
 use std::fs::{File, TryLockError};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -67,6 +66,7 @@ impl RootLock {
 
 /// The file of a root's lock for some purpose. Its name is of fixed length.
 pub(crate) fn lock_file(engine: &Engine, root: &Path, purpose: &str) -> PathBuf {
-    let hash = blake3::hash(root.as_os_str().as_bytes()).to_hex();
+    // The store may be seen at several places; what it calls its roots is the same.
+    let hash = blake3::hash(engine.stored_path(root).as_bytes()).to_hex();
     engine.inner.folder.run().join(format!("{purpose}-{}.lock", &hash[..16]))
 }

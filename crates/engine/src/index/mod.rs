@@ -45,6 +45,8 @@ pub struct IndexOptions {
     pub walk: WalkOptions,
     /// How many files are parsed at the same time.
     pub parsers: usize,
+    /// The root that is meant; if it is not one any more, nothing is done.
+    pub of_root: Option<PathBuf>,
     /// When segments are built.
     pub fold: FoldWhen,
     /// How long a few files may take to be parsed before their worker is killed.
@@ -61,6 +63,7 @@ impl IndexOptions {
             wait: true,
             walk: WalkOptions::default(),
             parsers: std::thread::available_parallelism().map_or(2, |cores| cores.get().min(8)),
+            of_root: None,
             fold: FoldWhen::AtTheEnd,
             parse_deadline: Duration::from_secs(10),
         }
@@ -123,13 +126,18 @@ impl Engine {
         let started = Instant::now();
         let memory = PeakMemory::watch(self);
         let place = Place::find(self, &options.path).await?;
-        let _lock = RootLock::take(self, place.folder(), options.wait, &watcher).await?;
+        if options.of_root.as_deref().is_some_and(|root| !place.is_known_as(root)) {
+            return Err(place.not_indexed());
+        }
+        let lock = RootLock::take(self, place.folder(), options.wait, &watcher).await?;
         let mut report = IndexReport::default();
         // Another run may have added the root while this one waited.
         let (root, emptied) = self.add_root(&place, options).await?;
         let stopped = self.bring_up_to_date(root, &place, options, &watcher, &mut report).await?;
         report.interrupted = stopped;
-        for other in emptied {
+        // Whoever else moves to another model at this moment has another root's lock.
+        drop(lock);
+        for other in emptied.into_iter().filter(|_| !stopped) {
             self.index_emptied(other, options, &watcher, &mut report).await?;
         }
         let changed = report.files.indexed + report.files.renamed > 0;
@@ -140,19 +148,18 @@ impl Engine {
         Ok(report)
     }
 
-    /// Drops the code index of the root that `path` is or lies in.
+    /// Drops the code index of a root, which need not be there any more.
     ///
     /// # Errors
-    /// `not_found` if it is in no root, or what keeps the store from being written.
+    /// `not_found` if it has none, `bad_input` if it is only part of one, or what keeps the store from being written.
     pub async fn remove_root(&self, path: &std::path::Path) -> Result<Root, Failure> {
-        let place = Place::find(self, path).await?;
-        let Some(root) = place.known() else { return Err(place.not_indexed()) };
+        let root = self.root_at(path).await?;
         let watcher: IndexWatcher = Arc::new(|_| {});
-        let _lock = RootLock::take(self, place.folder(), true, &watcher).await?;
+        let _lock = RootLock::take(self, &root.folder, true, &watcher).await?;
         self.forget_files(Some(root.id)).await?;
         self.write(Action::RemoveRoot { root: root.id }, None).await?;
         self.fold_later(CODE_COLLECTION.to_owned());
-        Ok(root.clone())
+        Ok(root)
     }
 
     /// The root's number, and other roots that have lost their vectors to another model.
@@ -163,11 +170,8 @@ impl Engine {
     ) -> Result<(u64, Vec<Root>), Failure> {
         let spec = code_spec(DIMENSION as u32, model_name());
         let action = Action::AddRoot { path: place.stored(), spec: spec.clone() };
-        let mut emptied = Vec::new();
         let added = match self.write(action.clone(), None).await {
             Err(failure) if failure.code == Code::ModelMismatch && options.reembed => {
-                emptied = self.roots().await?;
-                emptied.retain(|root| root.folder != place.folder() && root.files > 0);
                 self.forget_files(None).await?;
                 self.change_model(spec).await?;
                 self.write(action, None).await
@@ -177,6 +181,10 @@ impl Engine {
         let root = added?.outcome.root.ok_or_else(|| {
             Failure::new(Code::Failed, "the writer did not say which root it added")
         })?;
+        // An earlier run that was to move everything may not have come to its end.
+        let mut emptied = if options.reembed { self.roots().await? } else { Vec::new() };
+        let is_emptied = |it: &Root| it.id != root.id && it.files == 0 && it.indexed_at.is_some();
+        emptied.retain(is_emptied);
         Ok((root.id, emptied))
     }
 

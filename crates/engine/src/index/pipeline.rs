@@ -5,11 +5,13 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use isolate::{BatchPart, Bulk, CallError, CallOptions, Pool, PoolSettings, Supervised};
 use isolith_embed::{DIMENSION, model_name};
 use isolith_roles::{FileToParse, ParseJob, Parsed, Parser, ReadJob, ReadReply};
+use isolith_source::Language;
 use isolith_source::walk::{Contents, ReadError, read};
 use isolith_store::Action;
 use isolith_types::{Code, Failure, FileVersion};
@@ -35,6 +37,11 @@ const PARSER_MEMORY: u64 = 512 << 20;
 /// Paths that are removed or touched in one transaction.
 const MANY_PATHS: usize = 500;
 
+/// How often a batch is tried again while parsers are not started for having died too
+/// often, and how long it waits at most.
+const MOST_REFUSALS: u32 = 12;
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
 /// Renamed files that are on their way at the same time.
 const MOVES: usize = 16;
 
@@ -57,7 +64,10 @@ pub(super) struct Pipeline {
 #[derive(Debug, Clone)]
 struct File {
     note: FileToParse,
+    modified: i64,
     bytes: Bytes,
+    /// Whether its content is in the index already, cut as text.
+    again: bool,
 }
 
 /// What reading found out beside contents.
@@ -74,7 +84,7 @@ struct Aside {
     failed: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Move {
     from: String,
     to: String,
@@ -85,6 +95,7 @@ struct Move {
 #[derive(Debug, Default)]
 struct Stored {
     indexed: u64,
+    unchanged: u64,
     chunks: u64,
     failed: u64,
     problems: Vec<IndexProblem>,
@@ -168,7 +179,12 @@ impl Pipeline {
     ) -> Result<Stored, Failure> {
         let mut stored = Stored::default();
         loop {
-            let next = batches.lock().await.recv().await;
+            let next = tokio::select! {
+                next = async { batches.lock().await.recv().await } => next,
+                () = self.engine.inner.readers.drained() => {
+                    return Err(Failure::new(Code::Draining, "the program is stopping"));
+                }
+            };
             let Some(batch) = next else { return Ok(stored) };
             if let Err(failure) = self.store_batch(&batch, &mut stored).await {
                 // Nobody reads on for a run that has failed.
@@ -186,15 +202,27 @@ impl Pipeline {
     }
 
     async fn store_batch(&self, batch: &[File], stored: &mut Stored) -> Result<(), Failure> {
-        let options = CallOptions { idempotent: true, ..CallOptions::default() };
-        let parts = self.parsers.call_batch(batch, |files| job(files, false), options).await;
-        for BatchPart { items, outcome } in parts {
-            match (outcome, &batch[items]) {
-                (Ok(answer), files) => self.put(answer.reply, files, stored).await?,
-                (Err(error), [file]) if blames_input(&error) => {
-                    self.put_plain(file, &error, stored).await?;
+        let mut left = vec![batch];
+        let mut refusals = 0;
+        while let Some(files) = left.pop() {
+            let options = CallOptions { idempotent: true, ..CallOptions::default() };
+            let parts = self.parsers.call_batch(files, |files| job(files, false), options).await;
+            for BatchPart { items, outcome } in parts {
+                match (outcome, &files[items]) {
+                    (Ok(answer), files) => self.put(answer.reply, files, stored).await?,
+                    (Err(error), [file]) if blames_input(&error) => {
+                        self.put_plain(file, &error, stored).await?;
+                    }
+                    // Several deadly files at once are no reason to give up on the others.
+                    (Err(CallError::BreakerOpen { retry_after, .. }), files)
+                        if refusals < MOST_REFUSALS =>
+                    {
+                        refusals += 1;
+                        tokio::time::sleep(retry_after.min(LONGEST_PAUSE)).await;
+                        left.push(files);
+                    }
+                    (Err(error), _) => return Err(of_call(&error)),
                 }
-                (Err(error), _) => return Err(of_call(&error)),
             }
         }
         Ok(())
@@ -218,6 +246,11 @@ impl Pipeline {
             message: format!("{error}; indexed as plain text"),
         };
         stored.failed += 1;
+        if file.again {
+            stored.unchanged += 1;
+            stored.problems.push(note);
+            return Ok(());
+        }
         let options = CallOptions { idempotent: true, ..CallOptions::default() };
         let outcome = match self.parsers.call(&job(files, true), options).await {
             Ok(answer) => self.put(answer.reply, files, stored).await,
@@ -246,6 +279,7 @@ impl Pipeline {
         let action = Action::PutFiles {
             root: self.root,
             files: parsed.files,
+            ages: files.iter().map(|file| file.modified).collect(),
             dimension: DIMENSION as u32,
             vectors: parsed.vectors,
             model: model_name().to_owned(),
@@ -274,14 +308,19 @@ impl Pipeline {
                 some.iter().map(|(path, it)| (path.clone(), it.modified, it.size)).collect();
             self.engine.write(Action::TouchFiles { root, files }, None).await?;
         }
-        let renamed: HashSet<&str> = moved.iter().map(|it| it.from.as_str()).collect();
+        let moved_files = moved.len() as u64;
+        let not_moved = self.rename_all(moved.clone()).await?;
+        report.files.renamed = moved_files - not_moved.len() as u64;
+        let renamed: HashSet<&str> = moved
+            .iter()
+            .map(|it| it.from.as_str())
+            .filter(|from| !not_moved.iter().any(|it| it == from))
+            .collect();
         let gone: Vec<String> = gone
             .into_iter()
             .map(|(path, _)| path)
             .filter(|path| !renamed.contains(path.as_str()))
             .collect();
-        report.files.renamed = moved.len() as u64;
-        self.rename_all(moved).await?;
         for some in gone.chunks(MANY_PATHS) {
             let action = Action::RemoveFiles { root, paths: some.to_vec() };
             self.engine.write(action, None).await?;
@@ -290,25 +329,29 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Some at a time, so that they share transactions.
-    async fn rename_all(self: &Arc<Self>, moved: Vec<Move>) -> Result<(), Failure> {
+    /// Some at a time, so that they share transactions. Returns the former paths of files
+    /// that could not be moved: they are removed, and the next run takes them for new.
+    async fn rename_all(self: &Arc<Self>, moved: Vec<Move>) -> Result<Vec<String>, Failure> {
         let mut moves = JoinSet::new();
-        let ended = |task: Result<Result<(), Failure>, tokio::task::JoinError>| {
-            task.map_err(|error| Failure::new(Code::Failed, error.to_string()))?
-        };
-        for it in moved {
-            if moves.len() == MOVES
-                && let Some(task) = moves.join_next().await
+        let mut waiting = moved.into_iter();
+        let mut not_moved = Vec::new();
+        loop {
+            while moves.len() < MOVES
+                && let Some(it) = waiting.next()
             {
-                ended(task)?;
+                let (pipeline, from) = (Arc::clone(self), it.from.clone());
+                moves.spawn(async move { (from, pipeline.rename(it).await) });
             }
-            let pipeline = Arc::clone(self);
-            moves.spawn(async move { pipeline.rename(it).await });
+            let Some(task) = moves.join_next().await else { return Ok(not_moved) };
+            match task.map_err(|error| Failure::new(Code::Failed, error.to_string()))? {
+                (_, Ok(())) => {}
+                (_, Err(failure)) if super::is_stop(&failure) => return Err(failure),
+                (from, Err(failure)) => {
+                    tracing::warn!(from, %failure, "a renamed file could not be moved");
+                    not_moved.push(from);
+                }
+            }
         }
-        while let Some(task) = moves.join_next().await {
-            ended(task)?;
-        }
-        Ok(())
     }
 
     /// The path is part of the vectors: they are made again from the stored chunks.
@@ -333,6 +376,7 @@ impl Pipeline {
 impl Stored {
     fn tell(self, report: &mut IndexReport) {
         report.files.indexed += self.indexed;
+        report.files.unchanged += self.unchanged;
         report.chunks += self.chunks;
         report.files.failed += self.failed;
         report.problems.extend(self.problems);
@@ -354,13 +398,13 @@ fn job(files: &[File], plain: bool) -> ParseJob {
 
 /// Whether the file is to blame, not the program or the machine.
 fn blames_input(error: &CallError) -> bool {
-    matches!(
-        error,
-        CallError::Died { .. }
-            | CallError::Poisoned { .. }
-            | CallError::Quarantined { .. }
-            | CallError::Unanswerable(_)
-    )
+    match error {
+        CallError::Died { class, .. } => class.blames_job(),
+        CallError::Poisoned { .. } | CallError::Quarantined { .. } | CallError::Unanswerable(_) => {
+            true
+        }
+        _ => false,
+    }
 }
 
 /// Reads files on a thread of its own.
@@ -377,6 +421,9 @@ impl Reader {
     fn run(mut self, to_read: Vec<ToRead>) -> Aside {
         let mut bytes = 0;
         for file in to_read {
+            if self.batches.is_closed() {
+                return self.aside;
+            }
             match read(&self.folder.join(&file.path), self.largest_file) {
                 Ok(contents) => bytes += self.take(file, contents),
                 Err(ReadError::Gone) => self.aside.vanished += 1,
@@ -398,11 +445,12 @@ impl Reader {
 
     /// Decides what is to be done with a content; returns how much is to be parsed.
     fn take(&mut self, file: ToRead, contents: Contents) -> usize {
-        let ToRead { path, known } = file;
+        let ToRead { path, known, again } = file;
         let Contents { bytes, modified } = contents;
         let size = bytes.len() as u64;
         let version = FileVersion { hash: *blake3::hash(&bytes).as_bytes(), size, modified };
-        if known.is_some_and(|known| known.hash == version.hash) {
+        let same = known.is_some_and(|known| known.hash == version.hash);
+        if same && !again {
             self.aside.touched.push((path, version));
             return 0;
         }
@@ -412,8 +460,8 @@ impl Reader {
             self.aside.moved.push(Move { from, to: path, version });
             return 0;
         }
-        let note = FileToParse { path, version, length: size };
-        self.batch.push(File { note, bytes: Bytes::from(bytes) });
+        let note = FileToParse { path, hash: version.hash, length: size };
+        self.batch.push(File { note, modified, bytes: Bytes::from(bytes), again: again && same });
         size as usize
     }
 
@@ -437,12 +485,12 @@ impl Gone {
         by_content
     }
 
-    /// The former path of a file with this content. Another extension may mean another
-    /// language, so that is no mere renaming.
+    /// The former path of a file with this content. In another language its chunks would
+    /// be others.
     fn take(&mut self, path: &str, version: &FileVersion) -> Option<String> {
-        let extension = |path: &str| path.rsplit_once('.').map(|(_, it)| it.to_owned());
+        let language = |path: &str| Language::of(path, &[]);
         let paths = self.0.get_mut(&version.hash)?;
-        let at = paths.iter().position(|from| extension(from) == extension(path))?;
+        let at = paths.iter().position(|from| language(from) == language(path))?;
         Some(paths.swap_remove(at))
     }
 }

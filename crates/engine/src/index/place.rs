@@ -41,6 +41,23 @@ impl Engine {
         Root { id, folder: plain(&self.home().join(path)), indexed_at, files, chunks }
     }
 
+    /// The root that this path is.
+    pub(crate) async fn root_at(&self, path: &Path) -> Result<Root, Failure> {
+        let real = std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
+        let real = plain(&real.unwrap_or_else(|_| path.to_owned()));
+        let roots = self.roots().await?;
+        if let Some(root) = roots.iter().find(|root| root.folder == real) {
+            return Ok(root.clone());
+        }
+        if let Some(root) = roots.iter().find(|root| real.starts_with(&root.folder)) {
+            let (part, whole) = (real.display(), root.folder.display());
+            let message = format!("{part} is only a part of {whole}, which has the index");
+            return Err(Failure::new(Code::BadInput, message)
+                .with_hint("name that folder, or leave the part out with .isolithignore"));
+        }
+        Err(not_indexed(&real))
+    }
+
     /// Roots below the folder that the store is in are stored relative to it, so that
     /// both can be moved together.
     fn home(&self) -> PathBuf {
@@ -120,10 +137,19 @@ impl Place {
         &self.under
     }
 
-    pub(crate) fn not_indexed(&self) -> Failure {
-        let message = format!("{} has no index", self.folder.display());
-        Failure::new(Code::NotFound, message).with_hint("`isolith status` shows what has one")
+    /// Whether the root is known, and this folder.
+    pub(crate) fn is_known_as(&self, folder: &Path) -> bool {
+        self.root.is_some() && self.folder == folder
     }
+
+    pub(crate) fn not_indexed(&self) -> Failure {
+        not_indexed(&self.folder)
+    }
+}
+
+fn not_indexed(folder: &Path) -> Failure {
+    Failure::new(Code::NotFound, format!("{} has no index", folder.display()))
+        .with_hint("`isolith status` shows what has one")
 }
 
 /// The real path of what is there.

@@ -30,6 +30,15 @@ pub(super) struct ToRead {
     pub(super) path: String,
     /// What the index has of it.
     pub(super) known: Option<FileVersion>,
+    /// Whether what the index has is less than it should be, whatever the content is now.
+    pub(super) again: bool,
+}
+
+/// What the index has of a file.
+struct Known {
+    version: FileVersion,
+    /// Whether it had to be cut as text, or lost chunks to damage.
+    lacking: bool,
 }
 
 /// Files that are listed with one job.
@@ -53,18 +62,20 @@ impl Plan {
             return Err(nothing_left(place));
         }
         report.files.seen = walked.files.len() as u64;
+        keep_unreadable(&mut known, &walked);
         report.problems.extend(walked.left_out.into_iter().map(problem));
         let mut plan = Self::default();
         for file in walked.files {
             let before = known.remove(&file.path);
-            match before.filter(|_| !options.rebuild) {
-                Some(it) if it.size == file.size && it.modified == file.modified => {
-                    report.files.unchanged += 1;
-                }
-                known => plan.to_read.push(ToRead { path: file.path, known }),
+            let again = before.as_ref().is_some_and(|it| it.lacking);
+            let known = before.filter(|_| !options.rebuild).map(|it| it.version);
+            let same = |it: FileVersion| it.size == file.size && it.modified == file.modified;
+            match known {
+                Some(it) if same(it) && !again => report.files.unchanged += 1,
+                known => plan.to_read.push(ToRead { path: file.path, known, again }),
             }
         }
-        plan.gone.extend(known);
+        plan.gone.extend(known.into_iter().map(|(path, it)| (path, it.version)));
         plan.gone.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         report.seconds.walk = clock.elapsed().as_secs_f64();
         Ok(Some(plan))
@@ -75,7 +86,7 @@ async fn known_files(
     engine: &Engine,
     root: u64,
     place: &Place,
-) -> Result<HashMap<String, FileVersion>, Failure> {
+) -> Result<HashMap<String, Known>, Failure> {
     let under = place.under();
     // A single file is looked for among its neighbours.
     let single = place.folder().join(under).is_file();
@@ -89,7 +100,11 @@ async fn known_files(
         let ReadReply::Files(page) = reply else { return Err(misfit(&reply)) };
         let full = page.len() as u32 == PAGE;
         after = page.last().map(|file| file.path.clone());
-        known.extend(page.into_iter().map(|file| (file.path, file.version)));
+        for file in page {
+            // A hash of zeros stands for a file that lost chunks to damage.
+            let lacking = file.problem.is_some() || file.version.hash == [0; 32];
+            known.insert(file.path, Known { version: file.version, lacking });
+        }
         if !full {
             if single {
                 known.retain(|path, _| path == place.under());
@@ -99,15 +114,27 @@ async fn known_files(
     }
 }
 
+/// What cannot be looked at is not gone: what is known of it stays.
+fn keep_unreadable(known: &mut HashMap<String, Known>, walked: &Walked) {
+    let unreadable = walked.left_out.iter().filter(|it| matches!(it.why, Why::Unreadable(_)));
+    for LeftOut { path, .. } in unreadable {
+        let below = |known: &str| {
+            let rest = known.strip_prefix(path.as_str());
+            path.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        known.retain(|path, _| !below(path));
+    }
+}
+
 /// Walks on a thread of its own, until it is done or the program stops.
 async fn walk_folder(
     engine: &Engine,
     place: &Place,
     options: &IndexOptions,
 ) -> Result<Option<Walked>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = StopWhenDropped(Arc::new(AtomicBool::new(false)));
     let (root, under, how) = (place.folder().to_owned(), place.under().to_owned(), options.walk);
-    let stopped = Arc::clone(&stop);
+    let stopped = Arc::clone(&stop.0);
     let walking = tokio::task::spawn_blocking(move || {
         walk(&root, &under, how, &|| stopped.load(Ordering::Relaxed))
     });
@@ -115,10 +142,16 @@ async fn walk_folder(
         walked = walking => walked.map_err(|error| {
             Failure::new(Code::Failed, format!("the walk ended early: {error}"))
         }),
-        () = engine.inner.readers.drained() => {
-            stop.store(true, Ordering::Relaxed);
-            Ok(None)
-        }
+        () = engine.inner.readers.drained() => Ok(None),
+    }
+}
+
+/// Ends a walk that nobody waits for any more.
+struct StopWhenDropped(Arc<AtomicBool>);
+
+impl Drop for StopWhenDropped {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -84,7 +84,14 @@ pub fn walk(
     let secrets: Arc<Mutex<Vec<PathBuf>>> = Arc::default();
     let noted = Arc::clone(&secrets);
     let mut walked = Walked::default();
-    for entry in builder(&start).filter_entry(move |entry| keep(entry, &noted)).build() {
+    // From the root in any case: its rules hold for its parts.
+    let walker = builder(root)
+        .filter_entry(move |entry| {
+            let path = entry.path();
+            (path.starts_with(&start) || start.starts_with(path)) && keep(entry, &noted)
+        })
+        .build();
+    for entry in walker {
         if cancelled() {
             return None;
         }
@@ -93,6 +100,8 @@ pub fn walk(
                 walked.take(root, &entry, options);
             }
             Ok(_) => {}
+            // What went away in this moment is not there.
+            Err(error) if is_gone(&error) => {}
             Err(error) => walked.left_out.push(unreadable(root, &error)),
         }
     }
@@ -123,6 +132,8 @@ fn builder(start: &Path) -> WalkBuilder {
         .hidden(false)
         // An exported tree has its rules, too.
         .require_git(false)
+        // What is indexed must not depend on who indexes.
+        .git_global(false)
         .add_custom_ignore_filename(IGNORE_FILE)
         .follow_links(false);
     builder
@@ -137,6 +148,7 @@ impl Walked {
         };
         let metadata = match entry.metadata() {
             Ok(metadata) => metadata,
+            Err(error) if is_gone(&error) => return,
             Err(error) => {
                 self.left_out.push(leave_out(Why::Unreadable(error.to_string())));
                 return;
@@ -172,6 +184,10 @@ pub fn relative(root: &Path, path: &Path) -> Option<String> {
 
 fn shown(root: &Path, path: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned()
+}
+
+fn is_gone(error: &ignore::Error) -> bool {
+    error.io_error().is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
 fn unreadable(root: &Path, error: &ignore::Error) -> LeftOut {

@@ -264,7 +264,9 @@ fn files_matching(
     let languages: HashSet<&str> = filter.languages.iter().map(String::as_str).collect();
     let since = filter.changed_since.unwrap_or(i64::MIN);
     let mut statement = db.prepare_cached(
-        "SELECT id, root, path, generated, language, coalesce(changed_at, modified / 1000000) \
+        // A file that was read in the moment of its change has no age: it is new.
+        "SELECT id, root, path, generated, language, \
+         coalesce(changed_at, nullif(modified, 0) / 1000000, 9223372036854775807) \
          FROM file ORDER BY id",
     )?;
     let mut rows = statement.query([])?;

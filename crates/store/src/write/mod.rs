@@ -298,9 +298,9 @@ fn perform(work: Work<'_>, action: &Action) -> Result<Outcome, StoreError> {
         Action::Update { collection, patches } => update::update(work, collection, patches),
         Action::Delete { collection, which } => remove::remove(work, collection, which),
         Action::AddRoot { path, spec } => code::add_root(work, path, spec),
-        Action::PutFiles { root, files, dimension, vectors, model } => {
+        Action::PutFiles { root, files, ages, dimension, vectors, model } => {
             let vectors = code::Vectors { dimension: *dimension, bytes: vectors, model };
-            code::put_files(work, *root, files, vectors)
+            code::put_files(work, *root, files, ages, vectors)
         }
         Action::TouchFiles { root, files } => code::touch_files(work, *root, files),
         Action::MoveFile { root, from, to, version, dimension, vectors, model } => {

@@ -85,6 +85,9 @@ pub enum Action {
         root: u64,
         /// A `Vec<ParsedFile>` in postcard.
         files: Bulk,
+        /// When each file was changed, in nanoseconds; if not given, as the files say. They
+        /// come apart, so that whoever parses knows contents alone.
+        ages: Vec<i64>,
         /// The length of every vector.
         dimension: u32,
         /// A vector for each chunk of each file, in order: f32, little-endian.

@@ -167,6 +167,7 @@ pub(crate) fn put_files(root: u64, files: &[ParsedFile], mark: f32) -> Action {
     Action::PutFiles {
         root,
         files: postcard::to_allocvec(files).unwrap().into(),
+        ages: Vec::new(),
         dimension: 2,
         vectors: vectors_of(files, mark).into(),
         model: MODEL.to_owned(),

@@ -38,11 +38,17 @@ pub(in crate::write) fn put_files(
     work: Work<'_>,
     root: u64,
     files: &[u8],
+    ages: &[i64],
     vectors: Vectors<'_>,
 ) -> Result<Outcome, StoreError> {
     let state = index_of(work, Some(root))?;
-    let files = decode(files)?;
+    let mut files = decode(files)?;
     check_files(&files)?;
+    if !ages.is_empty() && ages.len() != files.len() {
+        let reason = format!("{} files, but {} ages", files.len(), ages.len());
+        return Err(StoreError::Invalid(reason));
+    }
+    files.iter_mut().zip(ages).for_each(|(file, age)| file.version.modified = *age);
     let places = files.iter().flat_map(|file| {
         file.chunks.iter().map(|chunk| (file.path.as_str(), u64::from(chunk.start_line)))
     });
@@ -189,7 +195,8 @@ pub(in crate::write) fn git_facts(
 ) -> Result<Outcome, StoreError> {
     let note = || {
         let mut note = work.db.prepare_cached(
-            "UPDATE file SET author = ?3, changed_at = ?4 WHERE root = ?1 AND path = ?2",
+            "UPDATE file SET author = ?3, changed_at = ?4 WHERE root = ?1 AND path = ?2 \
+             AND (changed_at IS NULL OR changed_at <= ?4)",
         )?;
         let mut outcome = Outcome::default();
         for (path, author, changed_at) in facts {
@@ -286,7 +293,8 @@ fn check_files(files: &[ParsedFile]) -> Result<(), StoreError> {
 }
 
 fn check_path(path: &str) -> Result<(), StoreError> {
-    if path.is_empty() || path.starts_with('/') || path.ends_with('/') || path.contains('\0') {
+    let odd = path.split('/').any(|part| matches!(part, "" | "." | ".."));
+    if odd || path.contains('\0') {
         return Err(StoreError::Invalid(format!("{path:?} is no path of a file below a root")));
     }
     Ok(())
@@ -318,12 +326,13 @@ fn put_file(work: Work<'_>, root: u64, file: &ParsedFile) -> rusqlite::Result<(u
     if inserted > 0 {
         return Ok((work.db.last_insert_rowid() as u64, true));
     }
-    // What git said was said about another content.
+    // What git said was said about another content. The edit is newer than any commit of
+    // the file, until there is one that is newer still.
     let id = work
         .db
         .prepare_cached(
             "UPDATE file SET hash = ?3, size = ?4, modified = ?5, language = ?6, generated = ?7, \
-             problem = ?8, chunks = ?9, author = NULL, changed_at = NULL \
+             problem = ?8, chunks = ?9, author = NULL, changed_at = nullif(?5, 0) / 1000000 \
              WHERE root = ?1 AND path = ?2 RETURNING id",
         )?
         .query_row(values, |row| row.get(0))?;
