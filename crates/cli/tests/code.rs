@@ -67,6 +67,7 @@ fn filters_narrow_the_search() {
     let root = project.folder().to_str().unwrap().to_owned();
     assert!(paths(&["--root", &root]).len() >= 4);
     project.fails(&["search", "x", "--root", "/nowhere"], 4, "not_found");
+    project.fails(&["search", "x", "--kind", "klingon"], 2, "usage");
     project.fails(&["search", "x", "--lang", "klingon"], 3, "bad_input");
     project.fails(&["search", "x", "--path", "[a"], 3, "bad_input");
     project.fails(&["search", " "], 3, "bad_input");
@@ -82,6 +83,9 @@ fn results_come_as_lines_files_or_text() {
     assert_eq!(hits.len(), 2);
     let files = project.run(&["search", "retry", "--files-only", "--limit", "1"]);
     assert_eq!(files.stdout, "src/retry.rs\n");
+    let files = project.run(&["search", "retry", "--files-only", "--limit", "1", "--jsonl"]);
+    let file: Value = serde_json::from_str(&files.stdout).unwrap();
+    assert_eq!(file["path"], "src/retry.rs");
     let text = project.run(&["search", "retry", "policy", "--limit", "1"]);
     assert!(text.stdout.starts_with("src/retry.rs:"), "{}", text.stdout);
     assert!(!text.stdout.contains('\x1b'), "no colours in a pipe");
@@ -237,8 +241,12 @@ fn a_project_may_be_moved_with_its_store() {
 fn what_is_not_there_is_no_reason_to_forget() {
     let project = Project::sample();
     project.fails(&["search", "x"], 4, "no_store");
-    project.fails(&["index", "missing"], 4, "not_found");
+    for command in ["index", "watch"] {
+        project.fails(&[command, "missing"], 4, "not_found");
+        project.fails(&[command, "README.md"], 3, "bad_input");
+    }
     assert!(!project.folder().join("missing").exists(), "nothing was made");
+    assert!(!project.folder().join(".isolith").exists(), "nothing was made");
     project.index(&[]);
     for name in ["src", "tests", "tools", "README.md", "Cargo.toml"] {
         let path = project.folder().join(name);
@@ -258,6 +266,27 @@ fn an_empty_index_says_so() {
     project.fails(&["search", "x"], 4, "no_store");
     project.index(&[]);
     project.fails(&["search", "x"], 4, "not_found");
+}
+
+#[test]
+fn half_an_index_says_so() {
+    let project = Project::sample();
+    project.index(&[]);
+    project.truth().execute("UPDATE root SET indexed_at = NULL", []).unwrap();
+    let degraded = project.search(&["RetryPolicy"])["degraded"].as_str().unwrap().to_owned();
+    assert!(degraded.contains("isolith index"), "{degraded}");
+    project.index(&[]);
+    assert_eq!(project.search(&["RetryPolicy"])["degraded"], Value::Null);
+}
+
+#[test]
+fn a_store_is_hidden_from_git_again() {
+    let project = Project::sample();
+    project.index(&[]);
+    let ignore = project.folder().join(".isolith/.gitignore");
+    fs::remove_file(&ignore).unwrap();
+    project.index(&[]);
+    assert_eq!(fs::read_to_string(ignore).unwrap(), "*\n");
 }
 
 #[test]
@@ -318,7 +347,9 @@ fn code_like_other_code_is_found() {
         "other.rs",
         "/// Waits longer after each failed attempt.\npub fn backoff_delay(attempt: u32) -> u64 { 100 << attempt }\n",
     );
+    let column = project.json(&["similar", "other.rs:2:7"]);
     let found = project.json(&["similar", "other.rs:2"]);
+    assert_eq!(column["hits"], found["hits"]);
     assert_eq!(found["hits"][0]["path"], "src/retry.rs");
     let found = project.json(&["similar", "src/retry.rs:5"]);
     let own = |hit: &Value| {

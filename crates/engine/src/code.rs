@@ -184,6 +184,7 @@ impl Engine {
             self.fold_later(CODE_COLLECTION.to_owned());
         }
         self.quarantine_segments(CODE_COLLECTION, &searched, answered.blamed).await;
+        let degraded = degraded.or_else(|| unfinished(roots));
         let mut fresh = Fresh::default();
         let hits = hits.into_iter().map(|hit| fresh.shown(hit, roots)).collect();
         Ok(CodeHits { hits, degraded, took: started.elapsed() })
@@ -284,6 +285,13 @@ fn by_number(filter: &CodeFilter, roots: &[Root]) -> Result<FilterByNumber, Fail
 fn nothing_indexed() -> Failure {
     Failure::new(Code::NotFound, "no code is indexed here yet")
         .with_hint("`isolith index` indexes the working folder, `isolith index PATH` another one")
+}
+
+/// What is to be said if a root was never indexed to its end, or lost files to damage.
+fn unfinished(roots: &[Root]) -> Option<String> {
+    let root = roots.iter().find(|root| root.indexed_at.is_none())?;
+    let folder = root.folder.display();
+    Some(format!("{folder} is not indexed to its end: `isolith index {folder}` finishes it"))
 }
 
 /// Which files are still as they were indexed, each looked at once.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use isolith_types::{Code, Failure};
 
 /// The folder's name inside a project.
-const PROJECT_FOLDER: &str = ".isolith";
+pub(crate) const PROJECT_FOLDER: &str = ".isolith";
 
 /// What a command may look at to find its store.
 #[derive(Debug, Clone, Default)]
@@ -47,7 +47,10 @@ pub fn find_store(surroundings: &Surroundings, scope: Scope<'_>) -> Result<PathB
         (None, Scope::Project) => project_store(here).ok_or_else(|| no_project(here))?,
         (None, Scope::Indexed(path)) => {
             let path = here.join(path);
-            let path = std::fs::canonicalize(&path).unwrap_or(path);
+            let mut path = std::fs::canonicalize(&path).unwrap_or(path);
+            if path.is_file() {
+                path.pop();
+            }
             project_store(&path).unwrap_or_else(|| path.join(PROJECT_FOLDER))
         }
         (None, Scope::ProjectThenUser) => match project_store(here) {

@@ -15,6 +15,7 @@ use isolith_types::{Code, Failure};
 use tokio::sync::{Notify, OnceCell};
 
 use crate::failure::of_call;
+use crate::location::PROJECT_FOLDER;
 use crate::quarantine::StoreQuarantine;
 use crate::status::{Recent, Serving};
 use crate::writes::WriteQueue;
@@ -121,6 +122,9 @@ impl Engine {
         })?;
         if there {
             folder.check().map_err(|error| error.to_failure())?;
+            if options.create {
+                hide_from_git(&folder);
+            }
         } else if options.create {
             create_folder(&folder)?;
             folder.check().map_err(|error| error.to_failure())?;
@@ -237,19 +241,36 @@ fn create_folder(folder: &StoreFolder) -> Result<(), Failure> {
             .with_hint("choose a folder that you may write to with --store")
     };
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(refused)?;
-    if fs::read_dir(path).map_err(refused)?.next().is_some() {
+    if fs::read_dir(path).map_err(refused)?.next().is_some() && !is_of_project(folder) {
         // There may be more in it that git is to see.
         return Ok(());
     }
-    // A store inside a repository is no part of it.
+    write_ignore(folder).map_err(refused)
+}
+
+/// A store inside a repository is no part of it. Somebody may have removed it and had it
+/// made anew by a process that was still there.
+pub(crate) fn hide_from_git(folder: &StoreFolder) {
+    if is_of_project(folder)
+        && let Err(error) = write_ignore(folder)
+    {
+        tracing::debug!(%error, "the store is not hidden from git");
+    }
+}
+
+fn is_of_project(folder: &StoreFolder) -> bool {
+    folder.path().file_name().is_some_and(|name| name == PROJECT_FOLDER)
+}
+
+fn write_ignore(folder: &StoreFolder) -> std::io::Result<()> {
     let ignore = fs::OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
-        .open(path.join(".gitignore"));
+        .open(folder.path().join(".gitignore"));
     match ignore {
-        Ok(mut ignore) => ignore.write_all(b"*\n").map_err(refused),
+        Ok(mut ignore) => ignore.write_all(b"*\n"),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(refused(error)),
+        Err(error) => Err(error),
     }
 }

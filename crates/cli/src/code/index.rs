@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use isolith_engine::{EngineOptions, IndexOptions, IndexProgress, IndexReport, IndexStage};
 use isolith_types::{Code, Failure};
 use serde_json::json;
@@ -32,12 +32,7 @@ pub(crate) fn run(store: &Path, plan: IndexPlan, output: &Output) -> Result<Exit
 }
 
 fn index(store: &Path, options: &IndexOptions, output: &Output) -> Result<ExitCode, Failure> {
-    // A path that is not there must not leave an empty store behind.
-    if !options.path.exists() {
-        let message = format!("{} does not exist", options.path.display());
-        return Err(Failure::new(Code::NotFound, message)
-            .with_hint("name a folder; what is in an index stays there until `--remove`"));
-    }
+    refuse_odd_path(&options.path, store)?;
     let mut session =
         Session::open(store, EngineOptions { create: true, ..EngineOptions::default() })?;
     let _status = session.serve_status();
@@ -67,6 +62,20 @@ fn index(store: &Path, options: &IndexOptions, output: &Output) -> Result<ExitCo
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// A path that cannot be indexed must not leave an empty store behind.
+pub(super) fn refuse_odd_path(path: &Path, store: &Path) -> Result<(), Failure> {
+    if !path.exists() {
+        let message = format!("{} does not exist", path.display());
+        return Err(Failure::new(Code::NotFound, message)
+            .with_hint("name a folder; what is in an index stays there until `--remove`"));
+    }
+    if !path.is_dir() && !store.exists() {
+        let message = format!("{} is a file", path.display());
+        return Err(Failure::new(Code::BadInput, message).with_hint("name its folder"));
+    }
+    Ok(())
 }
 
 /// The index is usable; what git adds to it may be missing.
@@ -145,8 +154,8 @@ impl Screen {
         let step = stage as u64 * 11 + 1 + done * 10 / total.max(1);
         let before = self.told.fetch_max(step, Ordering::Relaxed);
         if let Some(bar) = &self.bar {
-            if before == 0 || (before - 1) / 11 < stage as u64 {
-                bar.set_style(style(stage));
+            if bar.length() != Some(total) || before == 0 || (before - 1) / 11 < stage as u64 {
+                bar.set_style(style(stage, total));
             }
             bar.set_length(total);
             bar.set_position(done);
@@ -181,13 +190,21 @@ fn word(stage: IndexStage) -> &'static str {
     }
 }
 
-fn style(stage: IndexStage) -> ProgressStyle {
+fn style(stage: IndexStage, total: u64) -> ProgressStyle {
+    let unknown = format!("{{spinner}} {}", word(stage));
     let template = match stage {
-        IndexStage::Waiting => "{spinner} another process is indexing this folder: waiting for it",
-        IndexStage::Walking => "{spinner} looking for files",
-        IndexStage::Parsing => "indexing {bar:30} {pos} of {len} files, {per_sec}, {eta} to go",
-        IndexStage::Folding => "building {bar:30} {pos} of {len} chunks, {eta} to go",
+        IndexStage::Parsing if total > 0 => {
+            "indexing {wide_bar} {pos}/{len} files, {rate}, {eta} to go"
+        }
+        IndexStage::Folding if total > 0 => "building {wide_bar} {pos}/{len} chunks, {eta} to go",
+        _ => &unknown,
     };
     // The templates are constants; the plain style is only for the compiler.
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+    let style = ProgressStyle::with_template(template);
+    style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key(
+        "rate",
+        |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+            let _ = write!(text, "{:.0}/s", state.per_sec());
+        },
+    )
 }

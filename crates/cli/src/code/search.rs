@@ -37,6 +37,8 @@ pub(crate) enum Listing {
     Lines,
     /// Paths.
     Files,
+    /// A document a line, for each file.
+    FileLines,
 }
 
 pub(crate) fn run(store: &Path, plan: &SearchPlan, output: &Output) -> Result<ExitCode, Failure> {
@@ -78,7 +80,7 @@ fn print(found: &CodeHits, plan: &SearchPlan, output: &Output) -> Result<(), Fai
     let took_ms = (took.as_secs_f64() * 1e5).round() / 1e2;
     match plan.listing {
         Listing::Lines => output.lines(hits),
-        Listing::Files => {
+        Listing::Files | Listing::FileLines => {
             let mut files: Vec<&CodeHit> = Vec::new();
             for hit in hits {
                 if !files.iter().any(|it| it.path == hit.path && it.root == hit.root) {
@@ -90,6 +92,9 @@ fn print(found: &CodeHits, plan: &SearchPlan, output: &Output) -> Result<(), Fai
                 .iter()
                 .map(|hit| json!({ "root": hit.root, "path": hit.path, "score": hit.score }))
                 .collect();
+            if plan.listing == Listing::FileLines {
+                return output.lines(&files);
+            }
             let document = json!({ "hits": files, "degraded": degraded, "took_ms": took_ms });
             output.result(&document, &text)
         }

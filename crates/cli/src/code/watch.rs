@@ -8,6 +8,7 @@ use isolith_engine::{EngineOptions, FileCounts, IndexOptions, IndexReport, Life,
 use isolith_types::Failure;
 use serde::Serialize;
 
+use super::index::refuse_odd_path;
 use crate::output::Output;
 use crate::session::{Session, interrupted};
 
@@ -38,6 +39,7 @@ pub(crate) fn run(
     options: &IndexOptions,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
+    refuse_odd_path(&options.path, store)?;
     let life = Life::Server;
     let mut session =
         Session::open(store, EngineOptions { create: true, life, ..EngineOptions::default() })?;

@@ -75,7 +75,7 @@ pub(super) struct TypedCodeFilter {
     #[arg(long = "path", value_name = "GLOB")]
     paths: Vec<String>,
     /// Only chunks of this kind: function, method, class, module, section, text; may be repeated
-    #[arg(long = "kind", value_name = "KIND")]
+    #[arg(long = "kind", value_name = "KIND", value_parser = kind)]
     kinds: Vec<ChunkKind>,
     /// Only chunks that define this name
     #[arg(long, value_name = "NAME")]
@@ -86,7 +86,7 @@ pub(super) struct TypedCodeFilter {
     /// No tests
     #[arg(long)]
     no_tests: bool,
-    /// Only files that changed since (2026-01-31, or 90d, 12h, 3w)
+    /// Only files that changed since (2026-01-31, or 30m, 12h, 90d, 3w)
     #[arg(long, value_name = "WHEN", value_parser = since)]
     since: Option<i64>,
     /// Only below this root; may be repeated
@@ -157,17 +157,30 @@ impl TypedSearch {
 
 impl TypedSimilar {
     pub(super) fn plan(self) -> Result<SearchPlan, Failure> {
-        let (file, line) = match self.place.rsplit_once(':') {
+        // Compilers and grep add a column.
+        let place = match self.place.rsplit_once(':') {
+            Some((place, column)) if is_number(column) && ends_in_line(place) => place,
+            _ => &self.place,
+        };
+        let (file, line) = match place.rsplit_once(':') {
             // A file may have a colon in its name.
             _ if std::path::Path::new(&self.place).is_file() => (self.place.as_str(), None),
             Some((file, line)) => match line.parse() {
                 Ok(line) if line > 0 => (file, Some(line)),
                 _ => return Err(bad_line(&self.place)),
             },
-            None => (self.place.as_str(), None),
+            None => (place, None),
         };
         self.listing.plan(Asked::Like { file: file.into(), line }, self.filter)
     }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn ends_in_line(place: &str) -> bool {
+    place.rsplit_once(':').is_some_and(|(_, line)| is_number(line))
 }
 
 fn bad_line(place: &str) -> Failure {
@@ -191,12 +204,18 @@ impl TypedListing {
             roots: filter.roots,
         };
         let listing = match (self.files_only, self.jsonl) {
-            (true, _) => Listing::Files,
-            (_, true) => Listing::Lines,
+            (true, true) => Listing::FileLines,
+            (true, false) => Listing::Files,
+            (false, true) => Listing::Lines,
             _ => Listing::Hits,
         };
         Ok(SearchPlan { asked, filter, limit: self.limit, context: self.context, listing })
     }
+}
+
+fn kind(name: &str) -> Result<ChunkKind, String> {
+    let names = ChunkKind::ALL.map(ChunkKind::name).join(", ");
+    name.parse().map_err(|_| format!("it is one of {names}"))
 }
 
 /// A number of bytes.
@@ -216,18 +235,19 @@ fn size(text: &str) -> Result<u64, String> {
 
 /// A moment in the past: milliseconds since 1970.
 fn since(text: &str) -> Result<i64, String> {
-    let wrong = || "a day such as 2026-01-31, or an age such as 12h, 90d or 3w".to_owned();
+    let wrong = || "a day such as 2026-01-31, or an age such as 30m, 12h, 90d or 3w".to_owned();
     if let Some(day) = day(text) {
         return Ok(day);
     }
     let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(wrong)?;
-    let hours: u64 = match unit {
-        "h" => 1,
-        "d" => 24,
-        "w" => 24 * 7,
+    let seconds: u64 = match unit {
+        "m" => 60,
+        "h" => 3600,
+        "d" => 24 * 3600,
+        "w" => 7 * 24 * 3600,
         _ => return Err(wrong()),
     };
-    let age = number.parse::<u64>().ok().and_then(|number| number.checked_mul(hours * 3600));
+    let age = number.parse::<u64>().ok().and_then(|number| number.checked_mul(seconds));
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let moment = now.saturating_sub(Duration::from_secs(age.ok_or_else(wrong)?));
     i64::try_from(moment.as_millis()).map_err(|_| wrong())

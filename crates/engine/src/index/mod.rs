@@ -20,7 +20,7 @@ use isolith_store::{Action, CODE_COLLECTION, code_spec};
 use isolith_types::{Code, CollectionSpec, Failure};
 
 use crate::fold::BUILDER_BUSY;
-use crate::open::Engine;
+use crate::open::{Engine, hide_from_git};
 pub(crate) use history::has_moved_since;
 pub(crate) use lock::{RootLock, lock_file};
 use memory::PeakMemory;
@@ -133,6 +133,7 @@ impl Engine {
         let mut report = IndexReport::default();
         // Another run may have added the root while this one waited.
         let (root, emptied) = self.add_root(&place, options).await?;
+        hide_from_git(&self.inner.folder);
         let stopped = self.bring_up_to_date(root, &place, options, &watcher, &mut report).await?;
         report.interrupted = stopped;
         // Whoever else moves to another model at this moment has another root's lock.

@@ -161,8 +161,11 @@ impl Pipeline {
         let mut outcome = Ok(());
         while let Some(task) = tasks.join_next().await {
             let ended = task.map_err(|error| Failure::new(Code::Failed, error.to_string()));
-            match ended.and_then(|stored| stored) {
-                Ok(stored) => stored.tell(report),
+            match ended {
+                Ok((stored, ended)) => {
+                    stored.tell(report);
+                    outcome = outcome.and(ended);
+                }
                 Err(failure) => outcome = Err(failure),
             }
         }
@@ -176,20 +179,21 @@ impl Pipeline {
     async fn store_batches(
         self: Arc<Self>,
         batches: Arc<Mutex<mpsc::Receiver<Vec<File>>>>,
-    ) -> Result<Stored, Failure> {
+    ) -> (Stored, Result<(), Failure>) {
         let mut stored = Stored::default();
         loop {
             let next = tokio::select! {
                 next = async { batches.lock().await.recv().await } => next,
                 () = self.engine.inner.readers.drained() => {
-                    return Err(Failure::new(Code::Draining, "the program is stopping"));
+                    let failure = Failure::new(Code::Draining, "the program is stopping");
+                    return (stored, Err(failure));
                 }
             };
-            let Some(batch) = next else { return Ok(stored) };
+            let Some(batch) = next else { return (stored, Ok(())) };
             if let Err(failure) = self.store_batch(&batch, &mut stored).await {
                 // Nobody reads on for a run that has failed.
                 batches.lock().await.close();
-                return Err(failure);
+                return (stored, Err(failure));
             }
             let done = self.done.fetch_add(batch.len() as u64, Ordering::Relaxed);
             self.show(done + batch.len() as u64);
@@ -466,9 +470,14 @@ impl Reader {
     }
 
     fn fail(&mut self, path: String, error: &ReadError) {
-        self.aside.failed += 1;
-        let message = error.to_string();
-        self.aside.problems.push(IndexProblem { path, code: "unreadable", message });
+        let code = match error {
+            ReadError::Secret => "secret",
+            _ => {
+                self.aside.failed += 1;
+                "unreadable"
+            }
+        };
+        self.aside.problems.push(IndexProblem { path, code, message: error.to_string() });
     }
 }
 

@@ -62,8 +62,9 @@ impl Engine {
     /// both can be moved together.
     fn home(&self) -> PathBuf {
         let store = self.folder();
-        let store = std::fs::canonicalize(store).unwrap_or_else(|_| store.to_owned());
-        store.parent().map(Path::to_owned).unwrap_or(store)
+        // A store that is a link belongs to the folder with the link.
+        let home = store.parent().filter(|home| *home != Path::new("")).unwrap_or(Path::new("."));
+        std::fs::canonicalize(home).unwrap_or_else(|_| home.to_owned())
     }
 
     pub(crate) fn stored_path(&self, folder: &Path) -> String {
