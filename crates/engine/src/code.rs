@@ -13,7 +13,7 @@ use isolith_roles::{
 use isolith_search::{Mode, Weights};
 use isolith_source::Language;
 use isolith_source::walk::{modified, read};
-use isolith_store::CODE_COLLECTION;
+use isolith_store::{CODE_COLLECTION, RootPlace};
 use isolith_types::{ChunkKind, Code, Failure, FileVersion, ParsedFile};
 use serde::Serialize;
 
@@ -124,16 +124,19 @@ impl Engine {
     /// store from being read.
     pub async fn search_code(&self, search: &CodeSearch) -> Result<CodeHits, Failure> {
         let started = Instant::now();
-        let roots = self.roots().await?;
+        let known = match search.filter.roots.is_empty() {
+            true => Vec::new(),
+            false => self.roots().await?,
+        };
         let query = CodeQuery {
             text: search.text.clone(),
             vector: None,
             mode: search.mode,
             limit: search.limit,
-            filter: by_number(&search.filter, &roots)?,
+            filter: by_number(&search.filter, &known)?,
             weights: search.weights.clone(),
         };
-        self.find_code(query, &roots, started).await
+        self.find_code(query, started).await
     }
 
     /// The code that is like the code at a line of a file, which need not be indexed.
@@ -164,19 +167,14 @@ impl Engine {
             filter,
             weights: Weights::default(),
         };
-        self.find_code(query, &roots, started).await
+        self.find_code(query, started).await
     }
 
-    async fn find_code(
-        &self,
-        query: CodeQuery,
-        roots: &[Root],
-        started: Instant,
-    ) -> Result<CodeHits, Failure> {
+    async fn find_code(&self, query: CodeQuery, started: Instant) -> Result<CodeHits, Failure> {
         self.know_poisons().await;
         let answered = self.ask_for(&ReadJob::Code(Box::new(query))).await?;
         let ReadReply::Code(found) = answered.reply else { return Err(misfit(&answered.reply)) };
-        let CodeFound { hits, degraded, searched, indexed } = found;
+        let CodeFound { hits, degraded, searched, indexed, roots } = found;
         if !indexed {
             return Err(nothing_indexed());
         }
@@ -184,10 +182,16 @@ impl Engine {
             self.fold_later(CODE_COLLECTION.to_owned());
         }
         self.quarantine_segments(CODE_COLLECTION, &searched, answered.blamed).await;
-        let degraded = degraded.or_else(|| unfinished(roots));
+        let roots: Vec<Place> = roots.into_iter().map(|root| self.place_of(root)).collect();
+        let degraded = degraded.or_else(|| unfinished(&roots));
         let mut fresh = Fresh::default();
-        let hits = hits.into_iter().map(|hit| fresh.shown(hit, roots)).collect();
+        let hits = hits.into_iter().map(|hit| fresh.shown(hit, &roots)).collect();
         Ok(CodeHits { hits, degraded, took: started.elapsed() })
+    }
+
+    fn place_of(&self, root: RootPlace) -> Place {
+        let RootPlace { id, path, indexed_at } = root;
+        Place { id, folder: self.root_folder(&path), finished: indexed_at.is_some() }
     }
 
     /// The chunk at a line of a file, as it is on disk now.
@@ -287,9 +291,17 @@ fn nothing_indexed() -> Failure {
         .with_hint("`isolith index` indexes the working folder, `isolith index PATH` another one")
 }
 
+/// Where a root of the store is.
+struct Place {
+    id: u64,
+    folder: PathBuf,
+    /// Whether it was ever indexed to its end.
+    finished: bool,
+}
+
 /// What is to be said if a root was never indexed to its end, or lost files to damage.
-fn unfinished(roots: &[Root]) -> Option<String> {
-    let root = roots.iter().find(|root| root.indexed_at.is_none())?;
+fn unfinished(roots: &[Place]) -> Option<String> {
+    let root = roots.iter().find(|root| !root.finished)?;
     let folder = root.folder.display();
     Some(format!("{folder} is not indexed to its end: `isolith index {folder}` finishes it"))
 }
@@ -299,9 +311,8 @@ fn unfinished(roots: &[Root]) -> Option<String> {
 struct Fresh(HashMap<PathBuf, bool>);
 
 impl Fresh {
-    fn shown(&mut self, hit: FoundChunk, roots: &[Root]) -> CodeHit {
+    fn shown(&mut self, hit: FoundChunk, roots: &[Place]) -> CodeHit {
         let folder = roots.iter().find(|root| root.id == hit.root).map(|root| &root.folder);
-        // A root that was added in this moment is not known here yet.
         let fresh = folder.is_some_and(|it| self.is_fresh(it.join(&hit.path), &hit.version));
         let folder = folder.cloned().unwrap_or_default();
         CodeHit {

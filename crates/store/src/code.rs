@@ -30,6 +30,17 @@ pub struct RootState {
     pub chunks: u64,
 }
 
+/// Where a root is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RootPlace {
+    /// Its number, never used again.
+    pub id: u64,
+    /// Where it is.
+    pub path: String,
+    /// When it was last indexed completely, in milliseconds since 1970.
+    pub indexed_at: Option<i64>,
+}
+
 /// A file as it was when it was indexed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {

@@ -25,7 +25,7 @@ mod state;
 mod write;
 
 pub use check::{Check, Problem};
-pub use code::{CodeFilter, FileState, RootState, StoredChunk, code_spec};
+pub use code::{CodeFilter, FileState, RootPlace, RootState, StoredChunk, code_spec};
 pub use deadline::Canceller;
 pub use error::StoreError;
 pub use folder::StoreFolder;

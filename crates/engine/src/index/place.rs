@@ -38,7 +38,7 @@ impl Engine {
 
     fn root(&self, state: RootState) -> Root {
         let RootState { id, path, indexed_at, files, chunks } = state;
-        Root { id, folder: plain(&self.home().join(path)), indexed_at, files, chunks }
+        Root { id, folder: self.root_folder(&path), indexed_at, files, chunks }
     }
 
     /// The root that this path is.
@@ -56,6 +56,11 @@ impl Engine {
                 .with_hint("name that folder, or leave the part out with .isolithignore"));
         }
         Err(not_indexed(&real))
+    }
+
+    /// The folder of a root, by the path that is stored.
+    pub(crate) fn root_folder(&self, path: &str) -> PathBuf {
+        plain(&self.home().join(path))
     }
 
     /// Roots below the folder that the store is in are stored relative to it, so that

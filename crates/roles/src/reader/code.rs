@@ -12,7 +12,8 @@ use isolith_search::{
 use isolith_segment::exact::floats;
 use isolith_segment::text::{Analyzer, FieldWeight, Keywords as Words};
 use isolith_store::{
-    CodeFilter as StoredFilter, CollectionState, FileState, Snapshot, StoreError, StoredChunk,
+    CodeFilter as StoredFilter, CollectionState, FileState, RootPlace, Snapshot, StoreError,
+    StoredChunk,
 };
 use isolith_types::{ChunkKind, FileVersion, Symbol};
 use serde::{Deserialize, Serialize};
@@ -79,6 +80,8 @@ pub struct CodeFound {
     pub searched: Searched,
     /// Whether there is any code to be found.
     pub indexed: bool,
+    /// Where the roots are.
+    pub roots: Vec<RootPlace>,
 }
 
 /// A chunk that was found.
@@ -161,8 +164,8 @@ impl Scores {
 impl CodeSearch<'_, '_> {
     pub(super) fn run(&mut self, query: &CodeQuery) -> Result<CodeFound, StoreError> {
         let Some(state) = self.snapshot.code_state()?.filter(|state| state.records > 0) else {
-            let searched = Searched::default();
-            return Ok(CodeFound { hits: Vec::new(), degraded: None, searched, indexed: false });
+            let (hits, roots, searched) = (Vec::new(), Vec::new(), Searched::default());
+            return Ok(CodeFound { hits, degraded: None, searched, indexed: false, roots });
         };
         let mut searched = Searched { collection: state.id, ..Searched::default() };
         let (mode, other_model) = usable_mode(&state, query)?;
@@ -194,7 +197,8 @@ impl CodeSearch<'_, '_> {
         let hits = ranked.into_iter().zip(texts);
         let hits = hits.filter_map(|(ranked, chunk)| loaded.hit(ranked, chunk?)).collect();
         let degraded = searched.degraded().or(other_model);
-        Ok(CodeFound { hits, degraded, searched, indexed: true })
+        let roots = self.snapshot.root_places()?;
+        Ok(CodeFound { hits, degraded, searched, indexed: true, roots })
     }
 
     /// The rows that a filter leaves; none if it leaves all.

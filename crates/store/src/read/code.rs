@@ -8,7 +8,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
 use super::collections::{code, named};
 use super::{Snapshot, unreadable};
-use crate::code::{CodeFilter, FileState, RootState, StoredChunk};
+use crate::code::{CodeFilter, FileState, RootPlace, RootState, StoredChunk};
 use crate::error::StoreError;
 use crate::sqlite::During;
 use crate::state::CollectionState;
@@ -38,6 +38,24 @@ impl Snapshot<'_> {
         let read = || {
             db.prepare_cached(&format!("{ROOT} ORDER BY path"))?
                 .query_map([], root_of)?
+                .collect::<Result<Vec<_>, _>>()
+        };
+        read().during(db, "list roots")
+    }
+
+    /// Number, path and last complete run of all roots, which costs less than counting
+    /// what they have.
+    ///
+    /// # Errors
+    /// That the truth cannot be read.
+    pub fn root_places(&self) -> Result<Vec<RootPlace>, StoreError> {
+        let db = self.connection();
+        let place = |row: &Row<'_>| {
+            Ok(RootPlace { id: row.get(0)?, path: row.get(1)?, indexed_at: row.get(2)? })
+        };
+        let read = || {
+            db.prepare_cached("SELECT id, path, indexed_at FROM root ORDER BY path")?
+                .query_map([], place)?
                 .collect::<Result<Vec<_>, _>>()
         };
         read().during(db, "list roots")
