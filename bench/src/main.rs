@@ -1,16 +1,20 @@
-//! What worker processes and the store cost, beside what the same work costs
-//! elsewhere.
+//! What worker processes, the store, and indexing and searching code cost, beside what
+//! the same work costs elsewhere.
 //!
 //! One command: `cargo xtask bench`. Every figure is measured in the same run as its
 //! rival's, in alternating rounds, so that a busy machine is busy for both. `--quick`
 //! takes fewer samples, `--only warm` (or another measurement) leaves out the others,
-//! `--json` prints rows for programs. `--vectors FILE` gives the store real vectors.
+//! `--json` prints rows for programs. `--vectors FILE` gives the store real vectors;
+//! `--repos FOLDER...` names the code that is indexed, without which that part is left
+//! out, and `--program FILE` the `isolith` that does it.
 
+mod code;
 mod cold;
 mod crash;
 mod figure;
 mod grid;
 mod python;
+mod rivals;
 mod roles;
 mod samples;
 mod store;
@@ -62,37 +66,45 @@ const MEASUREMENTS: [(&str, Measurement); 4] = [
 ];
 
 const STORE: &str = "store";
+const CODE: &str = "code";
 
-const OPTIONS: &str = "there are --quick, --json, --vectors FILE and \
-                       --only warm|cold|crash|throughput|store";
+const OPTIONS: &str = "there are --quick, --json, --vectors FILE, --repos FOLDER..., \
+                       --program FILE and --only warm|cold|crash|throughput|store|code";
+
+#[derive(Default)]
+struct Options {
+    quick: bool,
+    json: bool,
+    only: String,
+    vectors: Option<PathBuf>,
+    repos: Vec<PathBuf>,
+    program: Option<PathBuf>,
+}
 
 fn main() -> Result<()> {
     let mut roles = vec![isolate::role::<Bench>()];
     roles.extend(isolith_engine::worker_roles());
     isolate::worker_main(&roles);
 
-    let mut arguments = std::env::args().skip(1);
-    let (mut quick, mut json, mut only) = (false, false, String::new());
-    let mut vectors = std::env::var_os("BENCH_VECTORS").map(PathBuf::from);
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            store::front::ARGUMENT => {
-                return store::front::run(&arguments.next().unwrap_or_default());
-            }
-            "--quick" => quick = true,
-            "--json" => json = true,
-            "--only" => only = arguments.next().unwrap_or_default(),
-            "--vectors" => vectors = arguments.next().map(PathBuf::from),
-            other => bail!("no such option: {other} ({OPTIONS})"),
-        }
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.as_slice() {
+        [first, order] if first == store::front::ARGUMENT => return store::front::run(order),
+        [first, order] if first == code::front::ARGUMENT => return code::front::run(order),
+        _ => {}
     }
+    let Options { quick, json, only, vectors, repos, program } = Options::parse(arguments)?;
     let mut table = Table { load_before: load_average(), ..Table::default() };
     table.rows = measure_workers(quick, &only)?;
     if STORE.starts_with(&only) {
         eprintln!("bench: {STORE}");
         table.store = store::measure(quick, vectors.as_deref())?;
     }
-    ensure!(!table.rows.is_empty() || !table.store.is_empty(), "nothing was measured ({OPTIONS})");
+    if CODE.starts_with(&only) && !repos.is_empty() {
+        eprintln!("bench: {CODE}");
+        table.code = code::measure(quick, &repos, program)?;
+    }
+    let measured = table.rows.len() + table.store.len() + table.code.len();
+    ensure!(measured > 0, "nothing was measured ({OPTIONS})");
     table.load_after = load_average();
     if json {
         println!("{}", serde_json::to_string_pretty(&table)?);
@@ -100,6 +112,30 @@ fn main() -> Result<()> {
         print!("{table}");
     }
     Ok(())
+}
+
+impl Options {
+    fn parse(arguments: Vec<String>) -> Result<Self> {
+        let vectors = std::env::var_os("BENCH_VECTORS").map(PathBuf::from);
+        let mut options = Self { vectors, ..Self::default() };
+        let mut arguments = arguments.into_iter().peekable();
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--quick" => options.quick = true,
+                "--json" => options.json = true,
+                "--only" => options.only = arguments.next().unwrap_or_default(),
+                "--vectors" => options.vectors = arguments.next().map(PathBuf::from),
+                "--program" => options.program = arguments.next().map(PathBuf::from),
+                "--repos" => {
+                    while let Some(folder) = arguments.next_if(|it| !it.starts_with("--")) {
+                        options.repos.push(PathBuf::from(folder));
+                    }
+                }
+                other => bail!("no such option: {other} ({OPTIONS})"),
+            }
+        }
+        Ok(options)
+    }
 }
 
 fn measure_workers(quick: bool, only: &str) -> Result<Vec<Row>> {

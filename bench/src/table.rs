@@ -25,6 +25,8 @@ pub(crate) struct Table {
     pub rows: Vec<Row>,
     /// What the store does.
     pub store: Vec<Comparison>,
+    /// What indexing and searching code costs.
+    pub code: Vec<Comparison>,
     pub load_before: Option<f64>,
     pub load_after: Option<f64>,
 }
@@ -42,6 +44,8 @@ pub(crate) struct Row {
 /// Isolith beside one rival.
 #[derive(Serialize)]
 pub(crate) struct Comparison {
+    /// Stands above the names of rows.
+    pub what: String,
     pub rival: String,
     pub rows: Vec<Beside>,
     pub notes: String,
@@ -83,8 +87,9 @@ impl fmt::Display for Table {
             lines.extend(self.rows.iter().map(Row::cells));
             writeln!(f, "{}\n{NOTES}", lay_out(&lines, &[0, 8, 9]))?;
         }
-        for comparison in &self.store {
-            let heads = ["measurement", "isolith", &comparison.rival, "ratio", "goal", "verdict"];
+        for comparison in self.store.iter().chain(&self.code) {
+            let Comparison { what, rival, .. } = comparison;
+            let heads = [what.as_str(), "isolith", rival, "ratio", "goal", "verdict"];
             let mut lines = vec![heads.map(str::to_owned).to_vec()];
             lines.extend(comparison.rows.iter().map(Beside::cells));
             writeln!(f, "{}\n{}", lay_out(&lines, &[0, 4, 5]), comparison.notes)?;

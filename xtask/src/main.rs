@@ -12,7 +12,14 @@ enum Task {
     Check,
     /// The side-by-side measurements of `bench/`, as one table.
     Bench {
-        /// What the benchmark itself takes: --quick, --json, --only PART, --vectors FILE
+        /// What the benchmark itself takes: --quick, --json, --only PART, --vectors FILE,
+        /// --repos FOLDER..., --program FILE
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// How good answers are, on questions whose right answers are known.
+    Eval {
+        /// What the evaluation itself takes: code-search CHECKOUTS [--ablation] [--misses] ...
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
@@ -29,7 +36,17 @@ fn main() -> Result<()> {
     match Task::parse() {
         Task::Check => check(),
         Task::Bench { arguments } => {
-            let mut line = vec!["run", "--release", "--package", "bench", "--"];
+            let has = |option: &str| arguments.iter().any(|argument| argument == option);
+            if has("--repos") && !has("--program") {
+                // Which finds the program beside itself.
+                cargo(&["build", "--release", "--package", "isolith"], &[])?;
+            }
+            let mut line = vec!["run", "--release", "--package", "bench", "--bin", "bench", "--"];
+            line.extend(arguments.iter().map(String::as_str));
+            cargo(&line, &[])
+        }
+        Task::Eval { arguments } => {
+            let mut line = vec!["run", "--release", "--package", "bench", "--bin", "eval", "--"];
             line.extend(arguments.iter().map(String::as_str));
             cargo(&line, &[])
         }

@@ -10,9 +10,10 @@ use serde::de::DeserializeOwned;
 use super::data::{Data, Share};
 use super::front::Order;
 use super::report::{Answers, Asked, AskedOnce, Filled, Stepped};
-use super::{front, obey, report, rivals, usage};
+use super::{front, obey, report, usage};
 use crate::figure::{Figure, Goal, Rival};
 use crate::python::rival;
+use crate::rivals::python_with;
 use crate::table::{Beside, Comparison};
 
 const ROWS: usize = 100_000;
@@ -34,7 +35,7 @@ pub(super) fn compare(folder: &Path, quick: bool, vectors: Option<&Path>) -> Res
     let data = Data::make(folder.join("data"), rows, queries, vectors)?;
     let mut sides = Sides {
         ours: folder.join("isolith"),
-        chroma: Chroma { python: rivals::with_chroma(), store: folder.join("chroma") },
+        chroma: Chroma { python: python_with("chromadb"), store: folder.join("chroma") },
         data,
         quick,
     };
@@ -49,7 +50,8 @@ pub(super) fn compare(folder: &Path, quick: bool, vectors: Option<&Path>) -> Res
          and all its workers; of the whole process for Chroma. ratio: above 1, ours is better.\n",
         sides.data.shape.rows, sides.data.shape.dimension
     );
-    Ok(Comparison { rival: "Chroma".to_owned(), rows, notes })
+    let what = "measurement".to_owned();
+    Ok(Comparison { what, rival: "Chroma".to_owned(), rows, notes })
 }
 
 struct Sides {

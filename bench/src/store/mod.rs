@@ -9,8 +9,7 @@ mod data;
 pub(crate) mod front;
 mod npy;
 mod report;
-mod rivals;
-mod usage;
+pub(crate) mod usage;
 mod writers;
 
 use std::io::Write;

@@ -54,7 +54,8 @@ pub(super) fn compare(folder: &Path, quick: bool) -> Result<Comparison> {
         ratios(&many),
         ratios(&one)
     );
-    Ok(Comparison { rival: "Python sqlite3".to_owned(), rows, notes })
+    let what = "measurement".to_owned();
+    Ok(Comparison { what, rival: "Python sqlite3".to_owned(), rows, notes })
 }
 
 /// All rounds together.

@@ -218,7 +218,7 @@ impl Fault {
             },
             Fault::Stop => raise(libc::SIGSTOP),
             Fault::Garbage => {
-                let _ = socket::send(context.link.socket(), &[&[0xA5; 300]], &[]);
+                let _ = socket::send(context.socket(), &[&[0xA5; 300]], &[]);
                 hang();
             }
             Fault::TornFrame => torn_frame(context),
@@ -227,7 +227,7 @@ impl Fault {
             Fault::UnsealedMemfd => unsealed_memfd(context),
             Fault::Flood => flood(context),
             Fault::ClosedSocket => {
-                let _ = rustix::net::shutdown(context.link.socket(), rustix::net::Shutdown::Both);
+                let _ = rustix::net::shutdown(context.socket(), rustix::net::Shutdown::Both);
                 hang();
             }
             Fault::Grandchild => grandchild(),
@@ -252,13 +252,13 @@ fn flood(context: &Context<'_>) {
     let note = Progress { done: 1, total: None, note: String::new() };
     let Ok(parcel) = Parcel::encode(&note, u64::MAX) else { return };
     let header = parcel.header(Kind::Progress, context.job).encode();
-    while socket::send(context.link.socket(), &[&header, parcel.inline()], &[]).is_ok() {}
+    while socket::send(context.socket(), &[&header, parcel.inline()], &[]).is_ok() {}
 }
 
 fn torn_frame(context: &Context<'_>) {
     if let Some((header, parcel)) = reply(context, 1000) {
         let half = &parcel.inline()[..500];
-        let _ = socket::send(context.link.socket(), &[&header.encode(), half], &[]);
+        let _ = socket::send(context.socket(), &[&header.encode(), half], &[]);
     }
     process::exit_now(0);
 }
@@ -266,7 +266,7 @@ fn torn_frame(context: &Context<'_>) {
 fn giant_length(context: &Context<'_>) {
     if let Some((header, _)) = reply(context, 16) {
         let giant = Header { placement: Placement::Inline, slabs_len: u64::MAX / 2, ..header };
-        let _ = socket::send(context.link.socket(), &[&giant.encode()], &[]);
+        let _ = socket::send(context.socket(), &[&giant.encode()], &[]);
     }
     hang();
 }
@@ -274,14 +274,14 @@ fn giant_length(context: &Context<'_>) {
 fn wrong_job(context: &Context<'_>) {
     if let Some((header, parcel)) = reply(context, 16) {
         let other = Header { job: context.job + 1, ..header };
-        let _ = socket::send(context.link.socket(), &[&other.encode(), parcel.inline()], &[]);
+        let _ = socket::send(context.socket(), &[&other.encode(), parcel.inline()], &[]);
     }
     hang();
 }
 
 fn unsealed_memfd(context: &Context<'_>) {
     if let (Some((header, _)), Some(fd)) = (reply(context, 200_000), memfd(200_000)) {
-        let _ = socket::send(context.link.socket(), &[&header.encode()], &[fd.as_fd()]);
+        let _ = socket::send(context.socket(), &[&header.encode()], &[fd.as_fd()]);
         let _ = rustix::fs::ftruncate(&fd, 0);
     }
     hang();

@@ -77,7 +77,8 @@ impl Refusal {
 /// What a job can ask while it runs.
 #[derive(Debug)]
 pub struct Context<'a> {
-    pub(crate) link: &'a Link,
+    /// None outside of workers.
+    pub(crate) link: Option<&'a Link>,
     pub(crate) cancelled_job: &'a AtomicU64,
     pub(crate) job: u64,
     pub(crate) attempt: u32,
@@ -104,6 +105,24 @@ impl Context<'_> {
     /// Tells the caller how far the job is. Cheap to call often: only some calls
     /// a second are sent.
     pub fn progress(&self, done: u64, total: Option<u64>, note: impl Into<String>) {
-        self.link.progress(self.job, || Progress { done, total, note: note.into() });
+        if let Some(link) = self.link {
+            link.progress(self.job, || Progress { done, total, note: note.into() });
+        }
+    }
+
+    #[cfg(feature = "misbehave")]
+    pub(crate) fn socket(&self) -> &std::os::fd::OwnedFd {
+        self.link.expect("only jobs in workers misbehave").socket()
+    }
+}
+
+#[cfg(feature = "in-process")]
+impl Context<'static> {
+    /// For tests and benchmarks that call a role's code where they run: nobody hears of
+    /// its progress, and nobody cancels it.
+    pub fn in_process(budget: Duration) -> Self {
+        static NONE: AtomicU64 = AtomicU64::new(0);
+        let (job, started) = (1, Instant::now());
+        Self { link: None, cancelled_job: &NONE, job, attempt: 0, started, budget }
     }
 }

@@ -177,7 +177,7 @@ impl<R: Role> Worker<R> {
             Err(error) => return self.unanswerable(job, &error),
         };
         let context = Context {
-            link: &self.link,
+            link: Some(&self.link),
             cancelled_job: &self.cancelled_job,
             job,
             attempt,

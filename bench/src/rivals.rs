@@ -1,4 +1,4 @@
-//! The Python that runs the rivals, with chromadb in it.
+//! The Python that runs the rivals, with their packages in it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,21 +7,22 @@ use anyhow::{Context, Result, ensure};
 
 use crate::python::rival;
 
-/// `BENCH_PYTHON` if it is set, else one in an environment of its own, which is made
-/// beside the build's other products when it is first needed.
-pub(crate) fn with_chroma() -> Option<PathBuf> {
+/// A Python that can import `module`: `BENCH_PYTHON` if it is set, else one in an
+/// environment of its own, which is made beside the build's other products when it is
+/// first needed.
+pub(crate) fn python_with(module: &str) -> Option<PathBuf> {
     let python = match std::env::var_os("BENCH_PYTHON") {
         Some(python) => Ok(PathBuf::from(python)),
         None => environment(),
     };
     let usable = python.and_then(|python| {
-        run(Command::new(&python).args(["-c", "import chromadb"]))?;
+        run(Command::new(&python).args(["-c", &format!("import {module}")]))?;
         Ok(python)
     });
     match usable {
         Ok(python) => Some(python),
         Err(error) => {
-            eprintln!("bench: Chroma cannot take part: {error:#}");
+            eprintln!("bench: {module} cannot take part: {error:#}");
             None
         }
     }

@@ -1,0 +1,300 @@
+//! Questions about public repositories at fixed revisions.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use isolith_engine::{CodeFilter, CodeSearch, Engine, EngineOptions, IndexOptions, Mode, Weights};
+use serde::Deserialize;
+
+use crate::beside;
+use crate::choose::{Choice, choose};
+use crate::score::{DEPTH, mean, ndcg};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The folder that `prepare` has filled
+    checkouts: PathBuf,
+    /// The folder with repos.json and annotations/
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// List the questions that score under 0.5
+    #[arg(long)]
+    misses: bool,
+    /// Take away one signal after the other, and tell what each is worth
+    #[arg(long)]
+    ablation: bool,
+    /// Only this repository; may be repeated
+    #[arg(long)]
+    only: Vec<String>,
+    /// Other constants of the ranking, as JSON
+    #[arg(long, value_name = "JSON")]
+    weights: Option<String>,
+    /// Score these constants as well, as JSON; may be repeated. Tells what choosing among
+    /// them and the usual ones on half of the repositories gains on the other half
+    #[arg(long = "try", value_name = "JSON")]
+    tries: Vec<String>,
+    /// Keep the indexes in this folder, and use those that are there
+    #[arg(long, value_name = "DIR")]
+    stores: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Repository {
+    name: String,
+    benchmark_root: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Question {
+    query: String,
+    relevant: Vec<Target>,
+    #[serde(default)]
+    secondary: Vec<Target>,
+    category: String,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Target {
+    Path(String),
+    Object { path: String },
+}
+
+/// A repository that is indexed and can be asked.
+struct Indexed {
+    name: String,
+    engine: Engine,
+    questions: Vec<Question>,
+}
+
+/// What a question scored.
+struct Scored {
+    repository: String,
+    category: String,
+    score: f64,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let scratch = tempfile::tempdir()?;
+    let stores = options.stores.clone().unwrap_or_else(|| scratch.path().to_owned());
+    runtime.block_on(async {
+        let repositories = open_all(options, &stores).await?;
+        ensure!(!repositories.is_empty(), "no checkouts in {}", options.checkouts.display());
+        let usual: Weights = match &options.weights {
+            Some(json) => serde_json::from_str(json).context("--weights")?,
+            None => Weights::default(),
+        };
+        let scored = ask_all(&repositories, &usual, Mode::Hybrid, options.misses).await?;
+        print_table(&repositories, &scored);
+        if options.ablation {
+            ablate(&repositories, &usual, &scored).await?;
+        }
+        if !options.tries.is_empty() {
+            compare(&repositories, &options.tries, &scored).await?;
+        }
+        for repository in &repositories {
+            repository.engine.close().await;
+        }
+        Ok(())
+    })
+}
+
+async fn open_all(options: &Options, stores: &Path) -> Result<Vec<Indexed>> {
+    let data = options.data.clone().unwrap_or_else(|| beside("code-search"));
+    let read = |name: &str| {
+        let path = data.join(name);
+        let hint = "--data names the folder with repos.json and annotations/";
+        std::fs::read(&path).with_context(|| format!("{}: {hint}", path.display()))
+    };
+    let known: Vec<Repository> = serde_json::from_slice(&read("repos.json")?)?;
+    let mut indexed = Vec::new();
+    for Repository { name, benchmark_root } in known {
+        if !options.only.is_empty() && !options.only.contains(&name) {
+            continue;
+        }
+        let root = options.checkouts.join(&name).join(benchmark_root.unwrap_or_default());
+        if !root.is_dir() {
+            println!("skipped, no checkout: {name}");
+            continue;
+        }
+        let questions = serde_json::from_slice(&read(&format!("annotations/{name}.json"))?)?;
+        let how = EngineOptions { create: true, ..EngineOptions::default() };
+        let engine = Engine::open(&stores.join(&name), how)?;
+        engine.index(&IndexOptions::new(root), Arc::new(|_| {})).await?;
+        indexed.push(Indexed { name, engine, questions });
+    }
+    Ok(indexed)
+}
+
+async fn ask_all(
+    repositories: &[Indexed],
+    weights: &Weights,
+    mode: Mode,
+    misses: bool,
+) -> Result<Vec<Scored>> {
+    let mut scored = Vec::new();
+    for Indexed { name, engine, questions } in repositories {
+        for question in questions {
+            let search = CodeSearch {
+                weights: weights.clone(),
+                mode,
+                filter: CodeFilter::default(),
+                ..CodeSearch::new(&question.query, DEPTH as u32)
+            };
+            let found = engine.search_code(&search).await?;
+            let paths: Vec<String> = found.hits.into_iter().map(|hit| hit.path).collect();
+            let targets = question.relevant.iter().chain(&question.secondary);
+            let targets: Vec<String> = targets.map(|target| target.path().to_owned()).collect();
+            let score = ndcg(&paths, &targets);
+            if misses && score < 0.5 {
+                println!("{score:.2}  {name}  {:?}", question.query);
+                println!(
+                    "      wanted {targets:?}\n      got    {:?}",
+                    &paths[..paths.len().min(5)]
+                );
+            }
+            let (repository, category) = (name.clone(), question.category.clone());
+            scored.push(Scored { repository, category, score });
+        }
+    }
+    Ok(scored)
+}
+
+impl Target {
+    fn path(&self) -> &str {
+        match self {
+            Self::Path(path) | Self::Object { path } => path,
+        }
+    }
+}
+
+fn overall(scored: &[Scored]) -> f64 {
+    mean(&scored.iter().map(|it| it.score).collect::<Vec<_>>())
+}
+
+fn by<'a>(
+    scored: &'a [Scored],
+    key: impl Fn(&'a Scored) -> &'a str,
+) -> BTreeMap<&'a str, Vec<f64>> {
+    let mut groups: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    scored.iter().for_each(|it| groups.entry(key(it)).or_default().push(it.score));
+    groups
+}
+
+fn print_table(repositories: &[Indexed], scored: &[Scored]) {
+    let groups = by(scored, |it| &it.repository);
+    for Indexed { name, .. } in repositories {
+        let scores = &groups[name.as_str()];
+        println!("{name:<20} {:>4}  {:.3}", scores.len(), mean(scores));
+    }
+    for (category, scores) in by(scored, |it| &it.category) {
+        println!("{category:<20} {:>4}  {:.3}", scores.len(), mean(&scores));
+    }
+    let (questions, repositories) = (scored.len(), repositories.len());
+    println!(
+        "NDCG@10 {:.3} over {questions} questions in {repositories} repositories",
+        overall(scored)
+    );
+}
+
+/// What is missing without each signal.
+async fn ablate(repositories: &[Indexed], usual: &Weights, whole: &[Scored]) -> Result<()> {
+    println!("\n{:<38} {:>7}  repositories better / worse", "without", "change");
+    let tell = |what: &str, scored: &[Scored]| {
+        println!("{what:<38} {}", Change::of(whole, scored));
+    };
+    for (what, mode) in [("the model", Mode::Keyword), ("keywords", Mode::Vector)] {
+        tell(what, &ask_all(repositories, usual, mode, false).await?);
+    }
+    for (what, switch_off) in SIGNALS {
+        let mut weights = usual.clone();
+        switch_off(&mut weights);
+        tell(what, &ask_all(repositories, &weights, Mode::Hybrid, false).await?);
+    }
+    Ok(())
+}
+
+/// What other constants score, and whether choosing among them would hold elsewhere.
+async fn compare(repositories: &[Indexed], tries: &[String], whole: &[Scored]) -> Result<()> {
+    println!("\n{:<38} {:>7}  repositories better / worse", "with", "change");
+    let mut all = Vec::new();
+    for json in tries {
+        let weights = serde_json::from_str(json).with_context(|| format!("--try {json}"))?;
+        let scored = ask_all(repositories, &weights, Mode::Hybrid, false).await?;
+        println!("{json:<38} {}", Change::of(whole, &scored));
+        all.push(scored);
+    }
+    let tried = std::iter::once(whole).chain(all.iter().map(Vec::as_slice));
+    let tried: Vec<_> = tried.map(|scored| by(scored, |it| &it.repository)).collect();
+    let Choice { usual, chosen, times } = choose(&tried);
+    println!(
+        "\nchosen on half of the repositories: {chosen:.3} on the other half, usual {usual:.3}"
+    );
+    for (json, times) in std::iter::once("usual").chain(tries.iter().map(String::as_str)).zip(times)
+    {
+        println!("{json:<38} chosen {times} times");
+    }
+    Ok(())
+}
+
+/// How scores differ from others of the same questions.
+struct Change {
+    difference: f64,
+    better: usize,
+    worse: usize,
+}
+
+impl Change {
+    fn of(before: &[Scored], now: &[Scored]) -> Self {
+        let (old, new) = (by(before, |it| &it.repository), by(now, |it| &it.repository));
+        let changes: Vec<f64> =
+            old.iter().map(|(name, scores)| mean(&new[name]) - mean(scores)).collect();
+        Self {
+            difference: overall(now) - overall(before),
+            better: changes.iter().filter(|change| **change > 0.0005).count(),
+            worse: changes.iter().filter(|change| **change < -0.0005).count(),
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:>+7.3}  {} / {}", self.difference, self.better, self.worse)
+    }
+}
+
+type SwitchOff = fn(&mut Weights);
+
+/// How each signal is switched off.
+const SIGNALS: [(&str, SwitchOff); 6] = [
+    ("setting questions apart", |weights| weights.common = 0.0),
+    ("file-stem equality", |weights| weights.stem = 0.0),
+    ("more than the best chunk per file", |weights| weights.chunks = 1),
+    ("definition boosts", |weights| {
+        weights.type_definition = 0.0;
+        weights.other_definition = 0.0;
+    }),
+    ("penalties for tests, docs, examples", |weights| {
+        for factor in [
+            &mut weights.test,
+            &mut weights.example,
+            &mut weights.benchmark,
+            &mut weights.docs,
+            &mut weights.data,
+        ] {
+            *factor = 1.0;
+        }
+    }),
+    ("penalties for old, copied, generated", |weights| {
+        for factor in
+            [&mut weights.compat, &mut weights.vendored, &mut weights.generated, &mut weights.entry]
+        {
+            *factor = 1.0;
+        }
+    }),
+];

@@ -1,0 +1,39 @@
+//! How good answers are, on questions whose right answers are known.
+//!
+//! One command: `cargo xtask eval code-search CHECKOUTS`. The sets are not part of this
+//! repository: `--data DIR` says where they are.
+
+mod choose;
+mod code_search;
+mod score;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask eval", about = "How good answers are")]
+struct Typed {
+    #[command(subcommand)]
+    set: Set,
+}
+
+#[derive(Subcommand)]
+enum Set {
+    /// Questions about public repositories: file-level NDCG@10
+    CodeSearch(code_search::Options),
+}
+
+fn main() -> Result<()> {
+    // Before anything else: this process may be a worker.
+    isolate::worker_main(&isolith_engine::worker_roles());
+    match Typed::parse().set {
+        Set::CodeSearch(options) => code_search::run(&options),
+    }
+}
+
+/// Where the sets lie beside a checkout of this repository.
+fn beside(set: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/eval").join(set)
+}

@@ -1,0 +1,66 @@
+//! Copies of repositories, and changes to them.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use isolith_source::Language;
+use isolith_source::walk::{WalkOptions, walk};
+
+/// Copies a folder without what is hidden or no regular file.
+pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (name, kind) = (entry.file_name(), entry.file_type()?);
+        if name.to_string_lossy().starts_with('.') && name != ".gitignore" {
+            continue;
+        }
+        if kind.is_dir() {
+            copy(&entry.path(), &to.join(name))?;
+        } else if kind.is_file() {
+            fs::copy(entry.path(), to.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Changes so many files, evenly spread over the code. `word` makes a change unlike those
+/// before.
+pub(super) fn change(code: &Path, count: usize, word: &str) -> Result<()> {
+    if count == 0 {
+        return Ok(());
+    }
+    let walked = walk(code, "", WalkOptions::default(), &|| false).context("nothing was found")?;
+    let files = walked.files.iter().filter(|file| Language::of(&file.path, b"").has_grammar());
+    let files: Vec<_> = files.collect();
+    ensure!(files.len() >= count, "there are only {} files of code", files.len());
+    for file in files.iter().step_by(files.len() / count).take(count) {
+        let mut file = fs::OpenOptions::new().append(true).open(code.join(&file.path))?;
+        writeln!(file, "\n{word}")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_files_change_as_were_asked_for() {
+        let place = tempfile::tempdir().unwrap();
+        let (from, to) = (place.path().join("from"), place.path().join("to"));
+        fs::create_dir_all(from.join("inner")).unwrap();
+        for name in ["a.rs", "b.py", "inner/c.rs", "d.txt", ".hidden.rs"] {
+            fs::write(from.join(name), "x").unwrap();
+        }
+        copy(&from, &to).unwrap();
+        assert!(!to.join(".hidden.rs").exists());
+        change(&to, 2, "word").unwrap();
+        let changed = ["a.rs", "b.py", "inner/c.rs", "d.txt"]
+            .map(|name| fs::read_to_string(to.join(name)).unwrap() != "x");
+        assert_eq!(changed, [true, true, false, false]);
+        change(&to, 9, "word").unwrap_err();
+    }
+}

@@ -1,0 +1,164 @@
+//! An index run without a worker: the roles' own code, called where we are. What it
+//! costs less than the product is what isolation costs.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow};
+use isolate::{Bulk, Context, InWorker, Refusal, Role};
+use isolith_embed::{DIMENSION, model_name};
+use isolith_roles::{
+    FileToParse, FoldJob, ParseJob, Parser, StoreBuilder, StoreSettings, StoreWriter, WriteJob,
+};
+use isolith_source::walk::{WalkOptions, read, walk};
+use isolith_store::{Action, CODE_COLLECTION, Durability, Key, Outcome, Write, code_spec};
+use serde::{Deserialize, Serialize};
+
+use super::front::own_time;
+
+/// As large as the product's.
+const BATCH_BYTES: usize = 384 << 10;
+const BATCH_FILES: usize = 64;
+
+const PATIENCE: Duration = Duration::from_secs(1800);
+
+/// Processor time by stage, in seconds.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct Stages {
+    pub(super) walk: f64,
+    pub(super) read: f64,
+    pub(super) parse: f64,
+    pub(super) store: f64,
+    pub(super) fold: f64,
+}
+
+pub(super) fn index(code: &Path, store: &Path) -> Result<Stages> {
+    DirBuilder::new().recursive(true).mode(0o700).create(store)?;
+    let mut run = Run::start(code, store)?;
+    let mut lap = Lap(own_time());
+    let walked = walk(code, "", WalkOptions::default(), &|| false).context("nothing was found")?;
+    run.stages.walk = lap.seconds();
+    let mut batch = Batch::default();
+    for found in walked.files {
+        batch.read(code, found.path)?;
+        run.stages.read += lap.seconds();
+        if batch.contents.len() >= BATCH_BYTES || batch.files.len() >= BATCH_FILES {
+            run.put(std::mem::take(&mut batch), &mut lap)?;
+        }
+    }
+    run.put(batch, &mut lap)?;
+    run.finish(lap)
+}
+
+/// Processor time since it was last asked.
+struct Lap(Duration);
+
+impl Lap {
+    fn seconds(&mut self) -> f64 {
+        let now = own_time();
+        let used = now - std::mem::replace(&mut self.0, now);
+        used.as_secs_f64()
+    }
+}
+
+#[derive(Default)]
+struct Batch {
+    files: Vec<FileToParse>,
+    ages: Vec<i64>,
+    contents: Vec<u8>,
+}
+
+impl Batch {
+    fn read(&mut self, code: &Path, path: String) -> Result<()> {
+        let contents = read(&code.join(&path), WalkOptions::default().largest_file)?;
+        let length = contents.bytes.len() as u64;
+        let hash = *blake3::hash(&contents.bytes).as_bytes();
+        self.files.push(FileToParse { path, hash, length });
+        self.ages.push(contents.modified);
+        self.contents.extend(contents.bytes);
+        Ok(())
+    }
+}
+
+struct Run {
+    parser: Parser,
+    writer: StoreWriter,
+    settings: StoreSettings,
+    root: u64,
+    /// Of the last write, which is known to be done.
+    confirmed: Vec<Key>,
+    stages: Stages,
+}
+
+impl Run {
+    fn start(code: &Path, store: &Path) -> Result<Self> {
+        let token = InWorker::in_process();
+        let settings =
+            StoreSettings { folder: store.to_owned(), durability: Durability::Full, create: true };
+        let mut run = Self {
+            parser: Parser::warm_up((), token).map_err(refused)?,
+            writer: StoreWriter::warm_up(settings.clone(), token).map_err(refused)?,
+            settings,
+            root: 0,
+            confirmed: Vec::new(),
+            stages: Stages::default(),
+        };
+        let spec = code_spec(DIMENSION as u32, model_name());
+        let path = code.to_string_lossy().into_owned();
+        let added = run.write(Action::AddRoot { path, spec })?;
+        run.root = added.root.context("no root was added")?.id;
+        Ok(run)
+    }
+
+    fn put(&mut self, batch: Batch, lap: &mut Lap) -> Result<()> {
+        if batch.files.is_empty() {
+            return Ok(());
+        }
+        let Batch { files, ages, contents } = batch;
+        let job = ParseJob { files, contents: Bulk::from(contents), plain: false };
+        let parsed = self.parser.handle(job, &Context::in_process(PATIENCE));
+        self.stages.parse += lap.seconds();
+        self.write(Action::PutFiles {
+            root: self.root,
+            files: parsed.files,
+            ages,
+            dimension: DIMENSION as u32,
+            vectors: parsed.vectors,
+            model: model_name().to_owned(),
+        })?;
+        self.stages.store += lap.seconds();
+        Ok(())
+    }
+
+    fn finish(mut self, mut lap: Lap) -> Result<Stages> {
+        self.write(Action::FinishIndex { root: self.root })?;
+        self.stages.store += lap.seconds();
+        let token = InWorker::in_process();
+        let mut builder = StoreBuilder::warm_up(self.settings.clone(), token).map_err(refused)?;
+        let collection = CODE_COLLECTION.to_owned();
+        let key = fresh_key();
+        let job = FoldJob { collection, even_little: true, rebuild: false, key };
+        builder.handle(job, &Context::in_process(PATIENCE))?;
+        self.stages.fold = lap.seconds();
+        self.write(Action::Tidy)?;
+        Ok(self.stages)
+    }
+
+    fn write(&mut self, action: Action) -> Result<Outcome> {
+        let key = fresh_key();
+        let confirmed = std::mem::replace(&mut self.confirmed, vec![key]);
+        let job = WriteJob { writes: vec![Write { key, keep: false, action }], confirmed };
+        let mut outcomes = self.writer.handle(job, &Context::in_process(PATIENCE))?;
+        Ok(outcomes.pop().context("the write has no outcome")??)
+    }
+}
+
+fn fresh_key() -> Key {
+    Key(fastrand::u128(..).to_le_bytes())
+}
+
+fn refused(refusal: Refusal) -> anyhow::Error {
+    anyhow!("{}: {}", refusal.code, refusal.message)
+}

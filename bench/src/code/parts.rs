@@ -1,0 +1,96 @@
+//! What the parts of parsing cost, one after the other in one process: the grammars alone
+//! are the floor that no index of this kind gets below.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use isolate::InWorker;
+use isolith_embed::{DIMENSION, Model};
+use isolith_source::walk::{WalkOptions, read, walk};
+use isolith_source::{Chunker, Mode};
+use serde::{Deserialize, Serialize};
+
+use super::Repository;
+use super::front::{Order, own_time};
+use super::processes;
+use crate::figure::{Figure, Rival};
+use crate::table::Beside;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Processor time in seconds.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Parts {
+    /// Parsing by the grammars, the trees thrown away.
+    pub(super) grammars: f64,
+    /// Parsing and cutting.
+    pub(super) chunks: f64,
+    /// Embedding the chunks.
+    pub(super) vectors: f64,
+    pub(super) count: u64,
+}
+
+pub(super) fn take_apart(code: &Path, texts: &Path) -> Result<Parts> {
+    let walked = walk(code, "", WalkOptions::default(), &|| false).context("nothing was found")?;
+    let mut files = Vec::new();
+    for found in walked.files {
+        let contents = read(&code.join(&found.path), WalkOptions::default().largest_file)?;
+        files.push((found.path, String::from_utf8_lossy(&contents.bytes).into_owned()));
+    }
+    let token = InWorker::in_process();
+    let mut chunker = Chunker::new(token);
+    let start = own_time();
+    for (path, text) in &files {
+        chunker.parse_only(path, text);
+    }
+    let grammars = own_time() - start;
+    let mut chunks = Vec::new();
+    let start = own_time();
+    for (path, text) in &files {
+        let chunked = chunker.chunk(path, text, Mode::Parsed, PATIENCE, &|| false);
+        chunks.extend(chunked.chunks.into_iter().map(|chunk| chunk.text));
+    }
+    let cut = own_time() - start;
+    let model = Model::embedded(token);
+    let mut vector = [0.0; DIMENSION];
+    let start = own_time();
+    for chunk in &chunks {
+        std::hint::black_box(model.embed_into(chunk, &mut vector));
+    }
+    let vectors = own_time() - start;
+    fs::write(texts, serde_json::to_vec(&chunks)?)?;
+    Ok(Parts {
+        grammars: grammars.as_secs_f64(),
+        chunks: cut.as_secs_f64(),
+        vectors: vectors.as_secs_f64(),
+        count: chunks.len() as u64,
+    })
+}
+
+impl Repository {
+    pub(super) fn parts(&self) -> Result<Parts> {
+        let order = Order::Parts { code: self.code.clone(), texts: self.texts() };
+        Ok(processes::report(&mut self.front(&order)?)?.0)
+    }
+
+    pub(super) fn texts(&self) -> std::path::PathBuf {
+        self.folder.join("texts.json")
+    }
+}
+
+impl Parts {
+    pub(super) fn rows(&self, full: Duration) -> [Beside; 2] {
+        let row = |name: &str, ours: Figure| Beside {
+            name: name.to_owned(),
+            ours,
+            rival: Rival::Figure(Figure::seconds(self.grammars)),
+            goal: None,
+        };
+        [
+            row("index, CPU, beside bare tree-sitter", Figure::Took(full)),
+            row("  parsing and cutting alone", Figure::seconds(self.chunks)),
+        ]
+    }
+}

@@ -1,0 +1,118 @@
+//! What a process has used, with all that it started.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
+use serde::de::DeserializeOwned;
+
+/// How often memory is looked at.
+const EVERY: Duration = Duration::from_millis(100);
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Used {
+    pub(super) cpu: Duration,
+    pub(super) wall: Duration,
+}
+
+/// Runs a process to its end. Its children count as far as it has waited for them.
+pub(super) fn run(command: &mut Command) -> Result<(Vec<u8>, Used)> {
+    let (output, used, _) = observe(command, false)?;
+    Ok((output, used))
+}
+
+/// The same, with the largest sum of the memory of all its processes.
+pub(super) fn run_watched(command: &mut Command) -> Result<(Vec<u8>, Used, u64)> {
+    observe(command, true)
+}
+
+/// Runs a process that prints a document of JSON.
+pub(super) fn report<T: DeserializeOwned>(command: &mut Command) -> Result<(T, Used)> {
+    let (output, used) = run(command)?;
+    Ok((serde_json::from_slice(&output)?, used))
+}
+
+fn observe(command: &mut Command, memory: bool) -> Result<(Vec<u8>, Used, u64)> {
+    let (started, before) = (Instant::now(), children()?);
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let child = command.spawn().with_context(|| format!("{command:?} could not be started"))?;
+    let (pid, ended) = (child.id(), AtomicBool::new(!memory));
+    let (output, peak) = std::thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let mut peak = 0;
+            while !ended.load(Ordering::Relaxed) {
+                peak = peak.max(family(pid).into_iter().filter_map(pss).sum());
+                std::thread::sleep(EVERY);
+            }
+            peak
+        });
+        let output = child.wait_with_output();
+        ended.store(true, Ordering::Relaxed);
+        (output, watch.join().unwrap_or(0))
+    });
+    let output = output?;
+    let used = Used { wall: started.elapsed(), cpu: children()? - before };
+    ensure!(output.status.success(), "{command:?}: {}", output.status);
+    Ok((output.stdout, used, peak))
+}
+
+/// Time of all children that were waited for, and of theirs.
+fn children() -> Result<Duration> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let duration = |time: TimeVal| {
+        let microseconds = time.tv_usec().unsigned_abs();
+        Duration::from_secs(time.tv_sec().unsigned_abs()) + Duration::from_micros(microseconds)
+    };
+    Ok(duration(usage.user_time()) + duration(usage.system_time()))
+}
+
+/// A process and its descendants.
+fn family(pid: u32) -> Vec<u32> {
+    let mut found = vec![pid];
+    let mut at = 0;
+    while let Some(&parent) = found.get(at) {
+        let threads = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+        for thread in threads {
+            let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            found.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+        }
+        at += 1;
+    }
+    found
+}
+
+fn pss(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_of_children_count() {
+        let burn = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+        let mut own = Command::new("sh");
+        own.args(["-c", burn]);
+        let mut below = Command::new("sh");
+        below.args(["-c", &format!("sh -c '{burn}'; echo done")]);
+        let (_, alone) = run(&mut own).unwrap();
+        let (output, nested) = run(&mut below).unwrap();
+        assert_eq!(output, b"done\n");
+        assert!(nested.cpu > alone.cpu / 4, "{nested:?} {alone:?}");
+    }
+
+    #[test]
+    fn a_process_is_of_its_own_family() {
+        let own = std::process::id();
+        assert!(family(own).contains(&own));
+        assert!(pss(own).unwrap() > 100_000);
+    }
+}
