@@ -168,9 +168,9 @@ impl Keywords<'_, '_> {
     /// Offers those candidates that the truth still shows as the segment knew them.
     fn confirm(&self, candidates: &[TextCandidate], best: &mut Best) -> Result<(), StoreError> {
         let rows: Vec<u64> = candidates.iter().map(|candidate| candidate.row).collect();
-        let alive = self.snapshot.records(&rows, false)?;
-        for (candidate, stored) in candidates.iter().zip(alive) {
-            if stored.is_some_and(|stored| stored.change == candidate.change) {
+        let alive = self.snapshot.changes_of(&rows)?;
+        for (candidate, change) in candidates.iter().zip(alive) {
+            if change == Some(candidate.change) {
                 best.offer(candidate.row, candidate.score);
             }
         }

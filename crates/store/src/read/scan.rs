@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::code::push_names;
 use super::{Scope, Snapshot};
@@ -126,6 +126,22 @@ impl Snapshot<'_> {
             let body = found.get_ref(1)?.as_str_or_null()?.unwrap_or_default();
             Ok(each(row, change, ChunkText { body, symbols: &symbols, path: &path }))
         })
+    }
+
+    /// The change numbers of these rows, in this order; none where a row is gone. Texts are
+    /// not read for it.
+    ///
+    /// # Errors
+    /// That the truth cannot be read.
+    pub fn changes_of(&self, rows: &[u64]) -> Result<Vec<Option<u64>>, StoreError> {
+        let db = self.connection();
+        let read = || {
+            let mut find = db.prepare_cached("SELECT change FROM record WHERE row = ?1")?;
+            rows.iter()
+                .map(|row| find.query_row([row], |found| found.get(0)).optional())
+                .collect::<Result<_, _>>()
+        };
+        read().during(db, "read change numbers")
     }
 
     /// Hands out change number and vector of the rows that are still there, with their
