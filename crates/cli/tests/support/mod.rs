@@ -94,7 +94,12 @@ impl Place {
 
     pub(crate) fn sockets(&self) -> Vec<PathBuf> {
         let files = files_in(&self.store().join("run"));
-        files.into_iter().filter(|file| file.extension().is_some_and(|it| it == "sock")).collect()
+        // One that is hidden is still being made.
+        let made = |file: &PathBuf| {
+            let name = file.file_name().unwrap().to_string_lossy();
+            name.ends_with(".sock") && !name.starts_with('.')
+        };
+        files.into_iter().filter(made).collect()
     }
 }
 
