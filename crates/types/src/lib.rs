@@ -6,14 +6,22 @@
 
 mod code;
 mod collection;
+mod fact;
 mod failure;
 mod filter;
+mod memory;
 mod metadata;
+mod moment;
 
 pub use code::{Chunk, ChunkKind, FileVersion, ParsedFile, Symbol, SymbolKind};
 pub use collection::{
     Collection, CollectionKind, CollectionSpec, Hit, LONGEST_VECTOR, Metric, Record, Unknown,
 };
+pub use fact::{AddedFact, Direction, Entity, Fact, FactQuery, FactStats, NewFact, Provenance};
 pub use failure::{Code, DeathNote, Failure};
 pub use filter::{Comparison, Filter, FilterError};
+pub use memory::{
+    AddedDrawer, Drawer, DrawerFilter, DrawerHit, DrawerPatch, NewDrawer, Room, SimilarDrawer, Wing,
+};
 pub use metadata::{Metadata, MetadataError, Scalar, Value};
+pub use moment::{Moment, NoMoment};

@@ -1,0 +1,170 @@
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A time as people write it: a day, or an instant with its zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Moment {
+    at: i64,
+    whole_day: bool,
+}
+
+const DAY: i64 = 86_400_000;
+
+impl Moment {
+    /// The instant of so many milliseconds since 1970.
+    pub fn instant(at: i64) -> Self {
+        Self { at, whole_day: false }
+    }
+
+    /// The day, in UTC, that has this instant in it.
+    pub fn day_of(at: i64) -> Self {
+        Self { at: at.div_euclid(DAY) * DAY, whole_day: true }
+    }
+
+    /// Milliseconds since 1970; of a day, those of its start in UTC.
+    pub fn start(self) -> i64 {
+        self.at
+    }
+
+    /// The first millisecond that is after it: of a day, the next day's first.
+    pub fn end(self) -> i64 {
+        self.at.saturating_add(if self.whole_day { DAY } else { 1 })
+    }
+
+    /// Whether it is a whole day.
+    pub fn is_day(self) -> bool {
+        self.whole_day
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Ok(at) = Timestamp::from_millisecond(self.at) else { return write!(f, "{}", self.at) };
+        match self.whole_day {
+            true => write!(f, "{}", at.to_zoned(TimeZone::UTC).date()),
+            false => write!(f, "{at}"),
+        }
+    }
+}
+
+/// A text that is no [`Moment`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoMoment(pub String);
+
+impl fmt::Display for NoMoment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text: String = self.0.chars().take(60).collect();
+        write!(f, "{text:?} is no date: write a day such as 2026-01-31, or ")?;
+        f.write_str("an instant with its zone such as 2026-01-31T09:30:00Z")
+    }
+}
+
+impl std::error::Error for NoMoment {}
+
+impl FromStr for Moment {
+    type Err = NoMoment;
+
+    fn from_str(text: &str) -> Result<Self, NoMoment> {
+        let wrong = || NoMoment(text.to_owned());
+        let bytes = text.as_bytes();
+        // The parsers below would take other forms as well.
+        let dashes = bytes.len() >= 10 && bytes[4] == b'-' && bytes[7] == b'-';
+        if !dashes {
+            return Err(wrong());
+        }
+        if bytes.len() == 10 {
+            let day: Date = text.parse().map_err(|_| wrong())?;
+            let start = day.to_zoned(TimeZone::UTC).map_err(|_| wrong())?;
+            return Ok(Self { at: start.timestamp().as_millisecond(), whole_day: true });
+        }
+        if !matches!(bytes[10], b'T' | b't' | b' ') || text.contains('[') {
+            return Err(wrong());
+        }
+        // A clock without a zone is refused by the parser: it could mean any instant.
+        let at: Timestamp = text.parse().map_err(|_| wrong())?;
+        Ok(Self::instant(at.as_millisecond()))
+    }
+}
+
+// People and JSON see text; between our processes it is two numbers.
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match serializer.is_human_readable() {
+            true => serializer.collect_str(self),
+            false => (self.at, self.whole_day).serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Moment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            let text = String::deserialize(deserializer)?;
+            return text.parse().map_err(serde::de::Error::custom);
+        }
+        let (at, whole_day) = Deserialize::deserialize(deserializer)?;
+        Ok(Self { at, whole_day })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moment(text: &str) -> Moment {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn days_and_instants_are_told_apart() {
+        for (text, start, end, shown) in [
+            ("1970-01-01", 0, DAY, "1970-01-01"),
+            ("2026-11-16", 1_794_787_200_000, 1_794_873_600_000, "2026-11-16"),
+            ("1970-01-01T00:00:01Z", 1000, 1001, "1970-01-01T00:00:01Z"),
+            ("1970-01-01T01:00:00.5+01:00", 500, 501, "1970-01-01T00:00:00.5Z"),
+            ("1969-12-31", -DAY, 0, "1969-12-31"),
+        ] {
+            let it = moment(text);
+            assert_eq!((it.start(), it.end(), it.to_string().as_str()), (start, end, shown));
+            assert_eq!(moment(shown), it);
+        }
+        assert_eq!(Moment::day_of(-1), moment("1969-12-31"));
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_an_example() {
+        for text in [
+            "",
+            "yesterday",
+            "2026",
+            "2026-1-1",
+            "20260131",
+            "2026-02-30",
+            "31.01.2026",
+            "2026-01-31T09:30:00",
+            "2026-01-31T25:00:00Z",
+            "2026-01-31Z",
+            "01/31/2026",
+            "2026-01-31T09:30:00Z[Europe/Berlin]",
+            "２０２６-01-31",
+        ] {
+            let error = text.parse::<Moment>().unwrap_err().to_string();
+            assert!(error.contains("2026-01-31T09:30:00Z"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn they_cross_between_processes() {
+        for it in [moment("2026-11-16"), Moment::instant(-5)] {
+            let bytes = postcard::to_stdvec(&it).unwrap();
+            assert_eq!(postcard::from_bytes::<Moment>(&bytes).unwrap(), it);
+            let json = serde_json::to_string(&it).unwrap();
+            assert_eq!(serde_json::from_str::<Moment>(&json).unwrap(), it);
+        }
+    }
+}
