@@ -1,9 +1,8 @@
+use isolith_feed::{Fault, Feed, Source, Taken, next_member, peek, skip_value, take_value};
 use isolith_types::Metadata;
 
 use crate::error::Flaw;
-use crate::feed::{Fault, Feed, Source};
 use crate::layout::List;
-use crate::lex::{Taken, next_member, peek, skip_value, take_value};
 use crate::record::{Parts, RecordReader};
 use crate::row::{read_document, read_id, read_metadata, read_vector};
 use crate::{Content, Cursor, Format, IntakeError, Layout, MAX_ROW_BYTES};

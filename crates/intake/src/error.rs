@@ -1,10 +1,10 @@
 use std::fmt;
 use std::io;
 
+use isolith_feed::{Fault, name_byte};
 use isolith_types::{Code, Failure, LONGEST_VECTOR};
 
 use crate::RowProblem;
-use crate::feed::Fault;
 use crate::layout::List;
 
 /// Why a file cannot be taken in. Rows are counted from 1, bytes from 0.
@@ -282,15 +282,6 @@ impl Flaw {
             Fault::End { offset } => Self::CutOff { offset },
             Fault::Io(_) | Fault::Cancelled => Self::CutOff { offset: 0 },
         }
-    }
-}
-
-/// A byte as people recognize it.
-pub(crate) fn name_byte(byte: u8) -> String {
-    match byte {
-        b'\n' => "the end of the line".to_owned(),
-        0x20..=0x7E => format!("'{}'", char::from(byte)),
-        _ => format!("the byte 0x{byte:02x}"),
     }
 }
 

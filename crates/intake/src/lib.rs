@@ -20,11 +20,8 @@
 //! Nothing here starts a process, prints, or knows of the store.
 
 mod batches;
-mod content;
 mod error;
-mod feed;
 mod layout;
-mod lex;
 mod number;
 mod record;
 mod row;
@@ -34,8 +31,8 @@ mod validate;
 mod tests;
 
 pub use batches::{Batch, Batches};
-pub use content::Content;
 pub use error::{IntakeError, Place};
+pub use isolith_feed::Content;
 pub use layout::{Cursor, Format, Layout, RowProblem};
 pub use validate::{OnError, Progress, Rules, validate};
 

@@ -1,6 +1,9 @@
+use isolith_feed::{
+    Blocks, Cut, Fault, Feed, Source, Taken, next_member, peek, skip_value, take_key, take_line,
+    take_value,
+};
+
 use crate::error::Flaw;
-use crate::feed::{Blocks, Cut, Fault, Feed, Source};
-use crate::lex::{self, Taken, next_member, peek, skip_value, take_key, take_value};
 use crate::row::kind_of;
 use crate::{Format, MAX_METADATA_BYTES, MAX_ROW_BYTES, MAX_VECTOR_BYTES};
 
@@ -115,7 +118,7 @@ impl<B: Blocks> RecordReader<B> {
 
     fn take_line(&mut self) -> Result<Option<Taken>, Fault> {
         loop {
-            let taken = lex::take_line(&mut self.source, MAX_ROW_BYTES)?;
+            let taken = take_line(&mut self.source, MAX_ROW_BYTES)?;
             self.line += u64::from(taken.is_some());
             match taken {
                 Some(Taken::Whole(length)) if self.bytes(length).trim_ascii().is_empty() => {

@@ -1,12 +1,12 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use isolith_feed::{is_blank, name_byte};
 use isolith_types::{LONGEST_VECTOR, Metadata, MetadataError, Metric};
 use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};
 
-use crate::error::{Flaw, name_byte};
-use crate::lex::is_blank;
+use crate::error::Flaw;
 use crate::number::{NumberFault, read_number};
 use crate::{MAX_DIMENSION, MAX_ID_BYTES};
 

@@ -2,10 +2,10 @@ use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
 use std::hash::BuildHasher;
 
+use isolith_feed::{Blocks, Fault, Feed, Source, Taken, next_member, take_value};
+
 use crate::error::Flaw;
-use crate::feed::{Blocks, Fault, Feed, Source};
 use crate::layout::List;
-use crate::lex::{Taken, next_member, take_value};
 use crate::record::{Parts, RecordReader};
 use crate::row::read_id;
 use crate::{Content, Format, IntakeError, OnError, Progress};

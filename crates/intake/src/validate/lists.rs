@@ -1,7 +1,7 @@
+use isolith_feed::{Feed, Taken, next_member, peek, skip_value, take_key, take_value};
+
 use crate::error::Flaw;
-use crate::feed::Feed;
 use crate::layout::{List, Rejections};
-use crate::lex::{Taken, next_member, peek, skip_value, take_key, take_value};
 use crate::row::{VectorRule, kind_of, read_document, read_id, read_metadata, read_vector};
 use crate::{Cursor, Format, IntakeError, Rules};
 

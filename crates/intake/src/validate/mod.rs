@@ -5,12 +5,11 @@ mod watched;
 
 use std::ops::ControlFlow;
 
+use isolith_feed::{Fault, Feed, Source, peek};
 use isolith_types::Metric;
 
 use crate::error::Place;
-use crate::feed::{Fault, Feed, Source};
 use crate::layout::Rejections;
-use crate::lex::peek;
 use crate::{Content, Cursor, Format, IntakeError, Layout};
 use duplicates::IdHashes;
 use lists::TopObject;

@@ -1,7 +1,7 @@
+use isolith_feed::{Blocks, Feed, Source, Taken, peek};
+
 use crate::error::Flaw;
-use crate::feed::{Blocks, Feed, Source};
 use crate::layout::Rejections;
-use crate::lex::{Taken, peek};
 use crate::record::{Parts, RecordReader};
 use crate::row::{VectorRule, kind_of, read_document, read_id, read_metadata, read_vector};
 use crate::{Cursor, Format, IntakeError, MAX_METADATA_BYTES, MAX_ROW_BYTES, Rules};

@@ -1,4 +1,5 @@
-use crate::feed::{Blocks, Fault};
+use isolith_feed::{Blocks, Fault};
+
 use crate::{Content, IntakeError, Progress};
 
 /// Reads a file once from front to back, hashes it, and tells how far it has got.

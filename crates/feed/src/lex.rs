@@ -1,4 +1,4 @@
-use crate::feed::{Fault, Feed};
+use crate::{Fault, Feed};
 
 /// How deep lists and objects may be inside each other, in a whole file of lists.
 const MAX_DEPTH: u32 = 120;
@@ -8,7 +8,7 @@ const MAX_KEY_BYTES: usize = 4 << 10;
 
 /// A value or a line of a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub enum Taken {
     /// So many bytes at the start of the window, still to be consumed.
     Whole(usize),
     /// It had so many bytes, more than may be kept. They are consumed.
@@ -16,7 +16,10 @@ pub(crate) enum Taken {
 }
 
 /// Consumes white space and shows what follows it.
-pub(crate) fn peek<F: Feed>(feed: &mut F) -> Result<Option<u8>, Fault> {
+///
+/// # Errors
+/// What reading came to.
+pub fn peek<F: Feed>(feed: &mut F) -> Result<Option<u8>, Fault> {
     loop {
         let window = feed.window();
         let blank = window.iter().take_while(|byte| is_blank(**byte)).count();
@@ -32,7 +35,10 @@ pub(crate) fn peek<F: Feed>(feed: &mut F) -> Result<Option<u8>, Fault> {
 }
 
 /// Goes to the next member of a list or an object that was opened; false when it closes.
-pub(crate) fn next_member<F: Feed>(feed: &mut F, first: bool, close: u8) -> Result<bool, Fault> {
+///
+/// # Errors
+/// A [`Fault`] where the bytes are no JSON, or cannot be read.
+pub fn next_member<F: Feed>(feed: &mut F, first: bool, close: u8) -> Result<bool, Fault> {
     match peek(feed)? {
         None => Err(Fault::End { offset: feed.offset() }),
         Some(byte) if byte == close => {
@@ -54,7 +60,10 @@ pub(crate) fn next_member<F: Feed>(feed: &mut F, first: bool, close: u8) -> Resu
 
 /// Takes a key with its colon and goes to the value. The key is as it is written,
 /// without its quotes; escapes in it are undone.
-pub(crate) fn take_key<F: Feed>(feed: &mut F) -> Result<String, Fault> {
+///
+/// # Errors
+/// A [`Fault`] where the bytes are no JSON, or cannot be read.
+pub fn take_key<F: Feed>(feed: &mut F) -> Result<String, Fault> {
     match peek(feed)? {
         None => return Err(Fault::End { offset: feed.offset() }),
         Some(b'"') => {}
@@ -84,7 +93,10 @@ pub(crate) fn take_key<F: Feed>(feed: &mut F) -> Result<String, Fault> {
 
 /// Brings a whole value into the window, or consumes it if it is longer than the limit.
 /// Quotes and brackets are checked, what is between them is not.
-pub(crate) fn take_value<F: Feed>(feed: &mut F, limit: usize) -> Result<Taken, Fault> {
+///
+/// # Errors
+/// A [`Fault`] where the bytes are no JSON, or cannot be read.
+pub fn take_value<F: Feed>(feed: &mut F, limit: usize) -> Result<Taken, Fault> {
     let mut extent = Extent::default();
     let mut consumed = 0u64;
     let mut seen = 0;
@@ -127,7 +139,10 @@ pub(crate) fn take_value<F: Feed>(feed: &mut F, limit: usize) -> Result<Taken, F
 }
 
 /// Consumes a value.
-pub(crate) fn skip_value<F: Feed>(feed: &mut F) -> Result<(), Fault> {
+///
+/// # Errors
+/// A [`Fault`] where the bytes are no JSON, or cannot be read.
+pub fn skip_value<F: Feed>(feed: &mut F) -> Result<(), Fault> {
     if let Taken::Whole(length) = take_value(feed, 0)? {
         feed.advance(length);
     }
@@ -136,7 +151,10 @@ pub(crate) fn skip_value<F: Feed>(feed: &mut F) -> Result<(), Fault> {
 
 /// Brings a line into the window, without its end, or consumes it with its end if it
 /// is longer than the limit; nothing at the end of the bytes.
-pub(crate) fn take_line<F: Feed>(feed: &mut F, limit: usize) -> Result<Option<Taken>, Fault> {
+///
+/// # Errors
+/// What reading came to.
+pub fn take_line<F: Feed>(feed: &mut F, limit: usize) -> Result<Option<Taken>, Fault> {
     let mut consumed = 0u64;
     let mut seen = 0;
     loop {
@@ -282,7 +300,8 @@ impl Extent {
     }
 }
 
-pub(crate) fn is_blank(byte: u8) -> bool {
+/// White space, as JSON has it.
+pub fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
 }
 
