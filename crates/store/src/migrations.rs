@@ -1,14 +1,15 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::StoreError;
-use crate::schema::{ADD_CODE, FIRST_VERSION};
+use crate::schema::{ADD_CODE, ADD_FACTS, FIRST_VERSION};
 use crate::sqlite::During;
 
 /// One step of the schema: makes version n + 1 out of version n.
 pub(crate) type Migration = fn(&Connection) -> rusqlite::Result<()>;
 
 /// The steps from version 1 to the one this program works with, in order.
-pub(crate) const MIGRATIONS: &[Migration] = &[|db| db.execute_batch(ADD_CODE)];
+pub(crate) const MIGRATIONS: &[Migration] =
+    &[|db| db.execute_batch(ADD_CODE), |db| db.execute_batch(ADD_FACTS)];
 
 /// The version that this program gives to a store.
 pub fn schema_version() -> u32 {

@@ -147,3 +147,56 @@ CREATE TABLE chunk (
 ) STRICT;
 CREATE INDEX chunk_file ON chunk (file, kind);
 ";
+
+/// What version 3 adds: facts and what they are about.
+pub(crate) const ADD_FACTS: &str = "
+CREATE TABLE entity (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  folded TEXT NOT NULL UNIQUE,
+  type TEXT,
+  created_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE alias (
+  id INTEGER PRIMARY KEY,
+  entity INTEGER NOT NULL REFERENCES entity,
+  name TEXT NOT NULL,
+  folded TEXT NOT NULL UNIQUE
+) STRICT;
+CREATE INDEX alias_entity ON alias (entity);
+CREATE TABLE predicate (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  folded TEXT NOT NULL UNIQUE
+) STRICT;
+CREATE TABLE fact (
+  id INTEGER PRIMARY KEY,
+  subject INTEGER NOT NULL REFERENCES entity,
+  predicate INTEGER NOT NULL REFERENCES predicate,
+  object INTEGER NOT NULL REFERENCES entity,
+  valid_from INTEGER,
+  from_day INTEGER NOT NULL,
+  valid_to INTEGER,
+  to_day INTEGER NOT NULL,
+  until INTEGER,
+  confidence REAL NOT NULL,
+  drawer TEXT,
+  file TEXT,
+  agent TEXT,
+  recorded_at INTEGER NOT NULL,
+  changed_at INTEGER,
+  superseded_by INTEGER REFERENCES fact
+) STRICT;
+CREATE INDEX fact_subject ON fact (subject, predicate, object);
+CREATE INDEX fact_object ON fact (object, predicate);
+CREATE TABLE fact_source (
+  id INTEGER PRIMARY KEY,
+  fact INTEGER NOT NULL REFERENCES fact,
+  confidence REAL NOT NULL,
+  drawer TEXT,
+  file TEXT,
+  agent TEXT,
+  recorded_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX fact_source_fact ON fact_source (fact);
+";

@@ -17,7 +17,10 @@ pub use code::{Chunk, ChunkKind, FileVersion, ParsedFile, Symbol, SymbolKind};
 pub use collection::{
     Collection, CollectionKind, CollectionSpec, Hit, LONGEST_VECTOR, Metric, Record, Unknown,
 };
-pub use fact::{AddedFact, Direction, Entity, Fact, FactQuery, FactStats, NewFact, Provenance};
+pub use fact::{
+    AddedFact, Direction, EndedFact, Entity, EntityPatch, EntityQuery, Fact, FactQuery, FactStats,
+    NewFact, Provenance, Source, Supersede, SupersededFact, WhichFact,
+};
 pub use failure::{Code, DeathNote, Failure};
 pub use filter::{Comparison, Filter, FilterError};
 pub use memory::{
