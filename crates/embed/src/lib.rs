@@ -9,6 +9,7 @@
 //! kilobytes on the stack. `model/README.md` says where the numbers come from.
 
 mod chunk;
+mod likeness;
 mod model;
 mod pieces;
 mod sum;
@@ -18,6 +19,7 @@ mod words;
 use isolate::InWorker;
 
 pub use chunk::{ChunkWeights, PathVector};
+pub use likeness::Likeness;
 pub use model::DIMENSION;
 pub use sum::Vector;
 

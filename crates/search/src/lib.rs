@@ -9,6 +9,7 @@
 //! or switch a signal off. Finding candidates, and the scores they come with, is not
 //! done here.
 
+mod memory;
 pub mod paths;
 mod question;
 mod rank;
@@ -16,6 +17,7 @@ mod weights;
 mod why;
 mod words;
 
+pub use memory::{DrawerCandidate, MemoryWeights, RankedDrawer, rank_drawers};
 pub use paths::{PathRoles, Role, roles};
 pub use question::Question;
 pub use rank::{Candidate, Definition, FileFacts, Ranked, rank};

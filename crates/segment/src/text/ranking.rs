@@ -64,6 +64,17 @@ impl Weights {
         ],
     };
 
+    /// What ranked memories best: labels, and dates in words, count beside the text.
+    pub const MEMORY: Self = Self {
+        k1: 1.2,
+        fields: [
+            FieldWeight::new(1.0, 0.5),
+            FieldWeight { weight: 0.7, b: 0.0, once: true },
+            FieldWeight::new(0.0, 0.0),
+            FieldWeight { weight: 0.7, b: 0.0, once: true },
+        ],
+    };
+
     /// What ranked code best: names and paths count beside the body.
     pub const CODE: Self = Self {
         k1: 1.2,
@@ -169,6 +180,12 @@ impl Ranking {
     /// What was asked for.
     pub fn keywords(&self) -> &Keywords {
         &self.keywords
+    }
+
+    /// The most that each term can add to a score, in the order of the keywords' terms: how
+    /// telling it is among the records that were counted.
+    pub fn gains(&self) -> &[f32] {
+        &self.gains
     }
 
     /// The score of a record outside of segments. 0 if it has none of the terms.

@@ -8,6 +8,7 @@ use tantivy::Term;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::index::{Index, InvertedIndexReader, SegmentId, SegmentReader};
 use tantivy::postings::TermInfo;
+use tantivy::schema::IndexRecordOption;
 
 use super::directory::SegmentDirectory;
 use super::fields::PerField;
@@ -107,6 +108,51 @@ impl TextSegment {
             }
         }
         Ok(statistics)
+    }
+
+    /// The same for the records at some positions alone, as if there were no others. Their
+    /// lengths are taken to be what they are on average.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn statistics_among(
+        &self,
+        keywords: &Keywords,
+        positions: &Bits,
+    ) -> Result<Statistics, SegmentError> {
+        let mut statistics = Statistics::none(keywords);
+        let Some(index) = &self.index else {
+            return Ok(statistics);
+        };
+        statistics.records = positions.count() as u64;
+        let share = positions.count() as f64 / self.len().max(1) as f64;
+        for (field, part) in index.iter().enumerate() {
+            statistics.tokens[field] = (part.terms.total_num_tokens() as f64 * share) as u64;
+            for (having, term) in statistics.having.iter_mut().zip(&keywords.terms) {
+                let Some(info) = self.find(field, part, term)? else { continue };
+                having[field] = self.count_among(part, &info, positions)?;
+            }
+        }
+        Ok(statistics)
+    }
+
+    fn count_among(
+        &self,
+        part: &FieldIndex,
+        info: &TermInfo,
+        positions: &Bits,
+    ) -> Result<u64, SegmentError> {
+        let mut postings = part
+            .terms
+            .read_block_postings_from_terminfo(info, IndexRecordOption::Basic)
+            .map_err(|error| self.unreadable(error))?;
+        let mut count = 0;
+        while !postings.docs().is_empty() {
+            let inside = postings.docs().iter().filter(|doc| positions.contains(**doc as usize));
+            count += inside.count() as u64;
+            postings.advance();
+        }
+        Ok(count)
     }
 
     /// The position of a row, if it is here.

@@ -136,6 +136,28 @@ fn base_delta_and_tail_rank_as_one_segment() {
 }
 
 #[test]
+fn a_part_is_counted_as_if_there_were_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = made(LARGE, 3);
+    let segment = segment_of(folder.path(), Analyzer::Prose, &records);
+    let mut positions = Bits::new(records.len());
+    (0..records.len()).filter(|at| at % 7 == 3).for_each(|at| positions.insert(at));
+    for query in QUERIES {
+        let keywords = Keywords::of(Analyzer::Prose, query);
+        let mut expected = Statistics::none(&keywords);
+        for made in records.iter().skip(3).step_by(7) {
+            expected.add_record(&keywords, &TermCounts::of(Analyzer::Prose, &made.fields()));
+        }
+        let found = segment.statistics_among(&keywords, &positions).unwrap();
+        assert_eq!((found.records, &found.having), (expected.records, &expected.having), "{query}");
+        for (found, expected) in found.tokens.iter().zip(expected.tokens) {
+            let ratio = *found as f64 / expected as f64;
+            assert!((0.9..1.1).contains(&ratio), "{query}: {found} {expected}");
+        }
+    }
+}
+
+#[test]
 fn dead_and_forbidden_records_are_skipped_and_no_others() {
     let folder = tempfile::tempdir().unwrap();
     let mut records = made(LARGE, 3);
