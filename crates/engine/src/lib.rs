@@ -9,6 +9,7 @@ mod fold;
 mod index;
 mod ingest;
 mod location;
+mod memory;
 mod open;
 mod quarantine;
 mod search;
@@ -31,9 +32,11 @@ pub use isolith_roles::{Health, entries as worker_roles};
 pub use isolith_search::{Mode, Weights};
 pub use isolith_source::walk::WalkOptions;
 pub use isolith_store::{
-    CollectionState, Durability, Key, Outcome, Page, Patch, PutMode, Selection, StoredRecord, Which,
+    CollectionState, Durability, Key, Outcome, Page, Patch, PutMode, Selection, StoredRecord,
+    Which, WhichDrawers,
 };
 pub use location::{Scope, Surroundings, find_store};
+pub use memory::{DIARY_ROOM, DeletedDrawers, DiaryEntry, LoadedDrawers, UpdatedDrawer};
 pub use open::{Engine, EngineOptions, Life};
 pub use search::Hits;
 pub use status::{

@@ -7,17 +7,18 @@ use std::time::{Duration, Instant, SystemTime};
 
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
 use isolith_segment::storage::{Disk, Storage};
-use isolith_segment::text::{Analyzer, TextBuilder, TextFields, remove_scratch};
+use isolith_segment::text::{TextBuilder, remove_scratch};
 use isolith_segment::{SegmentError, VectorBuilder, VectorSpec, remove_leftovers};
 use isolith_store::{
     Action, CollectionState, Key, Kind, Level, Outcome, Reader, Scope, SegmentEntry, Snapshot,
     StoreError, StoreFolder, SwapPlan, Truth, Write, WriterOptions,
 };
-use isolith_types::{Code, CollectionKind, Failure};
+use isolith_types::{Code, Failure};
 use serde::{Deserialize, Serialize};
 
 use crate::fault;
 use crate::settings::{StoreSettings, store_sandbox};
+use crate::texts::{analyzer, for_each_text};
 
 /// Makes new generations of segments, one at a time across all processes.
 pub struct StoreBuilder {
@@ -239,27 +240,12 @@ impl Fold<'_> {
     ) -> Result<Option<SegmentEntry>, Problem> {
         let name = step.file_name(state.id, number, "txt");
         let scratch = self.folder.run();
-        let analyzer = match state.kind {
-            CollectionKind::Records => Analyzer::Prose,
-            CollectionKind::Code => Analyzer::Code,
-        };
+        let analyzer = analyzer(state);
         let mut builder = TextBuilder::create(storage, &scratch, &name, analyzer, self.token)?;
         let mut pushed = Pushed::new(self, "texts", state.records);
-        let (id, scope) = (state.id, step.scope());
-        match state.kind {
-            CollectionKind::Records => {
-                snapshot.for_each_document(id, scope, &mut |row, change, document| {
-                    let fields = TextFields::body(document.unwrap_or_default());
-                    pushed.note(builder.push(row, change, &fields))
-                })?;
-            }
-            CollectionKind::Code => {
-                snapshot.for_each_chunk(id, scope, &mut |row, change, chunk| {
-                    let fields = TextFields::of_chunk(chunk.body, chunk.symbols, chunk.path);
-                    pushed.note(builder.push(row, change, &fields))
-                })?;
-            }
-        }
+        for_each_text(snapshot, state, step.scope(), &mut |row, change, fields| {
+            pushed.note(builder.push(row, change, fields))
+        })?;
         pushed.end()?;
         let (published, rows) = builder.finish()?;
         Ok(Some(step.entry(Kind::Text, published, rows)))

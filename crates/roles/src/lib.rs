@@ -5,12 +5,14 @@
 //! this crate. Nothing here talks to a terminal or decides about workers.
 
 mod builder;
+mod drawers;
 mod fault;
 mod intake;
 mod parse;
 mod probe;
 mod reader;
 mod settings;
+mod texts;
 mod writer;
 
 pub use builder::{FoldDone, FoldJob, StoreBuilder};
@@ -22,8 +24,8 @@ pub use probe::{
     Check, CrashHistory, Cure, Finding, Health, Probe, ProbeJob, ProbeReply, Rebuild, bytes_below,
 };
 pub use reader::{
-    CodeFilter, CodeFound, CodeQuery, Damage, DamageKind, Found, FoundChunk, ReadJob, ReadReply,
-    Searched, StoreReader,
+    CodeFilter, CodeFound, CodeQuery, Damage, DamageKind, Found, FoundChunk, Likeness, ReadJob,
+    ReadReply, Searched, SimilarFound, StoreReader,
 };
 pub use settings::StoreSettings;
 pub use writer::{StoreWriter, WriteJob};

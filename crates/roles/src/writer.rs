@@ -1,17 +1,19 @@
 use std::time::Instant;
 
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
+use isolith_embed::Model;
 use isolith_store::{Key, Outcome, StoreError, StoreFolder, Truth, Write, Writer, WriterOptions};
 use isolith_types::Failure;
 use serde::{Deserialize, Serialize};
 
-use crate::fault;
 use crate::settings::{StoreSettings, store_sandbox};
+use crate::{drawers, fault};
 
 /// The one process of a front that writes to its store.
 pub struct StoreWriter {
     settings: StoreSettings,
     token: InWorker,
+    model: Model,
     /// Closed after the file was replaced; the next job opens what is there then.
     writer: Option<Writer>,
 }
@@ -32,14 +34,18 @@ impl Role for StoreWriter {
     type Reply = Result<Vec<Result<Outcome, Failure>>, Failure>;
 
     fn warm_up(settings: StoreSettings, token: InWorker) -> Result<Self, Refusal> {
-        let mut worker = Self { settings, token, writer: None };
+        let mut worker = Self { settings, token, model: Model::embedded(token), writer: None };
         // If it cannot be opened, the first job says so, with a code.
         let _ = worker.open();
         Ok(worker)
     }
 
-    fn handle(&mut self, job: WriteJob, context: &Context<'_>) -> Self::Reply {
+    fn handle(&mut self, mut job: WriteJob, context: &Context<'_>) -> Self::Reply {
         fault::point("write", context);
+        // Before the transaction: nobody waits for the lock meanwhile.
+        for write in &mut job.writes {
+            drawers::embed(&mut write.action, self.model);
+        }
         let outcomes = self.apply(&job, context).map_err(|error| {
             if matches!(error, StoreError::Replaced { .. }) {
                 self.writer = None;

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use isolith_types::{Code, Failure};
 
-use crate::state::CODE_COLLECTION;
+use crate::state::{CODE_COLLECTION, MEMORY_COLLECTION};
 
 /// Why the truth did not do what it was asked to.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -139,6 +139,28 @@ pub enum StoreError {
         /// Its number.
         root: u64,
     },
+    /// There is no such drawer.
+    #[error("there is no drawer {id:?}")]
+    NoDrawer {
+        /// Its id.
+        id: String,
+    },
+    /// Another drawer has the same text, in the same place and from the same source.
+    #[error("drawer {id} has this text already, in the same room and from the same source")]
+    DrawerExists {
+        /// The id of the other.
+        id: String,
+    },
+    /// Something is longer than it may be.
+    #[error("{what} has {bytes} bytes, {limit} at most are kept in one piece")]
+    TooLong {
+        /// What it is.
+        what: String,
+        /// How long it is.
+        bytes: usize,
+        /// How long it may be.
+        limit: usize,
+    },
     /// The vectors of the collection come from another model.
     #[error("collection {name:?} holds vectors of model {found:?}, not of {asked:?}")]
     ModelMismatch {
@@ -227,6 +249,14 @@ impl StoreError {
             Self::NoRoot { .. } => (Code::NotFound, "`isolith index PATH` makes one"),
             Self::ModelMismatch { name, .. } if name == CODE_COLLECTION => {
                 (Code::ModelMismatch, "`isolith index --reembed` makes it anew with that model")
+            }
+            Self::NoDrawer { .. } => (Code::NotFound, "`isolith memory list` shows what there is"),
+            Self::DrawerExists { .. } => {
+                (Code::AlreadyExists, "delete one of the two, or give it another source")
+            }
+            Self::TooLong { .. } => (Code::TooLarge, "split it into several"),
+            Self::ModelMismatch { name, .. } if name == MEMORY_COLLECTION => {
+                (Code::ModelMismatch, "use the version of isolith that has that model")
             }
             Self::ModelMismatch { .. } => {
                 (Code::ModelMismatch, "use that model, or another collection")

@@ -14,6 +14,7 @@ mod error;
 mod folder;
 mod identity;
 mod lock;
+mod memory;
 mod migrations;
 mod open;
 mod pragmas;
@@ -30,17 +31,18 @@ pub use deadline::Canceller;
 pub use error::StoreError;
 pub use folder::StoreFolder;
 pub use lock::lock_holders;
+pub use memory::{DrawerVectors, StoredPassage, WhichDrawers, memory_spec, passages};
 pub use migrations::schema_version;
 pub use open::{Truth, WriterOptions};
 pub use pragmas::Durability;
 pub use read::{
-    ChunkText, EachChunk, EachDocument, EachVector, Page, Reader, Receipt, Scope, Selection,
-    Snapshot,
+    ChunkText, EachChunk, EachDocument, EachPassage, EachVector, Page, PassageText, Reader,
+    Receipt, Scope, Selection, Snapshot,
 };
 pub use salvage::{Loss, SalvageReport};
 pub use state::{
-    CODE_COLLECTION, CollectionState, Generation, Kind, Level, LoadProgress, PoisonedJob,
-    SegmentEntry, StoredRecord,
+    CODE_COLLECTION, CollectionState, Generation, Kind, Level, LoadProgress, MEMORY_COLLECTION,
+    PoisonedJob, SegmentEntry, StoredRecord,
 };
 pub use write::{
     Action, Checkpoint, CheckpointResult, Key, LoadStep, Outcome, Patch, PutMode, Records,

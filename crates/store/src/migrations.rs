@@ -1,15 +1,18 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::StoreError;
-use crate::schema::{ADD_CODE, ADD_FACTS, FIRST_VERSION};
+use crate::schema::{ADD_CODE, ADD_FACTS, ADD_MEMORY, FIRST_VERSION};
 use crate::sqlite::During;
 
 /// One step of the schema: makes version n + 1 out of version n.
 pub(crate) type Migration = fn(&Connection) -> rusqlite::Result<()>;
 
 /// The steps from version 1 to the one this program works with, in order.
-pub(crate) const MIGRATIONS: &[Migration] =
-    &[|db| db.execute_batch(ADD_CODE), |db| db.execute_batch(ADD_FACTS)];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    |db| db.execute_batch(ADD_CODE),
+    |db| db.execute_batch(ADD_FACTS),
+    |db| db.execute_batch(ADD_MEMORY),
+];
 
 /// The version that this program gives to a store.
 pub fn schema_version() -> u32 {

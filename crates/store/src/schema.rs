@@ -200,3 +200,34 @@ CREATE TABLE fact_source (
 ) STRICT;
 CREATE INDEX fact_source_fact ON fact_source (fact);
 ";
+
+/// What version 4 adds: memory.
+pub(crate) const ADD_MEMORY: &str = "
+UPDATE collection SET name = 'was-@memory-' || id WHERE name = '@memory';
+CREATE TABLE drawer (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  content BLOB NOT NULL UNIQUE,
+  wing TEXT NOT NULL,
+  room TEXT NOT NULL,
+  position INTEGER NOT NULL,
+  source TEXT,
+  author TEXT,
+  date INTEGER,
+  whole_day INTEGER NOT NULL,
+  date_text TEXT,
+  tags TEXT NOT NULL,
+  metadata TEXT NOT NULL,
+  passages INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  UNIQUE (wing, room, position)
+) STRICT;
+CREATE INDEX drawer_source ON drawer (source) WHERE source IS NOT NULL;
+CREATE INDEX drawer_time ON drawer (coalesce(date, created_at));
+CREATE TABLE passage (
+  row INTEGER PRIMARY KEY REFERENCES record,
+  drawer INTEGER NOT NULL REFERENCES drawer
+) STRICT;
+CREATE INDEX passage_drawer ON passage (drawer);
+";

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 /// The name of the code index. No other collection has a name that begins like it.
 pub const CODE_COLLECTION: &str = "@code";
 
+/// The name of the memory, which is a collection as well.
+pub const MEMORY_COLLECTION: &str = "@memory";
+
 /// A collection with everything that a reader or a fold must know about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectionState {

@@ -67,6 +67,8 @@ pub enum CollectionKind {
     Records,
     /// Chunks of indexed files.
     Code,
+    /// Passages of drawers.
+    Memory,
 }
 
 impl CollectionKind {
@@ -75,6 +77,7 @@ impl CollectionKind {
         match self {
             Self::Records => "records",
             Self::Code => "code",
+            Self::Memory => "memory",
         }
     }
 }
@@ -83,7 +86,7 @@ impl FromStr for CollectionKind {
     type Err = Unknown;
 
     fn from_str(name: &str) -> Result<Self, Unknown> {
-        [Self::Records, Self::Code]
+        [Self::Records, Self::Code, Self::Memory]
             .into_iter()
             .find(|kind| kind.name() == name)
             .ok_or_else(|| Unknown(name.to_owned()))

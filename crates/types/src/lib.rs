@@ -24,7 +24,8 @@ pub use fact::{
 pub use failure::{Code, DeathNote, Failure};
 pub use filter::{Comparison, Filter, FilterError};
 pub use memory::{
-    AddedDrawer, Drawer, DrawerFilter, DrawerHit, DrawerPatch, NewDrawer, Room, SimilarDrawer, Wing,
+    AddedDrawer, Drawer, DrawerFilter, DrawerHit, DrawerOrder, DrawerPage, DrawerPatch,
+    DrawerPlace, LONGEST_DRAWER, NewDrawer, Room, SimilarDrawer, Wing,
 };
 pub use metadata::{Metadata, MetadataError, Scalar, Value};
 pub use moment::{Moment, NoMoment};

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Metadata, Moment};
 
+/// The longest text of a drawer, in bytes.
+pub const LONGEST_DRAWER: usize = 1 << 20;
+
 /// A text on its way into memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NewDrawer {
@@ -109,8 +112,42 @@ impl DrawerFilter {
     }
 }
 
+/// Which part of the drawers that a filter allows is wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DrawerPage {
+    /// In what order.
+    pub order: DrawerOrder,
+    /// Only those behind this place, whatever the order.
+    pub after: Option<DrawerPlace>,
+    /// How many of these to leave out.
+    pub offset: u64,
+    /// How many to get at most.
+    pub limit: u32,
+}
+
+/// In what order drawers are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum DrawerOrder {
+    /// By date, the newest first; a drawer without a date goes by when it was stored.
+    #[default]
+    Newest,
+    /// By wing, room and position.
+    Position,
+}
+
+/// Where a drawer is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrawerPlace {
+    /// Its wing.
+    pub wing: String,
+    /// Its room.
+    pub room: String,
+    /// Its place in the order of arrival there.
+    pub position: u64,
+}
+
 /// What became of a [`NewDrawer`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddedDrawer {
     /// The drawer that has the text now.
     pub id: String,

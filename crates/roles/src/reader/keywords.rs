@@ -13,9 +13,10 @@ use isolith_types::Filter;
 
 use super::best::{Best, Measured};
 use super::segments::{Live, Segments};
-use super::tail::{Tails, analyzer, for_each_text, tail_of};
+use super::tail::{Tails, tail_of};
 use super::{Found, Searched};
 use crate::fault;
+use crate::texts::{analyzer, for_each_text};
 
 pub(super) struct Keywords<'a, 's> {
     pub(super) snapshot: &'a Snapshot<'s>,
@@ -153,7 +154,7 @@ impl Keywords<'_, '_> {
         let mut tokenizer = Tokenizer::new(analyzer(state));
         let mut found = Loose::new();
         let mut in_time = true;
-        for_each_text(self.snapshot, state, scope, &mut |row, fields| {
+        for_each_text(self.snapshot, state, scope, &mut |row, _, fields| {
             let counts = TermCounts::of_terms(&mut tokenizer, fields, &target.words.terms);
             counted.add_record(&target.words, &counts);
             if target.allows(row) && has_any(&target.words, &counts) {

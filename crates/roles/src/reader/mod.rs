@@ -2,6 +2,7 @@
 
 mod best;
 mod code;
+mod drawers;
 mod keywords;
 mod segments;
 mod tail;
@@ -18,12 +19,13 @@ use isolith_store::{
     CollectionState, FileState, LoadProgress, Page, PoisonedJob, Reader, RootState, Selection,
     Snapshot, StoreError, StoreFolder, StoredRecord, Truth,
 };
-use isolith_types::{Failure, Filter, Hit};
+use isolith_types::{Drawer, DrawerFilter, DrawerPage, Failure, Filter, Hit, Wing};
 use serde::{Deserialize, Serialize};
 
 use crate::fault;
 use crate::settings::{StoreSettings, store_sandbox};
 pub use code::{CodeFilter, CodeFound, CodeQuery, FoundChunk};
+pub use drawers::{Likeness, SimilarFound};
 use segments::Segments;
 use tail::Tails;
 
@@ -37,6 +39,9 @@ pub struct StoreReader {
     tails: Tails,
     model: Model,
 }
+
+/// A page of drawers ends when its texts are longer than this together.
+const PAGE_BYTES: usize = 8 << 20;
 
 /// What can be asked.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -96,6 +101,22 @@ pub enum ReadJob {
         /// How many.
         limit: u32,
     },
+    /// Drawers by their ids.
+    Drawers {
+        /// The ids.
+        ids: Vec<String>,
+    },
+    /// Drawers that a filter allows, in pages.
+    ListDrawers {
+        /// Which.
+        filter: DrawerFilter,
+        /// In what order, where and how many.
+        page: DrawerPage,
+    },
+    /// Drawers that are nearly the same as a text.
+    SimilarDrawers(Box<Likeness>),
+    /// Wings and rooms.
+    Taxonomy,
     /// The vector of a text; an empty one if it has no words.
     Embed {
         /// The text.
@@ -143,6 +164,19 @@ pub enum ReadReply {
     Roots(Vec<RootState>),
     /// To [`ReadJob::Files`].
     Files(Vec<FileState>),
+    /// To [`ReadJob::Drawers`], in the order of the ids; none where one is not there.
+    Drawers(Vec<Option<Drawer>>),
+    /// To [`ReadJob::ListDrawers`].
+    DrawerList {
+        /// Those of the page; fewer than it may have if they are large.
+        drawers: Vec<Drawer>,
+        /// How many the filter allows.
+        total: u64,
+    },
+    /// To [`ReadJob::SimilarDrawers`].
+    SimilarDrawers(SimilarFound),
+    /// To [`ReadJob::Taxonomy`].
+    Taxonomy(Vec<Wing>),
     /// To [`ReadJob::Embed`] and [`ReadJob::EmbedAgain`]: f32, little-endian.
     Vectors(Bulk),
     /// To [`ReadJob::Verify`]: collections with damaged segments, by name.
@@ -241,6 +275,7 @@ impl ReadReply {
         match self {
             Self::Found(found) => Some(&found.searched),
             Self::Code(found) => Some(&found.searched),
+            Self::SimilarDrawers(found) => Some(&found.searched),
             _ => None,
         }
     }
@@ -275,6 +310,10 @@ impl Role for StoreReader {
             ReadJob::Code(_) => "code",
             ReadJob::Roots => "roots",
             ReadJob::Files { .. } => "files",
+            ReadJob::Drawers { .. } => "drawers",
+            ReadJob::ListDrawers { .. } => "list_drawers",
+            ReadJob::SimilarDrawers(_) => "similar_drawers",
+            ReadJob::Taxonomy => "taxonomy",
             ReadJob::Embed { .. } => "embed",
             ReadJob::EmbedAgain { .. } => "embed_again",
             ReadJob::Verify => "verify",
@@ -363,6 +402,16 @@ impl StoreReader {
                 let (under, after) = (under.as_deref(), after.as_deref());
                 ReadReply::Files(snapshot.files(*root, under, after, u64::from(*limit))?)
             }
+            ReadJob::Drawers { ids } => ReadReply::Drawers(snapshot.drawers_by_id(ids)?),
+            ReadJob::ListDrawers { filter, page } => {
+                let (drawers, total) = snapshot.drawers(filter, page, PAGE_BYTES)?;
+                ReadReply::DrawerList { drawers, total }
+            }
+            ReadJob::SimilarDrawers(likeness) => {
+                let search = vectors::Nearest { snapshot: &snapshot, segments, tails, context };
+                ReadReply::SimilarDrawers(drawers::similar(search, *model, likeness)?)
+            }
+            ReadJob::Taxonomy => ReadReply::Taxonomy(snapshot.taxonomy()?),
             ReadJob::Embed { text } => {
                 let vector = model.embed(text).into_iter().flatten();
                 let bytes: Vec<u8> = vector.flat_map(f32::to_le_bytes).collect();

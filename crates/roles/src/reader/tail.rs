@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use isolith_segment::text::{Analyzer, TermCounts, TextFields};
+use isolith_segment::text::TermCounts;
 use isolith_store::{CollectionState, Scope, Snapshot, StoreError};
-use isolith_types::CollectionKind;
+
+use crate::texts::{analyzer, for_each_text};
 
 /// Tails of more rows than this are read from the truth each time.
 const MOST_ROWS: u64 = 20_000;
@@ -68,7 +69,7 @@ impl Tails {
     ) -> Result<Option<Rc<Texts>>, StoreError> {
         keep(&mut self.texts, state, || {
             let mut texts = Texts::default();
-            for_each_text(snapshot, state, tail_of(state), &mut |row, fields| {
+            for_each_text(snapshot, state, tail_of(state), &mut |row, _, fields| {
                 texts.rows.push(row);
                 texts.counts.push(TermCounts::of(analyzer(state), fields));
                 ControlFlow::Continue(())
@@ -83,33 +84,6 @@ pub(super) fn tail_of(state: &CollectionState) -> Scope {
     match &state.generation {
         Some(generation) => Scope::ChangedAfter(generation.complete_to),
         None => Scope::All,
-    }
-}
-
-/// How a collection's texts become terms.
-pub(super) fn analyzer(state: &CollectionState) -> Analyzer {
-    match state.kind {
-        CollectionKind::Records => Analyzer::Prose,
-        CollectionKind::Code => Analyzer::Code,
-    }
-}
-
-/// Hands out row and texts of each record, as segments have them.
-pub(super) fn for_each_text(
-    snapshot: &Snapshot<'_>,
-    state: &CollectionState,
-    scope: Scope,
-    each: &mut dyn FnMut(u64, &TextFields<'_>) -> ControlFlow<()>,
-) -> Result<(), StoreError> {
-    match state.kind {
-        CollectionKind::Records => {
-            snapshot.for_each_document(state.id, scope, &mut |row, _, document| {
-                each(row, &TextFields::body(document.unwrap_or_default()))
-            })
-        }
-        CollectionKind::Code => snapshot.for_each_chunk(state.id, scope, &mut |row, _, chunk| {
-            each(row, &TextFields::of_chunk(chunk.body, chunk.symbols, chunk.path))
-        }),
     }
 }
 

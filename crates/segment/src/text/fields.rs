@@ -18,16 +18,17 @@ pub type PerField<T> = [T; FIELDS];
 /// The names of the fields, in the order of [`PerField`].
 pub(super) const FIELD_NAMES: PerField<&str> = ["body", "symbols", "stem", "folders"];
 
-/// The texts of a record. Documents have a body alone.
+/// The texts of a record. Documents have a body alone; the fields have their names from
+/// chunks of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TextFields<'t> {
     /// The text itself.
     pub body: &'t str,
-    /// Names that it defines.
+    /// Names that it defines; of a passage, who wrote it and its tags.
     pub symbols: &'t str,
     /// The stem of its file's name.
     pub stem: &'t str,
-    /// The folders that its file is in.
+    /// The folders that its file is in; of a passage, its date in words.
     pub folders: &'t str,
 }
 
@@ -47,6 +48,11 @@ impl<'t> TextFields<'t> {
         let third = above.rmatch_indices('/').nth(FOLDERS - 1);
         let folders = third.map_or(above, |(slash, _)| &above[slash + 1..]);
         Self { body, symbols, stem, folders }
+    }
+
+    /// A passage of a drawer: `labels` are its author and tags, `date` is its date in words.
+    pub fn of_passage(body: &'t str, labels: &'t str, date: &'t str) -> Self {
+        Self { body, symbols: labels, stem: "", folders: date }
     }
 
     /// The fields in order.

@@ -6,7 +6,9 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 use super::unreadable;
 use crate::error::StoreError;
 use crate::sqlite::During;
-use crate::state::{CODE_COLLECTION, CollectionState, Generation, Kind, Level, SegmentEntry};
+use crate::state::{
+    CODE_COLLECTION, CollectionState, Generation, Kind, Level, MEMORY_COLLECTION, SegmentEntry,
+};
 
 /// An error names at most so many others.
 const MOST_SIMILAR: usize = 3;
@@ -49,6 +51,10 @@ pub(crate) fn require_records(db: &Connection, name: &str) -> Result<CollectionS
             let reason = format!("{name} is the code index; `isolith index` changes it");
             Err(StoreError::Invalid(reason))
         }
+        CollectionKind::Memory => {
+            let reason = format!("{name} holds what is remembered; `isolith memory` changes it");
+            Err(StoreError::Invalid(reason))
+        }
     }
 }
 
@@ -56,6 +62,12 @@ pub(crate) fn require_records(db: &Connection, name: &str) -> Result<CollectionS
 pub(crate) fn code(db: &Connection) -> Result<Option<CollectionState>, StoreError> {
     let state = by_name(db, CODE_COLLECTION)?;
     Ok(state.filter(|state| state.kind == CollectionKind::Code))
+}
+
+/// The memory, if something was ever remembered.
+pub(crate) fn memory(db: &Connection) -> Result<Option<CollectionState>, StoreError> {
+    let state = by_name(db, MEMORY_COLLECTION)?;
+    Ok(state.filter(|state| state.kind == CollectionKind::Memory))
 }
 
 /// All collections, by name.

@@ -1,6 +1,7 @@
 pub(crate) mod code;
 pub(crate) mod collections;
 pub(crate) mod filter;
+pub(crate) mod memory;
 mod records;
 mod scan;
 
@@ -11,7 +12,7 @@ use isolith_types::Filter;
 use rusqlite::{Connection, OptionalExtension};
 use serde::{Deserialize, Serialize};
 
-pub use scan::{ChunkText, EachChunk, EachDocument, EachVector};
+pub use scan::{ChunkText, EachChunk, EachDocument, EachPassage, EachVector, PassageText};
 
 use crate::create::sync_folder;
 use crate::deadline::Canceller;

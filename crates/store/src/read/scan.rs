@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::code::push_names;
-use super::{Scope, Snapshot};
+use super::memory::{push_labels, tags_of};
+use super::{Scope, Snapshot, unreadable};
 use crate::error::StoreError;
 use crate::sqlite::During;
 
@@ -27,6 +28,20 @@ pub struct ChunkText<'t> {
     pub symbols: &'t str,
     /// The path of its file.
     pub path: &'t str,
+}
+
+/// Takes row, change number and texts of a passage.
+pub type EachPassage<'a> = dyn FnMut(u64, u64, PassageText<'_>) -> ControlFlow<()> + 'a;
+
+/// What of a passage is searched for words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PassageText<'t> {
+    /// Its text.
+    pub body: &'t str,
+    /// The author and the tags of its drawer, with a space between.
+    pub labels: &'t str,
+    /// The date of its drawer, in any words.
+    pub date: &'t str,
 }
 
 /// How many rows are read with one statement where they lie side by side.
@@ -125,6 +140,29 @@ impl Snapshot<'_> {
             push_names(found.get_ref(2)?.as_str()?, 2, &mut symbols)?;
             let body = found.get_ref(1)?.as_str_or_null()?.unwrap_or_default();
             Ok(each(row, change, ChunkText { body, symbols: &symbols, path: &path }))
+        })
+    }
+
+    /// Hands out row, change number and texts of each passage, in the order of rows, until
+    /// there are no more or it is told to stop.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn for_each_passage(
+        &self,
+        collection: u64,
+        scope: Scope,
+        each: &mut EachPassage<'_>,
+    ) -> Result<(), StoreError> {
+        let versions = versions(self.connection(), collection, scope)?;
+        let mut labels = String::new();
+        self.walk(&versions, &PASSAGE, &mut |(row, change), found| {
+            let tags = tags_of(found.get_ref(3)?.as_str()?);
+            let tags = tags.ok_or_else(|| unreadable(3, "tags are a list of texts"))?;
+            push_labels(found.get_ref(2)?.as_str_or_null()?, &tags, &mut labels);
+            let body = found.get_ref(1)?.as_str_or_null()?.unwrap_or_default();
+            let date = found.get_ref(4)?.as_str_or_null()?.unwrap_or_default();
+            Ok(each(row, change, PassageText { body, labels: &labels, date }))
         })
     }
 
@@ -249,6 +287,17 @@ const CHUNK: Columns = Columns {
                JOIN record ON record.row = chunk.row \
                WHERE chunk.row BETWEEN ?1 AND ?2 ORDER BY chunk.row",
     operation: "read chunks",
+};
+
+const PASSAGE: Columns = Columns {
+    by_row: "SELECT passage.row, document, author, tags, date_text FROM passage \
+             JOIN record ON record.row = passage.row \
+             JOIN drawer ON drawer.number = passage.drawer WHERE passage.row = ?1",
+    by_range: "SELECT passage.row, document, author, tags, date_text FROM passage \
+               JOIN record ON record.row = passage.row \
+               JOIN drawer ON drawer.number = passage.drawer \
+               WHERE passage.row BETWEEN ?1 AND ?2 ORDER BY passage.row",
+    operation: "read passages",
 };
 
 impl Columns {

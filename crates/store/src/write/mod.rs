@@ -5,6 +5,7 @@ mod fields;
 mod generations;
 mod jobs;
 mod load;
+mod memory;
 mod purge;
 mod put;
 mod receipts;
@@ -313,6 +314,11 @@ fn perform(work: Work<'_>, action: &Action) -> Result<Outcome, StoreError> {
         Action::RemoveRoot { root } => code::remove_root(work, *root),
         Action::FinishIndex { root } => code::finish_index(work, *root),
         Action::GitFacts { root, facts } => code::git_facts(work, *root, facts),
+        Action::AddDrawers { drawers, skip_bad, vectors } => {
+            memory::add(work, drawers, *skip_bad, vectors)
+        }
+        Action::UpdateDrawer { id, patch, vectors } => memory::update(work, id, patch, vectors),
+        Action::DeleteDrawers { which } => memory::remove(work, which),
         Action::Swap(plan) => generations::swap(work, plan),
         Action::QuarantineSegments { collection, generation, files, reason } => {
             generations::quarantine(work, *collection, *generation, files, reason)

@@ -5,7 +5,7 @@ use std::io::BufWriter;
 use rusqlite::{OptionalExtension, params};
 
 use super::request::{Action, Key, Outcome, Write};
-use super::{Work, perform};
+use super::{Work, memory, perform};
 use crate::error::StoreError;
 use crate::read::collections;
 use crate::sqlite::During;
@@ -73,13 +73,20 @@ fn keep(
     Ok(())
 }
 
-/// The result as it is kept: without the collection, which is looked up again, and with
-/// no more rejected rows than fit.
+/// The result as it is kept: without the collection, which is looked up again, with no more
+/// rejected rows than fit, and without drawers if they do not fit.
 fn short(outcome: &Outcome) -> String {
     let mut kept = Outcome { collection: None, ..outcome.clone() };
     loop {
         let text = serde_json::to_string(&kept).unwrap_or_default();
-        if text.len() <= LONGEST_RESULT || kept.rejected.is_empty() {
+        if text.len() <= LONGEST_RESULT {
+            return text;
+        }
+        if !kept.drawers.is_empty() {
+            kept.drawers.clear();
+            continue;
+        }
+        if kept.rejected.is_empty() {
             return text;
         }
         kept.rejected.truncate(kept.rejected.len() / 2);
@@ -93,6 +100,12 @@ fn repeat(work: Work<'_>, action: &Action, result: &str) -> Result<Outcome, Stor
             reason: format!("a receipt cannot be read: {error}"),
         })?;
     outcome.repeated = true;
+    if let Action::AddDrawers { drawers, vectors, .. } = action
+        && (outcome.drawers.len() + outcome.rejected.len()) < drawers.len()
+    {
+        outcome.drawers.clear();
+        memory::again(work, drawers, vectors, &mut outcome)?;
+    }
     outcome.collection = match action {
         Action::CreateCollection { spec, .. } => collections::by_name(work.db, &spec.name)?,
         Action::RenameCollection { to: name, .. }
@@ -105,6 +118,9 @@ fn repeat(work: Work<'_>, action: &Action, result: &str) -> Result<Outcome, Stor
         | Action::RemoveFiles { .. }
         | Action::ClearFiles { .. }
         | Action::SetCodeModel { .. } => collections::code(work.db)?,
+        Action::AddDrawers { .. } | Action::UpdateDrawer { .. } | Action::DeleteDrawers { .. } => {
+            collections::memory(work.db)?
+        }
         Action::Swap(plan) => collections::by_id(work.db, plan.collection)?,
         Action::QuarantineSegments { collection, .. } => collections::by_id(work.db, *collection)?,
         _ => None,

@@ -1,10 +1,13 @@
 //! What a writer is asked and what it answers, as plain values.
 
 use isolate::Bulk;
-use isolith_types::{CollectionSpec, FileVersion, Filter, Metadata};
+use isolith_types::{
+    AddedDrawer, CollectionSpec, DrawerPatch, FileVersion, Filter, Metadata, NewDrawer,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::code::RootState;
+use crate::memory::{DrawerVectors, WhichDrawers};
 use crate::state::{CollectionState, Level, LoadProgress, SegmentEntry};
 
 /// Names one write for ever, so that it happens once.
@@ -156,6 +159,31 @@ pub enum Action {
         /// Path, author and time in milliseconds of the last change.
         facts: Vec<(String, Option<String>, i64)>,
     },
+    /// Puts texts into memory. One that is there already is left alone.
+    AddDrawers {
+        /// The texts, and what there is to say about them.
+        drawers: Vec<NewDrawer>,
+        /// Whether those that cannot be stored are rejected alone, or all with them.
+        skip_bad: bool,
+        /// Their vectors.
+        #[serde(skip)]
+        vectors: DrawerVectors,
+    },
+    /// Changes a drawer.
+    UpdateDrawer {
+        /// Which one.
+        id: String,
+        /// What is to be another.
+        patch: Box<DrawerPatch>,
+        /// The vectors of the new text, if there is one.
+        #[serde(skip)]
+        vectors: DrawerVectors,
+    },
+    /// Removes drawers; by filter a slice at a time.
+    DeleteDrawers {
+        /// Which.
+        which: WhichDrawers,
+    },
     /// Makes new segments current.
     Swap(SwapPlan),
     /// Marks segments that must not be opened.
@@ -303,6 +331,10 @@ pub struct Outcome {
     pub files: u64,
     /// The root after the write, if it was about one as such.
     pub root: Option<RootState>,
+    /// What became of the drawers that were to be added, without the rejected ones.
+    pub drawers: Vec<AddedDrawer>,
+    /// The places, in the request, of those that were there already.
+    pub known: Vec<u32>,
     /// Records in the collection before.
     pub count_before: u64,
     /// Records in the collection after.

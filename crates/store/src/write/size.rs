@@ -1,7 +1,11 @@
 //! How a front deals with an action before it sends it.
 
 use super::request::{Action, Which};
-use crate::state::CODE_COLLECTION;
+use crate::memory::WhichDrawers;
+use crate::state::{CODE_COLLECTION, MEMORY_COLLECTION};
+
+/// A passage has about so many bytes, and its vector as many.
+const PASSAGE_BYTES: usize = 1_000;
 
 impl Action {
     /// A short name, for reports.
@@ -23,6 +27,9 @@ impl Action {
             Self::RemoveRoot { .. } => "remove_root",
             Self::FinishIndex { .. } => "finish_index",
             Self::GitFacts { .. } => "git_facts",
+            Self::AddDrawers { .. } => "add_drawers",
+            Self::UpdateDrawer { .. } => "update_drawer",
+            Self::DeleteDrawers { .. } => "delete_drawers",
             Self::Swap(_) => "swap",
             Self::QuarantineSegments { .. } => "quarantine_segments",
             Self::Purge { .. } => "purge",
@@ -43,6 +50,9 @@ impl Action {
             | Self::MoveFile { .. }
             | Self::RemoveFiles { .. }
             | Self::ClearFiles { .. } => Some(CODE_COLLECTION),
+            Self::AddDrawers { .. } | Self::UpdateDrawer { .. } | Self::DeleteDrawers { .. } => {
+                Some(MEMORY_COLLECTION)
+            }
             _ => None,
         }
     }
@@ -77,6 +87,17 @@ impl Action {
             Self::GitFacts { facts, .. } => {
                 (facts.len(), facts.iter().map(|fact| fact.0.len() + 32).sum())
             }
+            Self::AddDrawers { drawers, .. } => {
+                let texts = drawers.iter().map(|drawer| drawer.text.len()).sum::<usize>();
+                (drawers.len() + texts / PASSAGE_BYTES, texts * 2)
+            }
+            Self::UpdateDrawer { patch, .. } => {
+                let text = patch.text.as_ref().map_or(0, String::len);
+                (1 + text / PASSAGE_BYTES, text * 2)
+            }
+            Self::DeleteDrawers { which: WhichDrawers::Ids(ids) } => {
+                (ids.len(), ids.iter().map(String::len).sum())
+            }
             _ => (1, 0),
         }
     }
@@ -87,6 +108,7 @@ impl Action {
         match self {
             Self::Put { load, .. } => load.is_some(),
             Self::Delete { which, .. } => matches!(which, Which::Matching(_)),
+            Self::DeleteDrawers { which } => matches!(which, WhichDrawers::Matching(_)),
             Self::PutFiles { .. }
             | Self::TouchFiles { .. }
             | Self::MoveFile { .. }

@@ -8,6 +8,7 @@ mod common;
 mod doctor;
 mod filters;
 mod folding;
+mod memory;
 mod opening;
 mod power_loss;
 mod processes;

@@ -1,0 +1,92 @@
+//! Vectors for drawers, made where they are written: asking another worker for them would
+//! cost more than they do.
+
+use isolith_embed::{DIMENSION, Model, Vector, model_name};
+use isolith_store::{Action, DrawerVectors, passages};
+
+/// Makes the vectors that an action needs.
+pub(crate) fn embed(action: &mut Action, model: Model) {
+    let (texts, vectors) = match action {
+        Action::AddDrawers { drawers, vectors, .. } => {
+            let texts: Vec<&str> = drawers.iter().map(|drawer| drawer.text.as_str()).collect();
+            (texts, vectors)
+        }
+        Action::UpdateDrawer { patch, vectors, .. } => {
+            (patch.text.as_deref().into_iter().collect(), vectors)
+        }
+        _ => return,
+    };
+    *vectors = DrawerVectors {
+        model: model_name().to_owned(),
+        dimension: DIMENSION as u32,
+        of_drawers: texts.into_iter().map(|text| of_text(model, text)).collect(),
+    };
+}
+
+/// The vectors of a text's passages, one after the other; none if nothing in it has a
+/// meaning. A passage without a vector of its own has that of the whole text.
+fn of_text(model: Model, text: &str) -> Vec<u8> {
+    let passages = passages(text);
+    let own: Vec<Option<Vector>> =
+        passages.iter().map(|passage| of_passage(model, passage)).collect();
+    let whole = match own.iter().all(Option::is_some) {
+        true => None,
+        false => model.embed(text),
+    };
+    let vectors: Option<Vec<Vector>> = own.into_iter().map(|vector| vector.or(whole)).collect();
+    let numbers = vectors.into_iter().flatten().flatten();
+    numbers.flat_map(f32::to_le_bytes).collect()
+}
+
+/// What of a passage is embedded: its text.
+fn of_passage(model: Model, passage: &str) -> Option<Vector> {
+    model.embed(passage)
+}
+
+#[cfg(test)]
+mod tests {
+    use isolate::InWorker;
+    use isolith_types::{DrawerPatch, NewDrawer};
+
+    use super::*;
+
+    fn vectors_of(texts: &[&str]) -> DrawerVectors {
+        let drawer = |text: &&str| NewDrawer { text: (*text).to_owned(), ..NewDrawer::default() };
+        let mut action = Action::AddDrawers {
+            drawers: texts.iter().map(drawer).collect(),
+            skip_bad: false,
+            vectors: DrawerVectors::default(),
+        };
+        embed(&mut action, Model::embedded(InWorker::in_process()));
+        let Action::AddDrawers { vectors, .. } = action else { unreachable!() };
+        vectors
+    }
+
+    #[test]
+    fn every_passage_has_a_vector_or_the_text_has_none() {
+        let width = DIMENSION * 4;
+        let long = "The cat sat on the mat. ".repeat(200);
+        // Marks without a letter mean nothing.
+        let marks = "\u{301}".repeat(2_000);
+        let mixed = format!("{long}\n\n{marks}");
+        let vectors = vectors_of(&["Hello there.", &long, &marks, &mixed, ""]);
+        let counts: Vec<usize> = vectors.of_drawers.iter().map(|own| own.len() / width).collect();
+        assert_eq!(counts, [1, passages(&long).len(), 0, passages(&mixed).len(), 0]);
+        assert_eq!((vectors.dimension, vectors.model.as_str()), (DIMENSION as u32, model_name()));
+        let whole = Model::embedded(InWorker::in_process()).embed(&mixed).unwrap();
+        let whole: Vec<u8> = whole.into_iter().flat_map(f32::to_le_bytes).collect();
+        assert_eq!(vectors.of_drawers[3].rchunks(width).next(), Some(&whole[..]));
+    }
+
+    #[test]
+    fn a_change_without_a_text_needs_no_vectors() {
+        let mut action = Action::UpdateDrawer {
+            id: String::new(),
+            patch: Box::new(DrawerPatch::default()),
+            vectors: DrawerVectors::default(),
+        };
+        embed(&mut action, Model::embedded(InWorker::in_process()));
+        let Action::UpdateDrawer { vectors, .. } = action else { unreachable!() };
+        assert!(vectors.of_drawers.is_empty());
+    }
+}

@@ -1,0 +1,47 @@
+//! The texts of collections, as segments and tails have them.
+
+use std::ops::ControlFlow;
+
+use isolith_segment::text::{Analyzer, TextFields};
+use isolith_store::{CollectionState, Scope, Snapshot, StoreError};
+use isolith_types::CollectionKind;
+
+/// Takes row, change number and texts of a record.
+pub(crate) type EachText<'a> = dyn FnMut(u64, u64, &TextFields<'_>) -> ControlFlow<()> + 'a;
+
+/// How a collection's texts become terms.
+pub(crate) fn analyzer(state: &CollectionState) -> Analyzer {
+    match state.kind {
+        CollectionKind::Records | CollectionKind::Memory => Analyzer::Prose,
+        CollectionKind::Code => Analyzer::Code,
+    }
+}
+
+/// Hands out row, change number and texts of each record, in the order of rows, until
+/// there are no more or it is told to stop.
+pub(crate) fn for_each_text(
+    snapshot: &Snapshot<'_>,
+    state: &CollectionState,
+    scope: Scope,
+    each: &mut EachText<'_>,
+) -> Result<(), StoreError> {
+    match state.kind {
+        CollectionKind::Records => {
+            snapshot.for_each_document(state.id, scope, &mut |row, change, document| {
+                each(row, change, &TextFields::body(document.unwrap_or_default()))
+            })
+        }
+        CollectionKind::Code => {
+            snapshot.for_each_chunk(state.id, scope, &mut |row, change, chunk| {
+                let fields = TextFields::of_chunk(chunk.body, chunk.symbols, chunk.path);
+                each(row, change, &fields)
+            })
+        }
+        CollectionKind::Memory => {
+            snapshot.for_each_passage(state.id, scope, &mut |row, change, passage| {
+                let fields = TextFields::of_passage(passage.body, passage.labels, passage.date);
+                each(row, change, &fields)
+            })
+        }
+    }
+}

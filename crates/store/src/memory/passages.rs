@@ -1,0 +1,145 @@
+/// What is not longer than this stays whole, in characters.
+const WHOLE: usize = 1_500;
+
+/// The longest passage of a text that is cut, and the shortest, in characters.
+const LONGEST: usize = 1_200;
+const SHORTEST: usize = 600;
+
+/// Cuts a text into passages that tile it: one after the other they are the text again.
+/// None is blank, unless the text is. Cuts are at the ends of paragraphs, else of lines and
+/// sentences, else of words, and never inside a character.
+pub fn passages(text: &str) -> Vec<&str> {
+    let mut passages = Vec::new();
+    let mut rest = text;
+    while let Some(end) = cut(rest) {
+        let (passage, after) = rest.split_at(end);
+        passages.push(passage);
+        rest = after;
+    }
+    passages.push(rest);
+    passages
+}
+
+/// Where the first passage of a text ends; none if it is the only one.
+fn cut(text: &str) -> Option<usize> {
+    text.char_indices().nth(WHOLE)?;
+    let (start, _) = text.char_indices().nth(SHORTEST)?;
+    let (limit, _) = text.char_indices().nth(LONGEST)?;
+    let best = ends(text, start, limit).max_by_key(|(at, end)| (*end, *at));
+    let at = best.map_or(limit, |(at, _)| at);
+    // What would be blank goes with its neighbour.
+    let (before, after) = text.split_at(at);
+    if after.trim_start().is_empty() {
+        return None;
+    }
+    if before.trim_start().is_empty() {
+        let word = text.len() - text.trim_start().len();
+        return cut(&text[word..]).map(|end| word + end);
+    }
+    Some(at)
+}
+
+/// How good a place is for a cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    Word,
+    Sentence,
+    Paragraph,
+}
+
+/// The places from `start` to `limit` at which something ends. White space goes with what
+/// is before it.
+fn ends(text: &str, start: usize, limit: usize) -> impl Iterator<Item = (usize, End)> {
+    let letters = text[start..limit].char_indices().filter(|(_, letter)| !letter.is_whitespace());
+    letters.filter_map(move |(at, _)| Some((start + at, end_of(&text[..start + at])?)))
+}
+
+/// What a text ends with, if something does.
+fn end_of(text: &str) -> Option<End> {
+    let words = text.trim_end();
+    let space = &text[words.len()..];
+    let closing = ['"', '\'', '”', '’', '»', ')', ']', '*', '_'];
+    let mark = words.trim_end_matches(closing).chars().next_back()?;
+    match space.matches('\n').count() {
+        2.. => Some(End::Paragraph),
+        1 => Some(End::Sentence),
+        _ if matches!(mark, '。' | '！' | '？') => Some(End::Sentence),
+        _ if space.is_empty() => None,
+        _ if matches!(mark, '.' | '!' | '?' | '…') => Some(End::Sentence),
+        _ => Some(End::Word),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn cuts_are_at_the_best_places() {
+        let words = |count: usize| "word ".repeat(count);
+        let paragraph = format!("{}\n\n", "x".repeat(700));
+        let sentence = format!("{}. ", "y".repeat(800));
+        for (text, first) in [
+            // What is short stays whole.
+            ("x".repeat(WHOLE), None),
+            (words(300), None),
+            // A paragraph before a sentence before a word.
+            (format!("{paragraph}{}. {}", "z".repeat(200), words(200)), Some(702)),
+            (format!("{sentence}{}", words(300)), Some(802)),
+            (format!("{}\n{}", "y".repeat(900), words(300)), Some(901)),
+            (format!("{}.\") {}", "y".repeat(900), words(300)), Some(904)),
+            (words(400), Some(1195)),
+            ("。".repeat(1_600), Some(1_199 * 3)),
+            // No end at all.
+            ("x".repeat(WHOLE + 1), Some(LONGEST)),
+            ("ß".repeat(WHOLE + 1), Some(LONGEST * 2)),
+        ] {
+            assert_eq!(cut(&text), first, "{text}");
+        }
+    }
+
+    #[test]
+    fn blanks_stay_with_words() {
+        let space = " ".repeat(5_000);
+        for text in [
+            format!("{space}a"),
+            format!("a{space}"),
+            format!("a{space}b"),
+            format!("{space}a{space}"),
+        ] {
+            let cut = passages(&text);
+            assert_eq!(cut.concat(), text);
+            assert!(cut.iter().all(|passage| !passage.trim().is_empty()), "{}", cut.len());
+        }
+    }
+
+    /// Words, sentences, paragraphs, other scripts and long runs of all kinds.
+    fn texts() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            "[a-zé]{1,12}[ ]",
+            "[a-z]{1,12}[.!?]",
+            "[ \n\t]{1,3}",
+            "[。漢字🙂]{1,30}",
+            (0_usize..2_000).prop_map(|count| " ".repeat(count)),
+            (0_usize..2_000).prop_map(|count| "x".repeat(count)),
+        ];
+        prop::collection::vec(piece, 0..200).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn passages_tile_the_text(text in texts()) {
+            let cut = passages(&text);
+            prop_assert_eq!(cut.concat(), text.clone());
+            if !text.trim().is_empty() {
+                for passage in &cut {
+                    prop_assert!(!passage.trim().is_empty());
+                    // Beyond the limit there is nothing but white space.
+                    prop_assert!(passage.trim().chars().count() <= WHOLE);
+                }
+            }
+        }
+    }
+}

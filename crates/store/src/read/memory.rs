@@ -1,0 +1,340 @@
+//! Drawers and their passages.
+
+use isolith_types::{Drawer, DrawerFilter, DrawerOrder, DrawerPage, Metadata, Moment, Room, Wing};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+
+use super::collections::memory;
+use super::{Snapshot, unreadable};
+use crate::error::StoreError;
+use crate::memory::StoredPassage;
+use crate::sqlite::During;
+use crate::state::CollectionState;
+
+const DRAWER: &str = "SELECT number, id, wing, room, position, source, author, date, whole_day, \
+    date_text, tags, metadata, created_at, updated_at FROM drawer";
+
+const DAY: i64 = 24 * 60 * 60 * 1000;
+
+impl Snapshot<'_> {
+    /// The memory, if something was ever remembered.
+    ///
+    /// # Errors
+    /// That the truth cannot be read.
+    pub fn memory_state(&self) -> Result<Option<CollectionState>, StoreError> {
+        memory(self.connection())
+    }
+
+    /// The passages of these rows, in this order; none where a row is gone.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn passages(&self, rows: &[u64]) -> Result<Vec<Option<StoredPassage>>, StoreError> {
+        let db = self.connection();
+        self.db.deadline.check("read passages")?;
+        let passage = |row: &Row<'_>| {
+            Ok(StoredPassage {
+                row: row.get(0)?,
+                change: row.get(1)?,
+                drawer: row.get(2)?,
+                wing: row.get(3)?,
+                room: row.get(4)?,
+                position: row.get(5)?,
+            })
+        };
+        let read = || {
+            let mut find = db.prepare_cached(
+                "SELECT passage.row, record.change, drawer.number, wing, room, position \
+                 FROM passage JOIN record ON record.row = passage.row \
+                 JOIN drawer ON drawer.number = passage.drawer WHERE passage.row = ?1",
+            )?;
+            rows.iter()
+                .map(|row| find.query_row([row], passage).optional())
+                .collect::<Result<_, _>>()
+        };
+        read().during(db, "read passages")
+    }
+
+    /// The drawers of these numbers with their whole texts, in this order; none where one
+    /// is gone.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn drawers_by_number(&self, numbers: &[u64]) -> Result<Vec<Option<Drawer>>, StoreError> {
+        let one = |number: &u64| {
+            self.db.deadline.check("read drawers")?;
+            Ok(by_number(self.connection(), *number)?.map(|(_, drawer)| drawer))
+        };
+        numbers.iter().map(one).collect()
+    }
+
+    /// The same, by their ids.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn drawers_by_id(&self, ids: &[String]) -> Result<Vec<Option<Drawer>>, StoreError> {
+        let one = |id: &String| {
+            self.db.deadline.check("read drawers")?;
+            Ok(by_id(self.connection(), id)?.map(|(_, drawer)| drawer))
+        };
+        ids.iter().map(one).collect()
+    }
+
+    /// A page of the drawers that a filter allows, and how many it allows. The page ends
+    /// early, but not before its first drawer, where its texts have more bytes than this.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn drawers(
+        &self,
+        filter: &DrawerFilter,
+        page: &DrawerPage,
+        most_bytes: usize,
+    ) -> Result<(Vec<Drawer>, u64), StoreError> {
+        let db = self.connection();
+        let (numbers, total) = numbers_of_page(db, filter, page).during(db, "list drawers")?;
+        let mut drawers: Vec<Drawer> = Vec::with_capacity(numbers.len());
+        let mut bytes = 0;
+        for number in numbers {
+            self.db.deadline.check("list drawers")?;
+            let Some((_, drawer)) = by_number(db, number)? else { continue };
+            bytes += drawer.text.len() + drawer.metadata.as_str().len();
+            if bytes > most_bytes && !drawers.is_empty() {
+                break;
+            }
+            drawers.push(drawer);
+        }
+        Ok((drawers, total))
+    }
+
+    /// The rows of all passages of the drawers that a filter allows, in ascending order.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn rows_of_drawers(&self, filter: &DrawerFilter) -> Result<Vec<u64>, StoreError> {
+        let db = self.connection();
+        let Conditions { sql, values } = Conditions::of(filter);
+        let read = || {
+            let mut rows: Vec<u64> = db
+                .prepare_cached(&format!(
+                    "SELECT passage.row FROM drawer \
+                     JOIN passage ON passage.drawer = drawer.number WHERE {sql}"
+                ))?
+                .query_map(params_from_iter(values), |row| row.get(0))?
+                .collect::<Result<_, _>>()?;
+            rows.sort_unstable();
+            Ok(rows)
+        };
+        read().during(db, "look for passages")
+    }
+
+    /// The numbers of the drawers around a passage's own, which is not among them: as many
+    /// as `reach` on either side, in the order of their positions in its room.
+    ///
+    /// # Errors
+    /// That the truth cannot be read.
+    pub fn neighbours(&self, of: &StoredPassage, reach: u32) -> Result<Vec<u64>, StoreError> {
+        let db = self.connection();
+        let side = |sql: &str| {
+            db.prepare_cached(sql)?
+                .query_map(params![of.wing, of.room, of.position, reach], |row| row.get(0))?
+                .collect::<Result<Vec<u64>, _>>()
+        };
+        let read = || {
+            let mut numbers = side(
+                "SELECT number FROM drawer WHERE wing = ?1 AND room = ?2 AND position < ?3 \
+                 ORDER BY position DESC LIMIT ?4",
+            )?;
+            numbers.reverse();
+            numbers.extend(side(
+                "SELECT number FROM drawer WHERE wing = ?1 AND room = ?2 AND position > ?3 \
+                 ORDER BY position LIMIT ?4",
+            )?);
+            Ok(numbers)
+        };
+        read().during(db, "look for neighbours")
+    }
+
+    /// All wings and their rooms, by name, with how much is in them.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn taxonomy(&self) -> Result<Vec<Wing>, StoreError> {
+        let db = self.connection();
+        let read = || {
+            let mut statement = db.prepare_cached(
+                "SELECT wing, room, count(*) FROM drawer GROUP BY wing, room ORDER BY wing, room",
+            )?;
+            let mut rows = statement.query([])?;
+            let mut wings: Vec<Wing> = Vec::new();
+            while let Some(row) = rows.next()? {
+                let name = row.get_ref(0)?.as_str()?;
+                if wings.last().is_none_or(|wing| wing.name != name) {
+                    wings.push(Wing { name: name.to_owned(), drawers: 0, rooms: Vec::new() });
+                }
+                if let Some(wing) = wings.last_mut() {
+                    let room = Room { name: row.get(1)?, drawers: row.get(2)? };
+                    wing.drawers += room.drawers;
+                    wing.rooms.push(room);
+                }
+            }
+            Ok(wings)
+        };
+        read().during(db, "list wings")
+    }
+}
+
+/// The drawer of this number, if it is there.
+pub(crate) fn by_number(db: &Connection, number: u64) -> Result<Option<(u64, Drawer)>, StoreError> {
+    let read = || {
+        let mut find = db.prepare_cached(&format!("{DRAWER} WHERE number = ?1"))?;
+        whole(db, find.query_row([number], drawer_of).optional()?)
+    };
+    read().during(db, "read a drawer")
+}
+
+/// The number of the drawer with this id and the drawer itself, if it is there.
+pub(crate) fn by_id(db: &Connection, id: &str) -> Result<Option<(u64, Drawer)>, StoreError> {
+    let read = || {
+        let mut find = db.prepare_cached(&format!("{DRAWER} WHERE id = ?1"))?;
+        whole(db, find.query_row([id], drawer_of).optional()?)
+    };
+    read().during(db, "read a drawer")
+}
+
+/// The numbers of the drawers that a filter allows, the oldest first.
+pub(crate) fn numbers_matching(
+    db: &Connection,
+    filter: &DrawerFilter,
+    limit: u64,
+) -> rusqlite::Result<Vec<u64>> {
+    let Conditions { sql, mut values } = Conditions::of(filter);
+    values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
+    db.prepare_cached(&format!("SELECT number FROM drawer WHERE {sql} ORDER BY number LIMIT ?"))?
+        .query_map(params_from_iter(values), |row| row.get(0))?
+        .collect()
+}
+
+/// What of a drawer is searched for words besides its text: who wrote it and its tags.
+pub(crate) fn push_labels(author: Option<&str>, tags: &[String], labels: &mut String) {
+    labels.clear();
+    for label in author.into_iter().chain(tags.iter().map(String::as_str)) {
+        if !labels.is_empty() {
+            labels.push(' ');
+        }
+        labels.push_str(label);
+    }
+}
+
+/// Tags as the truth has them.
+pub(crate) fn tags_of(text: &str) -> Option<Vec<String>> {
+    if text == "[]" { Some(Vec::new()) } else { serde_json::from_str(text).ok() }
+}
+
+/// What a filter says, in SQL, about a row of `drawer`.
+struct Conditions {
+    sql: String,
+    values: Vec<Value>,
+}
+
+impl Conditions {
+    fn of(filter: &DrawerFilter) -> Self {
+        let mut all = Self { sql: "true".to_owned(), values: Vec::new() };
+        let DrawerFilter { wing, room, source, author, tags, since, until } = filter;
+        for (name, wanted) in
+            [("wing", wing), ("room", room), ("source", source), ("author", author)]
+        {
+            if let Some(wanted) = wanted {
+                // Names are stored without the space around them.
+                all.add(&format!("{name} = ?"), wanted.trim().to_owned());
+            }
+        }
+        for tag in tags {
+            let has = "EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)";
+            all.add(has, tag.trim().to_owned());
+        }
+        if let Some(since) = since {
+            // The first of the two can use an index.
+            all.add("coalesce(date, created_at) > ?", since.start().saturating_sub(DAY));
+            all.add("coalesce(date, created_at) + iif(whole_day, 86400000, 1) > ?", since.start());
+        }
+        if let Some(until) = until {
+            all.add("coalesce(date, created_at) < ?", until.end());
+        }
+        all
+    }
+
+    fn add(&mut self, condition: &str, value: impl Into<Value>) {
+        self.sql.push_str(" AND ");
+        self.sql.push_str(condition);
+        self.values.push(value.into());
+    }
+}
+
+/// The numbers of the drawers of a page, and how many the filter allows on all pages.
+fn numbers_of_page(
+    db: &Connection,
+    filter: &DrawerFilter,
+    page: &DrawerPage,
+) -> rusqlite::Result<(Vec<u64>, u64)> {
+    let Conditions { mut sql, mut values } = Conditions::of(filter);
+    let total = db
+        .prepare_cached(&format!("SELECT count(*) FROM drawer WHERE {sql}"))?
+        .query_row(params_from_iter(&values), |row| row.get(0))?;
+    if let Some(after) = &page.after {
+        sql.push_str(" AND (wing, room, position) > (?, ?, ?)");
+        values.push(after.wing.clone().into());
+        values.push(after.room.clone().into());
+        values.push(i64::try_from(after.position).unwrap_or(i64::MAX).into());
+    }
+    let order = match page.order {
+        DrawerOrder::Newest => "coalesce(date, created_at) DESC, number DESC",
+        DrawerOrder::Position => "wing, room, position",
+    };
+    values.push(i64::from(page.limit).into());
+    values.push(i64::try_from(page.offset).unwrap_or(i64::MAX).into());
+    let numbers = db
+        .prepare_cached(&format!(
+            "SELECT number FROM drawer WHERE {sql} ORDER BY {order} LIMIT ? OFFSET ?"
+        ))?
+        .query_map(params_from_iter(values), |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    Ok((numbers, total))
+}
+
+/// The same drawer with its text.
+fn whole(db: &Connection, found: Option<(u64, Drawer)>) -> rusqlite::Result<Option<(u64, Drawer)>> {
+    let Some((number, mut drawer)) = found else { return Ok(None) };
+    let mut passages = db.prepare_cached(
+        "SELECT document FROM passage JOIN record ON record.row = passage.row \
+         WHERE passage.drawer = ?1 ORDER BY passage.row",
+    )?;
+    let mut rows = passages.query([number])?;
+    while let Some(row) = rows.next()? {
+        drawer.text.push_str(row.get_ref(0)?.as_str()?);
+    }
+    Ok(Some((number, drawer)))
+}
+
+/// A drawer without its text.
+fn drawer_of(row: &Row<'_>) -> rusqlite::Result<(u64, Drawer)> {
+    let tags = tags_of(row.get_ref(10)?.as_str()?);
+    let date = row.get::<_, Option<i64>>(7)?;
+    let whole_day: bool = row.get(8)?;
+    let drawer = Drawer {
+        id: row.get(1)?,
+        wing: row.get(2)?,
+        room: row.get(3)?,
+        position: row.get(4)?,
+        text: String::new(),
+        source: row.get(5)?,
+        author: row.get(6)?,
+        date: date.map(|at| if whole_day { Moment::day_of(at) } else { Moment::instant(at) }),
+        date_text: row.get(9)?,
+        tags: tags.ok_or_else(|| unreadable(10, "tags are a list of texts"))?,
+        metadata: Metadata::from_canonical(row.get(11)?),
+        created_at: Moment::instant(row.get(12)?),
+        updated_at: Moment::instant(row.get(13)?),
+    };
+    Ok((row.get(0)?, drawer))
+}

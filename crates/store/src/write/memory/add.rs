@@ -1,0 +1,152 @@
+use isolith_types::{AddedDrawer, Moment, NewDrawer};
+use rusqlite::params;
+
+use super::super::Work;
+use super::super::change::Changes;
+use super::super::request::Outcome;
+use super::check::Content;
+use super::identity::{Place, place_for};
+use super::memory_for;
+use super::passages::{Cut, PassageWriter};
+use crate::error::StoreError;
+use crate::memory::DrawerVectors;
+use crate::sqlite::During;
+
+/// So many drawers are added at once, at most.
+const MOST_DRAWERS: usize = 500;
+
+/// Adds drawers. Those that are there already stay as they are.
+pub(in crate::write) fn add(
+    work: Work<'_>,
+    drawers: &[NewDrawer],
+    skip_bad: bool,
+    vectors: &DrawerVectors,
+) -> Result<Outcome, StoreError> {
+    if drawers.len() > MOST_DRAWERS {
+        let reason = format!("{} drawers are more than {MOST_DRAWERS} at once", drawers.len());
+        return Err(StoreError::Invalid(reason));
+    }
+    let state = memory_for(work, vectors)?;
+    let mut changes = Changes::begin(work, &state)?;
+    let mut writer = PassageWriter::new(work, state.id)?;
+    let mut outcome = Outcome::default();
+    for (at, drawer) in drawers.iter().enumerate() {
+        work.deadline.check("add drawers")?;
+        let (content, cut) = match check(drawer, vectors, at) {
+            Ok(checked) => checked,
+            Err(error) if skip_bad => {
+                outcome.rejected_count += 1;
+                outcome.rejected.push((at as u64, error.to_string()));
+                continue;
+            }
+            Err(error) => return Err(at_row(error, at, drawers.len())),
+        };
+        let added = match place_for(work, &content)? {
+            Place::Taken { id } => {
+                outcome.unchanged += 1;
+                outcome.known.push(at as u32);
+                AddedDrawer { id: id.clone(), created: false, duplicate_of: Some(id) }
+            }
+            Place::Free { id } => {
+                let number =
+                    insert(work, &id, &content, cut.len()).during(work.db, "add a drawer")?;
+                writer.insert(&mut changes, number, &cut)?;
+                outcome.inserted += 1;
+                AddedDrawer { id, created: true, duplicate_of: None }
+            }
+        };
+        outcome.drawers.push(added);
+    }
+    changes.finish(outcome)
+}
+
+/// What adding answered, where the receipt had no room for all of it: everything follows
+/// from the request and from what is there.
+pub(in crate::write) fn again(
+    work: Work<'_>,
+    drawers: &[NewDrawer],
+    vectors: &DrawerVectors,
+    outcome: &mut Outcome,
+) -> Result<(), StoreError> {
+    outcome.rejected.clear();
+    for (at, drawer) in drawers.iter().enumerate() {
+        let content = match check(drawer, vectors, at) {
+            Ok((content, _)) => content,
+            Err(error) => {
+                outcome.rejected.push((at as u64, error.to_string()));
+                continue;
+            }
+        };
+        let (Place::Taken { id } | Place::Free { id }) = place_for(work, &content)?;
+        let created = !outcome.known.contains(&(at as u32));
+        let duplicate_of = (!created).then(|| id.clone());
+        outcome.drawers.push(AddedDrawer { id, created, duplicate_of });
+    }
+    Ok(())
+}
+
+/// The next position in a room.
+pub(super) fn next_position(work: Work<'_>, wing: &str, room: &str) -> rusqlite::Result<u64> {
+    work.db
+        .prepare_cached(
+            "SELECT coalesce(max(position), 0) + 1 FROM drawer WHERE wing = ?1 AND room = ?2",
+        )?
+        .query_row(params![wing, room], |row| row.get(0))
+}
+
+fn check<'a>(
+    drawer: &'a NewDrawer,
+    vectors: &'a DrawerVectors,
+    at: usize,
+) -> Result<(Content<'a>, Cut<'a>), StoreError> {
+    let content = Content::of_new(drawer)?;
+    let cut = Cut::new(content.text, vectors, at)?;
+    Ok((content, cut))
+}
+
+/// Says which of several drawers is meant.
+fn at_row(error: StoreError, at: usize, of: usize) -> StoreError {
+    match error {
+        error if of == 1 => error,
+        StoreError::Invalid(reason) => {
+            StoreError::BadRecord { row: at as u64, id: String::new(), reason }
+        }
+        StoreError::TooLong { what, bytes, limit } => {
+            StoreError::TooLong { what: format!("{what} of drawer {at}"), bytes, limit }
+        }
+        error => error,
+    }
+}
+
+/// Writes the drawer's own row. Returns its number.
+fn insert(
+    work: Work<'_>,
+    id: &str,
+    content: &Content<'_>,
+    passages: usize,
+) -> rusqlite::Result<u64> {
+    let position = next_position(work, content.wing, content.room)?;
+    work.db
+        .prepare_cached(
+            "INSERT INTO drawer (id, content, wing, room, position, source, author, date, \
+             whole_day, date_text, tags, metadata, passages, created_at, updated_at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?14)",
+        )?
+        .execute(params![
+            id,
+            content.hash(),
+            content.wing,
+            content.room,
+            position,
+            content.source,
+            content.author,
+            content.date.map(Moment::start),
+            content.date.is_some_and(Moment::is_day),
+            content.date_text,
+            content.tags_json(),
+            content.metadata.as_str(),
+            passages,
+            work.now
+        ])?;
+    Ok(work.db.last_insert_rowid() as u64)
+}

@@ -1,0 +1,157 @@
+//! What may be stored as a drawer. Texts are taken as they are; what stands around them
+//! loses the space at its ends, and what is empty then is not there.
+
+use isolith_types::{Drawer, DrawerPatch, LONGEST_DRAWER, Metadata, Moment, NewDrawer};
+
+use super::identity::{Hash, hash_of};
+use crate::error::StoreError;
+
+/// Names of wings, rooms and authors, tags, and dates in words are at most this long.
+const LONGEST_NAME: usize = 500;
+
+/// A source is at most this long.
+const LONGEST_SOURCE: usize = 4_000;
+
+/// A drawer has at most this many tags.
+const MOST_TAGS: usize = 100;
+
+/// Metadata is at most this long.
+const LONGEST_METADATA: usize = 64 << 10;
+
+/// All of a drawer that somebody has written, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Content<'a> {
+    pub(super) text: &'a str,
+    pub(super) wing: &'a str,
+    pub(super) room: &'a str,
+    pub(super) source: Option<&'a str>,
+    pub(super) author: Option<&'a str>,
+    pub(super) date: Option<Moment>,
+    pub(super) date_text: Option<&'a str>,
+    pub(super) tags: Vec<&'a str>,
+    pub(super) metadata: Metadata,
+}
+
+impl<'a> Content<'a> {
+    /// What a new drawer is to be.
+    pub(super) fn of_new(new: &'a NewDrawer) -> Result<Self, StoreError> {
+        Self {
+            text: &new.text,
+            wing: &new.wing,
+            room: &new.room,
+            source: new.source.as_deref(),
+            author: new.author.as_deref(),
+            date: new.date,
+            date_text: new.date_text.as_deref(),
+            tags: new.tags.iter().map(String::as_str).collect(),
+            metadata: new.metadata.clone(),
+        }
+        .checked()
+    }
+
+    /// What a drawer is.
+    pub(super) fn of_stored(drawer: &'a Drawer) -> Self {
+        Self {
+            text: &drawer.text,
+            wing: &drawer.wing,
+            room: &drawer.room,
+            source: drawer.source.as_deref(),
+            author: drawer.author.as_deref(),
+            date: drawer.date,
+            date_text: drawer.date_text.as_deref(),
+            tags: drawer.tags.iter().map(String::as_str).collect(),
+            metadata: drawer.metadata.clone(),
+        }
+    }
+
+    /// The same with a change.
+    pub(super) fn with(&self, patch: &'a DrawerPatch) -> Result<Self, StoreError> {
+        let or = |new: &'a Option<String>, old: Option<&'a str>| new.as_deref().or(old);
+        Self {
+            text: patch.text.as_deref().unwrap_or(self.text),
+            wing: patch.wing.as_deref().unwrap_or(self.wing),
+            room: patch.room.as_deref().unwrap_or(self.room),
+            source: or(&patch.source, self.source),
+            author: or(&patch.author, self.author),
+            date: patch.date.unwrap_or(self.date),
+            date_text: or(&patch.date_text, self.date_text),
+            tags: match &patch.tags {
+                Some(tags) => tags.iter().map(String::as_str).collect(),
+                None => self.tags.clone(),
+            },
+            metadata: match &patch.metadata {
+                Some(over) => self.metadata.merged_with(over),
+                None => self.metadata.clone(),
+            },
+        }
+        .checked()
+    }
+
+    pub(super) fn hash(&self) -> Hash {
+        hash_of(self.wing, self.room, self.source, self.text)
+    }
+
+    /// Tags as the truth has them.
+    pub(super) fn tags_json(&self) -> String {
+        serde_json::to_string(&self.tags).expect("texts are always JSON")
+    }
+
+    fn checked(mut self) -> Result<Self, StoreError> {
+        limit("the text", self.text, LONGEST_DRAWER)?;
+        if self.text.trim().is_empty() {
+            return Err(StoreError::Invalid("the text is blank".to_owned()));
+        }
+        self.wing = required("wing", self.wing)?;
+        self.room = required("room", self.room)?;
+        self.source = optional("source", self.source, LONGEST_SOURCE)?;
+        self.author = optional("author", self.author, LONGEST_NAME)?;
+        self.date_text = optional("date in words", self.date_text, LONGEST_NAME)?;
+        self.tags = tags(&self.tags)?;
+        limit("the metadata", self.metadata.as_str(), LONGEST_METADATA)?;
+        Ok(self)
+    }
+}
+
+fn required<'a>(what: &str, name: &'a str) -> Result<&'a str, StoreError> {
+    let name = optional(what, Some(name), LONGEST_NAME)?;
+    name.ok_or_else(|| StoreError::Invalid(format!("the {what} has no name")))
+}
+
+fn optional<'a>(
+    what: &str,
+    value: Option<&'a str>,
+    longest: usize,
+) -> Result<Option<&'a str>, StoreError> {
+    let Some(value) = value.map(str::trim).filter(|value| !value.is_empty()) else {
+        return Ok(None);
+    };
+    limit(&format!("the {what}"), value, longest)?;
+    if value.chars().any(char::is_control) {
+        return Err(StoreError::Invalid(format!("the {what} has control characters in it")));
+    }
+    Ok(Some(value))
+}
+
+/// Each tag once, in the order given.
+fn tags<'a>(given: &[&'a str]) -> Result<Vec<&'a str>, StoreError> {
+    let mut tags = Vec::with_capacity(given.len());
+    for tag in given {
+        if let Some(tag) = optional("tag", Some(tag), LONGEST_NAME)?
+            && !tags.contains(&tag)
+        {
+            tags.push(tag);
+        }
+    }
+    if tags.len() > MOST_TAGS {
+        let reason = format!("{} tags are more than {MOST_TAGS}", tags.len());
+        return Err(StoreError::Invalid(reason));
+    }
+    Ok(tags)
+}
+
+fn limit(what: &str, text: &str, longest: usize) -> Result<(), StoreError> {
+    if text.len() <= longest {
+        return Ok(());
+    }
+    Err(StoreError::TooLong { what: what.to_owned(), bytes: text.len(), limit: longest })
+}

@@ -1,0 +1,50 @@
+//! Memory: drawers, and their passages as records of one collection.
+
+mod add;
+mod check;
+mod identity;
+mod passages;
+mod remove;
+mod update;
+
+use isolith_types::CollectionKind;
+use rusqlite::params;
+
+pub(super) use add::{add, again};
+pub(super) use remove::remove;
+pub(super) use update::update;
+
+use super::{Work, collections, validate};
+use crate::error::StoreError;
+use crate::memory::{DrawerVectors, memory_spec};
+use crate::read::collections::{memory, require};
+use crate::sqlite::During;
+use crate::state::{CollectionState, MEMORY_COLLECTION};
+
+/// The memory that takes these vectors. It is made with the first drawer.
+fn memory_for(work: Work<'_>, vectors: &DrawerVectors) -> Result<CollectionState, StoreError> {
+    let Some(state) = memory(work.db)? else {
+        let spec = memory_spec(vectors.dimension, vectors.model.as_str());
+        collections::insert(work, &spec, CollectionKind::Memory)?;
+        return require(work.db, MEMORY_COLLECTION);
+    };
+    validate::check_dimension(vectors.dimension, &state)?;
+    match &state.model {
+        Some(model) if *model == vectors.model => {}
+        // A salvage that lost the name of the model says none.
+        None => work
+            .db
+            .prepare_cached("UPDATE collection SET model = ?2 WHERE id = ?1")
+            .and_then(|mut statement| statement.execute(params![state.id, vectors.model]))
+            .map(|_| ())
+            .during(work.db, "set the model")?,
+        Some(model) => {
+            return Err(StoreError::ModelMismatch {
+                name: state.name,
+                found: model.clone(),
+                asked: vectors.model.clone(),
+            });
+        }
+    }
+    Ok(state)
+}

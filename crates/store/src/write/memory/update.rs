@@ -1,0 +1,90 @@
+use isolith_types::{Drawer, DrawerPatch, Moment};
+use rusqlite::params;
+
+use super::super::Work;
+use super::super::change::Changes;
+use super::super::request::Outcome;
+use super::add::next_position;
+use super::check::Content;
+use super::identity::owner_of;
+use super::memory_for;
+use super::passages::{self, Cut, PassageWriter};
+use crate::error::StoreError;
+use crate::memory::DrawerVectors;
+use crate::read::collections::memory;
+use crate::read::memory::by_id;
+use crate::sqlite::During;
+
+/// Changes a drawer. Its id stays.
+pub(in crate::write) fn update(
+    work: Work<'_>,
+    id: &str,
+    patch: &DrawerPatch,
+    vectors: &DrawerVectors,
+) -> Result<Outcome, StoreError> {
+    let missing = || StoreError::NoDrawer { id: id.to_owned() };
+    let state = memory(work.db)?.ok_or_else(missing)?;
+    let (number, drawer) = by_id(work.db, id)?.ok_or_else(missing)?;
+    let old = Content::of_stored(&drawer);
+    let new = old.with(patch)?;
+    if new == old {
+        let outcome = Outcome { unchanged: 1, ..Outcome::default() };
+        return Changes::begin(work, &state)?.finish(outcome);
+    }
+    if let Some(other) = owner_of(work, &new.hash())?.filter(|other| other != id) {
+        return Err(StoreError::DrawerExists { id: other });
+    }
+    let state = if new.text == old.text { state } else { memory_for(work, vectors)? };
+    let mut changes = Changes::begin(work, &state)?;
+    let mut passages = None;
+    if new.text != old.text {
+        let cut = Cut::new(new.text, vectors, 0)?;
+        passages::remove(work, &mut changes, number)?;
+        PassageWriter::new(work, state.id)?.insert(&mut changes, number, &cut)?;
+        passages = Some(cut.len());
+    } else if searched(&new) != searched(&old) {
+        passages::renew(work, &mut changes, number)?;
+    }
+    write(work, number, &drawer, &new, passages).during(work.db, "change a drawer")?;
+    changes.finish(Outcome { updated: 1, ..Outcome::default() })
+}
+
+/// What of a drawer the words of a search are compared with, besides its text.
+fn searched<'a>(content: &'a Content<'_>) -> (Option<&'a str>, &'a [&'a str], Option<&'a str>) {
+    (content.author, &content.tags, content.date_text)
+}
+
+fn write(
+    work: Work<'_>,
+    number: u64,
+    old: &Drawer,
+    new: &Content<'_>,
+    passages: Option<usize>,
+) -> rusqlite::Result<()> {
+    let stays = old.wing == new.wing && old.room == new.room;
+    let position = if stays { old.position } else { next_position(work, new.wing, new.room)? };
+    work.db
+        .prepare_cached(
+            "UPDATE drawer SET content = ?2, wing = ?3, room = ?4, position = ?5, source = ?6, \
+             author = ?7, date = ?8, whole_day = ?9, date_text = ?10, tags = ?11, \
+             metadata = ?12, passages = coalesce(?13, passages), updated_at = ?14 \
+             WHERE number = ?1",
+        )?
+        .execute(params![
+            number,
+            new.hash(),
+            new.wing,
+            new.room,
+            position,
+            new.source,
+            new.author,
+            new.date.map(Moment::start),
+            new.date.is_some_and(Moment::is_day),
+            new.date_text,
+            new.tags_json(),
+            new.metadata.as_str(),
+            passages,
+            work.now
+        ])?;
+    Ok(())
+}
