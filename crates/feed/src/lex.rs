@@ -159,7 +159,7 @@ pub fn take_line<F: Feed>(feed: &mut F, limit: usize) -> Result<Option<Taken>, F
     let mut seen = 0;
     loop {
         let window = feed.window();
-        let length = seen + run(&window[seen..], |byte| byte == b'\n');
+        let length = seen + to_line_end(&window[seen..]);
         if length < window.len() {
             if consumed == 0 && length <= limit {
                 return Ok(Some(Taken::Whole(length)));
@@ -309,6 +309,11 @@ pub fn is_blank(byte: u8) -> bool {
 #[inline]
 fn is_bracket(byte: u8) -> bool {
     ((byte | 0x20) == b'{') | ((byte | 0x20) == b'}')
+}
+
+/// How many bytes there are before the end of the line; all, if it is not among them.
+fn to_line_end(bytes: &[u8]) -> usize {
+    run(bytes, |byte| byte == b'\n')
 }
 
 /// How many bytes there are before the first that stops; all, if none does. Whole
