@@ -8,6 +8,7 @@ mod flags;
 mod ingest;
 mod logs;
 mod output;
+mod serve;
 mod session;
 mod status;
 mod table;
@@ -50,6 +51,7 @@ fn run(command: Command, output: &Output) -> Result<ExitCode, Failure> {
         Command::Import(store, plan) => transfer::import(&store, &plan, output),
         Command::Doctor(store, command) => doctor::run(&store, command, output),
         Command::Status(store) => status::run(&store, output),
+        Command::Mcp(plan) => serve::mcp(plan.options),
         Command::Drill(plan) => drill::run(&plan, output),
         Command::Completions(shell) => {
             flags::print_completions(shell);

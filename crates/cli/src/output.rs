@@ -12,7 +12,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::logs::LogFiles;
 
 /// What is written to files: each worker's start, end and trouble.
-const WORKERS_LIVES: &str = "isolate=debug,isolith_engine=debug";
+const WORKERS_LIVES: &str = "isolate=debug,isolith_engine=debug,isolith_serve=info";
 
 /// How a command speaks.
 #[derive(Debug, Clone, Copy)]

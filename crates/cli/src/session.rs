@@ -10,7 +10,7 @@ use isolith_types::{Code, Failure};
 use tokio::runtime::Runtime;
 
 /// How long jobs may go on after the first signal.
-const DRAIN: Duration = Duration::from_secs(10);
+pub(crate) const DRAIN: Duration = Duration::from_secs(10);
 
 /// A store that is open for one command.
 pub(crate) struct Session {
@@ -22,16 +22,11 @@ pub(crate) struct Session {
 impl Session {
     /// Opens the store in `folder`.
     pub(crate) fn open(folder: &Path, options: EngineOptions) -> Result<Self, Failure> {
-        let failed = |error: std::io::Error| {
-            Failure::new(Code::Failed, format!("the command cannot be set up: {error}"))
-        };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(failed)?;
+        let (runtime, signals) = setup()?;
         let guard = runtime.enter();
-        let signals = Signals::listen().map_err(failed)?;
         let engine = Engine::open(folder, options)?;
         drop(guard);
-        Ok(Self { runtime: Background(Some(runtime)), engine, signals })
+        Ok(Self { runtime, engine, signals })
     }
 
     /// Works until it is done or a signal comes.
@@ -87,9 +82,22 @@ impl Session {
     }
 }
 
+/// What a command runs on, and the signals that stop it from now on.
+pub(crate) fn setup() -> Result<(Background, Signals), Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::new(Code::Failed, format!("the command cannot be set up: {error}"))
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(failed)?;
+    let guard = runtime.enter();
+    let signals = Signals::listen().map_err(failed)?;
+    drop(guard);
+    Ok((Background(Some(runtime)), signals))
+}
+
 /// A runtime that does not wait for its threads at the end: one that reads from a disk
 /// that does not answer must not keep the program.
-struct Background(Option<Runtime>);
+pub(crate) struct Background(Option<Runtime>);
 
 impl Deref for Background {
     type Target = Runtime;

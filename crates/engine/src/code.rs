@@ -286,7 +286,7 @@ fn by_number(filter: &CodeFilter, roots: &[Root]) -> Result<FilterByNumber, Fail
     })
 }
 
-fn nothing_indexed() -> Failure {
+pub(crate) fn nothing_indexed() -> Failure {
     Failure::new(Code::NotFound, "no code is indexed here yet")
         .with_hint("`isolith index` indexes the working folder, `isolith index PATH` another one")
 }
@@ -341,7 +341,7 @@ impl Fresh {
 
 /// Whether a file has the content that was indexed. It is read only if its age says
 /// nothing.
-fn is_fresh(file: &Path, version: &FileVersion) -> bool {
+pub(crate) fn is_fresh(file: &Path, version: &FileVersion) -> bool {
     let Ok(metadata) = std::fs::symlink_metadata(file) else { return false };
     if !metadata.is_file() || metadata.len() != version.size {
         return false;

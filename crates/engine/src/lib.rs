@@ -1,6 +1,7 @@
 //! What Isolith does, as typed calls. The engine owns the pools of workers; it opens
 //! neither the truth nor a segment itself.
 
+mod chunks;
 mod code;
 mod collections;
 mod doctor;
@@ -19,6 +20,7 @@ mod upkeep;
 mod watch;
 mod writes;
 
+pub use chunks::{IndexedChunk, IndexedFile};
 pub use code::{CodeFilter, CodeHit, CodeHits, CodeSearch};
 pub use collections::PutRecords;
 pub use doctor::{CheckReport, Doctor, DoctorOptions, DoctorReport, QuarantinedJob};
@@ -28,6 +30,7 @@ pub use index::{
     IndexWatcher, Root, Seconds,
 };
 pub use ingest::{IngestOptions, IngestProgress, IngestStage, OnError, Receipt, Rejected, Watcher};
+pub use isolith_embed::model_name as built_in_model;
 pub use isolith_roles::{Health, entries as worker_roles};
 pub use isolith_search::{Mode, Weights};
 pub use isolith_source::walk::WalkOptions;

@@ -67,13 +67,28 @@ impl Engine {
             return Err(Failure::new(Code::ModelUnavailable, message)
                 .with_hint("pass the text's vector with --vector, or its words with --keywords"));
         }
-        let reply = self.ask(ReadJob::Embed { text: text.to_owned() }).await?;
-        let ReadReply::Vectors(vector) = reply else { return Err(misfit(&reply)) };
-        if vector.is_empty() {
-            return Err(Failure::new(Code::BadInput, "the text has no words to be embedded"));
-        }
+        let vector = self.vector_of(text).await?;
         let collection = collection.to_owned();
         self.search(ReadJob::Nearest { collection, vector, limit, filter }).await
+    }
+
+    /// The vector that the model in this program makes of a text.
+    ///
+    /// # Errors
+    /// `bad_input` if it has no words, or what keeps the store from being read.
+    pub async fn embed(&self, text: &str) -> Result<Vec<f32>, Failure> {
+        let vector = self.vector_of(text).await?;
+        let value = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().unwrap_or_default());
+        Ok(vector.chunks_exact(4).map(value).collect())
+    }
+
+    async fn vector_of(&self, text: &str) -> Result<Bulk, Failure> {
+        let reply = self.ask(ReadJob::Embed { text: text.to_owned() }).await?;
+        let ReadReply::Vectors(vector) = reply else { return Err(misfit(&reply)) };
+        match vector.is_empty() {
+            true => Err(Failure::new(Code::BadInput, "the text has no words to be embedded")),
+            false => Ok(vector),
+        }
     }
 
     /// The records whose documents fit `text` best.

@@ -90,6 +90,8 @@ pub enum Code {
     BadInput,
     /// The request or its answer is larger than the limit.
     TooLarge,
+    /// A path leads out of the folders that may be read.
+    ForbiddenPath,
     /// What was asked for does not exist.
     NotFound,
     /// What was to be made exists already.
@@ -144,6 +146,7 @@ impl Code {
             Code::Usage => 2,
             Code::BadInput
             | Code::TooLarge
+            | Code::ForbiddenPath
             | Code::AlreadyExists
             | Code::ModelMismatch
             | Code::ModelUnavailable

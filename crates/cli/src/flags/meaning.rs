@@ -60,6 +60,7 @@ pub(super) fn decide(typed: Typed) -> Result<Command, Failure> {
             Command::Doctor(store, doctor(typed)?)
         }
         TypedCommand::Status { place } => Command::Status(store(common, &place)?),
+        TypedCommand::Mcp(typed) => Command::Mcp(typed.plan(surroundings(common, false)?)?),
         TypedCommand::Drill(TypedDrill { count, seed }) => {
             Command::Drill(Plan { count, seed: seed.unwrap_or_else(|| fastrand::u64(..1 << 32)) })
         }

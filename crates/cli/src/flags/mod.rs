@@ -2,6 +2,7 @@
 
 mod code;
 mod meaning;
+mod serve;
 mod typed;
 
 use std::ffi::OsString;
@@ -22,6 +23,7 @@ use crate::ingest::IngestPlan;
 use crate::logs::LogFiles;
 use crate::output::Output;
 use crate::transfer::{ExportPlan, ImportPlan};
+use serve::ServePlan;
 use typed::Typed;
 
 /// What a command is to do, with everything decided.
@@ -40,6 +42,7 @@ pub(crate) enum Command {
     Import(PathBuf, ImportPlan),
     Doctor(PathBuf, DoctorCommand),
     Status(PathBuf),
+    Mcp(ServePlan),
     Drill(Plan),
     Completions(Shell),
 }
@@ -49,6 +52,7 @@ impl Command {
     pub(crate) fn log_files(&self) -> Option<LogFiles> {
         match self {
             Self::Watch(store, _) => Some(LogFiles::of_store(store)),
+            Self::Mcp(plan) => plan.logs.as_deref().map(LogFiles::of_store),
             _ => None,
         }
     }
@@ -101,6 +105,7 @@ mod tests {
             &["search"],
             &["similar"],
             &["watch"],
+            &["mcp"],
             &["drill"],
             &["doctor"],
             &["status"],

@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use super::code::{TypedIndex, TypedSearch, TypedSimilar, TypedWatch};
+use super::serve::TypedMcp;
 
 #[derive(Parser)]
 #[command(name = "isolith", version, about, max_term_width = 100)]
@@ -101,6 +102,12 @@ pub(super) enum TypedCommand {
         #[command(flatten)]
         place: TypedPlace,
     },
+    /// Serve an agent on standard input and output, by the Model Context Protocol
+    ///
+    /// An agent starts it by itself once it is told to: `isolith setup` does that. Code is
+    /// that of the project around the working folder, memory is the user's. Any number of
+    /// servers share them. Ends when its input does.
+    Mcp(TypedMcp),
     /// Crash, hang and corrupt real workers, and show that no job is lost
     ///
     /// Starts worker processes in a scratch folder and makes them fail in every way

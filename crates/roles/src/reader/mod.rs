@@ -17,7 +17,7 @@ use isolith_embed::{ChunkWeights, Model};
 use isolith_segment::SegmentError;
 use isolith_store::{
     CollectionState, FileState, LoadProgress, Page, PoisonedJob, Reader, RootState, Selection,
-    Snapshot, StoreError, StoreFolder, StoredRecord, Truth,
+    Snapshot, StoreError, StoreFolder, StoredChunk, StoredRecord, Truth,
 };
 use isolith_types::{Drawer, DrawerFilter, DrawerPage, Failure, Filter, Hit, Wing};
 use serde::{Deserialize, Serialize};
@@ -117,6 +117,13 @@ pub enum ReadJob {
     SimilarDrawers(Box<Likeness>),
     /// Wings and rooms.
     Taxonomy,
+    /// The chunks of a file.
+    Chunks {
+        /// The root's number.
+        root: u64,
+        /// The file's path, relative to the root.
+        path: String,
+    },
     /// The vector of a text; an empty one if it has no words.
     Embed {
         /// The text.
@@ -177,6 +184,8 @@ pub enum ReadReply {
     SimilarDrawers(SimilarFound),
     /// To [`ReadJob::Taxonomy`].
     Taxonomy(Vec<Wing>),
+    /// To [`ReadJob::Chunks`]: nothing if the file is not in the index.
+    Chunks(Option<(FileState, Vec<StoredChunk>)>),
     /// To [`ReadJob::Embed`] and [`ReadJob::EmbedAgain`]: f32, little-endian.
     Vectors(Bulk),
     /// To [`ReadJob::Verify`]: collections with damaged segments, by name.
@@ -314,6 +323,7 @@ impl Role for StoreReader {
             ReadJob::ListDrawers { .. } => "list_drawers",
             ReadJob::SimilarDrawers(_) => "similar_drawers",
             ReadJob::Taxonomy => "taxonomy",
+            ReadJob::Chunks { .. } => "chunks",
             ReadJob::Embed { .. } => "embed",
             ReadJob::EmbedAgain { .. } => "embed_again",
             ReadJob::Verify => "verify",
@@ -412,6 +422,9 @@ impl StoreReader {
                 ReadReply::SimilarDrawers(drawers::similar(search, *model, likeness)?)
             }
             ReadJob::Taxonomy => ReadReply::Taxonomy(snapshot.taxonomy()?),
+            ReadJob::Chunks { root, path } => {
+                ReadReply::Chunks(snapshot.chunks_of_file(*root, path)?)
+            }
             ReadJob::Embed { text } => {
                 let vector = model.embed(text).into_iter().flatten();
                 let bytes: Vec<u8> = vector.flat_map(f32::to_le_bytes).collect();

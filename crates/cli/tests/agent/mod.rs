@@ -1,0 +1,138 @@
+//! An agent's side of `isolith mcp`: the real program, and lines of JSON written by hand.
+#![allow(dead_code, clippy::unwrap_used, clippy::panic, missing_docs, unreachable_pub)]
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::place::children;
+
+/// A server, and the client that talks to it.
+pub struct Agent {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    asked: u64,
+    /// Notifications that came between answers.
+    pub told: Vec<Value>,
+}
+
+impl Agent {
+    /// Starts a server; nothing has been said yet.
+    pub fn start(mut command: Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, input, output, asked: 0, told: Vec::new() }
+    }
+
+    /// Starts a server and says hello.
+    pub fn greeted(command: Command) -> Self {
+        let mut agent = Self::start(command);
+        agent.greet("2025-11-25");
+        agent
+    }
+
+    pub fn greet(&mut self, version: &str) -> Value {
+        let hello = json!({
+            "protocolVersion": version,
+            "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" },
+        });
+        let welcome = self.ask("initialize", hello);
+        self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        welcome["result"].clone()
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn send(&mut self, message: &Value) {
+        let input = self.input.as_mut().unwrap();
+        writeln!(input, "{message}").unwrap();
+        input.flush().unwrap();
+    }
+
+    /// Asks without waiting; the number of the question comes back.
+    pub fn begin(&mut self, method: &str, params: Value) -> u64 {
+        self.asked += 1;
+        let id = self.asked;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        id
+    }
+
+    pub fn ask(&mut self, method: &str, params: Value) -> Value {
+        let id = self.begin(method, params);
+        self.answer(id)
+    }
+
+    /// The answer to a question; nothing but messages may come before it.
+    pub fn answer(&mut self, id: u64) -> Value {
+        loop {
+            let message = self.next().expect("an answer");
+            if message["id"] == id {
+                return message;
+            }
+            self.told.push(message);
+        }
+    }
+
+    /// The next message; none at the end.
+    pub fn next(&mut self) -> Option<Value> {
+        let mut line = String::new();
+        if self.output.read_line(&mut line).unwrap() == 0 {
+            return None;
+        }
+        let message: Value = serde_json::from_str(&line)
+            .unwrap_or_else(|error| panic!("no protocol on standard output: {error}: {line:?}"));
+        assert_eq!(message["jsonrpc"], "2.0", "{message}");
+        Some(message)
+    }
+
+    /// What a tool answers.
+    pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        let answer = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
+        let result = &answer["result"];
+        assert!(result["content"][0]["text"].is_string(), "{answer}");
+        assert_ne!(result["isError"], true, "{tool}: {answer}");
+        result["structuredContent"].clone()
+    }
+
+    /// The error that a tool answers, which is no error of the protocol.
+    pub fn refused(&mut self, tool: &str, arguments: Value) -> Value {
+        let answer = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
+        let result = &answer["result"];
+        assert_eq!(result["isError"], true, "{tool}: {answer}");
+        let error = result["structuredContent"]["error"].clone();
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains(error["message"].as_str().unwrap()), "{answer}");
+        error
+    }
+
+    pub fn workers(&self) -> Vec<u32> {
+        children(self.pid())
+    }
+
+    /// Closes its side, and waits for the end: the exit status.
+    pub fn leave(mut self) -> Option<i32> {
+        self.input = None;
+        while self.next().is_some() {}
+        self.child.wait().unwrap().code()
+    }
+
+    /// Waits for the end without closing anything.
+    pub fn ends(mut self) -> Option<i32> {
+        while self.next().is_some() {}
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,276 @@
+//! `isolith mcp` as an agent sees it.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod agent;
+mod place;
+mod project;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use agent::Agent;
+use place::{send, wait_until};
+use project::Project;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+fn indexed() -> Project {
+    let project = Project::sample();
+    project.index(&[]);
+    project
+}
+
+fn agent_of(project: &Project) -> Agent {
+    Agent::greeted(project.command(&["mcp"]))
+}
+
+fn paths(found: &Value) -> Vec<&str> {
+    found["hits"].as_array().unwrap().iter().map(|hit| hit["path"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn tools_are_listed_before_anything_is_open() {
+    let project = Project::sample();
+    let mut agent = Agent::start(project.command(&["mcp"]));
+    let welcome = agent.greet("2025-11-25");
+    assert_eq!(welcome["serverInfo"]["name"], "isolith");
+    assert_eq!(welcome["capabilities"], json!({ "tools": {} }));
+    let listed = agent.ask("tools/list", json!({}));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    for tool in tools {
+        let name = &tool["name"];
+        assert!(tool["description"].as_str().unwrap().len() > 10, "{name}");
+        for schema in ["inputSchema", "outputSchema"] {
+            assert_eq!(tool[schema]["type"], "object", "{name}");
+        }
+        assert!(tool["annotations"]["readOnlyHint"].is_boolean(), "{name}");
+        assert_eq!(tool["annotations"]["openWorldHint"], false, "{name}");
+    }
+    // An agent pays for every word of it, in every conversation.
+    let bytes = listed["result"].to_string().len();
+    assert!(bytes < 20_000, "tools/list has {bytes} bytes");
+    assert_eq!(agent.workers(), [0; 0], "nothing to be opened, and nothing started");
+    assert!(!project.folder().join(".isolith").exists());
+    assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn a_project_is_indexed_and_searched() {
+    let project = Project::sample();
+    let mut agent = agent_of(&project);
+    let error = agent.refused("search_code", json!({ "query": "retry with backoff" }));
+    assert_eq!(error["code"], "no_store");
+    assert!(error["hint"].as_str().unwrap().contains("index_project"), "{error}");
+
+    let arguments =
+        json!({ "name": "index_project", "arguments": {}, "_meta": { "progressToken": "p" } });
+    let report = agent.ask("tools/call", arguments)["result"]["structuredContent"].clone();
+    assert_eq!(report["files"]["indexed"], 6, "{report}");
+    assert_eq!(report["interrupted"], false);
+    assert!(!agent.told.is_empty(), "progress is told");
+    let shares: Vec<f64> = agent
+        .told
+        .iter()
+        .map(|message| {
+            assert_eq!(message["method"], "notifications/progress", "{message}");
+            assert_eq!(message["params"]["progressToken"], "p");
+            message["params"]["progress"].as_f64().unwrap()
+        })
+        .collect();
+    assert!(shares.is_sorted_by(|a, b| a < b), "{shares:?}");
+
+    let found = agent.call("search_code", json!({ "query": "retry with backoff", "limit": 3 }));
+    let hit = &found["hits"][0];
+    assert_eq!(hit["path"], "src/retry.rs", "{found}");
+    assert_eq!(hit["root"], project.folder().to_str().unwrap());
+    assert_eq!(hit["stale"], false);
+    assert!(hit["snippet"].as_str().unwrap().contains("backoff"), "{hit}");
+    let only = json!({ "query": "header", "language": "python", "path": "tools" });
+    assert_eq!(paths(&agent.call("search_code", only))[0], "tools/parse.py");
+
+    let line = hit["start_line"].clone();
+    let read = agent.call("read_chunk", json!({ "path": "src/retry.rs", "line": line }));
+    assert_eq!(read["chunks"][0]["start_line"], line, "{read}");
+    let similar = agent.call("search_similar", json!({ "path": "src/retry.rs", "line": line }));
+    assert!(!paths(&similar).is_empty(), "{similar}");
+    let status = agent.call("index_status", json!({}));
+    assert_eq!(status["roots"][0]["files"], 6, "{status}");
+    assert!(status["roots"][0]["indexed_at"].is_string(), "{status}");
+    assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn a_changed_file_is_found_as_it_is_now() {
+    let project = indexed();
+    let mut agent = agent_of(&project);
+    let ask = json!({ "query": "exponential delay between attempts", "limit": 3 });
+    assert_eq!(paths(&agent.call("search_code", ask.clone()))[0], "src/retry.rs");
+
+    let text = std::fs::read_to_string(project.folder().join("src/retry.rs")).unwrap();
+    let moved = format!("//! One more line.\n//! And another one.\n{text}");
+    project.write("src/retry.rs", moved.replace("min(Duration", "min_of_zebras(Duration"));
+    let begun = Instant::now();
+    let found = agent.call("search_code", ask);
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    let hit = &found["hits"][0];
+    assert_eq!((&hit["path"], &hit["stale"]), (&json!("src/retry.rs"), &json!(false)), "{found}");
+    assert!(hit["snippet"].as_str().unwrap().contains("min_of_zebras"), "{hit}");
+
+    std::fs::remove_file(project.folder().join("src/retry.rs")).unwrap();
+    let found = agent.call("search_code", json!({ "query": "exponential backoff" }));
+    assert!(!paths(&found).contains(&"src/retry.rs"), "{found}");
+    assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn paths_are_confined() {
+    let project = indexed();
+    let outside = project.place.path("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("notes.rs"), "fn secret_handshake() {}\n").unwrap();
+    std::os::unix::fs::symlink(&outside, project.folder().join("link")).unwrap();
+    let file = outside.join("notes.rs");
+    let mut agent = agent_of(&project);
+    for path in [file.to_str().unwrap(), "../outside/notes.rs", "link/notes.rs", "/etc/passwd"] {
+        for tool in ["search_similar", "read_chunk", "index_project"] {
+            let error = agent.refused(tool, json!({ "path": path }));
+            assert_eq!(error["code"], "forbidden_path", "{tool} {path}");
+        }
+    }
+    assert_eq!(agent.leave(), Some(0));
+    let mut agent = Agent::greeted(project.command(&["mcp", "--allow", outside.to_str().unwrap()]));
+    let similar = agent.call("search_similar", json!({ "path": file.to_str().unwrap() }));
+    assert!(!paths(&similar).is_empty(), "{similar}");
+    assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn collections_are_filled_and_asked() {
+    let project = Project::empty();
+    let mut agent = agent_of(&project);
+    assert_eq!(agent.call("collection_list", json!({})), json!({ "collections": [] }));
+    let records = json!([
+        { "id": "a", "document": "the parser dies of deep nesting", "metadata": { "year": 2024 } },
+        { "id": "b", "document": "lunch is at noon", "metadata": { "year": 2025 } },
+    ]);
+    let add = json!({ "collection": "notes", "records": records });
+    let added = agent.call("collection_add", add.clone());
+    assert_eq!((&added["inserted"], &added["count"]), (&json!(2), &json!(2)), "{added}");
+    assert_eq!(agent.call("collection_add", add)["unchanged"], 2);
+    // Nothing was indexed here: it went into the user's store.
+    assert!(project.place.path("home/.local/share/isolith/truth.sqlite").exists());
+    for (what, how) in [("text", "crash of a parser"), ("keywords", "nesting")] {
+        let found = agent.call("collection_query", json!({ "collection": "notes", what: how }));
+        assert_eq!(found["hits"][0]["id"], "a", "{what}: {found}");
+    }
+    let ask = json!({ "collection": "notes", "text": "parser", "where": { "year": 2025 } });
+    assert_eq!(agent.call("collection_query", ask)["hits"].as_array().unwrap().len(), 1);
+    let vectors = json!({ "collection": "notes", "records": [{ "id": "c", "vector": [1.0] }] });
+    assert_eq!(agent.refused("collection_add", vectors)["code"], "model_mismatch");
+    for bad in [json!({}), json!({ "text": "a", "keywords": "b" }), json!({ "text": " " })] {
+        let mut ask = json!({ "collection": "notes" });
+        ask.as_object_mut().unwrap().extend(bad.as_object().unwrap().clone());
+        assert_eq!(agent.refused("collection_query", ask)["code"], "bad_input");
+    }
+    let missing = json!({ "collection": "nothing", "text": "x" });
+    assert_eq!(agent.refused("collection_query", missing)["code"], "not_found");
+    assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn wrong_questions_get_answers_too() {
+    let project = Project::empty();
+    let mut agent = agent_of(&project);
+    let table = [
+        ("search_code", json!({}), "bad_input"),
+        ("search_code", json!({ "query": 7 }), "bad_input"),
+        ("search_code", json!({ "query": "x", "limits": 3 }), "bad_input"),
+        ("search_code", json!({ "query": "x", "limit": 0 }), "bad_input"),
+        ("search_code", json!({ "query": "x".repeat(100_000) }), "too_large"),
+        ("index_project", json!({ "path": "nothing" }), "not_found"),
+    ];
+    for (tool, arguments, code) in table {
+        assert_eq!(agent.refused(tool, arguments.clone())["code"], code, "{tool} {arguments:.80}");
+    }
+    let unknown = agent.ask("tools/call", json!({ "name": "format_disk", "arguments": {} }));
+    assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+    let method = agent.ask("no/such/method", json!({}));
+    assert_eq!(method["error"]["code"], -32601, "{method}");
+    assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn a_dead_worker_is_no_business_of_the_client() {
+    let project = indexed();
+    let mut command = project.command(&["mcp"]);
+    // Every reader dies of its fourth job; the job lives on in the next one.
+    command.env("ISOLITH_FAULT", "read:kill:4");
+    let mut agent = Agent::greeted(command);
+    for _ in 0..12 {
+        let found = agent.call("search_code", json!({ "query": "retry with backoff" }));
+        assert_eq!(paths(&found)[0], "src/retry.rs");
+    }
+    let health = agent.call("health", json!({}));
+    let crashes = &health["stores"][0]["crashes"];
+    assert!(crashes["killed"].as_u64().unwrap() >= 2, "{health}");
+    assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn a_cancelled_index_stops_and_keeps_what_it_has() {
+    let project = Project::large(400);
+    let mut agent = agent_of(&project);
+    let arguments =
+        json!({ "name": "index_project", "arguments": {}, "_meta": { "progressToken": 1 } });
+    let id = agent.begin("tools/call", arguments);
+    // Some files are done.
+    while agent.next().unwrap()["params"]["progress"].as_f64().unwrap() <= 0.06 {}
+    let cancel = json!({ "requestId": id, "reason": "changed my mind" });
+    agent.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel }));
+    wait_until(|| parsers(&agent).is_empty());
+    let status = agent.call("index_status", json!({}));
+    let root = &status["roots"][0];
+    let files = root["files"].as_u64().unwrap();
+    assert!((1..400).contains(&files), "{status}");
+    assert_eq!(root["indexed_at"], Value::Null, "{status}");
+    let report = agent.call("index_project", json!({}));
+    let count = |what: &str| report["files"][what].as_u64().unwrap();
+    // A transaction that was under way came to its end.
+    assert!(count("unchanged") >= files && count("indexed") > 0, "{files}: {report}");
+    assert_eq!(count("unchanged") + count("indexed"), 400, "{report}");
+    assert!(
+        agent.told.iter().all(|message| message["id"] != id),
+        "a cancelled call is not answered"
+    );
+    assert_eq!(agent.leave(), Some(0));
+}
+
+fn parsers(agent: &Agent) -> Vec<u32> {
+    let name = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    agent.workers().into_iter().filter(|pid| name(pid).trim() == "parse").collect()
+}
+
+#[test]
+fn whoever_leaves_leaves_nothing_behind() {
+    for (signal, status) in [(None, 0), (Some(Signal::INT), 130), (Some(Signal::TERM), 143)] {
+        let project = indexed();
+        let mut agent = agent_of(&project);
+        agent.call("search_code", json!({ "query": "retry" }));
+        let (pid, workers) = (agent.pid(), agent.workers());
+        assert!(!workers.is_empty());
+        let ended = match signal {
+            Some(signal) => {
+                send(pid, signal);
+                agent.ends()
+            }
+            None => agent.leave(),
+        };
+        assert_eq!(ended, Some(status), "{signal:?}");
+        wait_until(|| workers.iter().all(|pid| !Path::new(&format!("/proc/{pid}")).exists()));
+        let run = project.folder().join(".isolith/run");
+        let sockets = place::files_in(&run)
+            .into_iter()
+            .filter(|it| it.extension().is_some_and(|it| it == "sock"));
+        assert_eq!(sockets.count(), 0, "{signal:?}");
+    }
+}

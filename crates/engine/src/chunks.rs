@@ -1,0 +1,91 @@
+//! Files as they are in the index, chunk by chunk.
+
+use std::path::Path;
+
+use isolith_roles::{ReadJob, ReadReply};
+use isolith_store::StoredChunk;
+use isolith_types::{ChunkKind, Code, Failure};
+use serde::Serialize;
+
+use crate::code::{is_fresh, nothing_indexed};
+use crate::collections::misfit;
+use crate::index::Root;
+use crate::open::Engine;
+
+/// A file as it is in the index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct IndexedFile {
+    /// The root's folder.
+    pub root: String,
+    /// Relative to the root.
+    pub path: String,
+    /// The file's language.
+    pub language: String,
+    /// Its pieces, in the order of lines.
+    pub chunks: Vec<IndexedChunk>,
+    /// Whether the file has changed since it was indexed.
+    pub stale: bool,
+}
+
+/// A piece of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct IndexedChunk {
+    /// The first line, from 1.
+    pub start_line: u32,
+    /// The last line.
+    pub end_line: u32,
+    /// What it mostly is.
+    pub kind: ChunkKind,
+    /// The first name that it defines.
+    pub symbol: Option<String>,
+    /// The code.
+    pub text: String,
+}
+
+impl Engine {
+    /// A file as it is in the index. The path is absolute and has no steps that lead
+    /// nowhere; the file itself may be gone.
+    ///
+    /// # Errors
+    /// `not_found` if the file is not in the index, or what keeps the store from being
+    /// read.
+    pub async fn indexed_file(&self, file: &Path) -> Result<IndexedFile, Failure> {
+        let roots = self.roots().await?;
+        if roots.is_empty() {
+            return Err(nothing_indexed());
+        }
+        let unknown = || {
+            let message = format!("{} is not in the index", file.display());
+            Failure::new(Code::NotFound, message).with_hint(
+                "it may be ignored, too large or no text; or name a file that a search found",
+            )
+        };
+        let inner = |root: Root| {
+            let path = file.strip_prefix(&root.folder).ok()?.to_str()?.to_owned();
+            Some((root, path))
+        };
+        let (root, path) = roots.into_iter().find_map(inner).ok_or_else(unknown)?;
+        let reply = self.ask(ReadJob::Chunks { root: root.id, path }).await?;
+        let ReadReply::Chunks(found) = reply else { return Err(misfit(&reply)) };
+        let (state, chunks) = found.ok_or_else(unknown)?;
+        Ok(IndexedFile {
+            root: root.folder.to_string_lossy().into_owned(),
+            path: state.path,
+            language: state.language,
+            chunks: chunks.into_iter().map(IndexedChunk::from).collect(),
+            stale: !is_fresh(file, &state.version),
+        })
+    }
+}
+
+impl From<StoredChunk> for IndexedChunk {
+    fn from(chunk: StoredChunk) -> Self {
+        Self {
+            start_line: chunk.start_line,
+            end_line: chunk.end_line,
+            kind: chunk.kind,
+            symbol: chunk.symbols.into_iter().next().map(|symbol| symbol.name),
+            text: chunk.text.unwrap_or_default(),
+        }
+    }
+}

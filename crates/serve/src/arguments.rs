@@ -1,0 +1,60 @@
+//! What arguments may be: how many, how long.
+
+use isolith_types::{Code, Failure};
+
+/// How many hits or rows are answered unless told otherwise, and at most.
+const LIMITS: (u32, u32) = (10, 100);
+
+/// The longest question.
+const QUESTION_BYTES: usize = 16 << 10;
+
+/// How many answers are wanted.
+pub(crate) fn limit(asked: Option<u32>) -> Result<u32, Failure> {
+    let (usual, most) = LIMITS;
+    match asked.unwrap_or(usual) {
+        limit if (1..=most).contains(&limit) => Ok(limit),
+        limit => {
+            Err(Failure::new(Code::BadInput, format!("limit is from 1 to {most}, not {limit}")))
+        }
+    }
+}
+
+/// A question that can be asked.
+pub(crate) fn question(text: &str) -> Result<&str, Failure> {
+    if text.trim().is_empty() {
+        return Err(Failure::new(Code::BadInput, "the query is empty"));
+    }
+    bounded("query", text, QUESTION_BYTES)
+}
+
+/// A text that is not too long.
+pub(crate) fn bounded<'a>(name: &str, text: &'a str, most: usize) -> Result<&'a str, Failure> {
+    match text.len() {
+        length if length <= most => Ok(text),
+        length => {
+            let message = format!("{name} has {length} bytes; {most} are allowed");
+            Err(Failure::new(Code::TooLarge, message))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_have_limits() {
+        assert_eq!(limit(None), Ok(10));
+        assert_eq!(limit(Some(100)), Ok(100));
+        for wrong in [0, 101, u32::MAX] {
+            assert_eq!(limit(Some(wrong)).unwrap_err().code, Code::BadInput, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn questions_are_neither_empty_nor_endless() {
+        assert_eq!(question("why?"), Ok("why?"));
+        assert_eq!(question(" \n").unwrap_err().code, Code::BadInput);
+        assert_eq!(question(&"x".repeat(1 << 20)).unwrap_err().code, Code::TooLarge);
+    }
+}

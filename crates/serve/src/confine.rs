@@ -1,0 +1,159 @@
+//! Which paths tools may name: those below the project and below the folders that were
+//! allowed. What is outside is neither read nor told about.
+
+use std::path::{Path, PathBuf};
+
+use isolith_types::{Code, Failure};
+
+/// The longest path.
+const PATH_BYTES: usize = 4_096;
+
+/// The folders below which paths may lie.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Confinement {
+    /// What relative paths are relative to.
+    pub(crate) base: Option<PathBuf>,
+    /// Allowed beside it.
+    pub(crate) allowed: Vec<PathBuf>,
+    /// Folders inside that belong to nobody but the program.
+    pub(crate) stores: Vec<PathBuf>,
+}
+
+/// A path that may be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Allowed {
+    /// Without links and without steps that lead nowhere.
+    pub(crate) path: PathBuf,
+    /// Whether anything is there.
+    pub(crate) exists: bool,
+}
+
+impl Confinement {
+    /// The real path of what a tool was told, if it may be used. Links are followed
+    /// before it is decided.
+    pub(crate) fn resolve(&self, path: &str) -> Result<Allowed, Failure> {
+        if path.is_empty() || path.len() > PATH_BYTES || path.contains('\0') {
+            return Err(Failure::new(Code::BadInput, "the path is empty, too long or has a zero"));
+        }
+        let path = Path::new(path);
+        let full = match &self.base {
+            Some(base) => base.join(path),
+            None if path.is_absolute() => path.to_owned(),
+            None => return Err(self.forbidden(path)),
+        };
+        let Some(allowed) = real(&full) else { return Err(self.forbidden(path)) };
+        let inside = self.base.iter().chain(&self.allowed).any(|folder| {
+            std::fs::canonicalize(folder).is_ok_and(|folder| allowed.path.starts_with(folder))
+        });
+        let ours = self.stores.iter().any(|store| {
+            std::fs::canonicalize(store).is_ok_and(|store| allowed.path.starts_with(store))
+        });
+        match inside && !ours {
+            true => Ok(allowed),
+            false => Err(self.forbidden(path)),
+        }
+    }
+
+    /// The real path of something that is there.
+    pub(crate) fn existing(&self, path: &str) -> Result<PathBuf, Failure> {
+        let Allowed { path: real, exists } = self.resolve(path)?;
+        match exists {
+            true => Ok(real),
+            false => Err(Failure::new(Code::NotFound, format!("{path} does not exist"))),
+        }
+    }
+
+    fn forbidden(&self, path: &Path) -> Failure {
+        let folders = self.base.iter().chain(&self.allowed);
+        let folders: Vec<String> = folders.map(|it| it.display().to_string()).collect();
+        let message = format!("{} is outside of what this server may read", path.display());
+        Failure::new(Code::ForbiddenPath, message).with_hint(match folders.is_empty() {
+            true => "start the server in a project's folder, or with --allow DIR".to_owned(),
+            false => format!("allowed: {}; --allow DIR adds folders", folders.join(", ")),
+        })
+    }
+}
+
+/// The path without links. Of what is not there, the part that is: whoever asks must not
+/// learn from an error what lies outside.
+fn real(path: &Path) -> Option<Allowed> {
+    if let Ok(path) = std::fs::canonicalize(path) {
+        return Some(Allowed { path, exists: true });
+    }
+    // A link that leads nowhere may lead somewhere soon, and not where it seems to be.
+    if path.symlink_metadata().is_ok_and(|it| it.is_symlink()) {
+        return None;
+    }
+    let name = path.file_name()?;
+    let above = real(path.parent()?)?;
+    Some(Allowed { path: above.path.join(name), exists: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn no_path_leads_out() {
+        let place = tempfile::tempdir().unwrap();
+        let place = std::fs::canonicalize(place.path()).unwrap();
+        let folder = |name: &str| {
+            let folder = place.join(name);
+            std::fs::create_dir_all(&folder).unwrap();
+            folder
+        };
+        let (project, more, outside) = (folder("project"), folder("more"), folder("outside"));
+        folder("project/src");
+        let store = folder("project/.isolith");
+        for file in ["project/src/main.rs", "more/a.json", "outside/secret", "project/.isolith/t"] {
+            std::fs::write(place.join(file), "text").unwrap();
+        }
+        symlink(&outside, project.join("link")).unwrap();
+        symlink(place.join("outside/secret"), project.join("secret")).unwrap();
+        symlink(place.join("outside/nothing"), project.join("dangling")).unwrap();
+        symlink(project.join("src"), place.join("outside/back")).unwrap();
+        let confinement =
+            Confinement { base: Some(project.clone()), allowed: vec![more], stores: vec![store] };
+        let absolute = |path: &str| place.join(path).display().to_string();
+        let table = [
+            ("src/main.rs".to_owned(), Ok("project/src/main.rs")),
+            ("./src/../src/main.rs".to_owned(), Ok("project/src/main.rs")),
+            (".".to_owned(), Ok("project")),
+            (absolute("project/src"), Ok("project/src")),
+            (absolute("more/a.json"), Ok("more/a.json")),
+            (absolute("outside/back/main.rs"), Ok("project/src/main.rs")),
+            ("src/nothing.rs".to_owned(), Err(Code::NotFound)),
+            ("no/such/folder".to_owned(), Err(Code::NotFound)),
+            ("..".to_owned(), Err(Code::ForbiddenPath)),
+            ("../outside/secret".to_owned(), Err(Code::ForbiddenPath)),
+            ("../outside/nothing".to_owned(), Err(Code::ForbiddenPath)),
+            ("src/../../outside/secret".to_owned(), Err(Code::ForbiddenPath)),
+            ("link/secret".to_owned(), Err(Code::ForbiddenPath)),
+            ("link/nothing".to_owned(), Err(Code::ForbiddenPath)),
+            ("secret".to_owned(), Err(Code::ForbiddenPath)),
+            ("dangling".to_owned(), Err(Code::ForbiddenPath)),
+            (".isolith/t".to_owned(), Err(Code::ForbiddenPath)),
+            (absolute("outside/secret"), Err(Code::ForbiddenPath)),
+            (absolute("project2"), Err(Code::ForbiddenPath)),
+            ("/etc/passwd".to_owned(), Err(Code::ForbiddenPath)),
+            (String::new(), Err(Code::BadInput)),
+            ("a\0b".to_owned(), Err(Code::BadInput)),
+            ("x".repeat(5_000), Err(Code::BadInput)),
+        ];
+        for (path, expected) in table {
+            let found = confinement.existing(&path);
+            let found = found.map_err(|failure| failure.code);
+            assert_eq!(found, expected.map(|path| place.join(path)), "{path:.60}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_allowed_outside_of_a_project() {
+        let nowhere = Confinement::default();
+        for path in ["a", "/etc/passwd", ".."] {
+            assert_eq!(nowhere.resolve(path).unwrap_err().code, Code::ForbiddenPath, "{path}");
+        }
+    }
+}

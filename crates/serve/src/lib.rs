@@ -1,0 +1,19 @@
+//! Isolith for agents: the MCP server, on standard input and output.
+//!
+//! Tools are thin: they check their arguments, call the engine, and show what it
+//! answered. What may crash runs in the engine's workers, never here.
+
+mod arguments;
+mod confine;
+mod fresh;
+mod progress;
+mod schema;
+mod server;
+mod stdio;
+mod stores;
+mod text;
+mod tool;
+mod tools;
+mod watchers;
+
+pub use server::{Server, ServerOptions};

@@ -1,0 +1,137 @@
+//! JSON schemas of arguments and results, without what an agent need not read: it pays
+//! for every word of them.
+
+use rmcp::model::JsonObject;
+use schemars::JsonSchema;
+use schemars::generate::{Contract, SchemaSettings};
+use serde_json::Value;
+
+/// What a tool takes.
+pub(crate) fn of_arguments<T: JsonSchema>() -> JsonObject {
+    let mut schema = generate::<T>(Contract::Deserialize);
+    trim(&mut schema);
+    each(&mut schema, &mut |object| {
+        // Whoever wants to leave an argument out leaves it out.
+        if let Some(Value::Array(types)) = object.get_mut("type") {
+            types.retain(|name| name != "null");
+            if let [one] = types.as_slice() {
+                let one = one.clone();
+                object.insert("type".to_owned(), one);
+            }
+        }
+    });
+    schema
+}
+
+/// What a tool answers. Nothing in it is required: an error has none of it, and there
+/// are clients that hold errors against the schema too.
+pub(crate) fn of_result<T: JsonSchema>() -> JsonObject {
+    let mut schema = generate::<T>(Contract::Serialize);
+    trim(&mut schema);
+    each(&mut schema, &mut |object| {
+        object.remove("required");
+        object.remove("description");
+    });
+    schema
+}
+
+fn generate<T: JsonSchema>(contract: Contract) -> JsonObject {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.meta_schema = None;
+    settings.inline_subschemas = true;
+    settings.contract = contract;
+    let schema = settings.into_generator().into_root_schema_for::<T>();
+    match schema.to_value() {
+        Value::Object(object) => object,
+        _ => JsonObject::new(),
+    }
+}
+
+fn trim(schema: &mut JsonObject) {
+    schema.remove("description");
+    each(schema, &mut |object| {
+        for word in ["title", "format", "default", "additionalProperties"] {
+            object.remove(word);
+        }
+        // Of a whole number it is said that it is one; nobody counts below zero.
+        if object.get("minimum") == Some(&Value::from(0)) {
+            object.remove("minimum");
+        }
+    });
+}
+
+/// Every schema in a schema, itself included.
+fn each(schema: &mut JsonObject, change: &mut impl FnMut(&mut JsonObject)) {
+    change(schema);
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        for property in properties.values_mut() {
+            if let Value::Object(property) = property {
+                each(property, change);
+            }
+        }
+    }
+    if let Some(Value::Object(items)) = schema.get_mut("items") {
+        each(items, change);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::{Deserialize, Serialize};
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Example {
+        /// What is looked for.
+        query: String,
+        /// How many.
+        limit: Option<u32>,
+        #[serde(default)]
+        tags: Vec<Inner>,
+    }
+
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    struct Inner {
+        name: Option<String>,
+        extra: serde_json::Map<String, Value>,
+    }
+
+    #[test]
+    fn arguments_say_what_an_agent_needs() {
+        let inner = json!({
+            "type": "object",
+            "properties": { "name": { "type": "string" }, "extra": { "type": "object" } },
+            "required": ["extra"],
+        });
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "query": { "type": "string", "description": "What is looked for." },
+                "limit": { "type": "integer", "description": "How many." },
+                "tags": { "type": "array", "items": inner },
+            },
+            "required": ["query"],
+        });
+        assert_eq!(Value::Object(of_arguments::<Example>()), expected);
+    }
+
+    #[test]
+    fn results_fit_errors_too() {
+        let inner = json!({
+            "type": "object",
+            "properties": { "name": { "type": ["string", "null"] }, "extra": { "type": "object" } },
+        });
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "query": { "type": "string" },
+                "limit": { "type": ["integer", "null"] },
+                "tags": { "type": "array", "items": inner },
+            },
+        });
+        assert_eq!(Value::Object(of_result::<Example>()), expected);
+    }
+}

@@ -1,0 +1,34 @@
+//! The server on standard input and output.
+
+use isolith_types::{Code, Failure};
+use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::io::stdio_pipes;
+
+use crate::server::Server;
+
+impl Server {
+    /// Serves one client on standard input and output until it closes its side. Calls
+    /// that are under way then may still be answered for some seconds.
+    ///
+    /// # Errors
+    /// If the client does not speak the protocol, or its side fails.
+    pub async fn serve_stdio(&self) -> Result<(), Failure> {
+        let (read, write) = stdio_pipes();
+        let transport = AsyncRwTransport::new_server(read, write);
+        let lost = |error: &dyn std::fmt::Display| {
+            Failure::new(Code::Failed, format!("the client cannot be served: {error}"))
+        };
+        let running = match self.clone().serve_with_ct(transport, self.stopping()).await {
+            Ok(running) => running,
+            // Somebody looked in and left, or there was not even time for that.
+            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
+                return Ok(());
+            }
+            Err(error) => return Err(lost(&error)),
+        };
+        running.waiting().await.map_err(|error| lost(&error))?;
+        Ok(())
+    }
+}

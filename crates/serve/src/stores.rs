@@ -1,0 +1,263 @@
+//! The two stores of a server: the project's, for code, and the user's, for memory. Each
+//! is opened when it is first needed, and has its own workers.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use isolith_engine::{Engine, EngineOptions, Life, Scope, Surroundings, find_store};
+use isolith_types::{Code, Failure};
+
+use crate::confine::Confinement;
+
+/// Reads that a store answers at the same time.
+const READERS: usize = 2;
+
+/// The folder of a project's store.
+const PROJECT_STORE: &str = ".isolith";
+
+/// Whose a store is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// The project's, for code.
+    Project,
+    /// The user's, for memory.
+    User,
+}
+
+impl Whose {
+    /// For answers.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Project => "project",
+            Self::User => "user",
+        }
+    }
+}
+
+/// Both stores. If one was named for everything, they are the same.
+#[derive(Debug)]
+pub(crate) struct Stores {
+    surroundings: Surroundings,
+    allowed: Vec<PathBuf>,
+    project: Arc<Store>,
+    user: Arc<Store>,
+}
+
+/// A store, open or not.
+#[derive(Debug, Default)]
+struct Store(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    engine: Option<Engine>,
+    /// Why nobody may use it.
+    barred: Option<Failure>,
+}
+
+impl Store {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn opened(&self) -> Option<Engine> {
+        self.state().engine.clone()
+    }
+}
+
+impl Stores {
+    pub(crate) fn new(surroundings: Surroundings, allowed: Vec<PathBuf>) -> Self {
+        let project = Arc::<Store>::default();
+        let user = match surroundings.given.is_some() {
+            true => Arc::clone(&project),
+            false => Arc::default(),
+        };
+        Self { surroundings, allowed, project, user }
+    }
+
+    /// The store of code.
+    ///
+    /// # Errors
+    /// `no_store` if nothing was ever indexed here.
+    pub(crate) fn code(&self) -> Result<Engine, Failure> {
+        self.if_there(Whose::Project)?.ok_or_else(|| {
+            Failure::new(Code::NoStore, "no code is indexed here yet")
+                .with_hint("call index_project first; for most projects it takes seconds")
+        })
+    }
+
+    /// The store of code, made if it is not there.
+    pub(crate) fn code_to_index(&self) -> Result<Engine, Failure> {
+        self.open(Whose::Project, true)
+    }
+
+    /// The store of collections, if there is any: the project's, else the user's.
+    pub(crate) fn collections(&self) -> Result<Option<Engine>, Failure> {
+        match self.if_there(Whose::Project)? {
+            Some(engine) => Ok(Some(engine)),
+            None => self.if_there(Whose::User),
+        }
+    }
+
+    /// The store of collections: the project's, else the user's, made if it is not there.
+    pub(crate) fn collections_to_write(&self) -> Result<Engine, Failure> {
+        match self.if_there(Whose::Project)? {
+            Some(engine) => Ok(engine),
+            None => self.open(Whose::User, true),
+        }
+    }
+
+    /// The stores that there are, each once.
+    pub(crate) fn all(&self) -> Vec<(Whose, Result<Engine, Failure>)> {
+        let both = [Whose::Project, Whose::User];
+        let distinct = if self.is_one() { &both[1..] } else { &both[..] };
+        let open = |whose: &Whose| Some((*whose, self.if_there(*whose).transpose()?));
+        distinct.iter().filter_map(open).collect()
+    }
+
+    /// Which paths tools may name.
+    pub(crate) fn confinement(&self) -> Confinement {
+        let base = self.project_folder();
+        let open = self.distinct().into_iter().filter_map(Store::opened);
+        let mut stores: Vec<PathBuf> = open.map(|engine| engine.folder().to_owned()).collect();
+        stores.extend(base.iter().map(|base| base.join(PROJECT_STORE)));
+        Confinement { base, allowed: self.allowed.clone(), stores }
+    }
+
+    /// The folder that the server works for: the one with the project's store, else the
+    /// working folder. A server that was started in a home folder or in `/` works for the
+    /// first folder that was allowed, if there is one.
+    pub(crate) fn project_folder(&self) -> Option<PathBuf> {
+        let Surroundings { given, working_folder: here, home, .. } = &self.surroundings;
+        let has_store = |folder: &&Path| given.is_none() && folder.join(PROJECT_STORE).is_dir();
+        if let Some(folder) = here.ancestors().find(has_store) {
+            return Some(folder.to_owned());
+        }
+        let at_home = home.as_ref().is_some_and(|home| home == here);
+        match at_home || here.parent().is_none() {
+            true => self.allowed.first().cloned(),
+            false => Some(here.clone()),
+        }
+    }
+
+    /// Takes no more calls, and gives those that run up to `budget`.
+    pub(crate) fn begin_drain(&self, budget: Duration) {
+        for store in self.distinct() {
+            let mut state = store.state();
+            state.barred = Some(Failure::new(Code::Draining, "the server is stopping"));
+            let pools = state.engine.iter().flat_map(Engine::pools);
+            pools.for_each(|pool| pool.begin_drain(budget));
+        }
+    }
+
+    /// Completes when all workers are gone, after a drain.
+    pub(crate) async fn drained(&self) {
+        for engine in self.distinct().into_iter().filter_map(Store::opened) {
+            for pool in engine.pools() {
+                pool.drained().await;
+            }
+        }
+    }
+
+    /// Kills all workers.
+    pub(crate) fn kill(&self) {
+        for engine in self.distinct().into_iter().filter_map(Store::opened) {
+            engine.pools().into_iter().for_each(|pool| pool.kill());
+        }
+    }
+
+    /// Lets running jobs finish, and stops all workers.
+    pub(crate) async fn close(&self) {
+        for engine in self.distinct().into_iter().filter_map(Store::opened) {
+            engine.close().await;
+        }
+    }
+
+    /// Whether one store was named for everything.
+    fn is_one(&self) -> bool {
+        Arc::ptr_eq(&self.project, &self.user)
+    }
+
+    fn distinct(&self) -> Vec<&Store> {
+        let mut stores: Vec<&Store> = vec![&self.project];
+        if !self.is_one() {
+            stores.push(&self.user);
+        }
+        stores
+    }
+
+    fn if_there(&self, whose: Whose) -> Result<Option<Engine>, Failure> {
+        match self.open(whose, false) {
+            Ok(engine) => Ok(Some(engine)),
+            Err(failure) if failure.code == Code::NoStore => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    fn open(&self, whose: Whose, create: bool) -> Result<Engine, Failure> {
+        let store = match whose {
+            Whose::Project => &self.project,
+            Whose::User => &self.user,
+        };
+        let mut state = store.state();
+        if let Some(failure) = &state.barred {
+            return Err(failure.clone());
+        }
+        if let Some(engine) = &state.engine {
+            return Ok(engine.clone());
+        }
+        let folder = self.folder(whose, create)?;
+        let (life, readers) = (Life::Server, READERS);
+        let options = EngineOptions { create, life, readers, ..EngineOptions::default() };
+        let engine = Engine::open(&folder, options)?;
+        state.engine = Some(engine.clone());
+        Ok(engine)
+    }
+
+    /// Where a store is, or would be made.
+    fn folder(&self, whose: Whose, create: bool) -> Result<PathBuf, Failure> {
+        if whose == Whose::User {
+            return find_store(&self.surroundings, Scope::User);
+        }
+        let nowhere = || {
+            Failure::new(Code::NoStore, "this server works for no project")
+                .with_hint("start it in a project's folder, or with --allow DIR")
+        };
+        let folder = self.project_folder().ok_or_else(nowhere)?;
+        if !create && self.surroundings.given.is_none() && !folder.join(PROJECT_STORE).is_dir() {
+            return Err(Failure::new(Code::NoStore, "the project has no store yet"));
+        }
+        find_store(&self.surroundings, Scope::Indexed(&folder))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_is_where_its_store_is() {
+        let place = tempfile::tempdir().unwrap();
+        let deep = place.path().join("project/src");
+        let home = place.path().join("home");
+        std::fs::create_dir_all(&deep).unwrap();
+        let stores = |here: &Path, given: Option<&str>| {
+            let surroundings = Surroundings {
+                given: given.map(PathBuf::from),
+                working_folder: here.to_owned(),
+                home: Some(home.clone()),
+                data_home: None,
+            };
+            Stores::new(surroundings, vec![PathBuf::from("/allowed")])
+        };
+        let folder = |here: &Path, given| stores(here, given).project_folder().unwrap();
+        assert_eq!(folder(&deep, None), deep);
+        std::fs::create_dir(place.path().join("project/.isolith")).unwrap();
+        assert_eq!(folder(&deep, None), place.path().join("project"));
+        assert_eq!(folder(&deep, Some("/store")), deep);
+        assert_eq!(folder(&home, None), Path::new("/allowed"));
+        assert_eq!(folder(Path::new("/"), None), Path::new("/allowed"));
+        assert!(stores(&deep, Some("/store")).is_one());
+        assert!(!stores(&deep, None).is_one());
+    }
+}

@@ -1,0 +1,383 @@
+//! Tools for code: finding it, reading it, and what is indexed.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use isolith_engine::{CodeFilter, CodeHit, CodeHits, CodeSearch, IndexedChunk, IndexedFile, Root};
+use isolith_types::{Code, Failure, Moment};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::arguments::{bounded, limit, question};
+use crate::fresh::{fresh, renew};
+use crate::text::{cut, lines_from, round};
+use crate::tool::{Call, Effect, Shown, Tool};
+
+/// The longest snippet of a hit; `read_chunk` shows the rest.
+const SNIPPET_BYTES: usize = 1_600;
+
+/// Lines of a hit's snippet in the text.
+const SNIPPET_LINES: usize = 6;
+
+/// The most text that `read_chunk` answers.
+const CHUNKS_BYTES: usize = 32 << 10;
+
+/// The longest filter.
+const FILTER_BYTES: usize = 1_024;
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        Tool::new(
+            "search_code",
+            Effect::Read,
+            "Find code by question, words or name; ranked by words and meaning. Use it before grep.",
+            search_code,
+        ),
+        Tool::new(
+            "search_similar",
+            Effect::Read,
+            "Find code that is like the code at a line of a file.",
+            search_similar,
+        ),
+        Tool::new(
+            "read_chunk",
+            Effect::Read,
+            "Read whole indexed chunks (functions, classes, sections) of a file.",
+            read_chunk,
+        ),
+        Tool::new(
+            "index_status",
+            Effect::Read,
+            "Which folders are indexed, with counts and times.",
+            index_status,
+        ),
+    ]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SearchCode {
+    query: String,
+    /// 1-100, default 10
+    limit: Option<u32>,
+    /// e.g. rust, python
+    language: Option<String>,
+    /// Folder or glob below the root, e.g. src/**/*.rs
+    path: Option<String>,
+}
+
+async fn search_code(call: Call, asked: SearchCode) -> Result<Found, Failure> {
+    let SearchCode { query, limit: most, language, path } = asked;
+    let filter = filter(language, path)?;
+    let search = CodeSearch { filter, ..CodeSearch::new(question(&query)?, limit(most)?) };
+    let engine = call.server.stores().code()?;
+    let found = fresh(&engine, || engine.search_code(&search)).await;
+    found.map(Found::from).map_err(unindexed)
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SearchSimilar {
+    /// File, relative to the project or absolute
+    path: String,
+    /// From 1; default: the file's first chunk
+    line: Option<u32>,
+    limit: Option<u32>,
+    language: Option<String>,
+}
+
+async fn search_similar(call: Call, asked: SearchSimilar) -> Result<Found, Failure> {
+    let SearchSimilar { path, line, limit: most, language } = asked;
+    let (filter, most) = (filter(language, None)?, limit(most)?);
+    let file = call.server.stores().confinement().existing(&path)?;
+    let engine = call.server.stores().code()?;
+    let found = fresh(&engine, || engine.similar_code(&file, line, filter.clone(), most)).await;
+    Ok(found?.into())
+}
+
+fn filter(language: Option<String>, path: Option<String>) -> Result<CodeFilter, Failure> {
+    for (name, text) in [("language", &language), ("path", &path)] {
+        bounded(name, text.as_deref().unwrap_or_default(), FILTER_BYTES)?;
+    }
+    let (languages, paths) = (language.into_iter().collect(), path.into_iter().collect());
+    Ok(CodeFilter { languages, paths, ..CodeFilter::default() })
+}
+
+/// Agents have no shell to type our commands into.
+fn unindexed(failure: Failure) -> Failure {
+    match failure.code {
+        Code::NotFound => failure.with_hint("call index_project first"),
+        _ => failure,
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Found {
+    hits: Vec<Hit>,
+    degraded: Option<String>,
+    took_ms: f64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Hit {
+    root: String,
+    path: String,
+    start_line: u32,
+    end_line: u32,
+    symbol: Option<String>,
+    kind: String,
+    language: String,
+    score: f64,
+    snippet: String,
+    why: Vec<String>,
+    stale: bool,
+    /// How many lines of the snippet come before the symbol.
+    #[serde(skip)]
+    before: usize,
+}
+
+impl From<CodeHits> for Found {
+    fn from(found: CodeHits) -> Self {
+        let CodeHits { hits, degraded, took } = found;
+        let hits = hits.into_iter().map(Hit::from).collect();
+        Self { hits, degraded, took_ms: round(took.as_secs_f64() * 1e3) }
+    }
+}
+
+impl From<CodeHit> for Hit {
+    fn from(hit: CodeHit) -> Self {
+        let before = hit.symbol_line.map_or(0, |line| line.saturating_sub(hit.snippet_line));
+        Self {
+            before: before as usize,
+            root: hit.root,
+            path: hit.path,
+            start_line: hit.start_line,
+            end_line: hit.end_line,
+            symbol: hit.symbol,
+            kind: hit.kind.name().to_owned(),
+            language: hit.language,
+            score: round(f64::from(hit.score)),
+            snippet: cut(&hit.snippet, SNIPPET_BYTES).to_owned(),
+            why: hit.why,
+            stale: hit.stale,
+        }
+    }
+}
+
+impl Shown for Found {
+    fn text(&self) -> String {
+        if self.hits.is_empty() {
+            return "nothing found".to_owned();
+        }
+        let mut text = String::new();
+        for hit in &self.hits {
+            let place = Path::new(&hit.root).join(&hit.path);
+            let _ = write!(text, "{}:{}-{}", place.display(), hit.start_line, hit.end_line);
+            if let Some(symbol) = &hit.symbol {
+                let _ = write!(text, " {symbol}");
+            }
+            let stale = if hit.stale { ", stale: the file has changed since" } else { "" };
+            let _ = writeln!(text, " ({}, {:.2}{stale})", hit.kind, hit.score);
+            for line in lines_from(&hit.snippet, hit.before, SNIPPET_LINES) {
+                let _ = writeln!(text, "  {line}");
+            }
+        }
+        if let Some(degraded) = &self.degraded {
+            let _ = writeln!(text, "degraded: {degraded}");
+        }
+        text
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ReadChunk {
+    /// File, relative to the project or absolute
+    path: String,
+    /// Chunks from this line; default: 1
+    line: Option<u32>,
+    /// Up to the chunk with this line; default: the chunk at line
+    end_line: Option<u32>,
+}
+
+async fn read_chunk(call: Call, asked: ReadChunk) -> Result<Chunks, Failure> {
+    let file = call.server.stores().confinement().resolve(&asked.path)?.path;
+    let engine = call.server.stores().code()?;
+    let mut found = engine.indexed_file(&file).await.map_err(unindexed)?;
+    if found.stale {
+        renew(&engine, [(found.root.clone().into(), file.clone())]).await;
+        found = engine.indexed_file(&file).await?;
+    }
+    let line = asked.line.unwrap_or(1);
+    Chunks::of(found, line, asked.end_line.unwrap_or(line).max(line))
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Chunks {
+    root: String,
+    path: String,
+    language: String,
+    chunks: Vec<Piece>,
+    stale: bool,
+    truncated: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Piece {
+    start_line: u32,
+    end_line: u32,
+    kind: String,
+    symbol: Option<String>,
+    text: String,
+}
+
+impl Chunks {
+    /// The chunks that lines of a file lie in; between chunks, the next one.
+    fn of(file: IndexedFile, from: u32, to: u32) -> Result<Self, Failure> {
+        let IndexedFile { root, path, language, chunks, stale } = file;
+        let next = chunks.iter().find(|chunk| chunk.end_line >= from);
+        let Some(next) = next.map(|chunk| chunk.start_line) else {
+            let last = chunks.last().map_or(0, |chunk| chunk.end_line);
+            let message = format!("{path} has no code at line {from}; its last line is {last}");
+            return Err(Failure::new(Code::NotFound, message));
+        };
+        let (mut room, mut truncated) = (CHUNKS_BYTES, false);
+        let mut pieces = Vec::new();
+        for chunk in chunks.into_iter().skip_while(|it| it.start_line < next) {
+            if chunk.start_line > to.max(next) {
+                break;
+            }
+            let piece = Piece::of(chunk, room);
+            truncated |= piece.1;
+            room -= piece.0.text.len();
+            pieces.push(piece.0);
+            if truncated {
+                break;
+            }
+        }
+        Ok(Self { root, path, language, chunks: pieces, stale, truncated })
+    }
+}
+
+impl Piece {
+    /// A chunk with so much of its text as there is room for, and whether some is missing.
+    fn of(chunk: IndexedChunk, room: usize) -> (Self, bool) {
+        let IndexedChunk { start_line, end_line, kind, symbol, text } = chunk;
+        let shown = cut(&text, room).to_owned();
+        let truncated = shown.len() < text.len();
+        let kind = kind.name().to_owned();
+        (Self { start_line, end_line, kind, symbol, text: shown }, truncated)
+    }
+}
+
+impl Shown for Chunks {
+    fn text(&self) -> String {
+        let stale = if self.stale { " (stale: the file has changed since)" } else { "" };
+        let mut text = format!("{}/{}{stale}\n", self.root, self.path);
+        for chunk in &self.chunks {
+            let _ = writeln!(text, "{}-{}:\n{}", chunk.start_line, chunk.end_line, chunk.text);
+        }
+        if self.truncated {
+            text.push_str("truncated: ask for fewer lines\n");
+        }
+        text
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct IndexStatus {}
+
+async fn index_status(call: Call, IndexStatus {}: IndexStatus) -> Result<Indexed, Failure> {
+    let engine = call.server.stores().code()?;
+    let roots = engine.roots().await?.into_iter().map(IndexedRoot::from).collect();
+    Ok(Indexed { store: engine.folder().display().to_string(), roots })
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Indexed {
+    store: String,
+    roots: Vec<IndexedRoot>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct IndexedRoot {
+    root: String,
+    files: u64,
+    chunks: u64,
+    /// None before a first run has come to its end.
+    indexed_at: Option<String>,
+}
+
+impl From<Root> for IndexedRoot {
+    fn from(root: Root) -> Self {
+        Self {
+            root: root.folder.display().to_string(),
+            files: root.files,
+            chunks: root.chunks,
+            indexed_at: root.indexed_at.map(|at| Moment::instant(at).to_string()),
+        }
+    }
+}
+
+impl Shown for Indexed {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for IndexedRoot { root, files, chunks, indexed_at } in &self.roots {
+            let when = indexed_at.as_deref().unwrap_or("not to its end yet");
+            let _ = writeln!(text, "{root}: {files} files, {chunks} chunks, indexed {when}");
+        }
+        if text.is_empty() { "nothing is indexed: call index_project".to_owned() } else { text }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isolith_types::ChunkKind;
+
+    use super::*;
+
+    fn file(chunks: &[(u32, u32, usize)]) -> IndexedFile {
+        let chunk = |&(start_line, end_line, bytes): &(u32, u32, usize)| IndexedChunk {
+            start_line,
+            end_line,
+            kind: ChunkKind::Function,
+            symbol: None,
+            text: "x".repeat(bytes),
+        };
+        IndexedFile {
+            root: "/root".to_owned(),
+            path: "a.rs".to_owned(),
+            language: "rust".to_owned(),
+            chunks: chunks.iter().map(chunk).collect(),
+            stale: false,
+        }
+    }
+
+    #[test]
+    fn lines_lead_to_chunks() {
+        let chunks = [(1, 4, 10), (6, 9, 10), (10, 12, 10)];
+        let table = [
+            ((1, 1), Some(vec![1])),
+            ((4, 6), Some(vec![1, 6])),
+            ((5, 5), Some(vec![6])),
+            ((2, 99), Some(vec![1, 6, 10])),
+            ((12, 12), Some(vec![10])),
+            ((13, 13), None),
+        ];
+        for ((from, to), expected) in table {
+            let found = Chunks::of(file(&chunks), from, to).ok();
+            let starts = found.map(|it| it.chunks.iter().map(|it| it.start_line).collect());
+            assert_eq!(starts, expected, "{from}-{to}");
+        }
+    }
+
+    #[test]
+    fn long_chunks_are_cut_and_said_to_be() {
+        let long = file(&[(1, 1, CHUNKS_BYTES - 5), (2, 2, 10), (3, 3, 10)]);
+        let found = Chunks::of(long, 1, 3).unwrap();
+        assert!(found.truncated);
+        assert_eq!(found.chunks.iter().map(|it| it.text.len()).sum::<usize>(), CHUNKS_BYTES);
+        assert_eq!(found.chunks.len(), 2);
+    }
+}

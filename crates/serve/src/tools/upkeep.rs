@@ -1,0 +1,166 @@
+//! Tools for the server itself: how it is, and who works for it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use isolith_engine::{StatusReport, WorkerStatus};
+use isolith_types::Failure;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::stores::Whose;
+use crate::tool::{Call, Effect, Shown, Tool};
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        Tool::new("health", Effect::Read, "How the stores are: counts, crashes, warnings.", health),
+        Tool::new("workers", Effect::Read, "The worker processes and what they do.", workers),
+    ]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+async fn health(call: Call, Nothing {}: Nothing) -> Result<Health, Failure> {
+    let mut stores = Vec::new();
+    for (whose, opened) in call.server.stores().all() {
+        stores.push(match opened {
+            Ok(engine) => StoreHealth::of(whose, engine.status().await),
+            Err(failure) => StoreHealth::closed(whose, &failure),
+        });
+    }
+    let ok = stores.iter().all(|store| store.error.is_none());
+    Ok(Health { ok, version: env!("CARGO_PKG_VERSION").to_owned(), stores })
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Health {
+    ok: bool,
+    version: String,
+    stores: Vec<StoreHealth>,
+}
+
+#[derive(Default, Serialize, JsonSchema)]
+struct StoreHealth {
+    whose: String,
+    store: String,
+    collections: BTreeMap<String, u64>,
+    roots: Vec<String>,
+    processes: u64,
+    workers: u64,
+    crashes: BTreeMap<String, u64>,
+    quarantine: u64,
+    disk_bytes: u64,
+    warnings: Vec<String>,
+    error: Option<String>,
+}
+
+impl StoreHealth {
+    fn of(whose: Whose, report: StatusReport) -> Self {
+        let name = |class| json!(class).as_str().unwrap_or_default().to_owned();
+        Self {
+            whose: whose.name().to_owned(),
+            store: report.store.display().to_string(),
+            collections: report.collections.into_iter().map(|it| (it.name, it.records)).collect(),
+            roots: report.roots.iter().map(|root| root.folder.display().to_string()).collect(),
+            processes: report.fronts.len() as u64,
+            workers: report.workers.len() as u64,
+            crashes: report
+                .crashes
+                .into_iter()
+                .map(|(class, count)| (name(class), count))
+                .collect(),
+            quarantine: report.quarantine,
+            disk_bytes: report.disk_bytes,
+            warnings: report.warnings,
+            error: report.error.map(|failure| failure.message),
+        }
+    }
+
+    fn closed(whose: Whose, failure: &Failure) -> Self {
+        let error = Some(failure.message.clone());
+        Self { whose: whose.name().to_owned(), error, ..Self::default() }
+    }
+}
+
+impl Shown for Health {
+    fn text(&self) -> String {
+        let mut text =
+            format!("isolith {}: {}\n", self.version, if self.ok { "ok" } else { "not ok" });
+        for store in &self.stores {
+            let crashes: u64 = store.crashes.values().sum();
+            let _ = writeln!(
+                text,
+                "{} store {}: {} processes, {} workers, {crashes} crashes remembered",
+                store.whose, store.store, store.processes, store.workers
+            );
+            for line in store.error.iter().chain(&store.warnings) {
+                let _ = writeln!(text, "  {line}");
+            }
+        }
+        if self.stores.is_empty() {
+            text.push_str("there is no store yet\n");
+        }
+        text
+    }
+}
+
+async fn workers(call: Call, Nothing {}: Nothing) -> Result<Workers, Failure> {
+    let mut workers = Vec::new();
+    for (whose, opened) in call.server.stores().all() {
+        let Ok(engine) = opened else { continue };
+        let report = engine.status().await;
+        workers.extend(report.workers.into_iter().map(|worker| Worker::of(whose, worker)));
+    }
+    Ok(Workers { workers })
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Workers {
+    workers: Vec<Worker>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Worker {
+    store: String,
+    front: u32,
+    role: String,
+    pid: Option<u32>,
+    state: String,
+    job: Option<String>,
+    jobs_done: u64,
+    age_ms: u64,
+    rss_bytes: Option<u64>,
+}
+
+impl Worker {
+    fn of(whose: Whose, status: WorkerStatus) -> Self {
+        let WorkerStatus { front, role, worker } = status;
+        Self {
+            store: whose.name().to_owned(),
+            front,
+            role,
+            pid: worker.pid,
+            state: json!(worker.state).as_str().unwrap_or_default().to_owned(),
+            job: worker.job.map(|job| job.kind),
+            jobs_done: worker.jobs_done,
+            age_ms: worker.age_ms,
+            rss_bytes: worker.rss_bytes,
+        }
+    }
+}
+
+impl Shown for Workers {
+    fn text(&self) -> String {
+        let line = |it: &Worker| {
+            let pid = it.pid.map_or(String::new(), |pid| format!(" {pid}"));
+            format!("{} {}{pid}: {}, {} jobs done\n", it.store, it.role, it.state, it.jobs_done)
+        };
+        match self.workers.is_empty() {
+            true => "no workers: they start when they are needed".to_owned(),
+            false => self.workers.iter().map(line).collect(),
+        }
+    }
+}
