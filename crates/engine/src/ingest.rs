@@ -19,6 +19,7 @@ use crate::failure::of_call;
 use crate::open::{Engine, pool_settings};
 use crate::status::WatchedPool;
 use crate::writes::Written;
+pub(crate) use receipt::LISTED;
 pub use receipt::{Receipt, Rejected};
 
 /// How a file is taken in.
@@ -84,7 +85,7 @@ const BATCH_BYTES: u32 = 6 << 20;
 
 /// Between batches the lock is left alone for longer than waiting writers sleep, so
 /// that none of them starves.
-const LET_OTHERS_IN: Duration = Duration::from_millis(2);
+pub(crate) const LET_OTHERS_IN: Duration = Duration::from_millis(2);
 
 impl Engine {
     /// Takes a file in. The same file again continues a load that was interrupted, and
@@ -103,6 +104,33 @@ impl Engine {
         receipt.error = outcome.err();
         receipt
     }
+
+    /// Starts a worker that may read this file and nothing else.
+    pub(crate) fn start_intake(
+        &self,
+        file: &Path,
+        memory: u64,
+    ) -> Result<(Pool<Intake>, WatchedPool), Failure> {
+        let path = readable(file)?;
+        let settings = PoolSettings {
+            memory_cap: Some(memory),
+            // The watch over progress decides, not the length of the file.
+            job_deadline: Duration::from_secs(7 * 24 * 3600),
+            ..pool_settings(&self.inner.options, 1)
+        };
+        let intake = Pool::start(&IntakeSettings::File(path), settings, self.inner.hooks.clone())
+            .map_err(|error| of_call(&error))?;
+        let shown = self.watch_pool(Arc::new(intake.clone()));
+        Ok((intake, shown))
+    }
+}
+
+/// Ends when nothing has moved for too long.
+pub(crate) async fn impatience(patience: Duration, alive: &Notify) -> Failure {
+    while tokio::time::timeout(patience, alive.notified()).await.is_ok() {}
+    let message = format!("no progress for {} s", patience.as_secs());
+    Failure::new(Code::Timeout, message)
+        .with_hint("the same command continues; --timeout gives it more time")
 }
 
 /// One ingest under way.
@@ -122,35 +150,17 @@ impl<'a> Load<'a> {
         options: &'a IngestOptions,
         watcher: Watcher,
     ) -> Result<Self, Failure> {
-        let path = readable(&options.file)?;
-        let settings = PoolSettings {
-            memory_cap: Some(INTAKE_MEMORY),
-            // The watch over progress decides, not the length of the file.
-            job_deadline: Duration::from_secs(7 * 24 * 3600),
-            ..pool_settings(&engine.inner.options, 1)
-        };
-        let intake = Pool::start(&IntakeSettings::File(path), settings, engine.inner.hooks.clone())
-            .map_err(|error| of_call(&error))?;
-        let shown = engine.watch_pool(Arc::new(intake.clone()));
+        let (intake, shown) = engine.start_intake(&options.file, INTAKE_MEMORY)?;
         Ok(Self { engine, options, intake, _shown: shown, watcher, alive: Arc::default() })
     }
 
     async fn run(self, receipt: &mut Receipt) -> Result<(), Failure> {
         let outcome = tokio::select! {
             outcome = self.load(receipt) => outcome,
-            failure = self.impatience() => Err(failure),
+            failure = impatience(self.options.patience, &self.alive) => Err(failure),
         };
         self.intake.kill();
         outcome
-    }
-
-    /// Ends when nothing has moved for too long.
-    async fn impatience(&self) -> Failure {
-        let patience = self.options.patience;
-        while tokio::time::timeout(patience, self.alive.notified()).await.is_ok() {}
-        let message = format!("no progress for {} s", patience.as_secs());
-        Failure::new(Code::Timeout, message)
-            .with_hint("the same command continues; --timeout gives it more time")
     }
 
     async fn load(&self, receipt: &mut Receipt) -> Result<(), Failure> {
@@ -366,13 +376,13 @@ fn readable(file: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// What can be told of a file without opening it.
-fn outward_identity(file: &Path) -> String {
+pub(crate) fn outward_identity(file: &Path) -> String {
     let seen = std::fs::metadata(file).ok();
     let seen =
         seen.map(|seen| (seen.len(), seen.mtime(), seen.mtime_nsec(), seen.dev(), seen.ino()));
     format!("{} {seen:?}", file.display())
 }
 
-fn misfit() -> Failure {
+pub(crate) fn misfit() -> Failure {
     Failure::new(Code::Failed, "a worker answered another question")
 }

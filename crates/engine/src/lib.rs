@@ -31,7 +31,7 @@ pub use index::{
 };
 pub use ingest::{IngestOptions, IngestProgress, IngestStage, OnError, Receipt, Rejected, Watcher};
 pub use isolith_embed::model_name as built_in_model;
-pub use isolith_roles::{Health, entries as worker_roles};
+pub use isolith_roles::{Health, TranscriptFormat, TranscriptPlan, entries as worker_roles};
 pub use isolith_search::{Mode, Weights};
 pub use isolith_source::walk::WalkOptions;
 pub use isolith_store::{
@@ -39,7 +39,10 @@ pub use isolith_store::{
     Which, WhichDrawers,
 };
 pub use location::{Scope, Surroundings, find_store};
-pub use memory::{DIARY_ROOM, DeletedDrawers, DiaryEntry, LoadedDrawers, UpdatedDrawer};
+pub use memory::{
+    DIARY_ROOM, DeletedDrawers, DiaryEntry, ImportOptions, ImportProgress, ImportReceipt,
+    ImportWatcher, LoadedDrawers, UpdatedDrawer,
+};
 pub use open::{Engine, EngineOptions, Life};
 pub use search::Hits;
 pub use status::{

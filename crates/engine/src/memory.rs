@@ -1,5 +1,7 @@
 //! Memory: drawers, and the diaries that agents keep in them.
 
+mod import;
+
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,6 +14,7 @@ use isolith_types::{
 
 use crate::collections::misfit;
 use crate::open::Engine;
+pub use import::{ImportOptions, ImportProgress, ImportReceipt, ImportWatcher};
 
 /// The room that diaries are in.
 pub const DIARY_ROOM: &str = "diary";

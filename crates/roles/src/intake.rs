@@ -8,24 +8,27 @@ use std::time::Duration;
 use isolate::{Bulk, Context, InWorker, Refusal, Role, Sandbox};
 use isolith_history::{History, Repository, last_changes};
 use isolith_intake::{Batches, Cursor, IntakeError, Layout, OnError, Rules, validate};
-use isolith_types::{Code, Failure, Metadata, Metric};
+use isolith_transcript::{Plan, Problem, Transcript, TranscriptError};
+use isolith_types::{Code, Failure, Metadata, Metric, NewDrawer};
 use serde::{Deserialize, Serialize};
 
 use crate::fault;
 
-/// Reads one file of ready records, or the history of one repository, and may read
-/// nothing else.
+/// Reads one file of ready records or conversations, or the history of one repository,
+/// and may read nothing else.
 pub struct Intake {
     source: IntakeSettings,
     token: InWorker,
     /// The second pass, open where the last batch ended.
     batches: Option<Batches<Arc<File>>>,
+    /// Conversations, open where the last batch ended, and how they are read.
+    transcript: Option<(Plan, Transcript<Arc<File>>)>,
 }
 
 /// What the worker is told: what it may read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IntakeSettings {
-    /// A file of ready records.
+    /// A file of ready records, or of conversations.
     File(PathBuf),
     /// A git repository: what git keeps, not the work tree.
     Repository(Repository),
@@ -53,6 +56,19 @@ pub enum IntakeJob {
         /// Where to go on.
         place: Place,
         /// At most so many rows.
+        rows: u32,
+        /// At most about so many bytes.
+        bytes: u32,
+    },
+    /// Reads the next turns of conversations, or the next drawers.
+    Turns {
+        /// What tells this file, as it is now, from others.
+        input: String,
+        /// What it is read as, and where its drawers go.
+        plan: Box<Plan>,
+        /// Where to go on; the beginning, if it is not given.
+        place: Option<Box<isolith_transcript::Place>>,
+        /// At most so many drawers and problems.
         rows: u32,
         /// At most about so many bytes.
         bytes: u32,
@@ -99,8 +115,27 @@ pub enum IntakeReply {
     },
     /// There are no more rows.
     End,
+    /// Some turns.
+    Turns(Turns),
     /// Who changed which file.
     History(History),
+}
+
+/// Some turns of conversations, in their order.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Turns {
+    /// As drawers; there may be none.
+    pub drawers: Vec<NewDrawer>,
+    /// Where each of them is in the file.
+    pub rows: Vec<u64>,
+    /// What cannot be used.
+    pub problems: Vec<Problem>,
+    /// How many parts are nothing that anybody said.
+    pub skipped: u64,
+    /// Where the next ones begin, or that there are none.
+    pub next: isolith_transcript::Place,
+    /// How many bytes the file has.
+    pub size: u64,
 }
 
 impl Role for Intake {
@@ -110,7 +145,7 @@ impl Role for Intake {
     type Reply = Result<IntakeReply, Failure>;
 
     fn warm_up(settings: IntakeSettings, token: InWorker) -> Result<Self, Refusal> {
-        Ok(Self { source: settings, token, batches: None })
+        Ok(Self { source: settings, token, batches: None, transcript: None })
     }
 
     fn handle(&mut self, job: IntakeJob, context: &Context<'_>) -> Self::Reply {
@@ -123,6 +158,10 @@ impl Role for Intake {
                 fault::point("intake.batch", context);
                 self.batch(*layout, place, rows, bytes)
             }
+            IntakeJob::Turns { plan, place, rows, bytes, .. } => {
+                fault::point("intake.turns", context);
+                self.turns(*plan, place.map(|place| *place), rows, bytes)
+            }
             IntakeJob::History { below, budget, .. } => {
                 fault::point("intake.history", context);
                 self.history(&below, budget, context)
@@ -134,6 +173,7 @@ impl Role for Intake {
         match job {
             IntakeJob::Validate { .. } => "validate",
             IntakeJob::Batch { .. } => "batch",
+            IntakeJob::Turns { .. } => "turns",
             IntakeJob::History { .. } => "history",
         }
     }
@@ -182,6 +222,32 @@ impl Intake {
             covered: batch.rows_covered,
             next: batch.next,
         })
+    }
+
+    fn turns(
+        &mut self,
+        plan: Plan,
+        place: Option<isolith_transcript::Place>,
+        rows: u32,
+        bytes: u32,
+    ) -> Result<IntakeReply, Failure> {
+        let file = Arc::new(self.open()?);
+        let size = file.metadata().map_or(0, |metadata| metadata.len());
+        let open = self.transcript.take_if(|(used, transcript)| {
+            Some(transcript.place()) == place.as_ref() && *used == plan
+        });
+        let fail = |error: TranscriptError| self.fail_with(error.code(), &error, error.hint());
+        let mut transcript = match (open, place) {
+            (Some((_, transcript)), _) => transcript,
+            (None, Some(place)) => Transcript::resume(file, plan.clone(), place).map_err(fail)?,
+            (None, None) => Transcript::open(file, plan.clone()).map_err(fail)?,
+        };
+        let batch = transcript.next(rows as usize, bytes as usize).map_err(fail)?;
+        let batch = batch.unwrap_or_default();
+        let next = transcript.place().clone();
+        self.transcript = Some((plan, transcript));
+        let isolith_transcript::Batch { drawers, rows, problems, skipped } = batch;
+        Ok(IntakeReply::Turns(Turns { drawers, rows, problems, skipped, next, size }))
     }
 
     fn history(
@@ -238,12 +304,14 @@ impl Intake {
     }
 
     fn fail(&self, error: &IntakeError) -> Failure {
-        let path = match self.file() {
-            Ok(path) => path,
-            Err(failure) => return failure,
-        };
-        let message = format!("{}: {error}", path.display());
-        Failure::new(error.code(), message).with_hint(error.hint())
+        self.fail_with(error.code(), error, &error.hint())
+    }
+
+    fn fail_with(&self, code: Code, error: &dyn std::fmt::Display, hint: &str) -> Failure {
+        match self.file() {
+            Ok(path) => Failure::new(code, format!("{}: {error}", path.display())).with_hint(hint),
+            Err(failure) => failure,
+        }
     }
 }
 

@@ -16,9 +16,13 @@ mod texts;
 mod writer;
 
 pub use builder::{FoldDone, FoldJob, StoreBuilder};
-pub use intake::{Intake, IntakeJob, IntakeReply, IntakeSettings, Place};
+pub use intake::{Intake, IntakeJob, IntakeReply, IntakeSettings, Place, Turns};
 pub use isolith_history::{FileChange, History, Repository, repository_of};
 pub use isolith_intake::{Cursor, Layout};
+pub use isolith_transcript::{
+    Format as TranscriptFormat, Place as TranscriptPlace, Plan as TranscriptPlan,
+    Problem as TranscriptProblem,
+};
 pub use parse::{FileToParse, ParseJob, ParseNote, Parsed, Parser};
 pub use probe::{
     Check, CrashHistory, Cure, Finding, Health, Probe, ProbeJob, ProbeReply, Rebuild, bytes_below,

@@ -40,6 +40,8 @@ pub struct Place {
 pub struct Batch {
     /// The drawers; there may be none.
     pub drawers: Vec<NewDrawer>,
+    /// For each drawer its line or, in an export, the number of its conversation.
+    pub rows: Vec<u64>,
     /// What cannot be used.
     pub problems: Vec<Problem>,
     /// How many parts are nothing that anybody said.
@@ -250,6 +252,7 @@ impl Tally {
             Part::Drawer(drawer) => {
                 self.bytes += size_of(&drawer);
                 self.batch.drawers.push(*drawer);
+                self.batch.rows.push(row);
             }
         }
     }

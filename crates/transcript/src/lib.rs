@@ -36,9 +36,6 @@ pub use plan::{Format, Plan};
 /// The longest line, and the longest conversation of an export.
 pub const MAX_PART_BYTES: usize = 64 << 20;
 
-/// The longest turn. In a file of plain text a longer one becomes several.
-pub const MAX_TURN_BYTES: usize = 4 << 20;
-
 /// The most messages that one conversation may have.
 pub const MAX_MESSAGES: usize = 100_000;
 

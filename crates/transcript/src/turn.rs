@@ -1,8 +1,8 @@
-use isolith_types::{Metadata, Moment, NewDrawer};
+use isolith_types::{LONGEST_DRAWER, Metadata, Moment, NewDrawer};
 use serde_json::{Map, Value};
 
+use crate::Plan;
 use crate::json::Json;
-use crate::{MAX_TURN_BYTES, Plan};
 
 /// What becomes of one part of a file.
 #[derive(Debug, PartialEq, Eq)]
@@ -91,8 +91,8 @@ pub(crate) fn add_paragraph(said: &mut String, words: &str) {
 
 /// Why a text cannot be kept as it is.
 pub(crate) fn unfit(text: &str) -> Option<String> {
-    if text.len() > MAX_TURN_BYTES {
-        let limit = MAX_TURN_BYTES >> 20;
+    if text.len() > LONGEST_DRAWER {
+        let limit = LONGEST_DRAWER >> 20;
         return Some(format!("the text has {} bytes, more than {limit} MB", text.len()));
     }
     text.contains('\0').then(|| "the text has a NUL character in it".to_owned())
@@ -112,7 +112,8 @@ fn named(asked: Option<&str>, suggested: Option<&str>, otherwise: &str) -> Strin
 
 /// A name of one line and not too long.
 fn cut(name: &str) -> String {
-    let name: String = name.split_whitespace().collect::<Vec<_>>().join(" ");
+    let plain = name.replace(|c: char| c.is_control(), " ");
+    let name = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     if name.chars().count() <= ROOM_CHARS {
         return name;
     }

@@ -50,7 +50,7 @@ pub struct Rejected {
 }
 
 /// Rows that a receipt lists; it counts all of them.
-const LISTED: usize = 1_000;
+pub(crate) const LISTED: usize = 1_000;
 
 impl Receipt {
     /// Of nothing yet.

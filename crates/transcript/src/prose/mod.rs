@@ -6,9 +6,10 @@ mod survey;
 use std::ops::ControlFlow;
 
 use isolith_feed::{Blocks, Fault, Feed, Source, Taken, take_line};
+use isolith_types::LONGEST_DRAWER;
 
+use crate::Plan;
 use crate::turn::{Part, Turn};
-use crate::{MAX_TURN_BYTES, Plan};
 use speaker::{Label, heading, heading_text, is_role, label};
 use survey::is_fence;
 pub(crate) use survey::{Style, survey};
@@ -35,9 +36,9 @@ pub(crate) fn take_turn<B: Blocks>(
 ) -> Result<Option<Found>, Fault> {
     let mut turn = Gathered::new(style);
     let mut found = Found { part: None, problem: None, lines: 0, blank: 0 };
-    while let Some(taken) = take_line(source, MAX_TURN_BYTES)? {
+    while let Some(taken) = take_line(source, LONGEST_DRAWER)? {
         let Taken::Whole(length) = taken else {
-            let limit = MAX_TURN_BYTES >> 20;
+            let limit = LONGEST_DRAWER >> 20;
             found.problem = Some(format!("a line is longer than {limit} MB"));
             found.lines += 1;
             break;
@@ -92,7 +93,7 @@ impl<'s> Gathered<'s> {
     /// Takes a line, unless it begins another turn.
     fn take(&mut self, line: &[u8]) -> ControlFlow<()> {
         // Who spoke is not known any more where a turn is cut for its length.
-        if self.begun && self.text.len() + line.len() >= MAX_TURN_BYTES {
+        if self.begun && self.text.len() + line.len() >= LONGEST_DRAWER {
             return ControlFlow::Break(());
         }
         let shown = String::from_utf8_lossy(line);

@@ -81,9 +81,9 @@ fn a_line_or_a_conversation_that_is_too_large_is_passed_over() {
     let batch = once(list.as_bytes(), Format::Claude);
     assert_eq!(said(&batch), [("user", "a"), ("user", "c")]);
     assert_eq!(batch.problems[0].row, 2);
-    let turn = "x".repeat(5 << 20);
+    let turn = "x".repeat(2 << 20);
     let batch = once(format!("{{\"text\":\"{turn}\"}}\n").as_bytes(), Format::Drawers);
-    assert_eq!(problems(&batch), ["1: the text has 5242880 bytes, more than 4 MB"]);
+    assert_eq!(problems(&batch), ["1: the text has 2097152 bytes, more than 1 MB"]);
 }
 
 #[test]

@@ -46,7 +46,9 @@ fn gather(
     let mut all = Batch::default();
     while let Some(batch) = transcript.next(rows, bytes)? {
         assert!(batch.drawers.len() + batch.problems.len() <= rows.saturating_add(1));
+        assert_eq!(batch.drawers.len(), batch.rows.len());
         all.drawers.extend(batch.drawers);
+        all.rows.extend(batch.rows);
         all.problems.extend(batch.problems);
         all.skipped += batch.skipped;
         if afresh {

@@ -1,7 +1,9 @@
 //! Text and Markdown, with speakers and without.
 
+use isolith_types::LONGEST_DRAWER;
+
 use super::{gather, problems, read, said, shown};
-use crate::{Batch, Format, MAX_TURN_BYTES, Plan};
+use crate::{Batch, Format, Plan};
 
 /// Gathers once: these files are large.
 fn once(content: &[u8]) -> (Format, Batch) {
@@ -121,16 +123,16 @@ fn lines_that_are_no_text_cost_their_turn_alone() {
 #[test]
 fn a_turn_without_end_becomes_several_and_a_line_without_end_a_problem() {
     let line = "word ".repeat(200);
-    let long = format!("{line}\n").repeat(9_000);
+    let long = format!("{line}\n").repeat(2_500);
     let (_, batch) = once(format!("Assistant: hm\nUser: so\n{long}Assistant: done\n").as_bytes());
     assert_eq!(batch.drawers.len(), 5);
-    assert!(batch.drawers.iter().all(|drawer| drawer.text.len() <= MAX_TURN_BYTES));
+    assert!(batch.drawers.iter().all(|drawer| drawer.text.len() <= LONGEST_DRAWER));
     let length: usize = batch.drawers.iter().map(|drawer| drawer.text.len()).sum();
-    assert!(length > 9_000 * line.trim_end().len());
+    assert!(length > 2_500 * line.trim_end().len());
 
-    let endless = "x".repeat(MAX_TURN_BYTES + 1);
+    let endless = "x".repeat(LONGEST_DRAWER + 1);
     let endless = format!("Assistant: hm\nUser: a\n{endless}\nAssistant: b\n");
     let (_, batch) = once(endless.as_bytes());
     assert_eq!(said(&batch), [("Assistant", "hm"), ("User", "a"), ("Assistant", "b")]);
-    assert_eq!(problems(&batch), ["3: a line is longer than 4 MB"]);
+    assert_eq!(problems(&batch), ["3: a line is longer than 1 MB"]);
 }

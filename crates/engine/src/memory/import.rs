@@ -1,0 +1,282 @@
+//! Conversations and ready drawers out of files, into memory.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use isolate::{CallError, CallOptions, Pool, Role, Supervised};
+use isolith_roles::{
+    Intake, IntakeJob, IntakeReply, TranscriptFormat, TranscriptPlace, TranscriptPlan, Turns,
+};
+use isolith_store::MEMORY_COLLECTION;
+use isolith_types::{Code, Failure, NewDrawer};
+use serde::Serialize;
+use tokio::sync::Notify;
+
+use crate::failure::of_call;
+use crate::ingest::{LET_OTHERS_IN, LISTED, Rejected, impatience, misfit, outward_identity};
+use crate::open::Engine;
+use crate::status::WatchedPool;
+
+/// How a file is imported.
+#[derive(Debug, Clone)]
+pub struct ImportOptions {
+    /// The file.
+    pub file: PathBuf,
+    /// What it is read as, and where its drawers go.
+    pub plan: TranscriptPlan,
+    /// Whether it is only read, and nothing written.
+    pub dry_run: bool,
+    /// Give up after so long without progress.
+    pub patience: Duration,
+}
+
+/// What became of a file. Only what is durable is counted as created.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ImportReceipt {
+    /// The file.
+    pub path: PathBuf,
+    /// Its format, as soon as it is known.
+    pub format: Option<&'static str>,
+    /// Drawers that are in it and were read.
+    pub drawers: u64,
+    /// Drawers that are new in memory.
+    pub created: u64,
+    /// Drawers that were there already.
+    pub duplicates: u64,
+    /// Parts that are nothing that anybody said: calls of tools, hidden messages.
+    pub skipped: u64,
+    /// What was left out because it cannot be used, the first of it.
+    pub rejected: Vec<Rejected>,
+    /// How much was left out.
+    pub rejected_count: u64,
+    /// Workers that died on the way and were replaced.
+    pub retries: u64,
+    /// Why it stopped.
+    pub error: Option<Failure>,
+}
+
+/// How far an import is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImportProgress {
+    /// Bytes of the file that are done.
+    pub done: u64,
+    /// Bytes that it has.
+    pub total: u64,
+    /// Drawers that came out of it.
+    pub drawers: u64,
+}
+
+/// Takes progress.
+pub type ImportWatcher = Arc<dyn Fn(ImportProgress) + Send + Sync>;
+
+/// The memory of the worker that reads the file: a whole conversation, and what is made
+/// of it.
+const INTAKE_MEMORY: u64 = 400 << 20;
+
+/// A batch aims to take so long.
+const BATCH_TIME: Duration = Duration::from_millis(50);
+const BATCH_ROWS: std::ops::RangeInclusive<u32> = 32..=500;
+const BATCH_BYTES: u32 = 2 << 20;
+
+impl Engine {
+    /// Imports a file. What is there already is left alone, so that the same file again
+    /// goes on where an interrupted import was, and changes nothing after one that was
+    /// not.
+    ///
+    /// The receipt says what was written, also when something failed half-way.
+    pub async fn import_memory(
+        &self,
+        options: &ImportOptions,
+        watcher: ImportWatcher,
+    ) -> ImportReceipt {
+        let mut receipt = ImportReceipt::new(options.file.clone());
+        let outcome = match Import::prepare(self, options, watcher) {
+            Ok(import) => import.run(&mut receipt).await,
+            Err(failure) => Err(failure),
+        };
+        receipt.error = outcome.err();
+        receipt
+    }
+}
+
+/// One import under way.
+struct Import<'a> {
+    engine: &'a Engine,
+    options: &'a ImportOptions,
+    intake: Pool<Intake>,
+    _shown: WatchedPool,
+    watcher: ImportWatcher,
+    /// Told of any progress.
+    alive: Notify,
+}
+
+impl<'a> Import<'a> {
+    fn prepare(
+        engine: &'a Engine,
+        options: &'a ImportOptions,
+        watcher: ImportWatcher,
+    ) -> Result<Self, Failure> {
+        let (intake, shown) = engine.start_intake(&options.file, INTAKE_MEMORY)?;
+        Ok(Self { engine, options, intake, _shown: shown, watcher, alive: Notify::new() })
+    }
+
+    async fn run(self, receipt: &mut ImportReceipt) -> Result<(), Failure> {
+        let outcome = tokio::select! {
+            outcome = self.load(receipt) => outcome,
+            failure = impatience(self.options.patience, &self.alive) => Err(failure),
+        };
+        self.intake.kill();
+        if receipt.created > 0 {
+            self.engine.fold_later(MEMORY_COLLECTION.to_owned());
+        }
+        outcome?;
+        let used = receipt.created + receipt.duplicates;
+        let used = if self.options.dry_run { receipt.drawers } else { used };
+        if used > 0 { Ok(()) } else { receipt.any_usable() }
+    }
+
+    async fn load(&self, receipt: &mut ImportReceipt) -> Result<(), Failure> {
+        if !self.options.dry_run {
+            self.engine.know_poisons().await;
+        }
+        let mut rows = *BATCH_ROWS.start() * 4;
+        let mut turns = self.read(None, rows, &mut receipt.retries).await?;
+        loop {
+            receipt.format = Some(TranscriptFormat::name(turns.next.format()));
+            let Turns { drawers, rows: of_drawers, problems, skipped, next, size } = turns;
+            receipt.drawers += drawers.len() as u64;
+            receipt.skipped += skipped;
+            for problem in problems {
+                receipt.reject(problem.row, problem.reason);
+            }
+            let (done, begun) = (next.offset(), Instant::now());
+            let place = (!next.is_end()).then(|| Box::new(next));
+            let more = place.is_some();
+            let mut retries = 0;
+            // The next turns are read while these are written.
+            let (written, ahead) = tokio::join!(
+                self.write(drawers, &of_drawers, receipt),
+                self.read_on(place, rows, &mut retries)
+            );
+            written?;
+            receipt.retries += retries;
+            rows = next_size(rows, begun.elapsed());
+            self.alive.notify_one();
+            let drawers = receipt.drawers;
+            (self.watcher)(ImportProgress { done, total: size, drawers });
+            match ahead? {
+                Some(ahead) if more => turns = ahead,
+                _ => return Ok(()),
+            }
+            if !self.options.dry_run {
+                tokio::time::sleep(LET_OTHERS_IN).await;
+            }
+        }
+    }
+
+    async fn write(
+        &self,
+        drawers: Vec<NewDrawer>,
+        rows: &[u64],
+        receipt: &mut ImportReceipt,
+    ) -> Result<(), Failure> {
+        if self.options.dry_run || drawers.is_empty() {
+            return Ok(());
+        }
+        let loaded = self.engine.load_drawers(drawers, None).await?;
+        for (outcome, row) in loaded.drawers.into_iter().zip(rows) {
+            match outcome {
+                Ok(added) if added.created => receipt.created += 1,
+                Ok(_) => receipt.duplicates += 1,
+                Err(reason) => receipt.reject(*row, reason),
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_on(
+        &self,
+        place: Option<Box<TranscriptPlace>>,
+        rows: u32,
+        retries: &mut u64,
+    ) -> Result<Option<Turns>, Failure> {
+        match place {
+            Some(place) => self.read(Some(place), rows, retries).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn read(
+        &self,
+        place: Option<Box<TranscriptPlace>>,
+        rows: u32,
+        retries: &mut u64,
+    ) -> Result<Turns, Failure> {
+        let job = IntakeJob::Turns {
+            input: outward_identity(&self.options.file),
+            plan: Box::new(self.options.plan.clone()),
+            place,
+            rows,
+            bytes: BATCH_BYTES,
+        };
+        let options = CallOptions { idempotent: true, ..CallOptions::default() };
+        let answer = tokio::select! {
+            answer = self.intake.call(&job, options) => answer,
+            // The program stops: what is read now would not be written.
+            () = self.engine.inner.writer.drained() => {
+                Err(CallError::Draining { role: Intake::NAME })
+            }
+        };
+        let answer = answer.map_err(|error| of_call(&error))?;
+        *retries += answer.deaths.len() as u64;
+        match answer.reply? {
+            IntakeReply::Turns(turns) => Ok(turns),
+            _ => Err(misfit()),
+        }
+    }
+}
+
+impl ImportReceipt {
+    /// Of nothing yet.
+    pub fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            format: None,
+            drawers: 0,
+            created: 0,
+            duplicates: 0,
+            skipped: 0,
+            rejected: Vec::new(),
+            rejected_count: 0,
+            retries: 0,
+            error: None,
+        }
+    }
+
+    fn reject(&mut self, row: u64, reason: String) {
+        self.rejected_count += 1;
+        if self.rejected.len() < LISTED {
+            self.rejected.push(Rejected { row, reason });
+        }
+    }
+
+    /// That nothing came of a file is a failure if there was something in it.
+    fn any_usable(&self) -> Result<(), Failure> {
+        let Some(Rejected { row, reason }) = self.rejected.first() else { return Ok(()) };
+        let message = format!(
+            "{}: nothing of it can be used; the first of {} problems is in row {row}: {reason}",
+            self.path.display(),
+            self.rejected_count
+        );
+        Err(Failure::new(Code::BadInput, message)
+            .with_hint("correct the file, or say with --format what it is"))
+    }
+}
+
+/// As many rows as fit into the time that a batch should take.
+fn next_size(rows: u32, took: Duration) -> u32 {
+    let fitting = f64::from(rows) * BATCH_TIME.as_secs_f64() / took.as_secs_f64().max(1e-4);
+    // Doubling at most, as one measurement says little.
+    (fitting as u32).min(rows * 2).clamp(*BATCH_ROWS.start(), *BATCH_ROWS.end())
+}
