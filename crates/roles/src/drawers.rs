@@ -1,7 +1,7 @@
 //! Vectors for drawers, made where they are written: asking another worker for them would
 //! cost more than they do.
 
-use isolith_embed::{DIMENSION, Model, Vector, model_name};
+use isolith_embed::{DIMENSION, Model, model_name};
 use isolith_store::{Action, DrawerVectors, passages};
 
 /// Makes the vectors that an action needs.
@@ -27,20 +27,19 @@ pub(crate) fn embed(action: &mut Action, model: Model) {
 /// meaning. A passage without a vector of its own has that of the whole text.
 fn of_text(model: Model, text: &str) -> Vec<u8> {
     let passages = passages(text);
-    let own: Vec<Option<Vector>> =
-        passages.iter().map(|passage| of_passage(model, passage)).collect();
+    let own: Vec<_> = passages.iter().map(|passage| of_passage(model, passage)).collect();
     let whole = match own.iter().all(Option::is_some) {
         true => None,
-        false => model.embed(text),
+        false => of_passage(model, text),
     };
-    let vectors: Option<Vec<Vector>> = own.into_iter().map(|vector| vector.or(whole)).collect();
-    let numbers = vectors.into_iter().flatten().flatten();
-    numbers.flat_map(f32::to_le_bytes).collect()
+    let vectors: Option<Vec<_>> =
+        own.into_iter().map(|own| own.or_else(|| whole.clone())).collect();
+    vectors.unwrap_or_default().concat()
 }
 
-/// What of a passage is embedded: its text.
-fn of_passage(model: Model, passage: &str) -> Option<Vector> {
-    model.embed(passage)
+/// The vector of a passage: that of its text.
+pub(crate) fn of_passage(model: Model, passage: &str) -> Option<Vec<u8>> {
+    Some(model.embed(passage)?.into_iter().flat_map(f32::to_le_bytes).collect())
 }
 
 #[cfg(test)]

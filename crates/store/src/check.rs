@@ -1,4 +1,5 @@
 mod content;
+mod memory;
 
 use isolith_types::Metadata;
 use rusqlite::{Connection, params};
@@ -29,7 +30,8 @@ pub enum Check {
     Orphans,
     /// Vectors have the right length and only finite numbers.
     Vectors,
-    /// What filters look at is what the metadata says, and facts about chunks can be read.
+    /// What filters look at is what the metadata says, facts about chunks can be read, and
+    /// drawers have the texts that they were made with.
     Fields,
 }
 
@@ -95,7 +97,8 @@ impl Reader {
             Check::Orphans => orphans(db, &mut found),
             Check::Vectors => content::vectors(db, &deadline, &mut found),
             Check::Fields => content::fields(db, &deadline, &mut found)
-                .and_then(|()| content::chunks(db, &deadline, &mut found)),
+                .and_then(|()| content::chunks(db, &deadline, &mut found))
+                .and_then(|()| memory::drawers(db, &deadline, &mut found)),
         };
         match looked {
             Err(StoreError::Corrupt { reason, .. }) => found.add(reason),
@@ -230,6 +233,13 @@ fn counts(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
          FROM (SELECT path, chunks, (SELECT count(*) FROM chunk WHERE file = file.id) AS n \
          FROM file) WHERE n <> chunks LIMIT ?1",
     )?;
+    collect(
+        db,
+        found,
+        "SELECT 'drawer ' || id || ' says ' || passages || ' passages, there are ' || n \
+         FROM (SELECT id, passages, (SELECT count(*) FROM passage WHERE drawer = drawer.number) \
+         AS n FROM drawer) WHERE n <> passages LIMIT ?1",
+    )?;
     let rows: i64 = db
         .query_row("SELECT count(*) FROM store", [], |row| row.get(0))
         .during(db, "check the counts")?;
@@ -262,6 +272,14 @@ fn orphans(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
         "SELECT 'record ' || quote(r.id) || ' (row ' || r.row || ') has no chunk' \
          FROM collection c JOIN record r ON r.collection = c.id \
          LEFT JOIN chunk k ON k.row = r.row WHERE c.kind = 'code' AND k.row IS NULL LIMIT ?1",
+        "SELECT 'the passage of row ' || p.row || ' has no record in the memory' FROM passage p \
+         LEFT JOIN record r ON r.row = p.row LEFT JOIN collection c ON c.id = r.collection \
+         WHERE c.kind IS NOT 'memory' LIMIT ?1",
+        "SELECT 'the passage of row ' || p.row || ' has no drawer' FROM passage p \
+         LEFT JOIN drawer d ON d.number = p.drawer WHERE d.number IS NULL LIMIT ?1",
+        "SELECT 'record ' || quote(r.id) || ' (row ' || r.row || ') has no passage' \
+         FROM collection c JOIN record r ON r.collection = c.id \
+         LEFT JOIN passage p ON p.row = r.row WHERE c.kind = 'memory' AND p.row IS NULL LIMIT ?1",
         "SELECT 'file ' || quote(f.path) || ' has no root' FROM file f \
          LEFT JOIN root o ON o.id = f.root WHERE o.id IS NULL LIMIT ?1",
     ] {

@@ -1,5 +1,6 @@
 mod code;
 mod damaged;
+mod memory;
 mod ranges;
 mod rebuild;
 mod record;
@@ -51,6 +52,14 @@ pub struct Loss {
     pub reason: String,
 }
 
+/// Makes vectors of passages again where only they were lost.
+pub struct Embedder<'a> {
+    /// The model's name: a memory of another model is not touched.
+    pub model: &'a str,
+    /// The vector of a passage, f32, little-endian; none if it has none.
+    pub embed: &'a dyn Fn(&str) -> Option<Vec<u8>>,
+}
+
 impl Truth {
     /// Saves what can be read of a damaged truth into a new one, which takes its place.
     /// The damaged file stays beside it. Segments have to be built again.
@@ -61,6 +70,7 @@ impl Truth {
     pub fn salvage(
         folder: &StoreFolder,
         deadline: impl Into<Option<Instant>>,
+        embedder: &Embedder<'_>,
         _token: InWorker,
     ) -> Result<SalvageReport, StoreError> {
         let deadline = Deadline::at(deadline.into());
@@ -79,7 +89,7 @@ impl Truth {
             let mut new = create::new_truth(aside.path(), &deadline)?;
             migrate(&mut new, MIGRATIONS)?;
             let damaged = damaged::Damaged::open(folder, &deadline)?;
-            let report = rebuild::rebuild(&damaged, &mut new, &deadline)?;
+            let report = rebuild::rebuild(&damaged, &mut new, embedder, &deadline)?;
             create::close_completely(new, aside.path())?;
             report
         };

@@ -15,12 +15,13 @@ use std::os::unix::process::parent_id;
 use std::time::Instant;
 
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
-use isolith_store::{Check as Look, SalvageReport, StoreError, StoreFolder, Truth};
+use isolith_embed::{Model, model_name};
+use isolith_store::{Check as Look, Embedder, SalvageReport, StoreError, StoreFolder, Truth};
 use isolith_types::{Code, Failure};
 use serde::{Deserialize, Serialize};
 
-use crate::fault;
 use crate::settings::{StoreSettings, store_sandbox};
+use crate::{drawers, fault};
 pub use crashes::CrashHistory;
 pub use finding::{Check, Cure, Finding, Health, Rebuild};
 pub use machine::bytes_below;
@@ -104,7 +105,11 @@ impl Role for Probe {
             }
             ProbeJob::Salvage => {
                 let deadline = Instant::now() + context.remaining().mul_f32(0.9);
-                let report = Truth::salvage(&folder, deadline, self.token).map_err(failure)?;
+                let model = Model::embedded(self.token);
+                let embed = |passage: &str| drawers::of_passage(model, passage);
+                let embedder = Embedder { model: model_name(), embed: &embed };
+                let report = Truth::salvage(&folder, deadline, &embedder, self.token);
+                let report = report.map_err(failure)?;
                 Ok(ProbeReply::Salvaged(report))
             }
         }

@@ -1,10 +1,12 @@
 //! What the truth knows about drawers, as plain values.
 
+mod identity;
 mod passages;
 
 use isolith_types::{CollectionSpec, DrawerFilter, Metric};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use identity::{ContentHash, content_hash, id_of};
 pub use passages::passages;
 
 use crate::state::MEMORY_COLLECTION;

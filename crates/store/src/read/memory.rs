@@ -215,6 +215,20 @@ pub(crate) fn numbers_matching(
         .collect()
 }
 
+/// The text of a drawer: all its passages.
+pub(crate) fn text_of(db: &Connection, drawer: u64) -> rusqlite::Result<String> {
+    let mut passages = db.prepare_cached(
+        "SELECT document FROM passage JOIN record ON record.row = passage.row \
+         WHERE passage.drawer = ?1 ORDER BY passage.row",
+    )?;
+    let mut rows = passages.query([drawer])?;
+    let mut text = String::new();
+    while let Some(row) = rows.next()? {
+        text.push_str(row.get_ref(0)?.as_str_or_null()?.unwrap_or_default());
+    }
+    Ok(text)
+}
+
 /// What of a drawer is searched for words besides its text: who wrote it and its tags.
 pub(crate) fn push_labels(author: Option<&str>, tags: &[String], labels: &mut String) {
     labels.clear();
@@ -305,14 +319,7 @@ fn numbers_of_page(
 /// The same drawer with its text.
 fn whole(db: &Connection, found: Option<(u64, Drawer)>) -> rusqlite::Result<Option<(u64, Drawer)>> {
     let Some((number, mut drawer)) = found else { return Ok(None) };
-    let mut passages = db.prepare_cached(
-        "SELECT document FROM passage JOIN record ON record.row = passage.row \
-         WHERE passage.drawer = ?1 ORDER BY passage.row",
-    )?;
-    let mut rows = passages.query([number])?;
-    while let Some(row) = rows.next()? {
-        drawer.text.push_str(row.get_ref(0)?.as_str()?);
-    }
+    drawer.text = text_of(db, number)?;
     Ok(Some((number, drawer)))
 }
 

@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row, TransactionBehavior, params, params_from_iter};
 use super::damaged::Damaged;
 use super::ranges::{Gaps, Stop, walk};
 use super::record::{RECORDS, RecordSaver};
-use super::{Loss, NAMED_IDS, SalvageReport};
+use super::{Embedder, Loss, NAMED_IDS, SalvageReport};
 use crate::create::now;
 use crate::deadline::Deadline;
 use crate::error::StoreError;
@@ -58,6 +58,7 @@ const RECEIPT: Copy = Copy {
 pub(super) fn rebuild(
     damaged: &Damaged,
     new: &mut Connection,
+    embedder: &Embedder<'_>,
     deadline: &Deadline,
 ) -> Result<SalvageReport, StoreError> {
     let path = new.path().unwrap_or_default().to_owned();
@@ -70,7 +71,7 @@ pub(super) fn rebuild(
             work: Work { db: &transaction, deadline, now: now() },
             report: SalvageReport::default(),
         };
-        rescue.all()?;
+        rescue.all(embedder)?;
         rescue.report
     };
     transaction.commit().map_err(|error| explain(&error, path.as_ref(), "commit the salvage"))?;
@@ -84,25 +85,26 @@ pub(super) struct Rescue<'a> {
 }
 
 impl Rescue<'_> {
-    fn all(&mut self) -> Result<(), StoreError> {
+    fn all(&mut self, embedder: &Embedder<'_>) -> Result<(), StoreError> {
         self.store_row()?;
-        let knows_code = self.has_code();
+        let knows_code = self.knows("SELECT kind FROM collection");
         self.table(if knows_code { &COLLECTION } else { &COLLECTION_OF_VERSION_1 })?;
-        let lost = self.records()?;
+        let lost = self.records(embedder)?;
         self.note_lost_ids(lost)?;
         if knows_code {
             self.code()?;
         }
+        self.memory()?;
         self.table(&RECEIPT)?;
         self.jobs()?;
         self.recount().during(self.work.db, "count what was saved")?;
         Ok(())
     }
 
-    /// Whether the old file is of a version with a code index. Its tables' definitions
-    /// could be read, or it would not be open.
-    fn has_code(&self) -> bool {
-        self.old.prepare("SELECT kind FROM collection").is_ok()
+    /// Whether the old file is of a version with these columns. Its tables' definitions could
+    /// be read, or it would not be open.
+    pub(super) fn knows(&self, select: &str) -> bool {
+        self.old.prepare(select).is_ok()
     }
 
     /// The store's own id and numbers; a new id if they cannot be read.
@@ -157,10 +159,11 @@ impl Rescue<'_> {
         Ok(())
     }
 
-    /// Records go together with their vectors or not at all: nothing is made up.
+    /// Records go together with their vectors or not at all: nothing is made up. What is
+    /// remembered is the text; its vector is made again from it.
     /// Returns the rows that are known to be lost.
-    fn records(&mut self) -> Result<HashSet<i64>, StoreError> {
-        let mut saver = RecordSaver::new(self.old, self.work)?;
+    fn records(&mut self, embedder: &Embedder<'_>) -> Result<HashSet<i64>, StoreError> {
+        let mut saver = RecordSaver::new(self.old, self.work, embedder)?;
         let highest = self.highest("record")?;
         let gaps = self.walk(RECORDS, 0..=highest, &mut |row| {
             saver.take(row);

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use isolith_types::Metadata;
 use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 
-use super::NAMED_IDS;
+use super::{Embedder, NAMED_IDS};
 use crate::check::is_finite;
 use crate::error::StoreError;
 use crate::sqlite::During;
@@ -22,6 +22,9 @@ pub(super) struct RecordSaver<'a> {
     vector: Statement<'a>,
     dimensions: HashMap<i64, Option<i64>>,
     fields: HashMap<i64, Fields<'a>>,
+    /// The collection whose vectors can be made again, and how.
+    memory: Option<i64>,
+    embedder: &'a Embedder<'a>,
     lost: Lost,
     /// What keeps the new truth from being written.
     failed: Option<StoreError>,
@@ -36,15 +39,27 @@ pub(super) struct Lost {
 }
 
 impl<'a> RecordSaver<'a> {
-    pub(super) fn new(old: &'a Connection, work: Work<'a>) -> Result<Self, StoreError> {
+    pub(super) fn new(
+        old: &'a Connection,
+        work: Work<'a>,
+        embedder: &'a Embedder<'a>,
+    ) -> Result<Self, StoreError> {
         let dimensions = || {
             work.db
                 .prepare("SELECT id, dimension FROM collection")?
                 .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
                 .collect::<Result<HashMap<_, _>, _>>()
         };
+        let memory = || {
+            work.db
+                .prepare("SELECT id FROM collection WHERE kind = 'memory' AND model = ?1")?
+                .query_row([embedder.model], |row| row.get(0))
+                .optional()
+        };
         Ok(Self {
             work,
+            memory: memory().during(work.db, "read collections")?,
+            embedder,
             vector: old
                 .prepare("SELECT data FROM vector WHERE row = ?1")
                 .during(old, "read vectors")?,
@@ -68,6 +83,10 @@ impl<'a> RecordSaver<'a> {
             }
         };
         let vector = self.vector.query_row([old.row], |row| row.get::<_, Vec<u8>>(0)).optional();
+        let vector = match vector {
+            Ok(Some(vector)) if is_finite(&vector) => Ok(Some(vector)),
+            vector => self.made_again(&old).map_or(vector, |made| Ok(Some(made))),
+        };
         let reason = match vector {
             Ok(Some(vector)) => {
                 match self.save(&old, &vector) {
@@ -85,6 +104,12 @@ impl<'a> RecordSaver<'a> {
         };
         self.lost.rows.insert(old.row);
         self.lost.without_vector.add(Some(old.id), reason);
+    }
+
+    /// The vector of a passage, from its text.
+    fn made_again(&self, old: &OldRecord) -> Option<Vec<u8>> {
+        let text = old.document.as_deref().filter(|_| self.memory == Some(old.collection))?;
+        (self.embedder.embed)(text)
     }
 
     pub(super) fn finish(self) -> Result<Lost, StoreError> {

@@ -32,6 +32,12 @@ pub(super) fn recount(work: Work<'_>) -> Result<Outcome, StoreError> {
              WHERE chunks <> (SELECT count(*) FROM chunk WHERE file = file.id)",
             [],
         )?;
+        // Whether the text is still whole, its hash tells.
+        work.db.execute(
+            "UPDATE drawer SET passages = (SELECT count(*) FROM passage WHERE drawer = number) \
+             WHERE passages <> (SELECT count(*) FROM passage WHERE drawer = number)",
+            [],
+        )?;
         Ok(updated)
     };
     let updated = count().during(work.db, "count the records")?;

@@ -5,12 +5,13 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use isolith_store::{
-    Check, Checkpoint, Page, PutMode, SalvageReport, Selection, StoreError, StoreFolder, Truth,
+    Check, Checkpoint, Embedder, Page, PutMode, SalvageReport, Selection, StoreError, StoreFolder,
+    Truth,
 };
 use isolith_types::Metric;
 use rusqlite::Connection;
 
-use crate::common::{TestStore, numbered, one, put, token, writer};
+use crate::common::{MODEL, TestStore, bytes, numbered, one, put, token, writer};
 
 const PAGE: u64 = 8192;
 
@@ -42,8 +43,14 @@ pub(crate) fn problems(folder: &StoreFolder, check: Check) -> usize {
     Truth::open_reader(folder, token()).unwrap().check(check, 20).unwrap().len()
 }
 
+fn try_salvage(folder: &StoreFolder) -> Result<SalvageReport, StoreError> {
+    // As the tests of memory do it.
+    let embed = |text: &str| Some(bytes([text.len() as f32, 1.0]));
+    Truth::salvage(folder, None, &Embedder { model: MODEL, embed: &embed }, token())
+}
+
 pub(crate) fn salvage(folder: &StoreFolder) -> SalvageReport {
-    let report = Truth::salvage(folder, None, token()).unwrap();
+    let report = try_salvage(folder).unwrap();
     assert!(report.kept_as.exists());
     for check in Check::ALL {
         assert_eq!(problems(folder, check), 0, "{check:?}");
@@ -150,12 +157,12 @@ fn random_damage_never_makes_things_up() {
 #[test]
 fn a_store_in_use_is_not_salvaged() {
     let store = TestStore::new();
-    let refused = Truth::salvage(&store.folder, None, token()).unwrap_err();
+    let refused = try_salvage(&store.folder).unwrap_err();
     assert!(
         matches!(refused, StoreError::LockHeld { holders, .. } if holders == [std::process::id()])
     );
     let missing = StoreFolder::new(store.place.path().join("nothing"));
-    assert!(matches!(Truth::salvage(&missing, None, token()), Err(StoreError::Missing { .. })));
+    assert!(matches!(try_salvage(&missing), Err(StoreError::Missing { .. })));
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod doctor;
 mod filters;
 mod folding;
 mod memory;
+mod memory_doctor;
 mod opening;
 mod power_loss;
 mod processes;

@@ -235,15 +235,18 @@ fn a_store_of_version_1_is_still_read() {
 }
 
 #[test]
-fn a_collection_of_version_1_gives_up_the_name_of_the_code_index() {
-    let (_place, folder) = fixture(include_str!("../fixtures/version-1.sql"));
-    let db = Connection::open(folder.truth()).unwrap();
-    db.execute("UPDATE collection SET name = '@code'", []).unwrap();
-    drop(db);
-    let mut reader = Truth::open_reader(&folder, token()).unwrap();
-    let snapshot = reader.snapshot().unwrap();
-    assert_eq!(snapshot.code_state().unwrap(), None);
-    assert_eq!(snapshot.collection("was-@code-1").unwrap().records, 2);
+fn a_collection_of_version_1_gives_up_a_name_that_is_taken() {
+    for name in ["@code", "@memory"] {
+        let (_place, folder) = fixture(include_str!("../fixtures/version-1.sql"));
+        let db = Connection::open(folder.truth()).unwrap();
+        db.execute("UPDATE collection SET name = ?1", [name]).unwrap();
+        drop(db);
+        let mut reader = Truth::open_reader(&folder, token()).unwrap();
+        let snapshot = reader.snapshot().unwrap();
+        assert_eq!(snapshot.code_state().unwrap(), None);
+        assert_eq!(snapshot.memory_state().unwrap(), None);
+        assert_eq!(snapshot.collection(&format!("was-{name}-1")).unwrap().records, 2);
+    }
 }
 
 #[test]

@@ -3,8 +3,8 @@
 
 use isolith_types::{Drawer, DrawerPatch, LONGEST_DRAWER, Metadata, Moment, NewDrawer};
 
-use super::identity::{Hash, hash_of};
 use crate::error::StoreError;
+use crate::memory::{ContentHash, content_hash};
 
 /// Names of wings, rooms and authors, tags, and dates in words are at most this long.
 const LONGEST_NAME: usize = 500;
@@ -87,8 +87,8 @@ impl<'a> Content<'a> {
         .checked()
     }
 
-    pub(super) fn hash(&self) -> Hash {
-        hash_of(self.wing, self.room, self.source, self.text)
+    pub(super) fn hash(&self) -> ContentHash {
+        content_hash(self.wing, self.room, self.source, self.text)
     }
 
     /// Tags as the truth has them.

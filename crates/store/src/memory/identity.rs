@@ -1,0 +1,66 @@
+//! What tells one drawer from all others.
+
+use std::fmt::Write as _;
+
+/// How many bytes of a hash an id is.
+const ID_BYTES: usize = 12;
+
+/// What tells a drawer from all others.
+pub(crate) type ContentHash = [u8; 32];
+
+/// BLAKE3 over wing, room, source and text, each with its length before it.
+pub(crate) fn content_hash(
+    wing: &str,
+    room: &str,
+    source: Option<&str>,
+    text: &str,
+) -> ContentHash {
+    let mut hasher = blake3::Hasher::new();
+    for part in [wing, room, source.unwrap_or_default(), text] {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    *hasher.finalize().as_bytes()
+}
+
+/// The id of a drawer with this content, if those of all smaller salts are taken. An id stays
+/// with its drawer when the text changes, so that the old text may need another one.
+pub(crate) fn id_of(hash: &ContentHash, salt: u64) -> String {
+    let hash = match salt {
+        0 => *hash,
+        salt => {
+            let mut hasher = blake3::Hasher::new();
+            hasher.update(hash).update(&salt.to_le_bytes());
+            *hasher.finalize().as_bytes()
+        }
+    };
+    hash[..ID_BYTES].iter().fold(String::with_capacity(ID_BYTES * 2), |mut id, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(id, "{byte:02x}");
+        id
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_depend_on_all_that_tells_drawers_apart() {
+        let hash = |wing, room, source, text| content_hash(wing, room, source, text);
+        let one = hash("w", "r", Some("s"), "t");
+        assert_eq!(one, hash("w", "r", Some("s"), "t"));
+        for other in [
+            hash("w2", "r", Some("s"), "t"),
+            hash("wr", "", Some("s"), "t"),
+            hash("w", "rs", None, "t"),
+            hash("w", "r", None, "st"),
+            hash("w", "r", Some("s"), "t "),
+        ] {
+            assert_ne!(one, other);
+        }
+        // Ids are for ever: other programs have them.
+        assert_eq!(id_of(&hash("Ada", "work", None, "Hello."), 0), "bd1306c651ea2f2a677b5389");
+        assert_ne!(id_of(&one, 0), id_of(&one, 1));
+    }
+}

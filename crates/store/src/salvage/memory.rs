@@ -1,0 +1,206 @@
+//! Memory: texts are saved whatever happened to what stands around them.
+
+use std::collections::BTreeMap;
+
+use isolith_types::Metadata;
+use rusqlite::{Connection, params};
+
+use super::NAMED_IDS;
+use super::rebuild::{Copy, Rescue};
+use crate::error::StoreError;
+use crate::memory::{content_hash, id_of};
+use crate::read::memory::{tags_of, text_of};
+use crate::sqlite::During;
+
+const DRAWER: Copy = Copy {
+    table: "drawer",
+    select: "SELECT number, id, content, wing, room, position, source, author, date, whole_day, \
+             date_text, tags, metadata, passages, created_at, updated_at \
+             FROM drawer WHERE number BETWEEN ?1 AND ?2 ORDER BY number",
+    insert: "INSERT INTO drawer (number, id, content, wing, room, position, source, author, \
+             date, whole_day, date_text, tags, metadata, passages, created_at, updated_at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+    columns: 16,
+};
+
+/// Only to recognize the memory by: the ids of records say the same.
+const PASSAGE: Copy = Copy {
+    table: "passage",
+    select: "SELECT row, drawer FROM passage WHERE row BETWEEN ?1 AND ?2 ORDER BY row",
+    insert: "INSERT INTO temp.old_passage (row, drawer) VALUES (?1, ?2)",
+    columns: 2,
+};
+
+/// A collection from before there was a memory gives up its name. A memory whose own row was
+/// lost is in a collection that salvage has made up.
+const FIND_MEMORY: &str = "
+UPDATE main.collection SET name = 'was-@memory-' || id WHERE name = '@memory' AND kind <> 'memory';
+UPDATE main.collection SET name = '@memory', kind = 'memory'
+WHERE kind = 'records' AND name LIKE 'recovered-%'
+AND NOT EXISTS (SELECT 1 FROM main.collection WHERE kind = 'memory')
+AND id = (SELECT r.collection FROM temp.old_passage p JOIN main.record r ON r.row = p.row
+  WHERE substr(r.id, 1, instr(r.id, ':')) = printf('%08x:', p.drawer) LIMIT 1);
+DROP TABLE temp.old_passage;
+";
+
+/// Where texts go that have lost their place.
+const RECOVERED: &str = "recovered";
+
+/// Ids of drawers, by what they have lost.
+type Lost = BTreeMap<&'static str, Vec<String>>;
+
+impl Rescue<'_> {
+    /// Drawers with what is left of their texts.
+    pub(super) fn memory(&mut self) -> Result<(), StoreError> {
+        let db = self.work.db;
+        db.execute_batch("CREATE TEMP TABLE old_passage (row INTEGER, drawer INTEGER)")
+            .during(db, "save drawers")?;
+        if self.knows("SELECT number FROM drawer") {
+            self.table(&DRAWER)?;
+            let before = self.report.lost.len();
+            self.table(&PASSAGE)?;
+            self.report.lost.truncate(before);
+        }
+        let mend = || {
+            db.execute_batch(FIND_MEMORY)?;
+            let homeless = find_passages(db, self.work.now)?;
+            Ok((homeless, mend_drawers(db)?))
+        };
+        let (homeless, lost) = mend().during(db, "save drawers")?;
+        if homeless > 0 {
+            let reason = format!("their texts are in the wing {RECOVERED:?} now");
+            self.lose("drawer", homeless, reason);
+        }
+        for (reason, ids) in lost {
+            let named = ids.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
+            self.lose("drawer", ids.len() as u64, format!("{reason} ({named})"));
+            self.report.lost_ids.extend(ids);
+        }
+        self.report.lost_ids.truncate(NAMED_IDS);
+        Ok(())
+    }
+}
+
+/// Gives passages to their drawers, as their ids say. Drawers that are lost are made up;
+/// returns how many.
+fn find_passages(db: &Connection, now: i64) -> rusqlite::Result<u64> {
+    let mut homeless = 0;
+    let mut records = db.prepare(
+        "SELECT r.row, r.id, r.created_at, r.document IS NULL FROM collection c \
+         JOIN record r ON r.collection = c.id WHERE c.kind = 'memory' ORDER BY r.row",
+    )?;
+    let records: Vec<(i64, String, i64, bool)> = records
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?
+        .collect::<Result<_, _>>()?;
+    for (row, id, created_at, blank) in records {
+        let number =
+            id.split_once(':').and_then(|(drawer, _)| i64::from_str_radix(drawer, 16).ok());
+        // Nothing that a writer makes has no number or no text.
+        let Some(number) = number.filter(|number| *number > 0 && !blank) else {
+            remove_record(db, row)?;
+            continue;
+        };
+        // Its hash and its count come with the mending.
+        homeless += db
+            .prepare_cached(
+                "INSERT OR IGNORE INTO drawer (number, id, content, wing, room, position, source, \
+                 whole_day, tags, metadata, passages, created_at, updated_at) \
+                 VALUES (?1, 'drawer ' || ?1, CAST('drawer ' || ?1 AS BLOB), ?2, ?2, \
+                 (SELECT coalesce(max(position), 0) + 1 FROM drawer WHERE wing = ?2 AND room = ?2), \
+                 'drawer ' || ?1, 0, '[]', '{}', 0, ?3, ?4)",
+            )?
+            .execute(params![number, RECOVERED, created_at, now])? as u64;
+        db.prepare_cached("INSERT INTO passage (row, drawer) VALUES (?1, ?2)")?
+            .execute([row, number])?;
+    }
+    Ok(homeless)
+}
+
+/// Makes every drawer true to what is left of it.
+fn mend_drawers(db: &Connection) -> rusqlite::Result<Lost> {
+    let numbers: Vec<u64> = db
+        .prepare("SELECT number FROM drawer ORDER BY number")?
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let mut lost = Lost::new();
+    for number in numbers {
+        for (reason, id) in [mend_labels(db, number)?, mend_text(db, number)?].into_iter().flatten()
+        {
+            lost.entry(reason).or_default().push(id);
+        }
+    }
+    Ok(lost)
+}
+
+/// What a drawer has lost, and its id.
+type Loss = Option<(&'static str, String)>;
+
+fn mend_labels(db: &Connection, number: u64) -> rusqlite::Result<Loss> {
+    let (id, tags, metadata): (String, String, String) = db
+        .prepare_cached("SELECT id, tags, metadata FROM drawer WHERE number = ?1")?
+        .query_row([number], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let sound = |text: &&String| Metadata::parse(text).is_ok_and(|it| it.as_str() == text.as_str());
+    let kept_tags = Some(&tags).filter(|tags| tags_of(tags).is_some());
+    let kept_metadata = Some(&metadata).filter(sound);
+    if kept_tags.is_some() && kept_metadata.is_some() {
+        return Ok(None);
+    }
+    let (tags, metadata) =
+        (kept_tags.map_or("[]", String::as_str), kept_metadata.map_or("{}", String::as_str));
+    db.prepare_cached("UPDATE drawer SET tags = ?2, metadata = ?3 WHERE number = ?1")?
+        .execute(params![number, tags, metadata])?;
+    Ok(Some(("their tags or metadata could not be read", id)))
+}
+
+fn mend_text(db: &Connection, number: u64) -> rusqlite::Result<Loss> {
+    let text = text_of(db, number)?;
+    let rows: Vec<i64> = db
+        .prepare_cached("SELECT row FROM passage WHERE drawer = ?1")?
+        .query_map([number], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let (id, hash, said) = db
+        .prepare_cached(
+            "SELECT id, content, wing, room, source, passages FROM drawer WHERE number = ?1",
+        )?
+        .query_row([number], |row| {
+            let (wing, room) = (row.get_ref(2)?.as_str()?, row.get_ref(3)?.as_str()?);
+            let hash = content_hash(wing, room, row.get_ref(4)?.as_str_or_null()?, &text);
+            let same = row.get_ref(1)?.as_bytes()? == hash;
+            Ok((row.get::<_, String>(0)?, (!same).then_some(hash), row.get::<_, usize>(5)?))
+        })?;
+    let Some(hash) = hash else {
+        db.prepare_cached("UPDATE drawer SET passages = ?2 WHERE number = ?1")?
+            .execute(params![number, rows.len()])?;
+        return Ok(None);
+    };
+    let taken = db.prepare_cached("SELECT 1 FROM drawer WHERE content = ?1")?.exists([hash])?;
+    if rows.is_empty() || taken {
+        rows.iter().try_for_each(|row| remove_record(db, *row))?;
+        db.prepare_cached("DELETE FROM drawer WHERE number = ?1")?.execute([number])?;
+    } else {
+        db.prepare_cached("UPDATE drawer SET content = ?2, passages = ?3 WHERE number = ?1")?
+            .execute(params![number, hash, rows.len()])?;
+    }
+    if said == 0 && !rows.is_empty() {
+        // It was made up above.
+        db.prepare_cached("UPDATE drawer SET id = ?2 WHERE number = ?1")?
+            .execute(params![number, id_of(&hash, 0)])?;
+        return Ok(None);
+    }
+    let reason = match rows.is_empty() {
+        true => "nothing was left of their texts",
+        false => "they lost a part of their texts; the rest was saved",
+    };
+    Ok(Some((reason, id)))
+}
+
+fn remove_record(db: &Connection, row: i64) -> rusqlite::Result<()> {
+    for sql in [
+        "DELETE FROM passage WHERE row = ?1",
+        "DELETE FROM vector WHERE row = ?1",
+        "DELETE FROM record WHERE row = ?1",
+    ] {
+        db.prepare_cached(sql)?.execute([row])?;
+    }
+    Ok(())
+}

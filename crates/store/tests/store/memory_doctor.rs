@@ -1,0 +1,197 @@
+//! Checks and salvage of memory: no text is lost that could be read.
+
+use isolith_store::{Action, Check, Checkpoint, StoreFolder, Truth, passages};
+use isolith_types::{Drawer, DrawerFilter, DrawerOrder, DrawerPage, NewDrawer};
+use rusqlite::Connection;
+
+use crate::common::{TestStore, numbered, one, token, writer};
+use crate::doctor::{pages_of, problems, salvage, spoil};
+use crate::memory::{add, drawer};
+
+const DRAWERS: usize = 300;
+
+/// What drawer n says; some are long.
+fn text(number: usize) -> String {
+    let words = if number.is_multiple_of(10) { 400 } else { 20 };
+    (0..words).map(|word| format!("word {number} {word} ")).collect()
+}
+
+fn content(number: usize) -> NewDrawer {
+    NewDrawer {
+        room: format!("room {}", number % 3),
+        author: Some("Ada".to_owned()),
+        tags: vec![format!("tag {number}")],
+        ..drawer(&text(number))
+    }
+}
+
+/// A closed store with many drawers and some records.
+fn closed() -> (tempfile::TempDir, StoreFolder) {
+    let mut store = TestStore::new();
+    store.upsert(numbered(0..100));
+    let drawers: Vec<NewDrawer> = (0..DRAWERS).map(content).collect();
+    for batch in drawers.chunks(50) {
+        store.one(add(batch.to_vec())).unwrap();
+    }
+    assert!(store.writer.checkpoint(Checkpoint::Truncate).unwrap().complete);
+    (store.place, store.folder)
+}
+
+fn all(folder: &StoreFolder) -> Vec<Drawer> {
+    let mut reader = Truth::open_reader(folder, token()).unwrap();
+    let page =
+        DrawerPage { order: DrawerOrder::Position, limit: u32::MAX, ..DrawerPage::default() };
+    let snapshot = reader.snapshot().unwrap();
+    let (drawers, total) = snapshot.drawers(&DrawerFilter::default(), &page, usize::MAX).unwrap();
+    assert_eq!(total, drawers.len() as u64);
+    drawers
+}
+
+/// How many drawers are as they were put. The others lack a part, or their place.
+fn sound(drawers: &[Drawer]) -> usize {
+    let number = |drawer: &Drawer| {
+        let word = drawer.text.split("word ").nth(1)?;
+        word.split(' ').next()?.parse::<usize>().ok()
+    };
+    let mut count = 0;
+    for drawer in drawers {
+        let number = number(drawer).unwrap();
+        let expected = content(number);
+        let whole = drawer.text == expected.text;
+        let tagged = drawer.tags == expected.tags || drawer.tags.is_empty();
+        let placed = drawer.room == expected.room && tagged;
+        assert!(placed || drawer.wing == "recovered", "{drawer:?}");
+        // What is left is as it was.
+        let parts = passages(&expected.text);
+        assert!(whole || parts.iter().filter(|part| drawer.text.contains(**part)).count() > 0);
+        count += usize::from(whole && placed);
+    }
+    count
+}
+
+fn damage(folder: &StoreFolder, sql: &str) {
+    let db = Connection::open(folder.truth()).unwrap();
+    db.pragma_update(None, "foreign_keys", false).unwrap();
+    db.execute_batch(sql).unwrap();
+}
+
+#[test]
+fn sound_memory_survives_whole() {
+    let (_place, folder) = closed();
+    let before = all(&folder);
+    let report = salvage(&folder);
+    assert_eq!((report.lost, report.lost_records), (vec![], 0));
+    assert_eq!(all(&folder), before);
+    // Numbers, positions and duplicates go on.
+    let mut writer = writer(&folder).unwrap();
+    let outcome = one(&mut writer, add(vec![content(7), content(DRAWERS)])).unwrap();
+    assert_eq!((outcome.unchanged, outcome.inserted), (1, 1));
+    assert_eq!(sound(&all(&folder)), DRAWERS + 1);
+}
+
+#[test]
+fn checks_find_what_is_wrong_with_drawers() {
+    for (sql, check, says) in [
+        ("UPDATE drawer SET passages = 9 WHERE number = 3", Check::Counts, "says 9 passages"),
+        ("DELETE FROM passage WHERE drawer = 3", Check::Orphans, "has no passage"),
+        ("DELETE FROM drawer WHERE number = 3", Check::Orphans, "has no drawer"),
+        ("UPDATE passage SET row = 1 WHERE drawer = 3", Check::Orphans, "no record in the memory"),
+        ("UPDATE drawer SET wing = 'x' WHERE number = 3", Check::Fields, "is not the one it was"),
+        ("UPDATE drawer SET tags = '[1]' WHERE number = 3", Check::Fields, "make no sense"),
+        ("UPDATE drawer SET metadata = '{ }' WHERE number = 3", Check::Fields, "make no sense"),
+    ] {
+        let (_place, folder) = closed();
+        damage(&folder, sql);
+        let mut reader = Truth::open_reader(&folder, token()).unwrap();
+        let found = reader.check(check, 10).unwrap();
+        assert!(found.iter().any(|problem| problem.detail.contains(says)), "{sql}: {found:?}");
+        drop(reader);
+        // A salvage leaves nothing wrong.
+        salvage(&folder);
+        assert!(sound(&all(&folder)) >= DRAWERS - 1, "{sql}");
+    }
+    let (_place, folder) = closed();
+    damage(&folder, "UPDATE drawer SET passages = 9");
+    one(&mut writer(&folder).unwrap(), Action::Recount).unwrap();
+    assert_eq!(problems(&folder, Check::Counts), 0);
+}
+
+#[test]
+fn what_can_be_read_of_memory_is_saved() {
+    for table in ["record", "vector", "passage", "drawer", "passage_drawer", "drawer_time"] {
+        let (_place, folder) = closed();
+        let leaves = pages_of(&folder, table, "leaf");
+        spoil(&folder.truth(), leaves[leaves.len() / 2]);
+        let report = salvage(&folder);
+        let left = all(&folder);
+        let sound = sound(&left);
+        match table {
+            // Texts are gone with their page.
+            "record" => {
+                assert!((DRAWERS - 30..DRAWERS).contains(&sound), "{sound}");
+                assert!(report.lost.iter().any(|loss| loss.table == "record"));
+            }
+            // Texts are there, but not what they were.
+            "drawer" => {
+                assert!((DRAWERS / 2..DRAWERS).contains(&sound), "{sound}");
+                assert_eq!(left.len(), DRAWERS);
+                let homeless = DRAWERS - sound;
+                let lost = report.lost.iter().find(|loss| loss.reason.contains("recovered"));
+                assert_eq!(lost.unwrap().rows, homeless as u64);
+            }
+            // All that can be made again is.
+            _ => assert_eq!(sound, DRAWERS, "{table}: {:?}", report.lost),
+        }
+    }
+}
+
+#[test]
+fn a_drawer_that_lost_a_part_is_named() {
+    let (_place, folder) = closed();
+    let long = all(&folder).into_iter().find(|it| it.text == text(10)).unwrap();
+    damage(
+        &folder,
+        "DELETE FROM record WHERE row = (SELECT min(row) + 1 FROM passage WHERE drawer = 11);
+         DELETE FROM record WHERE row IN (SELECT row FROM passage WHERE drawer = 12);",
+    );
+    let gone = all(&folder).into_iter().find(|it| it.text.is_empty()).unwrap();
+    let report = salvage(&folder);
+    assert!(report.lost_ids.contains(&long.id) && report.lost_ids.contains(&gone.id));
+    let reasons: Vec<&str> = report.lost.iter().map(|loss| loss.reason.as_str()).collect();
+    let part = format!("they lost a part of their texts; the rest was saved ({})", long.id);
+    assert!(reasons.contains(&part.as_str()), "{reasons:?}");
+    assert!(reasons.iter().any(|it| it.starts_with("nothing was left") && it.contains(&gone.id)));
+    let left = all(&folder);
+    assert_eq!((left.len(), sound(&left)), (DRAWERS - 1, DRAWERS - 2));
+    let part = left.into_iter().find(|it| it.id == long.id).unwrap();
+    let parts = passages(&long.text);
+    assert_eq!(part.text, [&parts[..1], &parts[2..]].concat().concat());
+}
+
+#[test]
+fn a_memory_whose_own_row_is_lost_is_found_again() {
+    let (_place, folder) = closed();
+    damage(&folder, "DELETE FROM collection WHERE kind = 'memory'");
+    salvage(&folder);
+    assert_eq!(sound(&all(&folder)), DRAWERS);
+    // The next write says which model it is.
+    one(&mut writer(&folder).unwrap(), add(vec![content(DRAWERS)])).unwrap();
+    let mut reader = Truth::open_reader(&folder, token()).unwrap();
+    let state = reader.snapshot().unwrap().memory_state().unwrap().unwrap();
+    assert_eq!(state.model.as_deref(), Some(crate::common::MODEL));
+    assert_eq!(sound(&all(&folder)), DRAWERS + 1);
+}
+
+#[test]
+fn random_damage_leaves_what_was_written() {
+    for seed in 0..5 {
+        let (_place, folder) = closed();
+        let mut random = fastrand::Rng::with_seed(seed);
+        let pages = std::fs::metadata(folder.truth()).unwrap().len() / 8192;
+        for _ in 0..3 {
+            spoil(&folder.truth(), random.u64(2..=pages));
+        }
+        salvage(&folder);
+        sound(&all(&folder));
+    }
+}
