@@ -5,6 +5,7 @@ mod chunks;
 mod code;
 mod collections;
 mod doctor;
+mod facts;
 mod failure;
 mod fold;
 mod index;
@@ -24,6 +25,7 @@ pub use chunks::{IndexedChunk, IndexedFile};
 pub use code::{CodeFilter, CodeHit, CodeHits, CodeSearch};
 pub use collections::PutRecords;
 pub use doctor::{CheckReport, Doctor, DoctorOptions, DoctorReport, QuarantinedJob};
+pub use facts::MOST_FACTS;
 pub use failure::of_call;
 pub use index::{
     FileCounts, FoldWhen, IndexOptions, IndexProblem, IndexProgress, IndexReport, IndexStage,

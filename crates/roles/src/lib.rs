@@ -28,8 +28,8 @@ pub use probe::{
     Check, CrashHistory, Cure, Finding, Health, Probe, ProbeJob, ProbeReply, Rebuild, bytes_below,
 };
 pub use reader::{
-    CodeFilter, CodeFound, CodeQuery, Damage, DamageKind, Found, FoundChunk, Likeness, ReadJob,
-    ReadReply, Searched, SimilarFound, StoreReader,
+    CodeFilter, CodeFound, CodeQuery, Damage, DamageKind, FactAnswer, FactQuestion, Found,
+    FoundChunk, Likeness, ReadJob, ReadReply, Searched, SimilarFound, StoreReader,
 };
 pub use settings::StoreSettings;
 pub use writer::{StoreWriter, WriteJob};

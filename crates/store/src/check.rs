@@ -1,4 +1,5 @@
 mod content;
+mod facts;
 mod memory;
 
 use isolith_types::Metadata;
@@ -30,8 +31,8 @@ pub enum Check {
     Orphans,
     /// Vectors have the right length and only finite numbers.
     Vectors,
-    /// What filters look at is what the metadata says, facts about chunks can be read, and
-    /// drawers have the texts that they were made with.
+    /// What filters look at is what the metadata says, what is known of chunks and the facts
+    /// can be read, and drawers have the texts that they were made with.
     Fields,
 }
 
@@ -98,7 +99,8 @@ impl Reader {
             Check::Vectors => content::vectors(db, &deadline, &mut found),
             Check::Fields => content::fields(db, &deadline, &mut found)
                 .and_then(|()| content::chunks(db, &deadline, &mut found))
-                .and_then(|()| memory::drawers(db, &deadline, &mut found)),
+                .and_then(|()| memory::drawers(db, &deadline, &mut found))
+                .and_then(|()| facts::facts(db, &deadline, &mut found)),
         };
         match looked {
             Err(StoreError::Corrupt { reason, .. }) => found.add(reason),

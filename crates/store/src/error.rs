@@ -161,6 +161,30 @@ pub enum StoreError {
         /// How long it may be.
         limit: usize,
     },
+    /// There is no such fact.
+    #[error("there is no fact {what}")]
+    NoFact {
+        /// What was asked for.
+        what: String,
+    },
+    /// A fact that says the same is true at some of the same times.
+    #[error("{id} says the same {there}, which overlaps what was to be added ({asked})")]
+    FactOverlaps {
+        /// Its id.
+        id: String,
+        /// When it is true.
+        there: String,
+        /// When the new one would be.
+        asked: String,
+    },
+    /// A name belongs to another entity.
+    #[error("{name:?} is a name of {owner:?} already")]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// Whose it is.
+        owner: String,
+    },
     /// The vectors of the collection come from another model.
     #[error("collection {name:?} holds vectors of model {found:?}, not of {asked:?}")]
     ModelMismatch {
@@ -247,6 +271,19 @@ impl StoreError {
                 (Code::AlreadyExists, "choose another name, or delete it first")
             }
             Self::NoRoot { .. } => (Code::NotFound, "`isolith index PATH` makes one"),
+            Self::NoFact { .. } => {
+                (Code::NotFound, "`isolith fact query NAME` shows what is known")
+            }
+            Self::FactOverlaps { id, .. } => {
+                let hint = format!(
+                    "if {id} has ended, say so with `isolith fact invalidate {id} --at …`; \
+                     otherwise add only times at which it is not true"
+                );
+                return (Code::AlreadyExists, hint);
+            }
+            Self::NameTaken { .. } => {
+                (Code::AlreadyExists, "use that name, or take it away from the other first")
+            }
             Self::ModelMismatch { name, .. } if name == CODE_COLLECTION => {
                 (Code::ModelMismatch, "`isolith index --reembed` makes it anew with that model")
             }

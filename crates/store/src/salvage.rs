@@ -1,5 +1,6 @@
 mod code;
 mod damaged;
+mod facts;
 mod memory;
 mod ranges;
 mod rebuild;
@@ -30,6 +31,8 @@ pub struct SalvageReport {
     pub collections: u64,
     /// Records in the new truth.
     pub records: u64,
+    /// Facts in the new truth.
+    pub facts: u64,
     /// What could not be read, table by table.
     pub lost: Vec<Loss>,
     /// Ids of records that are lost, as far as an index still knew them; the first

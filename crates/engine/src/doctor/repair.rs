@@ -202,9 +202,12 @@ impl Engine {
 
 /// What became of a salvage, in sentences.
 fn tell(report: &SalvageReport) -> Vec<String> {
-    let SalvageReport { collections, records, lost, lost_ids, lost_records, kept_as } = report;
+    let SalvageReport { collections, records, facts, lost, lost_ids, lost_records, kept_as } =
+        report;
+    let facts = if *facts > 0 { format!(" and {facts} facts") } else { String::new() };
     let mut told = vec![format!(
-        "saved {records} records in {collections} collections into a new truth; the damaged one is {}",
+        "saved {records} records in {collections} collections{facts} into a new truth; the damaged \
+         one is {}",
         kept_as.display()
     )];
     if *lost_records > 0 {

@@ -103,11 +103,16 @@ fn miscount(
     Ok(None)
 }
 
-/// How many collections and records there are, for people.
+/// How many collections, records and facts there are, for people.
 pub(super) fn contents(reader: &mut Reader) -> Result<String, StoreError> {
-    let states = reader.snapshot()?.collections()?;
+    let snapshot = reader.snapshot()?;
+    let states = snapshot.collections()?;
     let records: u64 = states.iter().map(|state| state.records).sum();
-    Ok(format!("{records} records in {} collections", states.len()))
+    let content = format!("{records} records in {} collections", states.len());
+    Ok(match snapshot.fact_stats()?.facts {
+        0 => content,
+        facts => format!("{content}, {facts} facts"),
+    })
 }
 
 /// The models and dimensions of all collections, for people.

@@ -3,6 +3,7 @@
 mod best;
 mod code;
 mod drawers;
+mod facts;
 mod keywords;
 mod segments;
 mod tail;
@@ -26,6 +27,7 @@ use crate::fault;
 use crate::settings::{StoreSettings, store_sandbox};
 pub use code::{CodeFilter, CodeFound, CodeQuery, FoundChunk};
 pub use drawers::{Likeness, SimilarFound};
+pub use facts::{FactAnswer, FactQuestion};
 use segments::Segments;
 use tail::Tails;
 
@@ -138,6 +140,8 @@ pub enum ReadJob {
         /// The path to be.
         as_path: String,
     },
+    /// What is known, and when it was true.
+    Facts(FactQuestion),
     /// Which segments are damaged, all of them read and checked.
     Verify,
     /// How far an ingest has got.
@@ -188,6 +192,8 @@ pub enum ReadReply {
     Chunks(Option<(FileState, Vec<StoredChunk>)>),
     /// To [`ReadJob::Embed`] and [`ReadJob::EmbedAgain`]: f32, little-endian.
     Vectors(Bulk),
+    /// To [`ReadJob::Facts`].
+    Facts(FactAnswer),
     /// To [`ReadJob::Verify`]: collections with damaged segments, by name.
     Damaged(Vec<(String, Searched)>),
     /// To [`ReadJob::Load`].
@@ -326,6 +332,7 @@ impl Role for StoreReader {
             ReadJob::Chunks { .. } => "chunks",
             ReadJob::Embed { .. } => "embed",
             ReadJob::EmbedAgain { .. } => "embed_again",
+            ReadJob::Facts(question) => question.kind(),
             ReadJob::Verify => "verify",
             ReadJob::Load { .. } => "load",
         }
@@ -433,6 +440,7 @@ impl StoreReader {
             ReadJob::EmbedAgain { root, path, as_path } => {
                 ReadReply::Vectors(embed_again(&snapshot, *model, *root, path, as_path)?)
             }
+            ReadJob::Facts(question) => ReadReply::Facts(facts::answer(&snapshot, question)?),
             ReadJob::Verify => {
                 let folder = StoreFolder::new(&settings.folder).segments();
                 ReadReply::Damaged(verify::verify(&snapshot, &folder, *token, context)?)

@@ -1,5 +1,6 @@
 pub(crate) mod code;
 pub(crate) mod collections;
+pub(crate) mod facts;
 pub(crate) mod filter;
 pub(crate) mod memory;
 mod records;

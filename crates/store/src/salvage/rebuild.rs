@@ -95,6 +95,7 @@ impl Rescue<'_> {
             self.code()?;
         }
         self.memory()?;
+        self.facts()?;
         self.table(&RECEIPT)?;
         self.jobs()?;
         self.recount().during(self.work.db, "count what was saved")?;
@@ -251,7 +252,7 @@ impl Rescue<'_> {
     }
 
     /// Walks over a table by row number; the first column is that number.
-    fn walk(
+    pub(super) fn walk(
         &self,
         select: &str,
         range: RangeInclusive<i64>,
@@ -287,7 +288,7 @@ impl Rescue<'_> {
     }
 
     /// The highest row number that can be expected in a table.
-    fn highest(&self, table: &str) -> Result<i64, StoreError> {
+    pub(super) fn highest(&self, table: &str) -> Result<i64, StoreError> {
         let by_table = self.old.query_row(&format!("SELECT max(rowid) FROM {table}"), [], |row| {
             Ok(row.get::<_, Option<i64>>(0)?.unwrap_or(0))
         });
@@ -325,10 +326,11 @@ impl Rescue<'_> {
         };
         self.report.records = count("record")?;
         self.report.collections = count("collection WHERE name IS NOT NULL")?;
+        self.report.facts = count("fact")?;
         Ok(())
     }
 
-    fn lose_gaps(&mut self, table: &str, gaps: Gaps) {
+    pub(super) fn lose_gaps(&mut self, table: &str, gaps: Gaps) {
         if gaps.rows > 0 {
             self.lose(table, gaps.rows, gaps.reason);
         }
@@ -340,7 +342,7 @@ impl Rescue<'_> {
 }
 
 /// A value of the wrong type, a missing one, or a second one of a kind.
-fn breaks_a_rule(error: &rusqlite::Error) -> bool {
+pub(super) fn breaks_a_rule(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(
         code,

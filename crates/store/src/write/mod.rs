@@ -1,6 +1,7 @@
 mod change;
 mod code;
 mod collections;
+mod facts;
 mod fields;
 mod generations;
 mod jobs;
@@ -319,6 +320,7 @@ fn perform(work: Work<'_>, action: &Action) -> Result<Outcome, StoreError> {
         }
         Action::UpdateDrawer { id, patch, vectors } => memory::update(work, id, patch, vectors),
         Action::DeleteDrawers { which } => memory::remove(work, which),
+        Action::Facts(write) => facts::perform(work, write),
         Action::Swap(plan) => generations::swap(work, plan),
         Action::QuarantineSegments { collection, generation, files, reason } => {
             generations::quarantine(work, *collection, *generation, files, reason)

@@ -7,7 +7,8 @@ use rusqlite::{OptionalExtension, params};
 use super::request::{Action, Key, Outcome, Write};
 use super::{Work, memory, perform};
 use crate::error::StoreError;
-use crate::read::collections;
+use crate::facts::FactWrite;
+use crate::read::{collections, facts};
 use crate::sqlite::During;
 
 /// A result takes no more room than this.
@@ -73,10 +74,10 @@ fn keep(
     Ok(())
 }
 
-/// The result as it is kept: without the collection, which is looked up again, with no more
-/// rejected rows than fit, and without drawers if they do not fit.
+/// The result as it is kept: without the collection and the entity, which are looked up
+/// again, with no more rejected rows than fit, and without drawers if they do not fit.
 fn short(outcome: &Outcome) -> String {
-    let mut kept = Outcome { collection: None, ..outcome.clone() };
+    let mut kept = Outcome { collection: None, entity: None, ..outcome.clone() };
     loop {
         let text = serde_json::to_string(&kept).unwrap_or_default();
         if text.len() <= LONGEST_RESULT {
@@ -125,5 +126,8 @@ fn repeat(work: Work<'_>, action: &Action, result: &str) -> Result<Outcome, Stor
         Action::QuarantineSegments { collection, .. } => collections::by_id(work.db, *collection)?,
         _ => None,
     };
+    if let Action::Facts(FactWrite::Describe(patch)) = action {
+        outcome.entity = facts::entity_named(work.db, &patch.name)?;
+    }
     Ok(outcome)
 }

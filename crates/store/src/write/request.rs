@@ -2,17 +2,28 @@
 
 use isolate::Bulk;
 use isolith_types::{
-    AddedDrawer, CollectionSpec, DrawerPatch, FileVersion, Filter, Metadata, NewDrawer,
+    AddedDrawer, AddedFact, CollectionSpec, DrawerPatch, EndedFact, Entity, FileVersion, Filter,
+    Metadata, NewDrawer,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::code::RootState;
+use crate::facts::FactWrite;
 use crate::memory::{DrawerVectors, WhichDrawers};
 use crate::state::{CollectionState, Level, LoadProgress, SegmentEntry};
 
 /// Names one write for ever, so that it happens once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key(pub [u8; 16]);
+
+impl Key {
+    /// The key that a caller means by some text of theirs.
+    pub fn of_text(text: &str) -> Self {
+        let mut key = [0; 16];
+        key.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..16]);
+        Self(key)
+    }
+}
 
 /// One write with its key.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -184,6 +195,8 @@ pub enum Action {
         /// Which.
         which: WhichDrawers,
     },
+    /// Changes facts, or what is known of entities.
+    Facts(FactWrite),
     /// Makes new segments current.
     Swap(SwapPlan),
     /// Marks segments that must not be opened.
@@ -308,7 +321,7 @@ pub struct SwapPlan {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Outcome {
-    /// Whether a collection or a root was made.
+    /// Whether a collection, a root, a fact or an entity was made.
     pub created: bool,
     /// Records that are new.
     pub inserted: u64,
@@ -351,4 +364,10 @@ pub struct Outcome {
     pub obsolete_files: Vec<String>,
     /// Whether there is more to do of the same.
     pub more: bool,
+    /// The fact that says what was to be added.
+    pub fact: Option<AddedFact>,
+    /// The fact that was to end.
+    pub ended_fact: Option<EndedFact>,
+    /// The entity after the write, or as it is now if the answer is repeated.
+    pub entity: Option<Entity>,
 }

@@ -30,6 +30,7 @@ impl Action {
             Self::AddDrawers { .. } => "add_drawers",
             Self::UpdateDrawer { .. } => "update_drawer",
             Self::DeleteDrawers { .. } => "delete_drawers",
+            Self::Facts(write) => write.name(),
             Self::Swap(_) => "swap",
             Self::QuarantineSegments { .. } => "quarantine_segments",
             Self::Purge { .. } => "purge",
@@ -98,6 +99,8 @@ impl Action {
             Self::DeleteDrawers { which: WhichDrawers::Ids(ids) } => {
                 (ids.len(), ids.iter().map(String::len).sum())
             }
+            // A fact and two entities, with names as they usually are.
+            Self::Facts(_) => (3, 1_000),
             _ => (1, 0),
         }
     }

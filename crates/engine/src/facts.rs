@@ -1,0 +1,160 @@
+//! What is known, and when it was true. docs/facts.md has the rules.
+
+use isolith_roles::{FactAnswer, FactQuestion, ReadJob, ReadReply};
+use isolith_store::{Action, FactWrite, Key, Outcome};
+use isolith_types::{
+    AddedFact, Code, EndedFact, Entity, EntityPatch, EntityQuery, Fact, FactQuery, FactStats,
+    Failure, Moment, NewFact, Supersede, SupersededFact, WhichFact,
+};
+
+use crate::collections::misfit;
+use crate::open::Engine;
+
+/// The most facts or entities that one answer has.
+pub const MOST_FACTS: u32 = 1_000;
+
+impl Engine {
+    /// Adds a fact, or finds the one that says the same at the same times. With a key, a
+    /// repeat of the same call changes nothing and answers the same; so for all that write
+    /// facts.
+    ///
+    /// # Errors
+    /// `bad_input` for what cannot be a fact; `already_exists` if one that says the same
+    /// overlaps it and ends at another time; or what keeps it from being written.
+    pub async fn add_fact(&self, fact: NewFact, key: Option<Key>) -> Result<AddedFact, Failure> {
+        self.write_fact(FactWrite::Add(fact), key).await?.fact.ok_or_else(unsaid)
+    }
+
+    /// Ends a fact: at `at`, or now.
+    ///
+    /// # Errors
+    /// `not_found` if there is no such fact, or by what it says none that has not ended;
+    /// `bad_input` if it would end before it began, or has ended before; or what keeps it
+    /// from being written.
+    pub async fn invalidate_fact(
+        &self,
+        which: WhichFact,
+        at: Option<Moment>,
+        key: Option<Key>,
+    ) -> Result<EndedFact, Failure> {
+        let write = FactWrite::Invalidate { which, at };
+        self.write_fact(write, key).await?.ended_fact.ok_or_else(unsaid)
+    }
+
+    /// Ends a fact and puts another in its place, at the same moment and in one
+    /// transaction.
+    ///
+    /// # Errors
+    /// As [`Engine::invalidate_fact`] and [`Engine::add_fact`].
+    pub async fn supersede_fact(
+        &self,
+        change: Supersede,
+        key: Option<Key>,
+    ) -> Result<SupersededFact, Failure> {
+        let Outcome { fact, ended_fact, .. } =
+            self.write_fact(FactWrite::Supersede(change), key).await?;
+        let (fact, old) = (fact.ok_or_else(unsaid)?, ended_fact.ok_or_else(unsaid)?);
+        let AddedFact { id, created, .. } = fact;
+        Ok(SupersededFact { old: old.id, id, created, at: old.valid_to })
+    }
+
+    /// Notes what is known of an entity, which is made if it is not there. Returns it as
+    /// it is then.
+    ///
+    /// # Errors
+    /// `already_exists` if a name belongs to another entity, `bad_input` for what cannot be
+    /// a name, or what keeps it from being written.
+    pub async fn describe_entity(
+        &self,
+        patch: EntityPatch,
+        key: Option<Key>,
+    ) -> Result<Entity, Failure> {
+        self.write_fact(FactWrite::Describe(patch), key).await?.entity.ok_or_else(unsaid)
+    }
+
+    /// What is known: what is true now comes first, then what will be, then what was. An
+    /// entity that nobody knows has no facts, which is no error.
+    ///
+    /// # Errors
+    /// What keeps the store from being read.
+    pub async fn query_facts(&self, query: &FactQuery) -> Result<Vec<Fact>, Failure> {
+        let limit = query.limit.min(MOST_FACTS);
+        let question = FactQuestion::Query(FactQuery { limit, ..query.clone() });
+        match self.ask_about_facts(question).await? {
+            FactAnswer::Facts(facts) => Ok(facts),
+            other => Err(misfit(&ReadReply::Facts(other))),
+        }
+    }
+
+    /// Facts in the order in which they became true, those without any date last; of all
+    /// entities if none is named.
+    ///
+    /// # Errors
+    /// What keeps the store from being read.
+    pub async fn fact_timeline(
+        &self,
+        entity: Option<&str>,
+        limit: u32,
+        offset: u64,
+    ) -> Result<Vec<Fact>, Failure> {
+        let (entity, limit) = (entity.map(str::to_owned), limit.min(MOST_FACTS));
+        match self.ask_about_facts(FactQuestion::Timeline { entity, limit, offset }).await? {
+            FactAnswer::Facts(facts) => Ok(facts),
+            other => Err(misfit(&ReadReply::Facts(other))),
+        }
+    }
+
+    /// How many facts there are: true now, no longer, not yet.
+    ///
+    /// # Errors
+    /// What keeps the store from being read.
+    pub async fn fact_stats(&self) -> Result<FactStats, Failure> {
+        match self.ask_about_facts(FactQuestion::Stats).await? {
+            FactAnswer::Stats(stats) => Ok(stats),
+            other => Err(misfit(&ReadReply::Facts(other))),
+        }
+    }
+
+    /// What facts are about, by name.
+    ///
+    /// # Errors
+    /// What keeps the store from being read.
+    pub async fn entities(&self, query: &EntityQuery) -> Result<Vec<Entity>, Failure> {
+        let limit = query.limit.min(MOST_FACTS);
+        let question = FactQuestion::Entities(EntityQuery { limit, ..query.clone() });
+        match self.ask_about_facts(question).await? {
+            FactAnswer::Entities(entities) => Ok(entities),
+            other => Err(misfit(&ReadReply::Facts(other))),
+        }
+    }
+
+    /// The entity that has this name or goes by it.
+    ///
+    /// # Errors
+    /// `not_found`, or what keeps the store from being read.
+    pub async fn entity(&self, name: &str) -> Result<Entity, Failure> {
+        match self.ask_about_facts(FactQuestion::Entity { name: name.to_owned() }).await? {
+            FactAnswer::Entity(Some(entity)) => Ok(entity),
+            FactAnswer::Entity(None) => {
+                Err(Failure::new(Code::NotFound, format!("nothing is known of {name:?}"))
+                    .with_hint("`isolith fact entities` shows what there is"))
+            }
+            other => Err(misfit(&ReadReply::Facts(other))),
+        }
+    }
+
+    async fn write_fact(&self, write: FactWrite, key: Option<Key>) -> Result<Outcome, Failure> {
+        self.write(Action::Facts(write), key).await.map(|written| written.outcome)
+    }
+
+    async fn ask_about_facts(&self, question: FactQuestion) -> Result<FactAnswer, Failure> {
+        match self.ask(ReadJob::Facts(question)).await? {
+            ReadReply::Facts(answer) => Ok(answer),
+            other => Err(misfit(&other)),
+        }
+    }
+}
+
+fn unsaid() -> Failure {
+    Failure::new(Code::Failed, "the writer did not say what became of the fact")
+}

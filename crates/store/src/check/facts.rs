@@ -1,0 +1,75 @@
+//! Whether facts and the names in them can be read as they were written.
+
+use rusqlite::{Connection, Row};
+
+use super::Found;
+use crate::deadline::Deadline;
+use crate::error::StoreError;
+use crate::facts::names::{fold, fold_predicate};
+use crate::read::facts::makes_sense;
+use crate::sqlite::During;
+
+pub(super) fn facts(
+    db: &Connection,
+    deadline: &Deadline,
+    found: &mut Found,
+) -> Result<(), StoreError> {
+    let mut read = || {
+        each(db, deadline, found, "SELECT id, name, folded FROM entity", |row| {
+            let (name, folded) = (row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?);
+            let is_wrong = folded.is_empty() || fold(name) != folded;
+            Ok(is_wrong.then(|| format!("entity {name:?} is looked up as {folded:?}")))
+        })?;
+        each(db, deadline, found, "SELECT id, name, folded FROM alias", |row| {
+            let (name, folded) = (row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?);
+            let is_wrong = folded.is_empty() || fold(name) != folded;
+            Ok(is_wrong.then(|| format!("alias {name:?} is looked up as {folded:?}")))
+        })?;
+        each(db, deadline, found, "SELECT id, name, folded FROM predicate", |row| {
+            let (name, folded) = (row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?);
+            let is_wrong = folded.is_empty() || fold_predicate(name) != folded;
+            Ok(is_wrong.then(|| format!("predicate {name:?} is looked up as {folded:?}")))
+        })?;
+        let shared = "SELECT a.id, a.name FROM alias a JOIN entity e ON e.folded = a.folded";
+        each(db, deadline, found, shared, |row| {
+            let name = row.get_ref(1)?.as_str()?;
+            Ok(Some(format!("{name:?} is the name of one entity and an alias of another")))
+        })?;
+        let facts =
+            "SELECT id, valid_from, from_day, valid_to, to_day, until, confidence FROM fact";
+        each(db, deadline, found, facts, |row| {
+            let id: i64 = row.get(0)?;
+            Ok((!makes_sense(row)?).then(|| format!("fact f{id} makes no sense")))
+        })?;
+        let sources = "SELECT id, fact FROM fact_source WHERE NOT confidence BETWEEN 0 AND 1";
+        each(db, deadline, found, sources, |row| {
+            let fact: i64 = row.get(1)?;
+            Ok(Some(format!("a source of fact f{fact} makes no sense")))
+        })
+    };
+    read().during(db, "check facts")?;
+    deadline.check("check facts")
+}
+
+/// Adds what `look` says of each row.
+fn each(
+    db: &Connection,
+    deadline: &Deadline,
+    found: &mut Found,
+    sql: &str,
+    mut look: impl FnMut(&Row<'_>) -> rusqlite::Result<Option<String>>,
+) -> rusqlite::Result<()> {
+    let mut statement = db.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    let mut at = 0_u64;
+    while let Some(row) = rows.next()? {
+        at += 1;
+        if found.is_full() || (at.is_multiple_of(256) && deadline.passed()) {
+            break;
+        }
+        if let Some(problem) = look(row)? {
+            found.add(problem);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! Names of entities and predicates: what they may be, and which are the same.
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::error::StoreError;
+
+/// Names of entities, predicates, drawers and agents are at most this long.
+const LONGEST_NAME: usize = 1000;
+
+/// Types of entities are at most this long.
+const LONGEST_TYPE: usize = 100;
+
+/// Paths of files are at most this long.
+const LONGEST_PATH: usize = 4096;
+
+/// A name with the form that it is looked up by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Name {
+    /// As it was written, without blanks around it.
+    pub(crate) written: String,
+    /// The same for all spellings that count as one.
+    pub(crate) folded: String,
+}
+
+impl Name {
+    /// The name of an entity; `what` says which, for errors.
+    pub(crate) fn of_entity(what: &str, text: &str) -> Result<Self, StoreError> {
+        let written = checked(what, text, LONGEST_NAME)?.to_owned();
+        Ok(Self { folded: fold(&written), written })
+    }
+
+    /// A predicate. `works at` and `works_at` are one.
+    pub(crate) fn of_predicate(text: &str) -> Result<Self, StoreError> {
+        let written = checked("predicate", text, LONGEST_NAME)?.to_owned();
+        let folded = fold_predicate(&written);
+        match folded.is_empty() {
+            true => Err(StoreError::Invalid("the predicate is empty".to_owned())),
+            false => Ok(Self { folded, written }),
+        }
+    }
+}
+
+/// The form in which names of entities are compared.
+pub(crate) fn fold(name: &str) -> String {
+    let lower: String = name.nfc().flat_map(char::to_lowercase).nfc().collect();
+    let words: Vec<&str> = lower.split_whitespace().collect();
+    words.join(" ")
+}
+
+/// The form in which predicates are compared.
+pub(crate) fn fold_predicate(name: &str) -> String {
+    fold(&name.replace('_', " "))
+}
+
+/// The type of an entity, if one is given.
+pub(crate) fn type_of(text: Option<&str>) -> Result<Option<&str>, StoreError> {
+    optional("type", text, LONGEST_TYPE)
+}
+
+/// A drawer or an agent, if one is given.
+pub(crate) fn label<'a>(what: &str, text: Option<&'a str>) -> Result<Option<&'a str>, StoreError> {
+    optional(what, text, LONGEST_NAME)
+}
+
+/// A file, if one is given.
+pub(crate) fn path(text: Option<&str>) -> Result<Option<&str>, StoreError> {
+    optional("file", text, LONGEST_PATH)
+}
+
+/// What is empty counts as not given.
+fn optional<'a>(
+    what: &str,
+    text: Option<&'a str>,
+    longest: usize,
+) -> Result<Option<&'a str>, StoreError> {
+    let given = text.map(str::trim).filter(|text| !text.is_empty());
+    given.map(|text| checked(what, text, longest)).transpose()
+}
+
+fn checked<'a>(what: &str, text: &'a str, longest: usize) -> Result<&'a str, StoreError> {
+    let text = text.trim();
+    let problem = if text.is_empty() {
+        "is empty".to_owned()
+    } else if text.len() > longest {
+        format!("has {} bytes, {longest} are allowed: keep long texts in a drawer", text.len())
+    } else if text.chars().any(char::is_control) {
+        "has line breaks or other control characters in it".to_owned()
+    } else {
+        return Ok(text);
+    };
+    Err(StoreError::Invalid(format!("the {what} {problem}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_that_count_as_one() {
+        for (one, other) in [
+            ("Max", " mAX\t"),
+            ("Max  Planck", "max planck"),
+            ("Zürich", "zu\u{308}rich"),
+            ("ÅNGSTRÖM", "a\u{30A}ngstro\u{308}m"),
+            ("İstanbul", "i\u{307}stanbul"),
+        ] {
+            assert_eq!(fold(one), fold(other), "{one}");
+        }
+        for (one, other) in [("Max", "Maxi"), ("max_planck", "max planck"), ("Zurich", "Zürich")] {
+            assert_ne!(fold(one), fold(other), "{one}");
+        }
+        assert_eq!(fold_predicate("Works_At"), fold_predicate("works  at"));
+        assert_ne!(fold_predicate("works_at"), fold_predicate("worksat"));
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused() {
+        let long = "x".repeat(1001);
+        for (text, reason) in [
+            ("", "the subject is empty"),
+            (" \u{2003} ", "the subject is empty"),
+            ("a\nb", "the subject has line breaks"),
+            ("a\0", "the subject has line breaks"),
+            (&long, "the subject has 1001 bytes, 1000 are allowed"),
+        ] {
+            let error = Name::of_entity("subject", text).unwrap_err().to_string();
+            assert!(error.starts_with(reason), "{error}");
+        }
+        assert!(Name::of_predicate(" __ ").is_err());
+        assert_eq!(Name::of_entity("subject", " Ann ").unwrap().written, "Ann");
+        assert_eq!(type_of(Some("  ")), Ok(None));
+        assert!(type_of(Some(&long)).is_err() && path(Some(&long)).is_ok());
+    }
+}

@@ -1,0 +1,373 @@
+//! Facts and entities.
+
+use isolith_types::{Direction, Entity, EntityQuery, Fact, FactQuery, FactStats, Moment, Source};
+use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+
+use super::Snapshot;
+use crate::create::now;
+use crate::error::StoreError;
+use crate::facts::id_of;
+use crate::facts::names::{fold, fold_predicate};
+use crate::facts::validity::Validity;
+use crate::sqlite::During;
+
+/// An answer shows at most so many sources of a fact: the first, and the last ones.
+const MOST_SOURCES: u32 = 20;
+
+/// A fact as a writer sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Kept {
+    pub(crate) id: i64,
+    pub(crate) subject: i64,
+    pub(crate) predicate: i64,
+    pub(crate) object: i64,
+    pub(crate) validity: Validity,
+    pub(crate) confidence: f64,
+    pub(crate) drawer: Option<String>,
+    pub(crate) file: Option<String>,
+    pub(crate) agent: Option<String>,
+    pub(crate) recorded_at: i64,
+    pub(crate) superseded_by: Option<i64>,
+}
+
+const KEPT: &str = "SELECT id, valid_from, from_day, valid_to, to_day, until, confidence, drawer, \
+    file, agent, recorded_at, superseded_by, subject, predicate, object FROM fact";
+
+const FACT: &str = "SELECT f.id, f.valid_from, f.from_day, f.valid_to, f.to_day, f.until, \
+    f.confidence, f.drawer, f.file, f.agent, f.recorded_at, f.superseded_by, s.name, p.name, \
+    o.name FROM fact f JOIN entity s ON s.id = f.subject JOIN predicate p ON p.id = f.predicate \
+    JOIN entity o ON o.id = f.object";
+
+/// What is true comes first, then what will be, then what was; the latest of each first.
+const CURRENT_FIRST: &str = "ORDER BY CASE \
+    WHEN f.valid_from > :now THEN 1 WHEN f.until <= :now THEN 2 ELSE 0 END, \
+    coalesce(f.valid_from, f.until) DESC, f.id DESC";
+
+/// What has no date at all comes last.
+const BY_TIME: &str = "ORDER BY coalesce(f.valid_from, f.until) NULLS LAST, f.id";
+
+const ENTITY: &str = "SELECT e.id, e.name, e.type, \
+    (SELECT count(*) FROM fact WHERE subject = e.id) + \
+    (SELECT count(*) FROM fact WHERE object = e.id AND subject <> e.id) FROM entity e";
+
+impl Snapshot<'_> {
+    /// Facts: what is true now before what will be and what was.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn facts(&self, query: &FactQuery) -> Result<Vec<Fact>, StoreError> {
+        let db = self.connection();
+        let Some(entity) = wanted(db, query.entity.as_deref())? else { return Ok(Vec::new()) };
+        let predicate = match &query.predicate {
+            None => None,
+            Some(name) => match predicate_number(db, &fold_predicate(name))? {
+                Some(number) => Some(number),
+                None => return Ok(Vec::new()),
+            },
+        };
+        let of_entity = of_entity(entity, query.direction);
+        let sql = format!(
+            "{FACT} WHERE {of_entity} AND (:predicate IS NULL OR f.predicate = :predicate) \
+             AND (f.valid_from IS NULL OR f.valid_from < :before) \
+             AND (f.until IS NULL OR f.until > :after) {CURRENT_FIRST} LIMIT :limit OFFSET :offset"
+        );
+        let now = now();
+        let read = || {
+            let mut statement = db.prepare_cached(&sql)?;
+            let rows = statement.query_map(
+                named_params! {
+                    ":entity": entity.number(),
+                    ":predicate": predicate,
+                    ":before": query.as_of.map_or(i64::MAX, Moment::end),
+                    ":after": query.as_of.map_or(i64::MIN, Moment::start),
+                    ":now": now,
+                    ":limit": query.limit,
+                    ":offset": i64::try_from(query.offset).unwrap_or(i64::MAX),
+                },
+                |row| fact_of(row, now),
+            )?;
+            with_sources(db, rows.collect::<Result<_, _>>()?)
+        };
+        read().during(db, "look for facts")
+    }
+
+    /// Facts in the order in which they became true; of all entities if none is named.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn fact_timeline(
+        &self,
+        entity: Option<&str>,
+        limit: u32,
+        offset: u64,
+    ) -> Result<Vec<Fact>, StoreError> {
+        let db = self.connection();
+        let Some(entity) = wanted(db, entity)? else { return Ok(Vec::new()) };
+        let of_entity = of_entity(entity, Direction::Both);
+        let sql = format!("{FACT} WHERE {of_entity} {BY_TIME} LIMIT :limit OFFSET :offset");
+        let now = now();
+        let read = || {
+            let mut statement = db.prepare_cached(&sql)?;
+            let rows = statement.query_map(
+                named_params! {
+                    ":entity": entity.number(),
+                    ":limit": limit,
+                    ":offset": i64::try_from(offset).unwrap_or(i64::MAX),
+                },
+                |row| fact_of(row, now),
+            )?;
+            with_sources(db, rows.collect::<Result<_, _>>()?)
+        };
+        read().during(db, "read the timeline")
+    }
+
+    /// How many facts there are: true now, no longer, not yet.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn fact_stats(&self) -> Result<FactStats, StoreError> {
+        let db = self.connection();
+        db.prepare_cached(
+            "SELECT count(*), count(*) FILTER (WHERE until <= ?1), \
+             count(*) FILTER (WHERE valid_from > ?1), (SELECT count(*) FROM entity), \
+             count(DISTINCT predicate) FROM fact",
+        )
+        .and_then(|mut statement| {
+            statement.query_row([now()], |row| {
+                let (facts, past, future): (u64, u64, u64) =
+                    (row.get(0)?, row.get(1)?, row.get(2)?);
+                Ok(FactStats {
+                    facts,
+                    current: facts.saturating_sub(past + future),
+                    past,
+                    future,
+                    entities: row.get(3)?,
+                    predicates: row.get(4)?,
+                })
+            })
+        })
+        .during(db, "count facts")
+    }
+
+    /// Entities by name.
+    ///
+    /// # Errors
+    /// That time is up, or that the truth cannot be read.
+    pub fn entities(&self, query: &EntityQuery) -> Result<Vec<Entity>, StoreError> {
+        let db = self.connection();
+        let read = || {
+            let mut statement = db.prepare_cached(&format!(
+                "{ENTITY} WHERE (?1 IS NULL OR lower(e.type) = lower(?1)) \
+                 AND (?2 IS NULL OR instr(e.folded, ?2) > 0 OR EXISTS \
+                  (SELECT 1 FROM alias a WHERE a.entity = e.id AND instr(a.folded, ?2) > 0)) \
+                 ORDER BY e.folded LIMIT ?3 OFFSET ?4"
+            ))?;
+            let like = query.like.as_deref().map(fold);
+            let of_type = query.r#type.as_deref().map(str::trim);
+            let offset = i64::try_from(query.offset).unwrap_or(i64::MAX);
+            let rows = statement
+                .query_map(params![of_type, like, query.limit, offset], |row| entity_of(db, row))?;
+            rows.collect::<Result<Vec<_>, _>>()
+        };
+        read().during(db, "list entities")
+    }
+
+    /// The entity that has this name, or goes by it.
+    ///
+    /// # Errors
+    /// That the truth cannot be read.
+    pub fn entity(&self, name: &str) -> Result<Option<Entity>, StoreError> {
+        entity_named(self.connection(), name)
+    }
+}
+
+/// The number of the entity that has this folded name or goes by it.
+pub(crate) fn entity_number(db: &Connection, folded: &str) -> Result<Option<i64>, StoreError> {
+    db.prepare_cached(
+        "SELECT id FROM entity WHERE folded = ?1 \
+         UNION ALL SELECT entity FROM alias WHERE folded = ?1 LIMIT 1",
+    )
+    .and_then(|mut statement| statement.query_row([folded], |row| row.get(0)).optional())
+    .during(db, "look for an entity")
+}
+
+/// The number of the predicate that has this folded name.
+pub(crate) fn predicate_number(db: &Connection, folded: &str) -> Result<Option<i64>, StoreError> {
+    db.prepare_cached("SELECT id FROM predicate WHERE folded = ?1")
+        .and_then(|mut statement| statement.query_row([folded], |row| row.get(0)).optional())
+        .during(db, "look for a predicate")
+}
+
+/// The entity that has this name, or goes by it.
+pub(crate) fn entity_named(db: &Connection, name: &str) -> Result<Option<Entity>, StoreError> {
+    let number = entity_number(db, &fold(name))?;
+    number.map(|number| require_entity(db, number)).transpose()
+}
+
+/// The entity of this number, which must be there.
+pub(crate) fn require_entity(db: &Connection, number: i64) -> Result<Entity, StoreError> {
+    db.prepare_cached(&format!("{ENTITY} WHERE e.id = ?1"))
+        .and_then(|mut statement| statement.query_row([number], |row| entity_of(db, row)))
+        .during(db, "read an entity")
+}
+
+/// All facts that say this of a subject, of one object or of any, in the order of their
+/// recording.
+pub(crate) fn kept_facts(
+    db: &Connection,
+    subject: i64,
+    predicate: i64,
+    object: Option<i64>,
+) -> Result<Vec<Kept>, StoreError> {
+    let read = || {
+        db.prepare_cached(&format!(
+            "{KEPT} WHERE subject = ?1 AND predicate = ?2 AND (?3 IS NULL OR object = ?3) \
+             ORDER BY id"
+        ))?
+        .query_map(params![subject, predicate, object], kept_of)?
+        .collect::<Result<Vec<_>, _>>()
+    };
+    read().during(db, "look for facts")
+}
+
+/// The fact of this number.
+pub(crate) fn kept_fact(db: &Connection, number: i64) -> Result<Option<Kept>, StoreError> {
+    db.prepare_cached(&format!("{KEPT} WHERE id = ?1"))
+        .and_then(|mut statement| statement.query_row([number], kept_of).optional())
+        .during(db, "look for a fact")
+}
+
+/// When a fact is true, from five columns beginning with this one.
+pub(crate) fn validity_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Validity> {
+    Ok(Validity {
+        from: moment_of(row.get(column)?, row.get(column + 1)?),
+        to: moment_of(row.get(column + 2)?, row.get(column + 3)?),
+        until: row.get(column + 4)?,
+    })
+}
+
+/// Whether times and confidence of a fact, in six columns after the first, are such as a
+/// writer makes.
+pub(crate) fn makes_sense(row: &Row<'_>) -> rusqlite::Result<bool> {
+    let validity = validity_of(row, 1)?;
+    let starts = [row.get(1)?, row.get(3)?];
+    let as_written = [validity.from, validity.to].map(|given| given.map(Moment::start)) == starts;
+    let confidence: f64 = row.get(6)?;
+    Ok(as_written && validity.makes_sense() && (0.0..=1.0).contains(&confidence))
+}
+
+/// Whose facts are wanted.
+#[derive(Debug, Clone, Copy)]
+enum Whose {
+    Anybodys,
+    Of(i64),
+}
+
+impl Whose {
+    fn number(self) -> Option<i64> {
+        match self {
+            Self::Anybodys => None,
+            Self::Of(number) => Some(number),
+        }
+    }
+}
+
+/// None if nobody is called that.
+fn wanted(db: &Connection, name: Option<&str>) -> Result<Option<Whose>, StoreError> {
+    let Some(name) = name else { return Ok(Some(Whose::Anybodys)) };
+    Ok(entity_number(db, &fold(name))?.map(Whose::Of))
+}
+
+fn of_entity(whose: Whose, direction: Direction) -> &'static str {
+    match (whose, direction) {
+        (Whose::Anybodys, _) => ":entity IS NULL",
+        (_, Direction::Out) => "f.subject = :entity",
+        (_, Direction::In) => "f.object = :entity",
+        (_, Direction::Both) => "(f.subject = :entity OR f.object = :entity)",
+    }
+}
+
+fn moment_of(at: Option<i64>, is_day: bool) -> Option<Moment> {
+    at.map(|at| if is_day { Moment::day_of(at) } else { Moment::instant(at) })
+}
+
+fn kept_of(row: &Row<'_>) -> rusqlite::Result<Kept> {
+    Ok(Kept {
+        id: row.get(0)?,
+        validity: validity_of(row, 1)?,
+        confidence: row.get(6)?,
+        drawer: row.get(7)?,
+        file: row.get(8)?,
+        agent: row.get(9)?,
+        recorded_at: row.get(10)?,
+        superseded_by: row.get(11)?,
+        subject: row.get(12)?,
+        predicate: row.get(13)?,
+        object: row.get(14)?,
+    })
+}
+
+/// A fact with its number; the only source so far is the first.
+fn fact_of(row: &Row<'_>, now: i64) -> rusqlite::Result<(i64, Fact)> {
+    let number = row.get(0)?;
+    let validity = validity_of(row, 1)?;
+    let (confidence, recorded_at) = (row.get(6)?, Moment::instant(row.get(10)?));
+    let first = Source {
+        drawer: row.get(7)?,
+        file: row.get(8)?,
+        agent: row.get(9)?,
+        confidence,
+        recorded_at,
+    };
+    let fact = Fact {
+        id: id_of(number),
+        subject: row.get(12)?,
+        predicate: row.get(13)?,
+        object: row.get(14)?,
+        valid_from: validity.from,
+        valid_to: validity.to,
+        confidence,
+        sources: vec![first],
+        recorded_at,
+        current: validity.is_true(now),
+        superseded_by: row.get::<_, Option<i64>>(11)?.map(id_of),
+    };
+    Ok((number, fact))
+}
+
+/// Where more than one has vouched for a fact, all words for it are kept apart.
+fn with_sources(db: &Connection, facts: Vec<(i64, Fact)>) -> rusqlite::Result<Vec<Fact>> {
+    let mut find = db.prepare_cached(
+        "SELECT drawer, file, agent, confidence, recorded_at FROM fact_source \
+         WHERE id = (SELECT min(id) FROM fact_source WHERE fact = ?1) OR id IN \
+         (SELECT id FROM fact_source WHERE fact = ?1 ORDER BY id DESC LIMIT ?2) ORDER BY id",
+    )?;
+    let with = |(number, mut fact): (i64, Fact)| {
+        let words = find.query_map(params![number, MOST_SOURCES - 1], source_of)?;
+        let words = words.collect::<Result<Vec<_>, _>>()?;
+        if !words.is_empty() {
+            fact.sources = words;
+        }
+        Ok(fact)
+    };
+    facts.into_iter().map(with).collect()
+}
+
+fn source_of(row: &Row<'_>) -> rusqlite::Result<Source> {
+    Ok(Source {
+        drawer: row.get(0)?,
+        file: row.get(1)?,
+        agent: row.get(2)?,
+        confidence: row.get(3)?,
+        recorded_at: Moment::instant(row.get(4)?),
+    })
+}
+
+fn entity_of(db: &Connection, row: &Row<'_>) -> rusqlite::Result<Entity> {
+    let number: i64 = row.get(0)?;
+    let aliases = db
+        .prepare_cached("SELECT name FROM alias WHERE entity = ?1 ORDER BY id")?
+        .query_map([number], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    Ok(Entity { name: row.get(1)?, r#type: row.get(2)?, aliases, facts: row.get(3)? })
+}

@@ -1,0 +1,148 @@
+use isolith_types::{EndedFact, Moment, Supersede, WhichFact};
+use rusqlite::params;
+
+use super::super::Work;
+use super::super::request::Outcome;
+use super::{entities, say, word};
+use crate::error::StoreError;
+use crate::facts::names::{self, Name};
+use crate::facts::validity::Validity;
+use crate::facts::{id_of, number_of};
+use crate::read::facts::{Kept, entity_number, kept_fact, kept_facts, predicate_number};
+use crate::sqlite::During;
+
+/// Ends a fact.
+pub(super) fn invalidate(
+    work: Work<'_>,
+    which: &WhichFact,
+    at: Option<Moment>,
+) -> Result<Outcome, StoreError> {
+    let at = at.unwrap_or(Moment::instant(work.now));
+    let ended = end(work, &find(work, which, at)?, at)?;
+    Ok(Outcome {
+        updated: u64::from(ended.changed),
+        unchanged: u64::from(!ended.changed),
+        ended_fact: Some(ended),
+        ..Outcome::default()
+    })
+}
+
+/// Ends a fact and puts another in its place.
+pub(super) fn supersede(work: Work<'_>, change: &Supersede) -> Result<Outcome, StoreError> {
+    let object = Name::of_entity("object", &change.object)?;
+    let object_type = names::type_of(change.object_type.as_deref())?;
+    let word = word(change.confidence, &change.provenance)?;
+    let at = change.at.unwrap_or(Moment::instant(work.now));
+    let old = find(work, &change.old, at)?;
+    let (object, _) = entities::find_or_make(work, &object, object_type)?;
+    if object == old.object {
+        let reason = format!("{} says that already: name another object", id_of(old.id));
+        return Err(StoreError::Invalid(reason));
+    }
+    let ended = end(work, &old, at)?;
+    let said = say::Said { subject: old.subject, predicate: old.predicate, object };
+    let placed = say::say(work, said, Validity::new(Some(at), None)?, &word)?;
+    if let Some(by) = old.superseded_by.filter(|by| *by != placed.id) {
+        let (old, by) = (id_of(old.id), id_of(by));
+        let reason = format!("{by} has taken the place of {old} already: supersede that one");
+        return Err(StoreError::Invalid(reason));
+    }
+    work.db
+        .prepare_cached("UPDATE fact SET superseded_by = ?2 WHERE id = ?1")
+        .and_then(|mut statement| statement.execute([old.id, placed.id]))
+        .during(work.db, "supersede a fact")?;
+    Ok(Outcome {
+        created: placed.created,
+        inserted: u64::from(placed.created),
+        updated: u64::from(ended.changed) + u64::from(placed.updated),
+        fact: Some(placed.added()),
+        ended_fact: Some(ended),
+        ..Outcome::default()
+    })
+}
+
+/// Ends it then, unless it has ended then already. No end is put off.
+fn end(work: Work<'_>, kept: &Kept, at: Moment) -> Result<EndedFact, StoreError> {
+    let (id, before) = (id_of(kept.id), kept.validity);
+    let as_it_was = |id| Ok(EndedFact { id, valid_to: before.to.unwrap_or(at), changed: false });
+    if before.until == Some(at.start()) {
+        return as_it_was(id);
+    }
+    if !before.outlasts(at.start()) {
+        let reason = format!("{id} is true {before}: it has ended before {at}");
+        return Err(StoreError::Invalid(reason));
+    }
+    let after = before.ended(at)?;
+    if after == before {
+        return as_it_was(id);
+    }
+    work.db
+        .prepare_cached(
+            "UPDATE fact SET valid_to = ?2, to_day = ?3, until = ?4, changed_at = ?5 WHERE id = ?1",
+        )
+        .and_then(|mut statement| {
+            statement.execute(params![kept.id, at.start(), at.is_day(), after.until, work.now])
+        })
+        .during(work.db, "end a fact")?;
+    Ok(EndedFact { id, valid_to: at, changed: true })
+}
+
+/// The fact that is meant.
+fn find(work: Work<'_>, which: &WhichFact, at: Moment) -> Result<Kept, StoreError> {
+    match which {
+        WhichFact::Id(id) => {
+            let number = number_of(id)?;
+            let missing = || StoreError::NoFact { what: id_of(number) };
+            kept_fact(work.db, number)?.ok_or_else(missing)
+        }
+        WhichFact::Said { subject, predicate, object } => {
+            find_said(work, subject, predicate, object.as_deref(), at)
+        }
+    }
+}
+
+fn find_said(
+    work: Work<'_>,
+    subject: &str,
+    predicate: &str,
+    object: Option<&str>,
+    at: Moment,
+) -> Result<Kept, StoreError> {
+    let subject = Name::of_entity("subject", subject)?;
+    let predicate = Name::of_predicate(predicate)?;
+    let object = object.map(|object| Name::of_entity("object", object)).transpose()?;
+    let missing = || {
+        let object = object.as_ref().map_or("…", |object| object.written.as_str());
+        let what = format!("\"{} {} {object}\"", subject.written, predicate.written);
+        StoreError::NoFact { what: format!("{what} that has not ended") }
+    };
+    let number = |name: &Name| entity_number(work.db, &name.folded)?.ok_or_else(missing);
+    let of = object.as_ref().map(number).transpose()?;
+    let said = predicate_number(work.db, &predicate.folded)?.ok_or_else(missing)?;
+    let there = kept_facts(work.db, number(&subject)?, said, of)?;
+    let is_ambiguous = object.is_none();
+    choose(there, is_ambiguous, at.start())?.ok_or_else(missing)
+}
+
+/// What has not ended by itself comes first, then what is true then, then what will be,
+/// and last what ended at that very moment: it may be asked for twice.
+fn choose(there: Vec<Kept>, ambiguous: bool, at: i64) -> Result<Option<Kept>, StoreError> {
+    let rank = |kept: &Kept| {
+        let validity = kept.validity;
+        match validity.until {
+            None => Some(0),
+            Some(_) if validity.is_true(at) => Some(1),
+            Some(until) if until > at => Some(2),
+            Some(until) if until == at => Some(3),
+            Some(_) => None,
+        }
+    };
+    let Some(best) = there.iter().filter_map(rank).min() else { return Ok(None) };
+    let mut meant: Vec<Kept> = there.into_iter().filter(|kept| rank(kept) == Some(best)).collect();
+    if ambiguous && meant.len() > 1 {
+        let ids: Vec<String> = meant.iter().take(5).map(|kept| id_of(kept.id)).collect();
+        let reason = format!("several facts say such a thing ({}): name one", ids.join(", "));
+        return Err(StoreError::Invalid(reason));
+    }
+    Ok(meant.pop())
+}

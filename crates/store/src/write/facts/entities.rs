@@ -1,0 +1,120 @@
+use isolith_types::EntityPatch;
+use rusqlite::params;
+
+use super::super::Work;
+use super::super::request::Outcome;
+use crate::error::StoreError;
+use crate::facts::names::{self, Name};
+use crate::read::facts::{entity_number, predicate_number, require_entity};
+use crate::sqlite::During;
+
+/// An entity has at most so many other names.
+const MOST_ALIASES: i64 = 100;
+
+/// The number of an entity, made if it is not there; and whether it was made. One whose
+/// type nobody knew gets this one.
+pub(super) fn find_or_make(
+    work: Work<'_>,
+    name: &Name,
+    of_type: Option<&str>,
+) -> Result<(i64, bool), StoreError> {
+    if let Some(number) = entity_number(work.db, &name.folded)? {
+        if let Some(of_type) = of_type {
+            work.db
+                .prepare_cached("UPDATE entity SET type = ?2 WHERE id = ?1 AND type IS NULL")
+                .and_then(|mut statement| statement.execute(params![number, of_type]))
+                .during(work.db, "note an entity's type")?;
+        }
+        return Ok((number, false));
+    }
+    let number = work
+        .db
+        .prepare_cached(
+            "INSERT INTO entity (name, folded, type, created_at) VALUES (?1, ?2, ?3, ?4)",
+        )
+        .and_then(|mut statement| {
+            statement.insert(params![name.written, name.folded, of_type, work.now])
+        })
+        .during(work.db, "add an entity")?;
+    Ok((number, true))
+}
+
+/// The number of a predicate, made if it is not there.
+pub(super) fn predicate(work: Work<'_>, name: &Name) -> Result<i64, StoreError> {
+    if let Some(number) = predicate_number(work.db, &name.folded)? {
+        return Ok(number);
+    }
+    work.db
+        .prepare_cached("INSERT INTO predicate (name, folded) VALUES (?1, ?2)")
+        .and_then(|mut statement| statement.insert([&name.written, &name.folded]))
+        .during(work.db, "add a predicate")
+}
+
+/// Notes what is known of an entity.
+pub(super) fn describe(work: Work<'_>, patch: &EntityPatch) -> Result<Outcome, StoreError> {
+    let name = Name::of_entity("name", &patch.name)?;
+    let of_type = names::type_of(patch.r#type.as_deref())?;
+    let (entity, created) = find_or_make(work, &name, None)?;
+    let mut outcome = Outcome { created, inserted: u64::from(created), ..Outcome::default() };
+    if patch.r#type.is_some() {
+        outcome.updated += set_type(work, entity, of_type)?;
+    }
+    for alias in &patch.remove_aliases {
+        match remove_alias(work, entity, &Name::of_entity("alias", alias)?)? {
+            0 => outcome.missing += 1,
+            gone => outcome.updated += gone,
+        }
+    }
+    for alias in &patch.add_aliases {
+        outcome.updated += add_alias(work, entity, &Name::of_entity("alias", alias)?)?;
+    }
+    outcome.entity = Some(require_entity(work.db, entity)?);
+    Ok(outcome)
+}
+
+fn set_type(work: Work<'_>, entity: i64, of_type: Option<&str>) -> Result<u64, StoreError> {
+    let set = || {
+        work.db
+            .prepare_cached("UPDATE entity SET type = ?2 WHERE id = ?1 AND type IS NOT ?2")?
+            .execute(params![entity, of_type])
+    };
+    set().during(work.db, "note an entity's type").map(|changed| changed as u64)
+}
+
+fn remove_alias(work: Work<'_>, entity: i64, alias: &Name) -> Result<u64, StoreError> {
+    let remove = || {
+        work.db
+            .prepare_cached("DELETE FROM alias WHERE entity = ?1 AND folded = ?2")?
+            .execute(params![entity, alias.folded])
+    };
+    remove().during(work.db, "take an alias away").map(|gone| gone as u64)
+}
+
+fn add_alias(work: Work<'_>, entity: i64, alias: &Name) -> Result<u64, StoreError> {
+    match entity_number(work.db, &alias.folded)? {
+        Some(number) if number == entity => return Ok(0),
+        Some(number) => {
+            let owner = require_entity(work.db, number)?.name;
+            return Err(StoreError::NameTaken { name: alias.written.clone(), owner });
+        }
+        None => {}
+    }
+    let add = || {
+        let db = work.db;
+        let count: i64 = db
+            .prepare_cached("SELECT count(*) FROM alias WHERE entity = ?1")?
+            .query_row([entity], |row| row.get(0))?;
+        if count >= MOST_ALIASES {
+            return Ok(0);
+        }
+        db.prepare_cached("INSERT INTO alias (entity, name, folded) VALUES (?1, ?2, ?3)")?
+            .execute(params![entity, alias.written, alias.folded])
+    };
+    match add().during(work.db, "add an alias")? {
+        0 => {
+            let reason = format!("an entity has at most {MOST_ALIASES} other names");
+            Err(StoreError::Invalid(reason))
+        }
+        added => Ok(added as u64),
+    }
+}

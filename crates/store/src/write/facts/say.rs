@@ -1,0 +1,207 @@
+use isolith_types::AddedFact;
+use rusqlite::{Connection, params};
+
+use super::super::Work;
+use crate::error::StoreError;
+use crate::facts::id_of;
+use crate::facts::validity::{Fit, Validity};
+use crate::read::facts::{Kept, kept_facts};
+use crate::sqlite::During;
+
+/// What is said, by numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Said {
+    pub(super) subject: i64,
+    pub(super) predicate: i64,
+    pub(super) object: i64,
+}
+
+/// Who says so, and how sure they are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Word<'a> {
+    pub(super) confidence: Option<f64>,
+    pub(super) drawer: Option<&'a str>,
+    pub(super) file: Option<&'a str>,
+    pub(super) agent: Option<&'a str>,
+}
+
+/// Where something that was said is now.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Placed {
+    pub(super) id: i64,
+    pub(super) created: bool,
+    pub(super) updated: bool,
+}
+
+impl Placed {
+    /// As the outside sees it.
+    pub(super) fn added(self) -> AddedFact {
+        AddedFact { id: id_of(self.id), created: self.created, updated: self.updated }
+    }
+}
+
+/// Makes it a fact, unless there is one that it is part of.
+pub(super) fn say(
+    work: Work<'_>,
+    said: Said,
+    validity: Validity,
+    word: &Word<'_>,
+) -> Result<Placed, StoreError> {
+    let there = kept_facts(work.db, said.subject, said.predicate, Some(said.object))?;
+    match place(validity, &there, work.now)? {
+        None => {
+            let id = insert(work, said, validity, word).during(work.db, "add a fact")?;
+            Ok(Placed { id, created: true, updated: false })
+        }
+        Some((kept, validity)) => {
+            let updated = learn(work, kept, validity, word).during(work.db, "add to a fact")?;
+            Ok(Placed { id: kept.id, created: false, updated })
+        }
+    }
+}
+
+/// The fact that this is part of, and when that one is true from now on.
+fn place(
+    validity: Validity,
+    there: &[Kept],
+    now: i64,
+) -> Result<Option<(&Kept, Validity)>, StoreError> {
+    let fits = |kept: &Kept| validity.fit(kept.validity, kept.recorded_at, now);
+    let same = there.iter().find_map(|kept| match fits(kept) {
+        Fit::Same(from) => Some((kept, Validity { from, ..kept.validity })),
+        Fit::Beside | Fit::Clash => None,
+    });
+    let result = match same {
+        Some((kept, result)) if kept.validity == result => return Ok(same),
+        Some((_, result)) => result,
+        None => validity,
+    };
+    let others = there.iter().filter(|kept| same.is_none_or(|(same, _)| same.id != kept.id));
+    let mut clashes =
+        others.filter(|kept| result.fit(kept.validity, kept.recorded_at, now) == Fit::Clash);
+    match clashes.next() {
+        None => Ok(same),
+        Some(other) => Err(StoreError::FactOverlaps {
+            id: id_of(other.id),
+            there: other.validity.to_string(),
+            asked: validity.to_string(),
+        }),
+    }
+}
+
+fn insert(
+    work: Work<'_>,
+    said: Said,
+    validity: Validity,
+    word: &Word<'_>,
+) -> rusqlite::Result<i64> {
+    let Validity { from, to, until } = validity;
+    work.db
+        .prepare_cached(
+            "INSERT INTO fact (subject, predicate, object, valid_from, from_day, valid_to, \
+             to_day, until, confidence, drawer, file, agent, recorded_at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        )?
+        .insert(params![
+            said.subject,
+            said.predicate,
+            said.object,
+            from.map(|from| from.start()),
+            from.is_some_and(|from| from.is_day()),
+            to.map(|to| to.start()),
+            to.is_some_and(|to| to.is_day()),
+            until,
+            word.confidence.unwrap_or(1.0),
+            word.drawer,
+            word.file,
+            word.agent,
+            work.now
+        ])
+}
+
+/// Adds what was not known of a fact that is there. Returns whether that is anything.
+fn learn(
+    work: Work<'_>,
+    kept: &Kept,
+    validity: Validity,
+    word: &Word<'_>,
+) -> rusqlite::Result<bool> {
+    let confidence = word.confidence.unwrap_or(kept.confidence);
+    let is_vouched = add_source(work, kept, confidence, word)?;
+    let is_new = is_vouched || confidence != kept.confidence || validity != kept.validity;
+    if is_new {
+        let from = validity.from;
+        work.db
+            .prepare_cached(
+                "UPDATE fact SET valid_from = ?2, from_day = ?3, confidence = ?4, \
+                 changed_at = ?5 WHERE id = ?1",
+            )?
+            .execute(params![
+                kept.id,
+                from.map(|from| from.start()),
+                from.is_some_and(|from| from.is_day()),
+                confidence,
+                work.now
+            ])?;
+    }
+    Ok(is_new)
+}
+
+/// Notes who says so again, unless they have nothing to add. Once there are two, the first
+/// one's word is noted as well: their confidence may not stay the fact's.
+fn add_source(
+    work: Work<'_>,
+    kept: &Kept,
+    confidence: f64,
+    word: &Word<'_>,
+) -> rusqlite::Result<bool> {
+    let db = work.db;
+    let nothing = [word.drawer, word.file, word.agent].iter().all(Option::is_none);
+    if nothing && word.confidence.is_none() {
+        return Ok(false);
+    }
+    let is_alone = !db
+        .prepare_cached("SELECT 1 FROM fact_source WHERE fact = ?1 LIMIT 1")?
+        .exists([kept.id])?;
+    let first = Word {
+        confidence: Some(kept.confidence),
+        drawer: kept.drawer.as_deref(),
+        file: kept.file.as_deref(),
+        agent: kept.agent.as_deref(),
+    };
+    let known = match is_alone {
+        true => {
+            (first.drawer, first.file, first.agent) == (word.drawer, word.file, word.agent)
+                && confidence == kept.confidence
+        }
+        false => db
+            .prepare_cached(
+                "SELECT 1 FROM fact_source WHERE fact = ?1 AND confidence = ?2 \
+                 AND drawer IS ?3 AND file IS ?4 AND agent IS ?5 LIMIT 1",
+            )?
+            .exists(params![kept.id, confidence, word.drawer, word.file, word.agent])?,
+    };
+    if known {
+        return Ok(false);
+    }
+    if is_alone {
+        insert_source(db, kept.id, kept.confidence, &first, kept.recorded_at)?;
+    }
+    insert_source(db, kept.id, confidence, word, work.now)?;
+    Ok(true)
+}
+
+fn insert_source(
+    db: &Connection,
+    fact: i64,
+    confidence: f64,
+    word: &Word<'_>,
+    recorded_at: i64,
+) -> rusqlite::Result<()> {
+    db.prepare_cached(
+        "INSERT INTO fact_source (fact, confidence, drawer, file, agent, recorded_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute(params![fact, confidence, word.drawer, word.file, word.agent, recorded_at])
+    .map(|_| ())
+}
