@@ -19,6 +19,15 @@ pub(crate) fn limit(asked: Option<u32>) -> Result<u32, Failure> {
     }
 }
 
+/// Where a page begins: the cursor of the page before, which is a number for nobody else.
+pub(crate) fn offset(cursor: Option<&str>) -> Result<u64, Failure> {
+    cursor.map_or(Ok(0), |cursor| {
+        cursor.parse().map_err(|_| {
+            Failure::new(Code::BadInput, "cursor is no next_cursor of an earlier answer")
+        })
+    })
+}
+
 /// A question that can be asked.
 pub(crate) fn question(text: &str) -> Result<&str, Failure> {
     if text.trim().is_empty() {

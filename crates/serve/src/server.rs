@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use isolith_engine::{Engine, Surroundings};
+use isolith_types::Failure;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig,
@@ -15,7 +16,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::progress::Progress;
-use crate::stores::Stores;
+use crate::stores::{Shut, Stores, Whose};
 use crate::tool::{Call, Tool};
 use crate::tools;
 use crate::watchers::Watchers;
@@ -109,6 +110,25 @@ impl Server {
         self.inner.watchers.watch_all(engine).await;
     }
 
+    /// Opens the stores that there are, and keeps fresh what is indexed in them.
+    pub(crate) async fn warm_up(&self) {
+        for (whose, opened) in self.stores().all() {
+            match opened {
+                Ok(engine) => self.keep_fresh(&engine).await,
+                Err(failure) => {
+                    tracing::warn!(store = whose.name(), %failure, "a store cannot be opened");
+                }
+            }
+        }
+    }
+
+    /// Closes a store; nobody opens it again before the guard is dropped.
+    pub(crate) async fn shut(&self, whose: Whose, meanwhile: Failure) -> Result<Shut, Failure> {
+        // They hold on to the engine. Those of the other store begin again with it.
+        self.inner.watchers.stop();
+        self.stores().shut(whose, meanwhile).await
+    }
+
     fn tools(&self) -> &[Tool] {
         self.inner.tools.get_or_init(tools::all)
     }
@@ -139,14 +159,7 @@ impl ServerHandler for Server {
 
     async fn on_initialized(&self, _context: NotificationContext<RoleServer>) {
         tokio::time::sleep(WARM_UP_AFTER).await;
-        for (whose, opened) in self.stores().all() {
-            match opened {
-                Ok(engine) => self.keep_fresh(&engine).await,
-                Err(failure) => {
-                    tracing::warn!(store = whose.name(), %failure, "a store cannot be opened");
-                }
-            }
-        }
+        self.warm_up().await;
     }
 
     async fn list_tools(

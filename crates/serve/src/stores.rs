@@ -16,6 +16,9 @@ const READERS: usize = 2;
 /// The folder of a project's store.
 const PROJECT_STORE: &str = ".isolith";
 
+/// The file that makes a folder a store.
+const TRUTH: &str = "truth.sqlite";
+
 /// Whose a store is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whose {
@@ -65,6 +68,20 @@ impl Store {
     }
 }
 
+/// A store that stays closed until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Shut(Arc<Store>);
+
+impl Drop for Shut {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        // A server that is stopping opens nothing any more.
+        if state.barred.as_ref().is_some_and(|failure| failure.code != Code::Draining) {
+            state.barred = None;
+        }
+    }
+}
+
 impl Stores {
     pub(crate) fn new(surroundings: Surroundings, allowed: Vec<PathBuf>) -> Self {
         let project = Arc::<Store>::default();
@@ -107,12 +124,36 @@ impl Stores {
         }
     }
 
+    /// The store of memory and facts, if there is one.
+    pub(crate) fn memory(&self) -> Result<Option<Engine>, Failure> {
+        self.if_there(Whose::User)
+    }
+
+    /// The store of memory and facts, made if it is not there.
+    pub(crate) fn memory_to_write(&self) -> Result<Engine, Failure> {
+        self.open(Whose::User, true)
+    }
+
     /// The stores that there are, each once.
     pub(crate) fn all(&self) -> Vec<(Whose, Result<Engine, Failure>)> {
-        let both = [Whose::Project, Whose::User];
-        let distinct = if self.is_one() { &both[1..] } else { &both[..] };
         let open = |whose: &Whose| Some((*whose, self.if_there(*whose).transpose()?));
-        distinct.iter().filter_map(open).collect()
+        self.each().iter().filter_map(open).collect()
+    }
+
+    /// The folders of stores that there are, however they are.
+    pub(crate) fn there(&self) -> Vec<(Whose, PathBuf)> {
+        let there = |whose: &Whose| {
+            let folder = match self.store(*whose).opened() {
+                Some(engine) => engine.folder().to_owned(),
+                None => self.folder(*whose, false).ok()?,
+            };
+            folder.join(TRUTH).exists().then_some((*whose, folder))
+        };
+        self.each().iter().filter_map(there).collect()
+    }
+
+    fn each(&self) -> &'static [Whose] {
+        if self.is_one() { &[Whose::User] } else { &[Whose::Project, Whose::User] }
     }
 
     /// Which paths tools may name.
@@ -173,33 +214,53 @@ impl Stores {
         }
     }
 
+    /// Closes a store; nobody opens it again before the guard is dropped.
+    ///
+    /// # Errors
+    /// If somebody else has closed it.
+    pub(crate) async fn shut(&self, whose: Whose, meanwhile: Failure) -> Result<Shut, Failure> {
+        let store = self.store(whose);
+        let (engine, shut) = {
+            let mut state = store.state();
+            if let Some(failure) = &state.barred {
+                return Err(failure.clone());
+            }
+            state.barred = Some(meanwhile);
+            (state.engine.take(), Shut(Arc::clone(store)))
+        };
+        if let Some(engine) = engine {
+            engine.close().await;
+        }
+        Ok(shut)
+    }
+
+    fn store(&self, whose: Whose) -> &Arc<Store> {
+        match whose {
+            Whose::Project => &self.project,
+            Whose::User => &self.user,
+        }
+    }
+
     /// Whether one store was named for everything.
     fn is_one(&self) -> bool {
         Arc::ptr_eq(&self.project, &self.user)
     }
 
     fn distinct(&self) -> Vec<&Store> {
-        let mut stores: Vec<&Store> = vec![&self.project];
-        if !self.is_one() {
-            stores.push(&self.user);
-        }
-        stores
+        self.each().iter().map(|whose| &**self.store(*whose)).collect()
     }
 
     fn if_there(&self, whose: Whose) -> Result<Option<Engine>, Failure> {
         match self.open(whose, false) {
-            Ok(engine) => Ok(Some(engine)),
+            // One that is to be made has no file before the first write.
+            Ok(engine) => Ok(Some(engine).filter(|it| it.folder().join(TRUTH).exists())),
             Err(failure) if failure.code == Code::NoStore => Ok(None),
             Err(failure) => Err(failure),
         }
     }
 
     fn open(&self, whose: Whose, create: bool) -> Result<Engine, Failure> {
-        let store = match whose {
-            Whose::Project => &self.project,
-            Whose::User => &self.user,
-        };
-        let mut state = store.state();
+        let mut state = self.store(whose).state();
         if let Some(failure) = &state.barred {
             return Err(failure.clone());
         }

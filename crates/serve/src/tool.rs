@@ -19,6 +19,8 @@ use crate::server::Server;
 pub(crate) enum Effect {
     /// Nothing.
     Read,
+    /// It adds, each time anew.
+    Add,
     /// It adds; the same again changes nothing.
     AddOnce,
     /// It changes or removes; the same again changes nothing.
@@ -30,6 +32,7 @@ impl Effect {
         let hints = ToolAnnotations::new().read_only(self == Self::Read).open_world(false);
         match self {
             Self::Read => hints,
+            Self::Add => hints.destructive(false).idempotent(false),
             Self::AddOnce => hints.destructive(false).idempotent(true),
             Self::Change => hints.destructive(true).idempotent(true),
         }

@@ -1,0 +1,237 @@
+//! Memory, collections and upkeep through `isolith mcp`.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod agent;
+mod place;
+mod project;
+
+use agent::Agent;
+use place::Place;
+use project::Project;
+use serde_json::{Value, json};
+
+fn agent_at(place: &Place) -> Agent {
+    Agent::greeted(place.command(&["mcp"]))
+}
+
+fn add(agent: &mut Agent, text: &str, wing: &str, room: &str) -> Value {
+    agent.call("memory_add", json!({ "text": text, "wing": wing, "room": room }))
+}
+
+#[test]
+fn what_is_remembered_can_be_read_changed_and_forgotten() {
+    let place = Place::new();
+    let mut agent = agent_at(&place);
+    assert_eq!(agent.call("memory_list", json!({}))["total"], 0);
+    assert!(!place.store().exists(), "reading makes no store");
+    let text = "Ada prefers tabs.\nShe said so twice.";
+    let first = add(&mut agent, text, "ada", "style");
+    let again = add(&mut agent, text, "ada", "style");
+    let id = first["id"].as_str().unwrap();
+    assert_eq!((&first["created"], &first["duplicate_of"]), (&json!(true), &Value::Null));
+    assert_eq!(again, json!({ "id": id, "created": false, "duplicate_of": id }));
+
+    let drawer = agent.call("memory_get", json!({ "id": id }));
+    assert_eq!(
+        (&drawer["text"], &drawer["wing"], &drawer["position"]),
+        (&json!(text), &json!("ada"), &json!(1))
+    );
+    let patch =
+        json!({ "id": id, "room": "taste", "tags": ["tabs"], "metadata": { "sure": true } });
+    let updated = agent.call("memory_update", patch);
+    assert_eq!(updated["changed"], true);
+    let drawer = &updated["drawer"];
+    assert_eq!(
+        (&drawer["id"], &drawer["room"], &drawer["text"]),
+        (&json!(id), &json!("taste"), &json!(text))
+    );
+    assert_eq!(
+        (&drawer["tags"], &drawer["metadata"]),
+        (&json!(["tabs"]), &json!({ "sure": true }))
+    );
+
+    assert_eq!(
+        agent.call("memory_delete", json!({ "id": id })),
+        json!({ "deleted": 1, "missing": 0 })
+    );
+    assert_eq!(
+        agent.call("memory_delete", json!({ "id": id })),
+        json!({ "deleted": 0, "missing": 1 })
+    );
+    assert_eq!(agent.refused("memory_get", json!({ "id": id }))["code"], "not_found");
+    assert_eq!(
+        agent.refused("memory_update", json!({ "id": id, "text": "x" }))["code"],
+        "not_found"
+    );
+    assert_eq!(agent.refused("memory_delete", json!({}))["code"], "bad_input");
+    let date = json!({ "text": "x", "wing": "a", "room": "b", "date": "yesterday" });
+    let error = agent.refused("memory_add", date);
+    assert_eq!(error["code"], "bad_input");
+    assert!(error["message"].as_str().unwrap().contains("2026-01-31"), "{error}");
+    assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn memory_is_listed_in_pages() {
+    let place = Place::new();
+    let mut agent = agent_at(&place);
+    for number in 0..7 {
+        let room = if number < 4 { "a" } else { "b" };
+        let text = format!("note {number}");
+        let source = format!("file{}", number % 2);
+        let new = json!({ "text": text, "wing": "w", "room": room, "source": source, "date": format!("2026-01-0{}", number + 1) });
+        agent.call("memory_add", new);
+    }
+    let listed = agent.call("memory_list", json!({ "limit": 3 }));
+    assert_eq!(listed["wings"], json!([{ "name": "w", "drawers": 7, "rooms": ["a", "b"] }]));
+    let mut texts = Vec::new();
+    let mut page = listed;
+    loop {
+        texts.extend(
+            page["drawers"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|it| it["text"].as_str().unwrap().to_owned()),
+        );
+        let Some(cursor) = page["next_cursor"].as_str() else { break };
+        page = agent.call("memory_list", json!({ "limit": 3, "cursor": cursor }));
+    }
+    let newest_first: Vec<String> = (0..7).rev().map(|number| format!("note {number}")).collect();
+    assert_eq!(texts, newest_first);
+    let some = json!({ "wing": "w", "room": "a", "since": "2026-01-02", "until": "2026-01-03" });
+    assert_eq!(agent.call("memory_list", some)["total"], 2);
+    assert_eq!(agent.refused("memory_list", json!({ "cursor": "x" }))["code"], "bad_input");
+    assert_eq!(agent.call("memory_delete", json!({ "source": "file0" }))["deleted"], 4);
+    assert_eq!(agent.call("memory_list", json!({}))["total"], 3);
+    assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn near_duplicates_are_told_and_kept() {
+    let place = Place::new();
+    let mut agent = agent_at(&place);
+    let ask = |text: &str| json!({ "text": text, "threshold": 0.8 });
+    assert_eq!(agent.call("memory_check_duplicate", ask("anything"))["duplicate"], false);
+    let id =
+        add(&mut agent, "The deployment runs every Friday evening", "ops", "deploy")["id"].clone();
+    let near = agent.call("memory_check_duplicate", ask("The deployment runs each Friday evening"));
+    assert_eq!(near["duplicate"], true, "{near}");
+    assert_eq!(near["similar"][0]["id"], id);
+    let far = agent.call("memory_check_duplicate", ask("Bananas are yellow"));
+    assert_eq!(far, json!({ "duplicate": false, "similar": [] }));
+    let other = add(&mut agent, "The deployment runs each Friday evening", "ops", "deploy");
+    assert_eq!(other["created"], true);
+    assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn diaries_are_kept_by_agent_and_day() {
+    let place = Place::new();
+    let mut agent = agent_at(&place);
+    for (who, date, text) in [
+        ("scout", "2026-03-01", "found the parser"),
+        ("scout", "2026-03-02", "fixed the parser"),
+        ("scribe", "2026-03-02", "wrote about it"),
+    ] {
+        let entry = json!({ "agent": who, "text": text, "date": date, "topic": "parser" });
+        assert_eq!(agent.call("diary_write", entry)["created"], true);
+    }
+    let texts = |diary: &Value| -> Vec<String> {
+        let entries = diary["entries"].as_array().unwrap();
+        entries.iter().map(|entry| entry["text"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = agent.call("diary_read", json!({ "agent": "scout" }));
+    assert_eq!(texts(&all), ["found the parser", "fixed the parser"]);
+    let day = agent.call("diary_read", json!({ "agent": "scout", "date": "2026-03-02" }));
+    assert_eq!(texts(&day), ["fixed the parser"]);
+    assert_eq!(day["entries"][0]["topic"], "parser");
+    assert_eq!(agent.call("diary_read", json!({ "agent": "nobody" }))["entries"], json!([]));
+    assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn memory_is_the_users_and_code_is_the_projects() {
+    let project = Project::sample();
+    project.index(&[]);
+    let mut agent = Agent::greeted(project.command(&["mcp"]));
+    add(&mut agent, "Ada owns the retry code", "ada", "code");
+    agent.call("search_code", json!({ "query": "retry" }));
+    let users = project.place.path("home/.local/share/isolith");
+    assert!(users.join("truth.sqlite").exists());
+    let health = agent.call("health", json!({}));
+    assert_eq!(health["ok"], true, "{health}");
+    let stores: Vec<&Value> =
+        health["stores"].as_array().unwrap().iter().map(|it| &it["whose"]).collect();
+    assert_eq!(stores, ["project", "user"]);
+    for folder in [&users, &project.folder().join(".isolith")] {
+        let sockets = place::files_in(&folder.join("run"));
+        assert!(
+            sockets.iter().any(|it| it.extension().is_some_and(|it| it == "sock")),
+            "{sockets:?}"
+        );
+    }
+    let logs = place::files_in(&users.join("logs"));
+    assert!(!logs.is_empty());
+    // Another agent, in another place, remembers the same.
+    let mut other = Agent::greeted(project.place.bare(&["mcp"]));
+    assert_eq!(other.call("memory_list", json!({ "wing": "ada" }))["total"], 1);
+    assert_eq!(other.refused("search_code", json!({ "query": "retry" }))["code"], "no_store");
+    assert_eq!((agent.leave(), other.leave()), (Some(0), Some(0)));
+}
+
+#[test]
+fn files_are_ingested_from_where_it_is_allowed() {
+    let project = Project::empty();
+    let rows: String = (0..50).map(|number| place::row(number, 8).to_string() + "\n").collect();
+    project.write("rows.jsonl", rows);
+    project.place.write("outside.jsonl", place::row(1, 8).to_string());
+    let mut agent = Agent::greeted(project.command(&["mcp"]));
+    let load = json!({ "path": "rows.jsonl", "collection": "docs" });
+    let receipt = agent.call("ingest_file", load.clone());
+    assert_eq!(
+        (&receipt["inserted"], &receipt["count_after"]),
+        (&json!(50), &json!(50)),
+        "{receipt}"
+    );
+    assert_eq!(agent.call("ingest_file", load)["unchanged"], 50);
+    let vector = json!({ "collection": "docs", "vector": place::vector(3, 8), "limit": 1 });
+    assert_eq!(agent.call("collection_query", vector)["hits"][0]["id"], "r3");
+    let outside = json!({ "path": "../outside.jsonl", "collection": "docs" });
+    assert_eq!(agent.refused("ingest_file", outside)["code"], "forbidden_path");
+    project.write("bad.jsonl", "{\"id\": 1}\n");
+    let bad = json!({ "path": "bad.jsonl", "collection": "docs" });
+    assert_eq!(agent.refused("ingest_file", bad)["code"], "bad_input");
+    assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn a_damaged_store_is_mended_from_within() {
+    let project = Project::sample();
+    project.index(&[]);
+    let mut agent = Agent::greeted(project.command(&["mcp"]));
+    agent.call("search_code", json!({ "query": "retry" }));
+    for file in place::files_in(&project.folder().join(".isolith/segments")) {
+        let mut bytes = std::fs::read(&file).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0xFF;
+        std::fs::write(&file, bytes).unwrap();
+    }
+    let repaired = agent.call("repair", json!({}));
+    assert_eq!(repaired["ok"], true, "{repaired}");
+    assert!(!repaired["stores"][0]["repaired"].as_array().unwrap().is_empty(), "{repaired}");
+    let found = agent.call("search_code", json!({ "query": "retry with backoff" }));
+    assert_eq!(found["hits"][0]["path"], "src/retry.rs", "{found}");
+
+    let before = agent.call("workers", json!({}));
+    let reconnected = agent.call("reconnect", json!({}));
+    assert_eq!(reconnected["ok"], true, "{reconnected}");
+    let after = agent.call("workers", json!({}));
+    let pids = |workers: &Value| -> Vec<u64> {
+        workers["workers"].as_array().unwrap().iter().filter_map(|it| it["pid"].as_u64()).collect()
+    };
+    assert!(
+        !pids(&after).is_empty() && pids(&before).iter().all(|pid| !pids(&after).contains(pid))
+    );
+    assert_eq!(agent.leave(), Some(0));
+}

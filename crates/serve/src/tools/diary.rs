@@ -1,0 +1,105 @@
+//! Tools for the diaries that agents keep.
+
+use std::fmt::Write as _;
+
+use isolith_engine::DiaryEntry;
+use isolith_types::{Drawer, Failure, Moment};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::memory::Added;
+use crate::arguments::limit;
+use crate::tool::{Call, Effect, Shown, Tool};
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        Tool::new("diary_write", Effect::Add, "Add an entry to an agent's own diary.", diary_write),
+        Tool::new(
+            "diary_read",
+            Effect::Read,
+            "The last entries of an agent's diary, of a day or of all.",
+            diary_read,
+        ),
+    ]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DiaryWrite {
+    /// Your name
+    agent: String,
+    text: String,
+    topic: Option<String>,
+    /// Default: today
+    #[schemars(with = "Option<String>")]
+    date: Option<Moment>,
+}
+
+async fn diary_write(call: Call, asked: DiaryWrite) -> Result<Added, Failure> {
+    let DiaryWrite { agent, text, topic, date: day } = asked;
+    let engine = call.server.stores().memory_to_write()?;
+    let added = engine.write_diary(DiaryEntry { agent, text, day, topic }, None).await?;
+    Ok(added.into())
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DiaryRead {
+    agent: String,
+    /// Only this day
+    #[schemars(with = "Option<String>")]
+    date: Option<Moment>,
+    limit: Option<u32>,
+}
+
+async fn diary_read(call: Call, asked: DiaryRead) -> Result<Diary, Failure> {
+    let DiaryRead { agent, date, limit: most } = asked;
+    let last = limit(most)?;
+    let entries = match call.server.stores().memory()? {
+        Some(engine) => engine.read_diary(&agent, date, last).await?,
+        None => Vec::new(),
+    };
+    Ok(Diary { agent, entries: entries.into_iter().map(Entry::from).collect() })
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Diary {
+    agent: String,
+    entries: Vec<Entry>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Entry {
+    id: String,
+    date: Option<String>,
+    topic: Option<String>,
+    text: String,
+    created_at: String,
+}
+
+impl From<Drawer> for Entry {
+    fn from(drawer: Drawer) -> Self {
+        Self {
+            date: drawer.date.map(|date| date.to_string()),
+            topic: drawer.tags.into_iter().next(),
+            id: drawer.id,
+            text: drawer.text,
+            created_at: drawer.created_at.to_string(),
+        }
+    }
+}
+
+impl Shown for Diary {
+    fn text(&self) -> String {
+        if self.entries.is_empty() {
+            return "no entries".to_owned();
+        }
+        let mut text = String::new();
+        for entry in &self.entries {
+            let date = entry.date.as_deref().unwrap_or_default();
+            let topic = entry.topic.as_deref().map_or(String::new(), |it| format!(" ({it})"));
+            let _ = writeln!(text, "{date}{topic}: {}", entry.text);
+        }
+        text
+    }
+}

@@ -1,0 +1,123 @@
+//! Drawers, as tools show them.
+
+use std::fmt::Write as _;
+
+use isolith_types::{Code, Drawer, Failure, Metadata};
+use rmcp::model::JsonObject;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::text::{cut, line};
+
+/// Letters of a drawer in a line of text.
+const LINE_LETTERS: usize = 200;
+
+/// A drawer.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ShownDrawer {
+    id: String,
+    wing: String,
+    room: String,
+    position: u64,
+    text: String,
+    source: Option<String>,
+    author: Option<String>,
+    date: Option<String>,
+    tags: Vec<String>,
+    metadata: JsonObject,
+    created_at: String,
+    updated_at: String,
+}
+
+impl From<Drawer> for ShownDrawer {
+    fn from(drawer: Drawer) -> Self {
+        Self {
+            metadata: object(&drawer.metadata),
+            date: date(&drawer),
+            id: drawer.id,
+            wing: drawer.wing,
+            room: drawer.room,
+            position: drawer.position,
+            text: drawer.text,
+            source: drawer.source,
+            author: drawer.author,
+            tags: drawer.tags,
+            created_at: drawer.created_at.to_string(),
+            updated_at: drawer.updated_at.to_string(),
+        }
+    }
+}
+
+impl ShownDrawer {
+    /// All of it, for whoever reads.
+    pub(super) fn whole(&self) -> String {
+        let mut text = format!("{} in {}/{}", self.id, self.wing, self.room);
+        for (word, value) in [("date", &self.date), ("by", &self.author), ("from", &self.source)] {
+            if let Some(value) = value {
+                let _ = write!(text, ", {word} {value}");
+            }
+        }
+        let _ = write!(text, "\n{}", self.text);
+        text
+    }
+}
+
+/// A drawer among others.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ListedDrawer {
+    pub(super) id: String,
+    pub(super) wing: String,
+    pub(super) room: String,
+    pub(super) text: String,
+    pub(super) source: Option<String>,
+    pub(super) author: Option<String>,
+    pub(super) date: Option<String>,
+    pub(super) tags: Vec<String>,
+}
+
+impl ListedDrawer {
+    /// With no more than so much of its text.
+    pub(super) fn of(drawer: Drawer, most: usize) -> Self {
+        Self {
+            date: date(&drawer),
+            text: match drawer.text.len() > most {
+                true => cut(&drawer.text, most).to_owned() + "…",
+                false => drawer.text,
+            },
+            id: drawer.id,
+            wing: drawer.wing,
+            room: drawer.room,
+            source: drawer.source,
+            author: drawer.author,
+            tags: drawer.tags,
+        }
+    }
+
+    /// One line, for whoever reads.
+    pub(super) fn line(&self) -> String {
+        let date = self.date.as_deref().map_or(String::new(), |date| format!(" {date}"));
+        let author = self.author.as_deref().map_or(String::new(), |author| format!(" {author}"));
+        let text = line(&self.text, LINE_LETTERS);
+        format!("{} [{}/{}{date}{author}] {text}", self.id, self.wing, self.room)
+    }
+}
+
+/// When it was written, in the words that there are.
+fn date(drawer: &Drawer) -> Option<String> {
+    drawer.date.map(|date| date.to_string()).or_else(|| drawer.date_text.clone())
+}
+
+/// Metadata as JSON.
+pub(super) fn object(metadata: &Metadata) -> JsonObject {
+    match metadata.to_json() {
+        Value::Object(object) => object,
+        _ => JsonObject::new(),
+    }
+}
+
+/// JSON as metadata.
+pub(super) fn metadata(object: Option<JsonObject>) -> Result<Option<Metadata>, Failure> {
+    let metadata = object.map(|object| Metadata::from_json(Value::Object(object))).transpose();
+    metadata.map_err(|error| Failure::new(Code::BadInput, error.to_string()))
+}

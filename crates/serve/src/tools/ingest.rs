@@ -1,0 +1,131 @@
+//! The tool that loads files of ready embeddings.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use isolith_engine::{IngestOptions, IngestProgress, IngestStage, OnError, PutMode, Receipt};
+use isolith_types::{Code, Failure};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::progress::Step;
+use crate::text::round;
+use crate::tool::{Call, Effect, Shown, Tool};
+
+/// Gives up after so long without progress.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Rows left out that are listed.
+const LISTED: usize = 20;
+
+pub(super) fn tool() -> Tool {
+    Tool::new(
+        "ingest_file",
+        Effect::Change,
+        "Load a file of ready embeddings (Chroma JSON or JSONL of id, embedding, document, metadata) into a collection; existing ids are replaced.",
+        ingest_file,
+    )
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct IngestFile {
+    /// File, relative to the project or absolute
+    path: String,
+    collection: String,
+    /// Leave bad rows out instead of stopping
+    skip_bad: Option<bool>,
+    /// What made the vectors
+    model: Option<String>,
+}
+
+async fn ingest_file(call: Call, asked: IngestFile) -> Result<Loaded, Failure> {
+    let file = call.server.stores().confinement().existing(&asked.path)?;
+    if !file.is_file() {
+        return Err(Failure::new(Code::BadInput, format!("{} is no file", asked.path)));
+    }
+    let skip = asked.skip_bad.unwrap_or(false);
+    let options = IngestOptions {
+        file,
+        collection: asked.collection,
+        dimension: None,
+        metric: None,
+        model: asked.model,
+        mode: PutMode::Upsert,
+        on_error: if skip { OnError::Skip } else { OnError::Stop },
+        patience: PATIENCE,
+    };
+    let engine = call.server.stores().collections_to_write()?;
+    let load = call.progress.during(|steps| {
+        let watcher = move |progress: IngestProgress| {
+            steps.send_replace(step(progress));
+        };
+        engine.ingest(&options, Arc::new(watcher))
+    });
+    let receipt = load.await;
+    match receipt.error.clone() {
+        Some(failure) => Err(failure.with_hint("the same call continues where this one stopped")),
+        None => Ok(receipt.into()),
+    }
+}
+
+fn step(progress: IngestProgress) -> Step {
+    let IngestProgress { stage, done, total } = progress;
+    let (from, what) = match stage {
+        IngestStage::Checking => (0.0, "bytes checked"),
+        IngestStage::Writing => (0.5, "rows written"),
+    };
+    let share = if total == 0 { 0.0 } else { done.min(total) as f64 / total as f64 };
+    Step { share: from + share / 2.0, message: format!("{what}: {done} of {total}") }
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Loaded {
+    collection: String,
+    rows: u64,
+    inserted: u64,
+    updated: u64,
+    unchanged: u64,
+    rejected: Vec<Left>,
+    rejected_rows: u64,
+    count_after: u64,
+    seconds: f64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Left {
+    row: u64,
+    reason: String,
+}
+
+impl From<Receipt> for Loaded {
+    fn from(receipt: Receipt) -> Self {
+        let rejected = receipt.rejected.into_iter().take(LISTED);
+        Self {
+            collection: receipt.collection,
+            rows: receipt.rows,
+            inserted: receipt.inserted,
+            updated: receipt.updated,
+            unchanged: receipt.unchanged,
+            rejected: rejected.map(|it| Left { row: it.row, reason: it.reason }).collect(),
+            rejected_rows: receipt.rejected_rows,
+            count_after: receipt.count_after,
+            seconds: round(receipt.seconds),
+        }
+    }
+}
+
+impl Shown for Loaded {
+    fn text(&self) -> String {
+        format!(
+            "{}: {} rows, {} new, {} replaced, {} as before, {} left out; {} in all",
+            self.collection,
+            self.rows,
+            self.inserted,
+            self.updated,
+            self.unchanged,
+            self.rejected_rows,
+            self.count_after
+        )
+    }
+}

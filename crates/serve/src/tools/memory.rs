@@ -1,0 +1,359 @@
+//! Tools for memory: drawers of verbatim text in rooms of wings.
+
+use std::fmt::Write as _;
+
+use isolith_engine::WhichDrawers;
+use isolith_types::{
+    AddedDrawer, Code, DrawerFilter, DrawerPage, DrawerPatch, Failure, Moment, NewDrawer,
+    SimilarDrawer, Wing,
+};
+use rmcp::model::JsonObject;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::drawer::{ListedDrawer, ShownDrawer, metadata};
+use crate::arguments::{limit, offset};
+use crate::text::round;
+use crate::tool::{Call, Effect, Shown, Tool};
+
+/// As much as is listed of a drawer; `memory_get` shows all of it.
+const LISTED_BYTES: usize = 600;
+
+/// From here on texts count as nearly the same, unless told otherwise.
+const NEARLY: f32 = 0.9;
+
+/// Drawers that are shown as nearly the same.
+const MOST_SIMILAR: u32 = 5;
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        Tool::new(
+            "memory_add",
+            Effect::AddOnce,
+            "Remember a text verbatim, in a wing (person or project) and a room (topic). The same again gives the same id.",
+            memory_add,
+        ),
+        Tool::new("memory_get", Effect::Read, "A drawer of memory, whole.", memory_get),
+        Tool::new(
+            "memory_list",
+            Effect::Read,
+            "List drawers, newest first; without a wing, all wings and rooms too.",
+            memory_list,
+        ),
+        Tool::new(
+            "memory_update",
+            Effect::Change,
+            "Change a drawer; what is not given stays.",
+            memory_update,
+        ),
+        Tool::new(
+            "memory_delete",
+            Effect::Change,
+            "Delete one drawer by id, or all from a source.",
+            memory_delete,
+        ),
+        Tool::new(
+            "memory_check_duplicate",
+            Effect::Read,
+            "Whether nearly the same text is remembered already.",
+            memory_check_duplicate,
+        ),
+    ]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct MemoryAdd {
+    text: String,
+    wing: String,
+    room: String,
+    /// File, conversation, URL
+    source: Option<String>,
+    author: Option<String>,
+    /// YYYY-MM-DD or RFC 3339 with zone
+    #[schemars(with = "Option<String>")]
+    date: Option<Moment>,
+    #[serde(default)]
+    tags: Vec<String>,
+    metadata: Option<JsonObject>,
+}
+
+async fn memory_add(call: Call, asked: MemoryAdd) -> Result<Added, Failure> {
+    let drawer = NewDrawer {
+        text: asked.text,
+        wing: asked.wing,
+        room: asked.room,
+        source: asked.source,
+        author: asked.author,
+        date: asked.date,
+        date_text: None,
+        tags: asked.tags,
+        metadata: metadata(asked.metadata)?.unwrap_or_default(),
+    };
+    let engine = call.server.stores().memory_to_write()?;
+    let added = engine.add_drawers(vec![drawer], None).await?.pop();
+    let added =
+        added.ok_or_else(|| Failure::new(Code::Failed, "the writer left the drawer out"))?;
+    Ok(added.into())
+}
+
+/// What became of a text.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Added {
+    id: String,
+    created: bool,
+    duplicate_of: Option<String>,
+}
+
+impl From<AddedDrawer> for Added {
+    fn from(added: AddedDrawer) -> Self {
+        let AddedDrawer { id, created, duplicate_of } = added;
+        Self { id, created, duplicate_of }
+    }
+}
+
+impl Shown for Added {
+    fn text(&self) -> String {
+        match self.created {
+            true => format!("remembered as {}", self.id),
+            false => format!("known already as {}", self.id),
+        }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct MemoryGet {
+    id: String,
+}
+
+async fn memory_get(call: Call, MemoryGet { id }: MemoryGet) -> Result<ShownDrawer, Failure> {
+    let Some(engine) = call.server.stores().memory()? else { return Err(missing(&id)) };
+    let found = engine.drawers(vec![id.clone()]).await?.pop().flatten();
+    found.map(ShownDrawer::from).ok_or_else(|| missing(&id))
+}
+
+fn missing(id: &str) -> Failure {
+    Failure::new(Code::NotFound, format!("there is no drawer {id:?}"))
+        .with_hint("memory_search and memory_list show what there is")
+}
+
+impl Shown for ShownDrawer {
+    fn text(&self) -> String {
+        self.whole()
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct MemoryList {
+    wing: Option<String>,
+    room: Option<String>,
+    source: Option<String>,
+    /// Date
+    #[schemars(with = "Option<String>")]
+    since: Option<Moment>,
+    /// Date, included
+    #[schemars(with = "Option<String>")]
+    until: Option<Moment>,
+    limit: Option<u32>,
+    /// next_cursor of the page before
+    cursor: Option<String>,
+}
+
+async fn memory_list(call: Call, asked: MemoryList) -> Result<Listed, Failure> {
+    let MemoryList { wing, room, source, since, until, limit: most, cursor } = asked;
+    let (limit, offset) = (limit(most)?, offset(cursor.as_deref())?);
+    let overview = wing.is_none() && cursor.is_none();
+    let filter = DrawerFilter { wing, room, source, since, until, ..DrawerFilter::default() };
+    let Some(engine) = call.server.stores().memory()? else { return Ok(Listed::default()) };
+    let wings = if overview { engine.taxonomy().await? } else { Vec::new() };
+    let page = DrawerPage { offset, limit, ..DrawerPage::default() };
+    let (drawers, total) = engine.list_drawers(&filter, page).await?;
+    let next = offset + drawers.len() as u64;
+    Ok(Listed {
+        drawers: drawers.into_iter().map(|it| ListedDrawer::of(it, LISTED_BYTES)).collect(),
+        total,
+        next_cursor: (next < total).then(|| next.to_string()),
+        wings: wings.into_iter().map(ListedWing::from).collect(),
+    })
+}
+
+#[derive(Default, Serialize, JsonSchema)]
+struct Listed {
+    drawers: Vec<ListedDrawer>,
+    total: u64,
+    next_cursor: Option<String>,
+    wings: Vec<ListedWing>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ListedWing {
+    name: String,
+    drawers: u64,
+    rooms: Vec<String>,
+}
+
+impl From<Wing> for ListedWing {
+    fn from(wing: Wing) -> Self {
+        let Wing { name, drawers, rooms } = wing;
+        Self { name, drawers, rooms: rooms.into_iter().map(|room| room.name).collect() }
+    }
+}
+
+impl Shown for Listed {
+    fn text(&self) -> String {
+        let mut text = format!("{} of {} drawers\n", self.drawers.len(), self.total);
+        for drawer in &self.drawers {
+            let _ = writeln!(text, "{}", drawer.line());
+        }
+        for ListedWing { name, drawers, rooms } in &self.wings {
+            let _ = writeln!(text, "wing {name}: {drawers} drawers in {}", rooms.join(", "));
+        }
+        if let Some(cursor) = &self.next_cursor {
+            let _ = writeln!(text, "more: cursor {cursor}");
+        }
+        text
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct MemoryUpdate {
+    id: String,
+    text: Option<String>,
+    wing: Option<String>,
+    room: Option<String>,
+    source: Option<String>,
+    author: Option<String>,
+    #[schemars(with = "Option<String>")]
+    date: Option<Moment>,
+    tags: Option<Vec<String>>,
+    /// Laid over the old; null removes a key
+    metadata: Option<JsonObject>,
+}
+
+async fn memory_update(call: Call, asked: MemoryUpdate) -> Result<Updated, Failure> {
+    let patch = DrawerPatch {
+        text: asked.text,
+        wing: asked.wing,
+        room: asked.room,
+        source: asked.source,
+        author: asked.author,
+        date: asked.date.map(Some),
+        date_text: None,
+        tags: asked.tags,
+        metadata: metadata(asked.metadata)?,
+    };
+    let Some(engine) = call.server.stores().memory()? else { return Err(missing(&asked.id)) };
+    let updated = engine.update_drawer(&asked.id, patch, None).await?;
+    Ok(Updated { changed: updated.changed, drawer: updated.drawer.into() })
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Updated {
+    changed: bool,
+    drawer: ShownDrawer,
+}
+
+impl Shown for Updated {
+    fn text(&self) -> String {
+        let changed = if self.changed { "changed" } else { "as it was" };
+        format!("{changed}: {}", self.drawer.whole())
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct MemoryDelete {
+    id: Option<String>,
+    source: Option<String>,
+}
+
+async fn memory_delete(call: Call, asked: MemoryDelete) -> Result<Deleted, Failure> {
+    let which = match (asked.id, asked.source) {
+        (Some(id), None) => WhichDrawers::Ids(vec![id]),
+        (None, Some(source)) => {
+            WhichDrawers::Matching(DrawerFilter { source: Some(source), ..DrawerFilter::default() })
+        }
+        _ => return Err(Failure::new(Code::BadInput, "give either id or source")),
+    };
+    let missing = u64::from(matches!(which, WhichDrawers::Ids(_)));
+    let Some(engine) = call.server.stores().memory()? else {
+        return Ok(Deleted { deleted: 0, missing });
+    };
+    let done = engine.delete_drawers(which, None).await?;
+    Ok(Deleted { deleted: done.deleted, missing: done.missing })
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Deleted {
+    deleted: u64,
+    missing: u64,
+}
+
+impl Shown for Deleted {
+    fn text(&self) -> String {
+        format!("{} deleted, {} not there", self.deleted, self.missing)
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct MemoryCheckDuplicate {
+    text: String,
+    wing: Option<String>,
+    room: Option<String>,
+    /// Cosine, default 0.9
+    threshold: Option<f32>,
+}
+
+async fn memory_check_duplicate(
+    call: Call,
+    asked: MemoryCheckDuplicate,
+) -> Result<Checked, Failure> {
+    let MemoryCheckDuplicate { text, wing, room, threshold } = asked;
+    let threshold = threshold.unwrap_or(NEARLY);
+    if !(0.0..=1.0).contains(&threshold) {
+        return Err(Failure::new(Code::BadInput, "threshold is from 0 to 1"));
+    }
+    let filter = DrawerFilter { wing, room, ..DrawerFilter::default() };
+    let Some(engine) = call.server.stores().memory()? else { return Ok(Checked::default()) };
+    let found = engine.similar_drawers(&text, &filter, threshold, MOST_SIMILAR).await?;
+    let similar: Vec<Similar> = found.into_iter().map(Similar::from).collect();
+    Ok(Checked { duplicate: !similar.is_empty(), similar })
+}
+
+#[derive(Default, Serialize, JsonSchema)]
+struct Checked {
+    duplicate: bool,
+    similar: Vec<Similar>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Similar {
+    id: String,
+    wing: String,
+    room: String,
+    text: String,
+    similarity: f64,
+}
+
+impl From<SimilarDrawer> for Similar {
+    fn from(found: SimilarDrawer) -> Self {
+        let SimilarDrawer { drawer, similarity } = found;
+        let ListedDrawer { id, wing, room, text, .. } = ListedDrawer::of(drawer, LISTED_BYTES);
+        Self { id, wing, room, text, similarity: round(f64::from(similarity)) }
+    }
+}
+
+impl Shown for Checked {
+    fn text(&self) -> String {
+        if self.similar.is_empty() {
+            return "nothing like it is remembered".to_owned();
+        }
+        let line =
+            |it: &Similar| format!("{:.3} {} [{}/{}]\n", it.similarity, it.id, it.wing, it.room);
+        self.similar.iter().map(line).collect()
+    }
+}
