@@ -14,6 +14,7 @@ mod location;
 mod memory;
 mod open;
 mod quarantine;
+mod recall;
 mod search;
 mod status;
 mod transfer;
@@ -34,7 +35,7 @@ pub use index::{
 pub use ingest::{IngestOptions, IngestProgress, IngestStage, OnError, Receipt, Rejected, Watcher};
 pub use isolith_embed::model_name as built_in_model;
 pub use isolith_roles::{Health, TranscriptFormat, TranscriptPlan, entries as worker_roles};
-pub use isolith_search::{Mode, Weights};
+pub use isolith_search::{MemoryWeights, Mode, Weights};
 pub use isolith_source::walk::WalkOptions;
 pub use isolith_store::{
     CollectionState, Durability, Key, Outcome, Page, Patch, PutMode, Selection, StoredRecord,
@@ -46,6 +47,7 @@ pub use memory::{
     ImportWatcher, LoadedDrawers, UpdatedDrawer,
 };
 pub use open::{Engine, EngineOptions, Life};
+pub use recall::{MemoryHits, MemorySearch};
 pub use search::Hits;
 pub use status::{
     CollectionStatus, FrontSnapshot, FrontStatus, RecentJobs, StatusReport, StatusSocket,

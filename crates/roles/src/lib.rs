@@ -29,7 +29,8 @@ pub use probe::{
 };
 pub use reader::{
     CodeFilter, CodeFound, CodeQuery, Damage, DamageKind, FactAnswer, FactQuestion, Found,
-    FoundChunk, Likeness, ReadJob, ReadReply, Searched, SimilarFound, StoreReader,
+    FoundChunk, Likeness, MemoryFound, MemoryQuery, ReadJob, ReadReply, Searched, SimilarFound,
+    StoreReader,
 };
 pub use settings::StoreSettings;
 pub use writer::{StoreWriter, WriteJob};

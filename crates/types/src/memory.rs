@@ -172,6 +172,8 @@ pub struct SimilarDrawer {
 pub struct DrawerHit {
     /// The drawer, whole.
     pub drawer: Drawer,
+    /// The part of its text that fits best.
+    pub passage: String,
     /// Larger is better.
     pub score: f32,
     /// What put it here.

@@ -1,10 +1,11 @@
 //! How good answers are, on questions whose right answers are known.
 //!
-//! One command: `cargo xtask eval code-search CHECKOUTS`. The sets are not part of this
-//! repository: `--data DIR` says where they are.
+//! `cargo xtask eval code-search CHECKOUTS` and `cargo xtask eval memory SET...`. The sets
+//! are not part of this repository.
 
 mod choose;
 mod code_search;
+mod memory;
 mod score;
 
 use std::path::PathBuf;
@@ -23,6 +24,8 @@ struct Typed {
 enum Set {
     /// Questions about public repositories: file-level NDCG@10
     CodeSearch(code_search::Options),
+    /// Questions about conversations and notes: recall@10, MRR@10
+    Memory(memory::Options),
 }
 
 fn main() -> Result<()> {
@@ -30,6 +33,7 @@ fn main() -> Result<()> {
     isolate::worker_main(&isolith_engine::worker_roles());
     match Typed::parse().set {
         Set::CodeSearch(options) => code_search::run(&options),
+        Set::Memory(options) => memory::run(&options),
     }
 }
 

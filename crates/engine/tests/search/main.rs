@@ -5,6 +5,7 @@
 mod damage;
 mod faults;
 mod folding;
+mod memory;
 mod power;
 mod replaced;
 mod support;
@@ -18,6 +19,7 @@ fn main() {
         damage::trials(),
         faults::trials(&programs),
         folding::trials(),
+        memory::trials(),
         power::trials(),
         replaced::trials(),
     ]

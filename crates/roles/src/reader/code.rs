@@ -22,7 +22,7 @@ use super::Searched;
 use super::keywords::Keywords;
 use super::segments::Segments;
 use super::tail::Tails;
-use super::vectors::Nearest;
+use super::vectors::{Nearest, dot};
 
 /// What is looked for in the code.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -486,10 +486,6 @@ fn set_apart(question: &mut [f32], mean: &[f32], share: f32) {
     if dot(&rest, &rest) > LEAST_APART * dot(question, question) {
         question.copy_from_slice(&rest);
     }
-}
-
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 #[cfg(test)]

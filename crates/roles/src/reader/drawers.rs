@@ -69,7 +69,7 @@ pub(super) fn similar(
     }
     let candidates: Vec<u64> = candidates.into_iter().collect();
     let numbers: HashSet<u64> =
-        snapshot.passages(&candidates)?.into_iter().flatten().map(|it| it.drawer).collect();
+        snapshot.passages(&candidates, false)?.into_iter().flatten().map(|it| it.drawer).collect();
     for number in numbers {
         let Some(drawer) = snapshot.drawers_by_number(&[number])?.pop().flatten() else { continue };
         let similarity = model.embed(&drawer.text).map_or(0.0, |other| cosine(&whole, &other));

@@ -30,6 +30,8 @@ struct Target<'a> {
     words: Words,
     /// Only these rows, in ascending order.
     rows: Option<&'a [u64]>,
+    /// Whether words are weighed as if there were no other rows.
+    apart: bool,
 }
 
 impl Target<'_> {
@@ -68,12 +70,28 @@ impl Keywords<'_, '_> {
         rows: Option<&[u64]>,
         searched: &mut Searched,
     ) -> Result<Best, StoreError> {
-        let target = Target { words, rows };
+        let target = Target { words, rows, apart: false };
         let mut best = Best::largest(limit as usize);
         if !target.words.terms.is_empty() {
             self.search(state, &target, &mut best, searched)?;
         }
         Ok(best)
+    }
+
+    /// The rows that fit some words best among these, with words weighed as if there were
+    /// no others; and the formula, unless there was no time for it.
+    pub(super) fn best_apart(
+        &mut self,
+        state: &CollectionState,
+        words: Words,
+        limit: u32,
+        rows: Option<&[u64]>,
+        searched: &mut Searched,
+    ) -> Result<(Best, Option<Ranking>), StoreError> {
+        let target = Target { words, rows, apart: true };
+        let mut best = Best::largest(limit as usize);
+        let ranking = self.search(state, &target, &mut best, searched)?;
+        Ok((best, ranking))
     }
 
     fn search(
@@ -82,7 +100,7 @@ impl Keywords<'_, '_> {
         target: &Target<'_>,
         best: &mut Best,
         searched: &mut Searched,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Option<Ranking>, StoreError> {
         let live = self.segments.texts(self.snapshot, state, self.context, searched)?;
         if let Some(live) = live.filter(|_| state.generation.is_some()) {
             fault::point("text.search", self.context);
@@ -90,14 +108,16 @@ impl Keywords<'_, '_> {
             match search_segments(&live, target, &counted, best.want()) {
                 Ok((ranking, candidates)) => {
                     offer(best, &ranking, &tail);
-                    return self.confirm(&candidates, best);
+                    self.confirm(&candidates, best)?;
+                    return Ok(Some(ranking));
                 }
                 Err((file, error)) => self.segments.fail(&file, &error, searched),
             }
         } else if state.generation.is_none() {
             let (tail, counted) = self.tail(state, target)?;
-            offer(best, &Ranking::new(&target.words, &counted), &tail);
-            return Ok(());
+            let ranking = Ranking::new(&target.words, &counted);
+            offer(best, &ranking, &tail);
+            return Ok(Some(ranking));
         }
         self.scan(state, target, best, searched)
     }
@@ -115,8 +135,11 @@ impl Keywords<'_, '_> {
         };
         let mut found = Loose::new();
         for (row, counts) in tail.rows.iter().zip(&tail.counts) {
-            counted.add_record(&target.words, counts);
-            if target.allows(*row) && has_any(&target.words, counts) {
+            let allowed = target.allows(*row);
+            if allowed || !target.apart {
+                counted.add_record(&target.words, counts);
+            }
+            if allowed && has_any(&target.words, counts) {
                 found.push((*row, counts.clone()));
             }
         }
@@ -130,14 +153,16 @@ impl Keywords<'_, '_> {
         target: &Target<'_>,
         best: &mut Best,
         searched: &mut Searched,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Option<Ranking>, StoreError> {
         let mut counted = Statistics::none(&target.words);
         let budget = self.context.remaining() / 2;
-        match self.read(state, Scope::All, target, &mut counted, budget)? {
-            Some(found) => offer(best, &Ranking::new(&target.words, &counted), &found),
-            None => searched.unranked = true,
-        }
-        Ok(())
+        let Some(found) = self.read(state, Scope::All, target, &mut counted, budget)? else {
+            searched.unranked = true;
+            return Ok(None);
+        };
+        let ranking = Ranking::new(&target.words, &counted);
+        offer(best, &ranking, &found);
+        Ok(Some(ranking))
     }
 
     /// Reads documents and keeps those that have one of the words; nothing if that
@@ -155,10 +180,13 @@ impl Keywords<'_, '_> {
         let mut found = Loose::new();
         let mut in_time = true;
         for_each_text(self.snapshot, state, scope, &mut |row, _, fields| {
-            let counts = TermCounts::of_terms(&mut tokenizer, fields, &target.words.terms);
-            counted.add_record(&target.words, &counts);
-            if target.allows(row) && has_any(&target.words, &counts) {
-                found.push((row, counts));
+            let allowed = target.allows(row);
+            if allowed || !target.apart {
+                let counts = TermCounts::of_terms(&mut tokenizer, fields, &target.words.terms);
+                counted.add_record(&target.words, &counts);
+                if allowed && has_any(&target.words, &counts) {
+                    found.push((row, counts));
+                }
             }
             in_time = self.context.remaining() >= least;
             if in_time { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -187,21 +215,25 @@ fn search_segments(
     want: usize,
 ) -> Result<(Ranking, Vec<TextCandidate>), (String, SegmentError)> {
     let mut statistics = counted.clone();
+    let mut allowed = Vec::with_capacity(live.len());
     for Live { file, segment, .. } in live {
-        let own = segment.statistics(&target.words).map_err(|error| (file.clone(), error))?;
-        statistics.add(&own);
+        let fail = |error| (file.clone(), error);
+        let mut bits = target.rows.map(|_| Bits::new(segment.len()));
+        if let (Some(rows), Some(bits)) = (target.rows, &mut bits) {
+            segment.positions_of(rows, bits).map_err(fail)?;
+        }
+        let own = match bits.as_ref().filter(|_| target.apart) {
+            Some(bits) => segment.statistics_among(&target.words, bits),
+            None => segment.statistics(&target.words),
+        };
+        statistics.add(&own.map_err(fail)?);
+        allowed.push(bits);
     }
     let ranking = Ranking::new(&target.words, &statistics);
     let mut candidates = Vec::new();
-    for Live { file, segment, dead } in live {
-        let fail = |error| (file.clone(), error);
-        let mut allowed = target.rows.map(|_| Bits::new(segment.len()));
-        if let (Some(rows), Some(allowed)) = (target.rows, &mut allowed) {
-            segment.positions_of(rows, allowed).map_err(fail)?;
-        }
-        let found =
-            segment.search(&ranking, want, allowed.as_ref(), Some(dead.as_ref())).map_err(fail)?;
-        candidates.extend(found);
+    for (Live { file, segment, dead }, allowed) in live.iter().zip(&allowed) {
+        let found = segment.search(&ranking, want, allowed.as_ref(), Some(dead.as_ref()));
+        candidates.extend(found.map_err(|error| (file.clone(), error))?);
     }
     Ok((ranking, candidates))
 }

@@ -5,6 +5,7 @@ mod code;
 mod drawers;
 mod facts;
 mod keywords;
+mod memory;
 mod segments;
 mod tail;
 mod vectors;
@@ -28,6 +29,7 @@ use crate::settings::{StoreSettings, store_sandbox};
 pub use code::{CodeFilter, CodeFound, CodeQuery, FoundChunk};
 pub use drawers::{Likeness, SimilarFound};
 pub use facts::{FactAnswer, FactQuestion};
+pub use memory::{MemoryFound, MemoryQuery};
 use segments::Segments;
 use tail::Tails;
 
@@ -90,6 +92,8 @@ pub enum ReadJob {
     },
     /// The code that answers a question.
     Code(Box<CodeQuery>),
+    /// The drawers that answer a question.
+    Memory(Box<MemoryQuery>),
     /// The folders whose code is indexed.
     Roots,
     /// The files of a root, in pages.
@@ -171,6 +175,8 @@ pub enum ReadReply {
     Found(Found),
     /// To [`ReadJob::Code`].
     Code(CodeFound),
+    /// To [`ReadJob::Memory`].
+    Memory(MemoryFound),
     /// To [`ReadJob::Roots`].
     Roots(Vec<RootState>),
     /// To [`ReadJob::Files`].
@@ -290,6 +296,7 @@ impl ReadReply {
         match self {
             Self::Found(found) => Some(&found.searched),
             Self::Code(found) => Some(&found.searched),
+            Self::Memory(found) => Some(&found.searched),
             Self::SimilarDrawers(found) => Some(&found.searched),
             _ => None,
         }
@@ -323,6 +330,7 @@ impl Role for StoreReader {
             ReadJob::Nearest { .. } => "nearest",
             ReadJob::Keywords { .. } => "keywords",
             ReadJob::Code(_) => "code",
+            ReadJob::Memory(_) => "memory",
             ReadJob::Roots => "roots",
             ReadJob::Files { .. } => "files",
             ReadJob::Drawers { .. } => "drawers",
@@ -413,6 +421,11 @@ impl StoreReader {
                 let (snapshot, model) = (&snapshot, *model);
                 let mut search = code::CodeSearch { snapshot, segments, tails, model, context };
                 ReadReply::Code(search.run(query)?)
+            }
+            ReadJob::Memory(query) => {
+                let (snapshot, model) = (&snapshot, *model);
+                let mut search = memory::MemorySearch { snapshot, segments, tails, model, context };
+                ReadReply::Memory(search.run(query)?)
             }
             ReadJob::Roots => ReadReply::Roots(snapshot.roots()?),
             ReadJob::Files { root, under, after, limit } => {

@@ -232,6 +232,10 @@ impl Nearest<'_, '_> {
     }
 }
 
+pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
 /// The query, if it fits the collection.
 fn question(state: &CollectionState, vector: &[f32]) -> Result<Query, StoreError> {
     let bad = StoreError::Invalid;

@@ -51,8 +51,8 @@ fn reasons_come_with_the_most_important_first() {
         DrawerCandidate { position: 2, likeness: 0.1, ..PLAIN },
     ];
     let ranked = rank_drawers(&candidates, 1.0, &MemoryWeights::default(), Mode::Hybrid, 10);
-    assert_eq!(ranked[0].why, ["like words 0.60", "meaning 0.30", "keywords 0.15"]);
-    assert_eq!(ranked[1].why, ["neighbours 0.37", "like words 0.10"]);
+    assert_eq!(ranked[0].why, ["like words 0.60", "meaning 0.30", "keywords 0.25"]);
+    assert_eq!(ranked[1].why, ["neighbours 0.40", "like words 0.10"]);
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub struct MemoryWeights {
 impl Default for MemoryWeights {
     fn default() -> Self {
         Self {
-            keywords: 0.6,
+            keywords: 1.0,
             vector: 1.0,
             likeness: 1.0,
             beside: [0.5, 0.35, 0.25, 0.15],

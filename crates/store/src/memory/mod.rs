@@ -58,4 +58,6 @@ pub struct StoredPassage {
     pub room: String,
     /// The drawer's place in the order of arrival there.
     pub position: u64,
+    /// Its text, if it was asked for.
+    pub text: Option<String>,
 }

@@ -25,31 +25,27 @@ impl Snapshot<'_> {
         memory(self.connection())
     }
 
-    /// The passages of these rows, in this order; none where a row is gone.
+    /// The passages of these rows, in this order; none where a row is gone. Texts cost more
+    /// than all the rest.
     ///
     /// # Errors
     /// That time is up, or that the truth cannot be read.
-    pub fn passages(&self, rows: &[u64]) -> Result<Vec<Option<StoredPassage>>, StoreError> {
+    pub fn passages(
+        &self,
+        rows: &[u64],
+        with_text: bool,
+    ) -> Result<Vec<Option<StoredPassage>>, StoreError> {
         let db = self.connection();
         self.db.deadline.check("read passages")?;
-        let passage = |row: &Row<'_>| {
-            Ok(StoredPassage {
-                row: row.get(0)?,
-                change: row.get(1)?,
-                drawer: row.get(2)?,
-                wing: row.get(3)?,
-                room: row.get(4)?,
-                position: row.get(5)?,
-            })
-        };
+        let text = if with_text { "document" } else { "NULL" };
         let read = || {
-            let mut find = db.prepare_cached(
-                "SELECT passage.row, record.change, drawer.number, wing, room, position \
+            let mut find = db.prepare_cached(&format!(
+                "SELECT passage.row, record.change, drawer.number, wing, room, position, {text} \
                  FROM passage JOIN record ON record.row = passage.row \
-                 JOIN drawer ON drawer.number = passage.drawer WHERE passage.row = ?1",
-            )?;
+                 JOIN drawer ON drawer.number = passage.drawer WHERE passage.row = ?1"
+            ))?;
             rows.iter()
-                .map(|row| find.query_row([row], passage).optional())
+                .map(|row| find.query_row([row], passage_of).optional())
                 .collect::<Result<_, _>>()
         };
         read().during(db, "read passages")
@@ -128,29 +124,43 @@ impl Snapshot<'_> {
         read().during(db, "look for passages")
     }
 
-    /// The numbers of the drawers around a passage's own, which is not among them: as many
-    /// as `reach` on either side, in the order of their positions in its room.
+    /// The row of the first passage of the drawer that comes next in a passage's room.
     ///
     /// # Errors
     /// That the truth cannot be read.
-    pub fn neighbours(&self, of: &StoredPassage, reach: u32) -> Result<Vec<u64>, StoreError> {
+    pub fn next_passage(&self, of: &StoredPassage) -> Result<Option<u64>, StoreError> {
         let db = self.connection();
-        let side = |sql: &str| {
-            db.prepare_cached(sql)?
-                .query_map(params![of.wing, of.room, of.position, reach], |row| row.get(0))?
-                .collect::<Result<Vec<u64>, _>>()
-        };
         let read = || {
-            let mut numbers = side(
-                "SELECT number FROM drawer WHERE wing = ?1 AND room = ?2 AND position < ?3 \
-                 ORDER BY position DESC LIMIT ?4",
-            )?;
-            numbers.reverse();
-            numbers.extend(side(
-                "SELECT number FROM drawer WHERE wing = ?1 AND room = ?2 AND position > ?3 \
-                 ORDER BY position LIMIT ?4",
-            )?);
-            Ok(numbers)
+            db.prepare_cached(
+                "SELECT (SELECT min(row) FROM passage WHERE passage.drawer = drawer.number) \
+                 FROM drawer WHERE wing = ?1 AND room = ?2 AND position > ?3 \
+                 ORDER BY position LIMIT 1",
+            )?
+            .query_row(params![of.wing, of.room, of.position], |row| row.get(0))
+            .optional()
+        };
+        Ok(read().during(db, "look for the next drawer")?.flatten())
+    }
+
+    /// The rows of all passages of the drawers that are at most `reach` places away from a
+    /// passage's own in its room. Its own are not among them.
+    ///
+    /// # Errors
+    /// That the truth cannot be read.
+    pub fn passages_beside(&self, of: &StoredPassage, reach: u32) -> Result<Vec<u64>, StoreError> {
+        let db = self.connection();
+        let (first, last) = (
+            of.position.saturating_sub(u64::from(reach)),
+            of.position.saturating_add(u64::from(reach)),
+        );
+        let read = || {
+            db.prepare_cached(
+                "SELECT passage.row FROM drawer JOIN passage ON passage.drawer = drawer.number \
+                 WHERE wing = ?1 AND room = ?2 AND position BETWEEN ?3 AND ?4 \
+                 AND drawer.number <> ?5",
+            )?
+            .query_map(params![of.wing, of.room, first, last, of.drawer], |row| row.get(0))?
+            .collect::<Result<Vec<u64>, _>>()
         };
         read().during(db, "look for neighbours")
     }
@@ -321,6 +331,18 @@ fn whole(db: &Connection, found: Option<(u64, Drawer)>) -> rusqlite::Result<Opti
     let Some((number, mut drawer)) = found else { return Ok(None) };
     drawer.text = text_of(db, number)?;
     Ok(Some((number, drawer)))
+}
+
+fn passage_of(row: &Row<'_>) -> rusqlite::Result<StoredPassage> {
+    Ok(StoredPassage {
+        row: row.get(0)?,
+        change: row.get(1)?,
+        drawer: row.get(2)?,
+        wing: row.get(3)?,
+        room: row.get(4)?,
+        position: row.get(5)?,
+        text: row.get(6)?,
+    })
 }
 
 /// A drawer without its text.

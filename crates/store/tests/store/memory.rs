@@ -182,7 +182,7 @@ fn long_texts_are_cut_and_come_back_whole() {
     let rows: Vec<u64> = versions(&store).iter().map(|(row, _)| *row).collect();
     assert_eq!(rows.len(), count);
     with(&store, |snapshot| {
-        let stored = snapshot.passages(&[rows[0], 999, rows[count - 1]]).unwrap();
+        let stored = snapshot.passages(&[rows[0], 999, rows[count - 1]], false).unwrap();
         let (first, last) = (stored[0].as_ref().unwrap(), stored[2].as_ref().unwrap());
         assert_eq!((first.drawer, first.position), (last.drawer, 1));
         assert_eq!((first.wing.as_str(), first.room.as_str(), &stored[1]), ("ada", "work", &None));
@@ -348,11 +348,15 @@ fn drawers_stand_in_the_order_of_their_arrival() {
     );
     with(&store, |snapshot| {
         let rows = snapshot.rows_of_drawers(&DrawerFilter::default()).unwrap();
-        let middle = snapshot.passages(&rows[1..2]).unwrap().remove(0).unwrap();
-        assert_eq!(snapshot.neighbours(&middle, 1).unwrap(), [1, 3]);
-        assert_eq!(snapshot.neighbours(&middle, 0).unwrap(), [0; 0]);
-        let first = snapshot.passages(&rows[..1]).unwrap().remove(0).unwrap();
-        assert_eq!(snapshot.neighbours(&first, 5).unwrap(), [2, 3]);
+        let middle = snapshot.passages(&rows[1..2], true).unwrap().remove(0).unwrap();
+        assert_eq!(middle.text.as_deref(), Some("b"));
+        assert_eq!(snapshot.passages_beside(&middle, 1).unwrap(), [rows[0], rows[2]]);
+        assert_eq!(snapshot.passages_beside(&middle, 0).unwrap(), [0; 0]);
+        assert_eq!(snapshot.next_passage(&middle).unwrap(), Some(rows[2]));
+        let first = snapshot.passages(&rows[..1], false).unwrap().remove(0).unwrap();
+        assert_eq!(snapshot.passages_beside(&first, 5).unwrap(), [rows[1], rows[2]]);
+        let last = snapshot.passages(&rows[2..3], false).unwrap().remove(0).unwrap();
+        assert_eq!((snapshot.next_passage(&last).unwrap(), last.text), (None, None));
     });
     // Whoever moves comes last; whoever is deleted leaves a gap.
     let moved = DrawerPatch { room: Some("home".to_owned()), ..DrawerPatch::default() };

@@ -1,0 +1,256 @@
+//! Questions about long conversations, and about notes in other words.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use isolith_engine::{Engine, EngineOptions, MemorySearch, MemoryWeights, Mode};
+use isolith_types::{DrawerFilter, NewDrawer};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::score::{DEPTH, mean};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// LoCoMo's file, a folder of such conversations, or a file of notes (JSONL)
+    #[arg(required = true)]
+    sets: Vec<PathBuf>,
+    /// Take away one signal after the other, and tell what each is worth
+    #[arg(long)]
+    ablation: bool,
+    /// Other constants of the ranking, as JSON
+    #[arg(long, value_name = "JSON")]
+    weights: Option<String>,
+    /// Score these constants as well, as JSON; may be repeated
+    #[arg(long = "try", value_name = "JSON")]
+    tries: Vec<String>,
+}
+
+/// A conversation, or notes, in a wing of its own.
+struct Wing {
+    drawers: Vec<NewDrawer>,
+    questions: Vec<Question>,
+}
+
+struct Question {
+    text: String,
+    wing: String,
+    evidence: HashSet<String>,
+    category: String,
+}
+
+#[derive(Deserialize)]
+struct Note {
+    id: String,
+    note: String,
+    question: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Turn {
+    speaker: String,
+    dia_id: String,
+    #[serde(alias = "clean_text", default)]
+    text: String,
+    blip_caption: Option<String>,
+    date_time: Option<String>,
+}
+
+/// Recall and reciprocal rank of a question.
+type Score = (f64, f64);
+
+/// Drawers that are added at once.
+const BATCH: usize = 200;
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        for set in &options.sets {
+            println!("{}", set.display());
+            evaluate(set, options).await?;
+        }
+        Ok(())
+    })
+}
+
+async fn evaluate(set: &Path, options: &Options) -> Result<()> {
+    let wings = read(set).with_context(|| set.display().to_string())?;
+    ensure!(!wings.is_empty(), "nothing in {}", set.display());
+    let scratch = tempfile::tempdir()?;
+    let how = EngineOptions { create: true, ..EngineOptions::default() };
+    let engine = Engine::open(&scratch.path().join("store"), how)?;
+    for wing in &wings {
+        for batch in wing.drawers.chunks(BATCH) {
+            engine.add_drawers(batch.to_vec(), None).await?;
+        }
+    }
+    engine.settle().await;
+    let usual: MemoryWeights = match &options.weights {
+        Some(json) => serde_json::from_str(json).context("--weights")?,
+        None => MemoryWeights::default(),
+    };
+    let questions: Vec<&Question> = wings.iter().flat_map(|wing| &wing.questions).collect();
+    let scores = ask(&engine, &questions, &usual, Mode::Hybrid).await?;
+    print_by_category(&questions, &scores);
+    for mode in [Mode::Keyword, Mode::Vector] {
+        print(mode.name(), &ask(&engine, &questions, &usual, mode).await?);
+    }
+    for (name, weights) in variants(&usual, options)? {
+        print(&name, &ask(&engine, &questions, &weights, Mode::Hybrid).await?);
+    }
+    engine.close().await;
+    Ok(())
+}
+
+async fn ask(
+    engine: &Engine,
+    questions: &[&Question],
+    weights: &MemoryWeights,
+    mode: Mode,
+) -> Result<Vec<Score>> {
+    let mut scores = Vec::with_capacity(questions.len());
+    for question in questions {
+        let search = MemorySearch {
+            mode,
+            filter: DrawerFilter { wing: Some(question.wing.clone()), ..DrawerFilter::default() },
+            weights: weights.clone(),
+            ..MemorySearch::new(&question.text, DEPTH as u32)
+        };
+        let hits = engine.search_memory(&search).await?.hits;
+        let sources: Vec<String> = hits.into_iter().filter_map(|hit| hit.drawer.source).collect();
+        let found: HashSet<&String> = sources.iter().collect();
+        let recalled = question.evidence.iter().filter(|it| found.contains(it)).count();
+        let first = sources.iter().position(|source| question.evidence.contains(source));
+        let reciprocal = first.map_or(0.0, |at| 1.0 / (at + 1) as f64);
+        scores.push((recalled as f64 / question.evidence.len() as f64, reciprocal));
+    }
+    Ok(scores)
+}
+
+/// Other constants to be tried, by name.
+fn variants(usual: &MemoryWeights, options: &Options) -> Result<Vec<(String, MemoryWeights)>> {
+    let mut variants = Vec::new();
+    if options.ablation {
+        let without = |name: &str, weights: MemoryWeights| (format!("without {name}"), weights);
+        variants.push(without("keywords", MemoryWeights { keywords: 0.0, ..usual.clone() }));
+        variants.push(without("vectors", MemoryWeights { vector: 0.0, ..usual.clone() }));
+        variants.push(without("likeness", MemoryWeights { likeness: 0.0, ..usual.clone() }));
+        variants.push(without("neighbours", MemoryWeights { beside: [0.0; 4], ..usual.clone() }));
+        let always = MemoryWeights { coherent: 1e-9, ..usual.clone() };
+        variants.push(("neighbours always".to_owned(), always));
+    }
+    for json in &options.tries {
+        variants.push((json.clone(), serde_json::from_str(json).context("--try")?));
+    }
+    Ok(variants)
+}
+
+fn print_by_category(questions: &[&Question], scores: &[Score]) {
+    let mut groups: BTreeMap<&str, Vec<Score>> = BTreeMap::new();
+    for (question, score) in questions.iter().zip(scores) {
+        groups.entry(&question.category).or_default().push(*score);
+    }
+    groups.iter().for_each(|(category, scores)| print(category, scores));
+    print("all", scores);
+}
+
+fn print(name: &str, scores: &[Score]) {
+    let (recall, reciprocal): (Vec<f64>, Vec<f64>) = scores.iter().copied().unzip();
+    let count = scores.len();
+    println!(
+        "  {name:<20} {count:>5}  recall@10 {:.3}  MRR@10 {:.3}",
+        mean(&recall),
+        mean(&reciprocal)
+    );
+}
+
+fn read(set: &Path) -> Result<Vec<Wing>> {
+    if set.extension().is_some_and(|extension| extension == "jsonl") {
+        return Ok(vec![notes(&std::fs::read_to_string(set)?)?]);
+    }
+    let mut conversations: Vec<(String, Value)> = Vec::new();
+    if set.is_dir() {
+        let mut files: Vec<PathBuf> =
+            std::fs::read_dir(set)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
+        files.sort();
+        for file in files {
+            let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            conversations.push((name, serde_json::from_slice(&std::fs::read(&file)?)?));
+        }
+    } else {
+        let all: Vec<Value> = serde_json::from_slice(&std::fs::read(set)?)?;
+        let named = all.into_iter().enumerate();
+        conversations.extend(named.map(|(at, conversation)| (format!("conv{at}"), conversation)));
+    }
+    conversations.iter().map(|(name, whole)| conversation(name, whole)).collect()
+}
+
+fn notes(text: &str) -> Result<Wing> {
+    let wing = "notes".to_owned();
+    let (mut drawers, mut questions) = (Vec::new(), Vec::new());
+    for line in text.lines() {
+        let Note { id, note, question } = serde_json::from_str(line)?;
+        questions.extend(question.map(|text| Question {
+            text,
+            wing: wing.clone(),
+            evidence: HashSet::from([id.clone()]),
+            category: "paraphrase".to_owned(),
+        }));
+        let (wing, room, source) = (wing.clone(), wing.clone(), Some(id));
+        drawers.push(NewDrawer { text: note, wing, room, source, ..NewDrawer::default() });
+    }
+    Ok(Wing { drawers, questions })
+}
+
+fn conversation(wing: &str, whole: &Value) -> Result<Wing> {
+    let talk = whole.get("conversation").unwrap_or(whole).as_object();
+    let talk = talk.context("a conversation is an object")?;
+    let mut drawers = Vec::new();
+    // In the order of the file, as the measure has it: sessions are numbered.
+    let mut sessions: Vec<(u32, &String)> = talk
+        .keys()
+        .filter_map(|key| Some((key.strip_prefix("session_")?.parse().ok()?, key)))
+        .collect();
+    sessions.sort();
+    for (_, key) in sessions {
+        let date = talk.get(&format!("{key}_date_time")).and_then(Value::as_str);
+        for turn in talk[key].as_array().into_iter().flatten() {
+            let turn: Turn = serde_json::from_value(turn.clone())?;
+            let caption = turn.blip_caption.unwrap_or_default();
+            let text = format!("{}: {} {caption}", turn.speaker, turn.text).trim().to_owned();
+            drawers.push(NewDrawer {
+                text,
+                wing: wing.to_owned(),
+                room: key.clone(),
+                source: Some(turn.dia_id),
+                date_text: date.map(str::to_owned).or(turn.date_time),
+                ..NewDrawer::default()
+            });
+        }
+    }
+    let questions = whole["qa"].as_array().into_iter().flatten();
+    let questions = questions.filter_map(|question| asked(wing, question)).collect();
+    Ok(Wing { drawers, questions })
+}
+
+/// A question, if something is known to answer it.
+fn asked(wing: &str, question: &Value) -> Option<Question> {
+    let text = question["question"].as_str()?.to_owned();
+    let evidence: HashSet<String> = turns_in(&question["evidence"].to_string());
+    let category = question["category"].to_string();
+    (!evidence.is_empty()).then(|| Question { text, wing: wing.to_owned(), evidence, category })
+}
+
+/// The names of turns in a text: `D`, a number, a colon, a number.
+fn turns_in(text: &str) -> HashSet<String> {
+    let parts = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != ':');
+    let is_turn = |part: &&str| {
+        let numbers = part.strip_prefix('D').and_then(|rest| rest.split_once(':'));
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+        numbers.is_some_and(|(session, turn)| digits(session) && digits(turn))
+    };
+    parts.filter(is_turn).map(str::to_owned).collect()
+}
