@@ -294,7 +294,7 @@ fn show_hits(hits: &[Hit], degraded: Option<&str>) -> String {
 }
 
 /// The beginning of a text, on one line and without control characters.
-fn excerpt(text: Option<&str>) -> String {
+pub(crate) fn excerpt(text: Option<&str>) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     let text = text.unwrap_or_default();
     let mut start: String = text.chars().take(EXCERPT).map(clean).collect();

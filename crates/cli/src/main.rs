@@ -7,6 +7,7 @@ mod drill;
 mod flags;
 mod ingest;
 mod logs;
+mod memory;
 mod output;
 mod serve;
 mod session;
@@ -46,6 +47,7 @@ fn run(command: Command, output: &Output) -> Result<ExitCode, Failure> {
         Command::Index(store, plan) => code::index(&store, plan, output),
         Command::Search(store, plan) => code::search(&store, &plan, output),
         Command::Watch(store, options) => code::watch(&store, &options, output),
+        Command::Memory(store, command) => memory::run(&store, command, output),
         Command::Ingest(store, plan) => ingest::run(&store, &plan, output),
         Command::Export(store, plan) => transfer::export(&store, &plan, output),
         Command::Import(store, plan) => transfer::import(&store, &plan, output),

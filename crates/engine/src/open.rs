@@ -230,7 +230,7 @@ pub(crate) fn pool_settings(options: &EngineOptions, workers: usize) -> PoolSett
 
 pub(crate) fn no_store(folder: &Path) -> Failure {
     Failure::new(Code::NoStore, format!("there is no store in {}", folder.display())).with_hint(
-        "`isolith index` makes one for code, `isolith ingest` for collections; --store names another folder",
+        "`isolith index` makes one for code, `isolith memory add` for memory, `isolith ingest` for collections; --store names another folder",
     )
 }
 

@@ -9,7 +9,7 @@ use isolith_types::{Code, CollectionSpec, Failure, Filter, FilterError, Metric};
 use super::Command;
 use super::typed::{
     Typed, TypedCollection, TypedCommand, TypedCommon, TypedDoctor, TypedDrill, TypedFilter,
-    TypedIngest, TypedMetric, TypedOnError, TypedPlace, TypedQuery, TypedWhich,
+    TypedIngest, TypedMetric, TypedOnError, TypedPersonal, TypedPlace, TypedQuery, TypedWhich,
 };
 use crate::collection::{CollectionCommand, Question, read_vector};
 use crate::doctor::DoctorCommand;
@@ -39,6 +39,10 @@ pub(super) fn decide(typed: Typed) -> Result<Command, Failure> {
         TypedCommand::Similar(typed) => {
             let plan = typed.plan()?;
             Command::Search(code_store(common, None)?, plan)
+        }
+        TypedCommand::Memory(typed) => {
+            let store = personal_store(common, typed.place())?;
+            Command::Memory(store, typed.command()?)
         }
         TypedCommand::Collection(typed) => {
             let store = store(common, typed.place())?;
@@ -84,16 +88,22 @@ fn store(common: &TypedCommon, place: &TypedPlace) -> Result<PathBuf, Failure> {
     find_store(&surroundings, if place.user { Scope::User } else { Scope::ProjectThenUser })
 }
 
-fn surroundings(common: &TypedCommon, user: bool) -> Result<Surroundings, Failure> {
+/// The store of memory and facts: the user's, unless the project's is asked for.
+fn personal_store(common: &TypedCommon, place: &TypedPersonal) -> Result<PathBuf, Failure> {
+    let surroundings = surroundings(common, place.project)?;
+    find_store(&surroundings, if place.project { Scope::Project } else { Scope::User })
+}
+
+fn surroundings(common: &TypedCommon, named: bool) -> Result<Surroundings, Failure> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let working_folder = std::env::current_dir().map_err(|error| {
         Failure::new(Code::Failed, format!("the working folder cannot be found: {error}"))
     })?;
-    // What was typed counts more than the environment, --user included.
+    // What was typed counts more than the environment, --user and --project included.
     let given = common.store.clone();
     let given = given.or_else(|| variable("ISOLITH_STORE").map(PathBuf::from));
     Ok(Surroundings {
-        given: given.filter(|_| !user),
+        given: given.filter(|_| !named),
         working_folder,
         data_home: variable("XDG_DATA_HOME").map(PathBuf::from),
         home: variable("HOME").map(PathBuf::from),

@@ -2,6 +2,7 @@
 
 mod code;
 mod meaning;
+mod memory;
 mod serve;
 mod typed;
 
@@ -21,6 +22,7 @@ use crate::doctor::DoctorCommand;
 use crate::drill::Plan;
 use crate::ingest::IngestPlan;
 use crate::logs::LogFiles;
+use crate::memory::MemoryCommand;
 use crate::output::Output;
 use crate::transfer::{ExportPlan, ImportPlan};
 use serve::ServePlan;
@@ -36,6 +38,7 @@ pub(crate) enum Command {
     Index(PathBuf, IndexPlan),
     Search(PathBuf, SearchPlan),
     Watch(PathBuf, IndexOptions),
+    Memory(PathBuf, MemoryCommand),
     Collection(PathBuf, CollectionCommand),
     Ingest(PathBuf, IngestPlan),
     Export(PathBuf, ExportPlan),
@@ -105,6 +108,15 @@ mod tests {
             &["search"],
             &["similar"],
             &["watch"],
+            &["memory"],
+            &["memory", "add"],
+            &["memory", "get"],
+            &["memory", "list"],
+            &["memory", "update"],
+            &["memory", "delete"],
+            &["memory", "taxonomy"],
+            &["memory", "diary", "write"],
+            &["memory", "diary", "read"],
             &["mcp"],
             &["drill"],
             &["doctor"],

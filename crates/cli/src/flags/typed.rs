@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use super::code::{TypedIndex, TypedSearch, TypedSimilar, TypedWatch};
+use super::memory::TypedMemory;
 use super::serve::TypedMcp;
 
 #[derive(Parser)]
@@ -56,6 +57,12 @@ pub(super) enum TypedCommand {
     ///
     /// One watcher works on a folder; further ones wait until it ends.
     Watch(TypedWatch),
+    /// Remember texts word for word, and show, change and delete what is remembered
+    ///
+    /// A text is a drawer in a room (a topic) of a wing (a person or project). Memory is the
+    /// user's, one for all projects, unless --project or --store says otherwise.
+    #[command(subcommand)]
+    Memory(TypedMemory),
     /// Make, list, read, query and delete vector collections
     #[command(subcommand)]
     Collection(TypedCollection),
@@ -129,6 +136,14 @@ pub(super) struct TypedPlace {
     /// Use the user's store, even inside a project that has one
     #[arg(long, conflicts_with = "store")]
     pub(super) user: bool,
+}
+
+/// Whose store is used for what is not of a project by itself.
+#[derive(Args)]
+pub(super) struct TypedPersonal {
+    /// Use the project's store instead of the user's
+    #[arg(long, conflicts_with = "store")]
+    pub(super) project: bool,
 }
 
 #[derive(Subcommand)]
