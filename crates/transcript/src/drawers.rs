@@ -66,11 +66,12 @@ fn drawer(line: Json<'_>, plan: &Plan) -> Result<NewDrawer, String> {
 
 /// What the row leaves open is as the plan says.
 fn settle(drawer: &mut NewDrawer, plan: &Plan) {
+    let general = || "general".to_owned();
     if drawer.wing.is_empty() {
-        drawer.wing = plan.wing.clone().unwrap_or_else(|| "conversations".to_owned());
+        drawer.wing = plan.wing.clone().unwrap_or_else(general);
     }
     if drawer.room.is_empty() {
-        drawer.room = plan.room.clone().unwrap_or_else(|| plan.stem().to_owned());
+        drawer.room = plan.room.clone().unwrap_or_else(general);
     }
     drawer.author = drawer.author.take().map(|author| plan.author(&author));
 }

@@ -8,6 +8,7 @@ use isolith_types::{
     Code, DrawerFilter, DrawerOrder, DrawerPage, DrawerPatch, Failure, Metadata, Moment, NewDrawer,
 };
 
+use super::memory_import::TypedImport;
 use super::typed::TypedPersonal;
 use crate::memory::{ListPlan, MemoryCommand, read_text};
 
@@ -46,6 +47,14 @@ pub(super) enum TypedMemory {
     /// Write and read the diaries of agents
     #[command(subcommand)]
     Diary(TypedDiary),
+    /// Bring in conversations and ready drawers out of files
+    ///
+    /// Takes exports of Claude and ChatGPT, sessions of Claude Code, chats and documents as
+    /// text or Markdown, and JSONL of ready drawers. Each turn becomes a drawer, word for
+    /// word. What is remembered already is left alone: the same command continues an
+    /// interrupted import, and changes nothing after a finished one. What cannot be used is
+    /// left out and told; exits with 3 if that is all there is.
+    Import(TypedImport),
 }
 
 #[derive(Args)]
@@ -240,6 +249,7 @@ impl TypedMemory {
             | Self::List(TypedList { place, .. })
             | Self::Update(TypedUpdate { place, .. })
             | Self::Delete(TypedDelete { place, .. })
+            | Self::Import(TypedImport { place, .. })
             | Self::Diary(TypedDiary::Write { place, .. } | TypedDiary::Read { place, .. }) => {
                 place
             }
@@ -255,6 +265,7 @@ impl TypedMemory {
             Self::Delete(typed) => typed.command()?,
             Self::Taxonomy { .. } => MemoryCommand::Taxonomy,
             Self::Diary(typed) => typed.command()?,
+            Self::Import(typed) => MemoryCommand::Import(typed.plan()),
         })
     }
 }

@@ -3,6 +3,7 @@
 mod code;
 mod meaning;
 mod memory;
+mod memory_import;
 mod serve;
 mod typed;
 
@@ -115,6 +116,7 @@ mod tests {
             &["memory", "update"],
             &["memory", "delete"],
             &["memory", "taxonomy"],
+            &["memory", "import"],
             &["memory", "diary", "write"],
             &["memory", "diary", "read"],
             &["mcp"],

@@ -1,5 +1,6 @@
 //! `isolith memory`: what is remembered, by hand.
 
+mod import;
 mod input;
 mod show;
 
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 
 use crate::output::Output;
 use crate::session::Session;
+pub(crate) use import::ImportPlan;
 pub(crate) use input::read_text;
 
 /// What is to be done.
@@ -28,6 +30,7 @@ pub(crate) enum MemoryCommand {
     Taxonomy,
     WriteDiary { entry: DiaryEntry, key: Option<Key> },
     ReadDiary { agent: String, day: Option<Moment>, last: u32 },
+    Import(ImportPlan),
 }
 
 /// Which drawers are listed, and how.
@@ -49,6 +52,9 @@ pub(crate) fn run(
     command: MemoryCommand,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
+    if let MemoryCommand::Import(plan) = command {
+        return import::run(store, &plan, output);
+    }
     let create = matches!(command, MemoryCommand::Add { .. } | MemoryCommand::WriteDiary { .. });
     let writes =
         create || matches!(command, MemoryCommand::Update { .. } | MemoryCommand::Delete { .. });
@@ -102,8 +108,8 @@ async fn perform(
             let text = show::diary(&entries, &output.paint());
             Ok((json!({ "agent": agent, "entries": entries }), text))
         }
-        MemoryCommand::List(_) => {
-            Err(Failure::new(Code::Failed, "a list prints its result by itself"))
+        MemoryCommand::List(_) | MemoryCommand::Import(_) => {
+            Err(Failure::new(Code::Failed, "this command prints its result by itself"))
         }
     }
 }

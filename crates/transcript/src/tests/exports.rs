@@ -239,8 +239,8 @@ fn ready_drawers() {
         [
             r#"anna/home n-1 Ben: "Anna moved" 2026-01-31 last day of January ["move", "flat"] {"lists":[1,"two"],"mood":"glad","rank":3}"#,
             r#"w/r D1:3 -: " as it is \n" - - [] {}"#,
-            r#"conversations/notes - -: "bare" - - [] {}"#,
-            r#"conversations/notes - -: "at an instant" 2026-01-31T08:30:00Z - [] {"k":true}"#,
+            r#"general/general - -: "bare" - - [] {}"#,
+            r#"general/general - -: "at an instant" 2026-01-31T08:30:00Z - [] {"k":true}"#,
         ]
     );
 }

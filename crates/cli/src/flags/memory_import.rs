@@ -1,0 +1,93 @@
+//! Flags of `memory import`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use isolith_engine::{TranscriptFormat, TranscriptPlan};
+
+use super::typed::TypedPersonal;
+use crate::memory::ImportPlan;
+
+#[derive(Args)]
+pub(super) struct TypedImport {
+    /// The files; a folder for the sessions of Claude Code below it; - for standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// What the files are
+    #[arg(long, value_enum, default_value_t = TypedFormat::Auto)]
+    format: TypedFormat,
+    /// The wing [default: a drawer's own, or general; for Claude Code the project's folder;
+    /// else conversations]
+    #[arg(long, value_name = "NAME")]
+    wing: Option<String>,
+    /// The room [default: a drawer's own, or general; the conversation's title, the session's
+    /// day, the file's name]
+    #[arg(long, value_name = "NAME")]
+    room: Option<String>,
+    /// Who a speaker is, such as user=Anna; may be repeated
+    #[arg(long = "author", value_name = "SPEAKER=NAME", value_parser = author)]
+    authors: Vec<(String, String)>,
+    /// Read everything and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Give up after so many seconds without progress
+    #[arg(long, value_name = "S", default_value_t = 180, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
+    #[command(flatten)]
+    pub(super) place: TypedPersonal,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum TypedFormat {
+    /// What is in the file decides
+    Auto,
+    /// A ready drawer in each line: JSON with text, wing, room, source, author, date, date_text,
+    /// tags; other keys become metadata
+    Drawers,
+    /// Text: turns of speakers, or paragraphs
+    Text,
+    /// Markdown: turns of speakers, or sections
+    Markdown,
+    /// The conversations.json of an export from Claude
+    Claude,
+    /// The conversations.json of an export from ChatGPT
+    Chatgpt,
+    /// Sessions of Claude Code
+    ClaudeCode,
+}
+
+impl TypedImport {
+    pub(super) fn plan(self) -> ImportPlan {
+        let format = match self.format {
+            TypedFormat::Auto => None,
+            TypedFormat::Drawers => Some(TranscriptFormat::Drawers),
+            TypedFormat::Text => Some(TranscriptFormat::Text),
+            TypedFormat::Markdown => Some(TranscriptFormat::Markdown),
+            TypedFormat::Claude => Some(TranscriptFormat::Claude),
+            TypedFormat::Chatgpt => Some(TranscriptFormat::Chatgpt),
+            TypedFormat::ClaudeCode => Some(TranscriptFormat::ClaudeCode),
+        };
+        ImportPlan {
+            paths: self.files,
+            turns: TranscriptPlan {
+                name: String::new(),
+                format,
+                wing: self.wing,
+                room: self.room,
+                authors: self.authors,
+            },
+            dry_run: self.dry_run,
+            patience: Duration::from_secs(self.timeout),
+        }
+    }
+}
+
+fn author(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=').map(|(speaker, name)| (speaker.trim(), name.trim())) {
+        Some((speaker, name)) if !speaker.is_empty() && !name.is_empty() => {
+            Ok((speaker.to_owned(), name.to_owned()))
+        }
+        _ => Err("write it as SPEAKER=NAME, such as user=Anna".to_owned()),
+    }
+}
