@@ -39,16 +39,12 @@ fn what_is_remembered_can_be_read_changed_and_forgotten() {
     let patch =
         json!({ "id": id, "room": "taste", "tags": ["tabs"], "metadata": { "sure": true } });
     let updated = agent.call("memory_update", patch);
-    assert_eq!(updated["changed"], true);
-    let drawer = &updated["drawer"];
-    assert_eq!(
-        (&drawer["id"], &drawer["room"], &drawer["text"]),
-        (&json!(id), &json!("taste"), &json!(text))
-    );
-    assert_eq!(
-        (&drawer["tags"], &drawer["metadata"]),
-        (&json!(["tabs"]), &json!({ "sure": true }))
-    );
+    assert_eq!(updated, json!({ "id": id, "changed": true }));
+    let drawer = agent.call("memory_get", json!({ "id": id }));
+    let about = (&drawer["id"], &drawer["room"], &drawer["text"]);
+    assert_eq!(about, (&json!(id), &json!("taste"), &json!(text)));
+    let more = (&drawer["tags"], &drawer["metadata"]);
+    assert_eq!(more, (&json!(["tabs"]), &json!({ "sure": true })));
 
     assert_eq!(
         agent.call("memory_delete", json!({ "id": id })),
@@ -83,7 +79,7 @@ fn memory_is_listed_in_pages() {
         agent.call("memory_add", new);
     }
     let listed = agent.call("memory_list", json!({ "limit": 3 }));
-    assert_eq!(listed["wings"], json!([{ "name": "w", "drawers": 7, "rooms": ["a", "b"] }]));
+    assert_eq!(listed["wings"], json!({ "w": { "a": 4, "b": 3 } }));
     let mut texts = Vec::new();
     let mut page = listed;
     loop {
@@ -104,6 +100,24 @@ fn memory_is_listed_in_pages() {
     assert_eq!(agent.refused("memory_list", json!({ "cursor": "x" }))["code"], "bad_input");
     assert_eq!(agent.call("memory_delete", json!({ "source": "file0" }))["deleted"], 4);
     assert_eq!(agent.call("memory_list", json!({}))["total"], 3);
+    assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn memory_answers_questions() {
+    let place = Place::new();
+    let mut agent = agent_at(&place);
+    assert_eq!(agent.call("memory_search", json!({ "query": "deploy" }))["hits"], json!([]));
+    add(&mut agent, "We deploy to production every Friday evening", "ops", "deploy");
+    add(&mut agent, "Ada is allergic to peanuts", "ada", "health");
+    let found = agent.call("memory_search", json!({ "query": "when do we deploy?" }));
+    let hit = &found["hits"][0];
+    assert_eq!((&hit["wing"], &hit["room"]), (&json!("ops"), &json!("deploy")), "{found}");
+    assert!(hit["score"].is_number() && !hit["why"].as_array().unwrap().is_empty(), "{found}");
+    let ada = json!({ "query": "when do we deploy?", "wing": "ada", "limit": 5 });
+    let found = agent.call("memory_search", ada);
+    assert!(found["hits"].as_array().unwrap().iter().all(|hit| hit["wing"] == "ada"), "{found}");
+    assert_eq!(agent.refused("memory_search", json!({ "query": " " }))["code"], "bad_input");
     assert_eq!(agent.leave(), Some(0));
 }
 
@@ -232,6 +246,67 @@ fn a_damaged_store_is_mended_from_within() {
     };
     assert!(
         !pids(&after).is_empty() && pids(&before).iter().all(|pid| !pids(&after).contains(pid))
+    );
+    assert_eq!(agent.leave(), Some(0));
+}
+
+fn objects(found: &Value) -> Vec<&str> {
+    let facts = found["facts"].as_array().unwrap();
+    facts.iter().map(|fact| fact["object"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn facts_have_their_time() {
+    let place = Place::new();
+    let mut agent = agent_at(&place);
+    assert_eq!(agent.call("fact_query", json!({ "entity": "Max" }))["facts"], json!([]));
+    assert_eq!(agent.call("fact_stats", json!({}))["facts"], 0);
+    let fact = |object: &str, from: &str| json!({ "subject": "Max", "predicate": "works_at", "object": object, "valid_from": from });
+    let first = agent.call("fact_add", fact("Acme", "2024-01-01"));
+    assert_eq!(first["created"], true);
+    let again = agent.call("fact_add", fact("Acme", "2024-01-01"));
+    assert_eq!(again, json!({ "id": first["id"], "created": false }));
+    let change = json!({ "id": first["id"], "object": "Initech", "at": "2025-06-01" });
+    let next = agent.call("fact_supersede", change);
+    assert_eq!((&next["old"], &next["created"]), (&first["id"], &json!(true)), "{next}");
+    for (as_of, expected) in
+        [("2024-05-05", "Acme"), ("2025-06-01", "Initech"), ("2025-05-31", "Acme")]
+    {
+        let found = agent.call("fact_query", json!({ "entity": "Max", "as_of": as_of }));
+        assert_eq!(objects(&found), [expected], "{as_of}");
+    }
+    let old = agent.call("fact_query", json!({ "entity": "Max", "as_of": "2024-05-05" }));
+    let shown = &old["facts"][0];
+    assert_eq!(
+        (&shown["valid_from"], &shown["valid_to"], &shown["confidence"]),
+        (&json!("2024-01-01"), &json!("2025-06-01"), &json!(1.0))
+    );
+    let inward = json!({ "entity": "Initech", "direction": "in", "predicate": "works_at" });
+    assert_eq!(objects(&agent.call("fact_query", inward)), ["Initech"]);
+    assert_eq!(
+        objects(&agent.call("fact_timeline", json!({ "entity": "Max" }))),
+        ["Acme", "Initech"]
+    );
+    let page = agent.call("fact_timeline", json!({ "limit": 1 }));
+    assert_eq!((objects(&page), &page["next_cursor"]), (vec!["Acme"], &json!("1")));
+    let rest = agent.call("fact_timeline", json!({ "limit": 1, "cursor": "1" }));
+    assert_eq!((objects(&rest), &rest["next_cursor"]), (vec!["Initech"], &Value::Null));
+
+    let end = json!({ "subject": "Max", "predicate": "works_at", "object": "Initech", "at": "2026-01-01" });
+    let ended = agent.call("fact_invalidate", end);
+    assert_eq!((&ended["id"], &ended["valid_to"]), (&next["id"], &json!("2026-01-01")));
+    let stats = agent.call("fact_stats", json!({}));
+    assert_eq!(
+        (&stats["facts"], &stats["current"], &stats["past"]),
+        (&json!(2), &json!(0), &json!(2))
+    );
+    let unknown = json!({ "subject": "Eva", "predicate": "likes" });
+    assert_eq!(agent.refused("fact_invalidate", unknown)["code"], "not_found");
+    assert_eq!(agent.refused("fact_invalidate", json!({}))["code"], "bad_input");
+    assert_eq!(agent.refused("fact_add", fact("X", "2024-13-01"))["code"], "bad_input");
+    assert_eq!(
+        agent.refused("fact_query", json!({ "entity": "Max", "direction": "up" }))["code"],
+        "bad_input"
     );
     assert_eq!(agent.leave(), Some(0));
 }

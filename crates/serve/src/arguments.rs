@@ -10,7 +10,11 @@ const QUESTION_BYTES: usize = 16 << 10;
 
 /// How many answers are wanted.
 pub(crate) fn limit(asked: Option<u32>) -> Result<u32, Failure> {
-    let (usual, most) = LIMITS;
+    limit_of(asked, LIMITS)
+}
+
+/// How many answers are wanted, where so many are usual and at most so many allowed.
+pub(crate) fn limit_of(asked: Option<u32>, (usual, most): (u32, u32)) -> Result<u32, Failure> {
     match asked.unwrap_or(usual) {
         limit if (1..=most).contains(&limit) => Ok(limit),
         limit => {

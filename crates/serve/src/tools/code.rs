@@ -78,7 +78,7 @@ async fn search_code(call: Call, asked: SearchCode) -> Result<Found, Failure> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SearchSimilar {
-    /// File, relative to the project or absolute
+    /// Relative to the project, or absolute
     path: String,
     /// From 1; default: the file's first chunk
     line: Option<u32>,
@@ -115,7 +115,6 @@ fn unindexed(failure: Failure) -> Failure {
 struct Found {
     hits: Vec<Hit>,
     degraded: Option<String>,
-    took_ms: f64,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -126,7 +125,6 @@ struct Hit {
     end_line: u32,
     symbol: Option<String>,
     kind: String,
-    language: String,
     score: f64,
     snippet: String,
     why: Vec<String>,
@@ -138,9 +136,8 @@ struct Hit {
 
 impl From<CodeHits> for Found {
     fn from(found: CodeHits) -> Self {
-        let CodeHits { hits, degraded, took } = found;
-        let hits = hits.into_iter().map(Hit::from).collect();
-        Self { hits, degraded, took_ms: round(took.as_secs_f64() * 1e3) }
+        let CodeHits { hits, degraded, .. } = found;
+        Self { hits: hits.into_iter().map(Hit::from).collect(), degraded }
     }
 }
 
@@ -155,7 +152,6 @@ impl From<CodeHit> for Hit {
             end_line: hit.end_line,
             symbol: hit.symbol,
             kind: hit.kind.name().to_owned(),
-            language: hit.language,
             score: round(f64::from(hit.score)),
             snippet: cut(&hit.snippet, SNIPPET_BYTES).to_owned(),
             why: hit.why,
@@ -192,7 +188,7 @@ impl Shown for Found {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReadChunk {
-    /// File, relative to the project or absolute
+    /// Relative to the project, or absolute
     path: String,
     /// Chunks from this line; default: 1
     line: Option<u32>,

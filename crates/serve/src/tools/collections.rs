@@ -89,7 +89,7 @@ impl Shown for Listed {
 #[serde(deny_unknown_fields)]
 struct CollectionQuery {
     collection: String,
-    /// By meaning, if the collection's vectors come from the built-in model
+    /// By meaning, if vectors are the built-in model's
     text: Option<String>,
     /// By words, BM25
     keywords: Option<String>,

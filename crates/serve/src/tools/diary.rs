@@ -74,7 +74,6 @@ struct Entry {
     date: Option<String>,
     topic: Option<String>,
     text: String,
-    created_at: String,
 }
 
 impl From<Drawer> for Entry {
@@ -84,7 +83,6 @@ impl From<Drawer> for Entry {
             topic: drawer.tags.into_iter().next(),
             id: drawer.id,
             text: drawer.text,
-            created_at: drawer.created_at.to_string(),
         }
     }
 }

@@ -4,8 +4,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use isolith_engine::{FileCounts, IndexOptions, IndexProgress, IndexReport, IndexStage};
+use isolith_engine::{
+    FileCounts, IndexOptions, IndexProblem, IndexProgress, IndexReport, IndexStage,
+};
 use isolith_types::{Code, Failure};
+use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +23,7 @@ pub(super) fn tool() -> Tool {
     Tool::new(
         "index_project",
         Effect::AddOnce,
-        "Index the project's code, or renew its index; afterwards it is kept fresh. Can be cancelled: what is done stays.",
+        "Index the project's code, or renew its index; then it is kept fresh. If cancelled, what is done stays.",
         index_project,
     )
 }
@@ -79,14 +82,15 @@ fn step(progress: IndexProgress) -> Step {
 #[derive(Serialize, JsonSchema)]
 struct Report {
     path: String,
+    #[schemars(with = "JsonObject")]
     files: Files,
     chunks: u64,
-    problems: Vec<Problem>,
+    problems: Vec<String>,
     seconds: f64,
     interrupted: bool,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 struct Files {
     seen: u64,
     indexed: u64,
@@ -96,26 +100,15 @@ struct Files {
     failed: u64,
 }
 
-#[derive(Serialize, JsonSchema)]
-struct Problem {
-    path: String,
-    code: String,
-    message: String,
-}
-
 impl Report {
     fn of(path: &Path, report: IndexReport) -> Self {
         let FileCounts { seen, indexed, unchanged, removed, renamed, failed } = report.files;
-        let problems = report.problems.into_iter().take(LISTED).map(|problem| Problem {
-            path: problem.path,
-            code: problem.code.to_owned(),
-            message: problem.message,
-        });
+        let problem = |it: IndexProblem| format!("{}: {}", it.path, it.message);
         Self {
             path: path.display().to_string(),
             files: Files { seen, indexed, unchanged, removed, renamed, failed },
             chunks: report.chunks,
-            problems: problems.collect(),
+            problems: report.problems.into_iter().take(LISTED).map(problem).collect(),
             seconds: round(report.seconds.total),
             interrupted: report.interrupted,
         }
@@ -132,8 +125,8 @@ impl Shown for Report {
         if self.interrupted {
             text.push_str("interrupted: what was done stays, and the next run continues\n");
         }
-        for Problem { path, message, .. } in &self.problems {
-            let _ = writeln!(text, "  {path}: {message}");
+        for problem in &self.problems {
+            let _ = writeln!(text, "  {problem}");
         }
         text
     }

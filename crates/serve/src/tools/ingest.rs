@@ -9,7 +9,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::progress::Step;
-use crate::text::round;
 use crate::tool::{Call, Effect, Shown, Tool};
 
 /// Gives up after so long without progress.
@@ -22,7 +21,7 @@ pub(super) fn tool() -> Tool {
     Tool::new(
         "ingest_file",
         Effect::Change,
-        "Load a file of ready embeddings (Chroma JSON or JSONL of id, embedding, document, metadata) into a collection; existing ids are replaced.",
+        "Load ready embeddings (Chroma JSON, or JSONL of id, embedding, document, metadata) into a collection.",
         ingest_file,
     )
 }
@@ -30,7 +29,7 @@ pub(super) fn tool() -> Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct IngestFile {
-    /// File, relative to the project or absolute
+    /// Relative to the project, or absolute
     path: String,
     collection: String,
     /// Leave bad rows out instead of stopping
@@ -86,16 +85,8 @@ struct Loaded {
     inserted: u64,
     updated: u64,
     unchanged: u64,
-    rejected: Vec<Left>,
-    rejected_rows: u64,
+    rejected: Vec<String>,
     count_after: u64,
-    seconds: f64,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct Left {
-    row: u64,
-    reason: String,
 }
 
 impl From<Receipt> for Loaded {
@@ -107,10 +98,8 @@ impl From<Receipt> for Loaded {
             inserted: receipt.inserted,
             updated: receipt.updated,
             unchanged: receipt.unchanged,
-            rejected: rejected.map(|it| Left { row: it.row, reason: it.reason }).collect(),
-            rejected_rows: receipt.rejected_rows,
+            rejected: rejected.map(|it| format!("row {}: {}", it.row, it.reason)).collect(),
             count_after: receipt.count_after,
-            seconds: round(receipt.seconds),
         }
     }
 }
@@ -124,7 +113,7 @@ impl Shown for Loaded {
             self.inserted,
             self.updated,
             self.unchanged,
-            self.rejected_rows,
+            self.rejected.len(),
             self.count_after
         )
     }

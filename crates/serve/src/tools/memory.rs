@@ -1,5 +1,6 @@
 //! Tools for memory: drawers of verbatim text in rooms of wings.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use isolith_engine::WhichDrawers;
@@ -175,7 +176,7 @@ async fn memory_list(call: Call, asked: MemoryList) -> Result<Listed, Failure> {
         drawers: drawers.into_iter().map(|it| ListedDrawer::of(it, LISTED_BYTES)).collect(),
         total,
         next_cursor: (next < total).then(|| next.to_string()),
-        wings: wings.into_iter().map(ListedWing::from).collect(),
+        wings: wings.into_iter().map(rooms).collect(),
     })
 }
 
@@ -184,21 +185,12 @@ struct Listed {
     drawers: Vec<ListedDrawer>,
     total: u64,
     next_cursor: Option<String>,
-    wings: Vec<ListedWing>,
+    /// By name, with the drawers of each room.
+    wings: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
-#[derive(Serialize, JsonSchema)]
-struct ListedWing {
-    name: String,
-    drawers: u64,
-    rooms: Vec<String>,
-}
-
-impl From<Wing> for ListedWing {
-    fn from(wing: Wing) -> Self {
-        let Wing { name, drawers, rooms } = wing;
-        Self { name, drawers, rooms: rooms.into_iter().map(|room| room.name).collect() }
-    }
+fn rooms(wing: Wing) -> (String, BTreeMap<String, u64>) {
+    (wing.name, wing.rooms.into_iter().map(|room| (room.name, room.drawers)).collect())
 }
 
 impl Shown for Listed {
@@ -207,8 +199,10 @@ impl Shown for Listed {
         for drawer in &self.drawers {
             let _ = writeln!(text, "{}", drawer.line());
         }
-        for ListedWing { name, drawers, rooms } in &self.wings {
-            let _ = writeln!(text, "wing {name}: {drawers} drawers in {}", rooms.join(", "));
+        for (wing, rooms) in &self.wings {
+            let rooms: Vec<String> =
+                rooms.iter().map(|(room, drawers)| format!("{room} ({drawers})")).collect();
+            let _ = writeln!(text, "wing {wing}: {}", rooms.join(", "));
         }
         if let Some(cursor) = &self.next_cursor {
             let _ = writeln!(text, "more: cursor {cursor}");
@@ -247,19 +241,18 @@ async fn memory_update(call: Call, asked: MemoryUpdate) -> Result<Updated, Failu
     };
     let Some(engine) = call.server.stores().memory()? else { return Err(missing(&asked.id)) };
     let updated = engine.update_drawer(&asked.id, patch, None).await?;
-    Ok(Updated { changed: updated.changed, drawer: updated.drawer.into() })
+    Ok(Updated { id: updated.drawer.id, changed: updated.changed })
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Updated {
+    id: String,
     changed: bool,
-    drawer: ShownDrawer,
 }
 
 impl Shown for Updated {
     fn text(&self) -> String {
-        let changed = if self.changed { "changed" } else { "as it was" };
-        format!("{changed}: {}", self.drawer.whole())
+        format!("{} is {}", self.id, if self.changed { "changed" } else { "as it was" })
     }
 }
 

@@ -4,9 +4,11 @@ mod code;
 mod collections;
 mod diary;
 mod drawer;
+mod facts;
 mod index;
 mod ingest;
 mod memory;
+mod recall;
 mod repair;
 mod upkeep;
 
@@ -17,8 +19,10 @@ pub(crate) fn all() -> Vec<Tool> {
     let groups = [
         code::tools(),
         vec![index::tool()],
+        vec![recall::tool()],
         memory::tools(),
         diary::tools(),
+        facts::tools(),
         collections::tools(),
         vec![ingest::tool()],
         upkeep::tools(),

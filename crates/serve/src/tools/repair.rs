@@ -76,32 +76,24 @@ struct Examined {
     whose: String,
     store: String,
     ok: bool,
-    checks: Vec<Checked>,
+    problems: Vec<String>,
     repaired: Vec<String>,
-    error: Option<String>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct Checked {
-    name: String,
-    status: String,
-    detail: String,
 }
 
 impl Examined {
     fn of(whose: Whose, folder: &Path, report: DoctorReport) -> Self {
-        let checked = |check: CheckReport| Checked {
-            name: check.name.to_owned(),
-            status: json!(check.status).as_str().unwrap_or_default().to_owned(),
-            detail: check.detail,
+        let problem = |check: &CheckReport| {
+            let status = json!(check.status);
+            let status = status.as_str().filter(|status| *status != "ok")?;
+            Some(format!("{} {status}: {}", check.name, check.detail))
         };
+        let error = report.error.map(|failure| failure.message);
         Self {
             whose: whose.name().to_owned(),
             store: folder.display().to_string(),
             ok: report.ok,
-            checks: report.checks.into_iter().map(checked).collect(),
+            problems: report.checks.iter().filter_map(problem).chain(error).collect(),
             repaired: report.repaired,
-            error: report.error.map(|failure| failure.message),
         }
     }
 }
@@ -112,10 +104,7 @@ impl Shown for Repaired {
         for store in &self.stores {
             let state = if store.ok { "ok" } else { "not ok" };
             let _ = writeln!(text, "{} store {}: {state}", store.whose, store.store);
-            for check in store.checks.iter().filter(|check| check.status != "ok") {
-                let _ = writeln!(text, "  {} {}: {}", check.name, check.status, check.detail);
-            }
-            for line in store.repaired.iter().chain(&store.error) {
+            for line in store.problems.iter().chain(&store.repaired) {
                 let _ = writeln!(text, "  {line}");
             }
         }
@@ -134,39 +123,26 @@ async fn reconnect(call: Call, Reconnect {}: Reconnect) -> Result<Reconnected, F
         drop(call.server.shut(whose, meanwhile).await?);
     }
     call.server.warm_up().await;
-    let reopened = call.server.stores().all().into_iter().map(|(whose, opened)| {
-        let (store, error) = match opened {
-            Ok(engine) => (engine.folder().display().to_string(), None),
-            Err(failure) => (String::new(), Some(failure.message)),
-        };
-        Reopened { whose: whose.name().to_owned(), store, error }
+    let opened = call.server.stores().all();
+    let ok = opened.iter().all(|(_, opened)| opened.is_ok());
+    let stores = opened.into_iter().map(|(whose, opened)| match opened {
+        Ok(engine) => format!("{} store {}: open", whose.name(), engine.folder().display()),
+        Err(failure) => format!("{} store: {}", whose.name(), failure.message),
     });
-    let stores: Vec<Reopened> = reopened.collect();
-    Ok(Reconnected { ok: stores.iter().all(|store| store.error.is_none()), stores })
+    Ok(Reconnected { ok, stores: stores.collect() })
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Reconnected {
     ok: bool,
-    stores: Vec<Reopened>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct Reopened {
-    whose: String,
-    store: String,
-    error: Option<String>,
+    stores: Vec<String>,
 }
 
 impl Shown for Reconnected {
     fn text(&self) -> String {
-        let line = |it: &Reopened| {
-            let outcome = it.error.as_deref().unwrap_or("open");
-            format!("{} store {}: {outcome}\n", it.whose, it.store)
-        };
         match self.stores.is_empty() {
             true => "there is no store yet".to_owned(),
-            false => self.stores.iter().map(line).collect(),
+            false => self.stores.join("\n"),
         }
     }
 }

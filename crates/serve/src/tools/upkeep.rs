@@ -49,7 +49,6 @@ struct StoreHealth {
     collections: BTreeMap<String, u64>,
     roots: Vec<String>,
     processes: u64,
-    workers: u64,
     crashes: BTreeMap<String, u64>,
     quarantine: u64,
     disk_bytes: u64,
@@ -66,7 +65,6 @@ impl StoreHealth {
             collections: report.collections.into_iter().map(|it| (it.name, it.records)).collect(),
             roots: report.roots.iter().map(|root| root.folder.display().to_string()).collect(),
             processes: report.fronts.len() as u64,
-            workers: report.workers.len() as u64,
             crashes: report
                 .crashes
                 .into_iter()
@@ -93,8 +91,8 @@ impl Shown for Health {
             let crashes: u64 = store.crashes.values().sum();
             let _ = writeln!(
                 text,
-                "{} store {}: {} processes, {} workers, {crashes} crashes remembered",
-                store.whose, store.store, store.processes, store.workers
+                "{} store {}: open in {} processes, {crashes} crashes remembered",
+                store.whose, store.store, store.processes
             );
             for line in store.error.iter().chain(&store.warnings) {
                 let _ = writeln!(text, "  {line}");
@@ -131,7 +129,6 @@ struct Worker {
     state: String,
     job: Option<String>,
     jobs_done: u64,
-    age_ms: u64,
     rss_bytes: Option<u64>,
 }
 
@@ -146,7 +143,6 @@ impl Worker {
             state: json!(worker.state).as_str().unwrap_or_default().to_owned(),
             job: worker.job.map(|job| job.kind),
             jobs_done: worker.jobs_done,
-            age_ms: worker.age_ms,
             rss_bytes: worker.rss_bytes,
         }
     }

@@ -1,0 +1,365 @@
+//! Tools for facts: what is known, and when it was true.
+
+use std::fmt::Write as _;
+
+use isolith_engine::MOST_FACTS;
+use isolith_types::{
+    Code, Direction, Fact, FactQuery as Query, FactStats, Failure, Moment, NewFact, Provenance,
+    Supersede, WhichFact,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::arguments::{limit_of, offset};
+use crate::tool::{Call, Effect, Shown, Tool};
+
+/// Facts in an answer unless told otherwise, and at most.
+const LIMITS: (u32, u32) = (200, MOST_FACTS - 1);
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        Tool::new(
+            "fact_add",
+            Effect::AddOnce,
+            "Record a fact, true from valid_from until before valid_to. The same again gives the same id.",
+            fact_add,
+        ),
+        Tool::new(
+            "fact_query",
+            Effect::Read,
+            "What is known about an entity, at a time or ever.",
+            fact_query,
+        ),
+        Tool::new(
+            "fact_invalidate",
+            Effect::Change,
+            "Say that a fact is no longer true, by id or by what it says.",
+            fact_invalidate,
+        ),
+        Tool::new(
+            "fact_supersede",
+            Effect::Change,
+            "End a fact and put another object in its place at the same moment.",
+            fact_supersede,
+        ),
+        Tool::new(
+            "fact_timeline",
+            Effect::Read,
+            "Facts in the order in which they became true.",
+            fact_timeline,
+        ),
+        Tool::new("fact_stats", Effect::Read, "How many facts: current, past, future.", fact_stats),
+    ]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FactAdd {
+    subject: String,
+    predicate: String,
+    object: String,
+    /// YYYY-MM-DD or RFC 3339 with zone
+    #[schemars(with = "Option<String>")]
+    valid_from: Option<Moment>,
+    #[schemars(with = "Option<String>")]
+    valid_to: Option<Moment>,
+    /// 0-1
+    confidence: Option<f64>,
+    /// Its source: a drawer's id
+    drawer: Option<String>,
+    /// Who says so
+    agent: Option<String>,
+}
+
+async fn fact_add(call: Call, asked: FactAdd) -> Result<Added, Failure> {
+    let fact = NewFact {
+        subject: asked.subject,
+        predicate: asked.predicate,
+        object: asked.object,
+        valid_from: asked.valid_from,
+        valid_to: asked.valid_to,
+        confidence: asked.confidence,
+        provenance: Provenance { drawer: asked.drawer, file: None, agent: asked.agent },
+        ..NewFact::default()
+    };
+    let engine = call.server.stores().memory_to_write()?;
+    let added = engine.add_fact(fact, None).await?;
+    Ok(Added { id: added.id, created: added.created })
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Added {
+    id: String,
+    created: bool,
+}
+
+impl Shown for Added {
+    fn text(&self) -> String {
+        match self.created {
+            true => format!("recorded as {}", self.id),
+            false => format!("known already as {}", self.id),
+        }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FactQuery {
+    entity: String,
+    /// True then: a date
+    #[schemars(with = "Option<String>")]
+    as_of: Option<Moment>,
+    #[serde(default)]
+    direction: Way,
+    predicate: Option<String>,
+    /// Default 200
+    limit: Option<u32>,
+    cursor: Option<String>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Way {
+    Out,
+    In,
+    #[default]
+    Both,
+}
+
+impl From<Way> for Direction {
+    fn from(way: Way) -> Self {
+        match way {
+            Way::Out => Self::Out,
+            Way::In => Self::In,
+            Way::Both => Self::Both,
+        }
+    }
+}
+
+async fn fact_query(call: Call, asked: FactQuery) -> Result<Facts, Failure> {
+    let (limit, offset) = (limit_of(asked.limit, LIMITS)?, offset(asked.cursor.as_deref())?);
+    let query = Query {
+        entity: Some(asked.entity),
+        direction: asked.direction.into(),
+        predicate: asked.predicate,
+        as_of: asked.as_of,
+        // One more tells whether there are more.
+        limit: limit + 1,
+        offset,
+    };
+    let facts = match call.server.stores().memory()? {
+        Some(engine) => engine.query_facts(&query).await?,
+        None => Vec::new(),
+    };
+    Ok(Facts::page(facts, limit, offset))
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Facts {
+    facts: Vec<ShownFact>,
+    next_cursor: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ShownFact {
+    id: String,
+    subject: String,
+    predicate: String,
+    object: String,
+    valid_from: Option<String>,
+    valid_to: Option<String>,
+    confidence: f64,
+    current: bool,
+}
+
+impl From<Fact> for ShownFact {
+    fn from(fact: Fact) -> Self {
+        Self {
+            id: fact.id,
+            subject: fact.subject,
+            predicate: fact.predicate,
+            object: fact.object,
+            valid_from: fact.valid_from.map(|at| at.to_string()),
+            valid_to: fact.valid_to.map(|at| at.to_string()),
+            confidence: fact.confidence,
+            current: fact.current,
+        }
+    }
+}
+
+impl Facts {
+    /// What was found, but for the one that says that there is more.
+    fn page(mut found: Vec<Fact>, limit: u32, offset: u64) -> Self {
+        let more = found.len() > limit as usize;
+        found.truncate(limit as usize);
+        let next = offset + found.len() as u64;
+        let facts = found.into_iter().map(ShownFact::from).collect();
+        Self { facts, next_cursor: more.then(|| next.to_string()) }
+    }
+}
+
+impl Shown for Facts {
+    fn text(&self) -> String {
+        if self.facts.is_empty() {
+            return "nothing is known".to_owned();
+        }
+        let mut text = String::new();
+        for fact in &self.facts {
+            let ShownFact { id, subject, predicate, object, .. } = fact;
+            let from = fact.valid_from.as_deref().unwrap_or("…");
+            let to = fact.valid_to.as_deref().unwrap_or("…");
+            let past = if fact.current { "" } else { ", not now" };
+            let _ = writeln!(text, "{subject} {predicate} {object} [{from} – {to}){past} {id}");
+        }
+        if let Some(cursor) = &self.next_cursor {
+            let _ = writeln!(text, "more: cursor {cursor}");
+        }
+        text
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FactInvalidate {
+    id: Option<String>,
+    subject: Option<String>,
+    predicate: Option<String>,
+    object: Option<String>,
+    /// Date; default: now
+    #[schemars(with = "Option<String>")]
+    at: Option<Moment>,
+}
+
+async fn fact_invalidate(call: Call, asked: FactInvalidate) -> Result<Ended, Failure> {
+    let FactInvalidate { id, subject, predicate, object, at } = asked;
+    let which = which(id, subject, predicate, object)?;
+    let Some(engine) = call.server.stores().memory()? else { return Err(unknown()) };
+    let ended = engine.invalidate_fact(which, at, None).await?;
+    Ok(Ended { id: ended.id, valid_to: ended.valid_to.to_string(), changed: ended.changed })
+}
+
+fn which(
+    id: Option<String>,
+    subject: Option<String>,
+    predicate: Option<String>,
+    object: Option<String>,
+) -> Result<WhichFact, Failure> {
+    match (id, subject, predicate) {
+        (Some(id), None, None) if object.is_none() => Ok(WhichFact::Id(id)),
+        (None, Some(subject), Some(predicate)) => {
+            Ok(WhichFact::Said { subject, predicate, object })
+        }
+        _ => Err(Failure::new(Code::BadInput, "give either the id, or subject and predicate")),
+    }
+}
+
+fn unknown() -> Failure {
+    Failure::new(Code::NotFound, "no fact is known yet").with_hint("fact_add records one")
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Ended {
+    id: String,
+    valid_to: String,
+    changed: bool,
+}
+
+impl Shown for Ended {
+    fn text(&self) -> String {
+        format!("{} is true until before {}", self.id, self.valid_to)
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FactSupersede {
+    /// The old fact; or its subject, predicate and old_object
+    id: Option<String>,
+    subject: Option<String>,
+    predicate: Option<String>,
+    old_object: Option<String>,
+    /// The new object
+    object: String,
+    /// Date; default: now
+    #[schemars(with = "Option<String>")]
+    at: Option<Moment>,
+    confidence: Option<f64>,
+}
+
+async fn fact_supersede(call: Call, asked: FactSupersede) -> Result<Superseded, Failure> {
+    let FactSupersede { id, subject, predicate, old_object, object, at, confidence } = asked;
+    let change = Supersede {
+        old: which(id, subject, predicate, old_object)?,
+        object,
+        object_type: None,
+        at,
+        confidence,
+        provenance: Provenance::default(),
+    };
+    let Some(engine) = call.server.stores().memory()? else { return Err(unknown()) };
+    let done = engine.supersede_fact(change, None).await?;
+    Ok(Superseded { id: done.id, old: done.old, created: done.created, at: done.at.to_string() })
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Superseded {
+    id: String,
+    old: String,
+    created: bool,
+    at: String,
+}
+
+impl Shown for Superseded {
+    fn text(&self) -> String {
+        format!("{} took the place of {} at {}", self.id, self.old, self.at)
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FactTimeline {
+    entity: Option<String>,
+    limit: Option<u32>,
+    cursor: Option<String>,
+}
+
+async fn fact_timeline(call: Call, asked: FactTimeline) -> Result<Facts, Failure> {
+    let (limit, offset) = (limit_of(asked.limit, LIMITS)?, offset(asked.cursor.as_deref())?);
+    let facts = match call.server.stores().memory()? {
+        Some(engine) => engine.fact_timeline(asked.entity.as_deref(), limit + 1, offset).await?,
+        None => Vec::new(),
+    };
+    Ok(Facts::page(facts, limit, offset))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+async fn fact_stats(call: Call, Nothing {}: Nothing) -> Result<Counted, Failure> {
+    let FactStats { facts, current, past, future, entities, predicates } =
+        match call.server.stores().memory()? {
+            Some(engine) => engine.fact_stats().await?,
+            None => FactStats::default(),
+        };
+    Ok(Counted { facts, current, past, future, entities, predicates })
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Counted {
+    facts: u64,
+    current: u64,
+    past: u64,
+    future: u64,
+    entities: u64,
+    predicates: u64,
+}
+
+impl Shown for Counted {
+    fn text(&self) -> String {
+        let Self { facts, current, past, future, entities, predicates } = self;
+        format!(
+            "{facts} facts ({current} current, {past} past, {future} future) about {entities} entities, {predicates} predicates"
+        )
+    }
+}
