@@ -11,6 +11,7 @@ mod memory;
 mod output;
 mod serve;
 mod session;
+mod setup;
 mod status;
 mod table;
 mod transfer;
@@ -54,6 +55,7 @@ fn run(command: Command, output: &Output) -> Result<ExitCode, Failure> {
         Command::Doctor(store, command) => doctor::run(&store, command, output),
         Command::Status(store) => status::run(&store, output),
         Command::Mcp(plan) => serve::mcp(plan.options),
+        Command::Setup(plan) => setup::run(&plan, output),
         Command::Drill(plan) => drill::run(&plan, output),
         Command::Completions(shell) => {
             flags::print_completions(shell);

@@ -101,6 +101,22 @@ impl Output {
         }
     }
 
+    /// Prints text for people before the result is there; nothing where that is to be JSON.
+    pub(crate) fn show(&self, text: &str) -> Result<(), Failure> {
+        if self.json { Ok(()) } else { self.result(&(), text) }
+    }
+
+    /// Asks for consent. `None` where nobody can give it.
+    pub(crate) fn ask(&self, question: &str) -> Option<bool> {
+        if self.json || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            return None;
+        }
+        let _ = write!(io::stderr(), "{question} [y/N] ");
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer).ok()?;
+        Some(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
+    }
+
     /// Prints a JSON document a line.
     pub(crate) fn lines<T: Serialize>(&self, documents: &[T]) -> Result<(), Failure> {
         let lost = |error: serde_json::Error| {

@@ -1,5 +1,6 @@
 //! What it means.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -65,6 +66,7 @@ pub(super) fn decide(typed: Typed) -> Result<Command, Failure> {
         }
         TypedCommand::Status { place } => Command::Status(store(common, &place)?),
         TypedCommand::Mcp(typed) => Command::Mcp(typed.plan(surroundings(common, false)?)?),
+        TypedCommand::Setup(typed) => Command::Setup(typed.plan(common.store.as_deref())?),
         TypedCommand::Drill(TypedDrill { count, seed }) => {
             Command::Drill(Plan { count, seed: seed.unwrap_or_else(|| fastrand::u64(..1 << 32)) })
         }
@@ -95,7 +97,6 @@ fn personal_store(common: &TypedCommon, place: &TypedPersonal) -> Result<PathBuf
 }
 
 fn surroundings(common: &TypedCommon, named: bool) -> Result<Surroundings, Failure> {
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let working_folder = std::env::current_dir().map_err(|error| {
         Failure::new(Code::Failed, format!("the working folder cannot be found: {error}"))
     })?;
@@ -108,6 +109,11 @@ fn surroundings(common: &TypedCommon, named: bool) -> Result<Surroundings, Failu
         data_home: variable("XDG_DATA_HOME").map(PathBuf::from),
         home: variable("HOME").map(PathBuf::from),
     })
+}
+
+/// A variable of the environment. An empty one counts as none.
+pub(super) fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 impl TypedCollection {

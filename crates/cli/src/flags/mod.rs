@@ -5,6 +5,7 @@ mod meaning;
 mod memory;
 mod memory_import;
 mod serve;
+mod setup;
 mod typed;
 
 use std::ffi::OsString;
@@ -25,6 +26,7 @@ use crate::ingest::IngestPlan;
 use crate::logs::LogFiles;
 use crate::memory::MemoryCommand;
 use crate::output::Output;
+use crate::setup::SetupPlan;
 use crate::transfer::{ExportPlan, ImportPlan};
 use serve::ServePlan;
 use typed::Typed;
@@ -47,6 +49,7 @@ pub(crate) enum Command {
     Doctor(PathBuf, DoctorCommand),
     Status(PathBuf),
     Mcp(ServePlan),
+    Setup(SetupPlan),
     Drill(Plan),
     Completions(Shell),
 }
@@ -123,6 +126,7 @@ mod tests {
             &["drill"],
             &["doctor"],
             &["status"],
+            &["setup"],
             &["ingest"],
             &["export"],
             &["import"],

@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use super::code::{TypedIndex, TypedSearch, TypedSimilar, TypedWatch};
 use super::memory::TypedMemory;
 use super::serve::TypedMcp;
+use super::setup::TypedSetup;
 
 #[derive(Parser)]
 #[command(name = "isolith", version, about, max_term_width = 100)]
@@ -115,6 +116,12 @@ pub(super) enum TypedCommand {
     /// that of the project around the working folder, memory is the user's. Any number of
     /// servers share them. Ends when its input does.
     Mcp(TypedMcp),
+    /// Register the MCP server with the agents on this machine
+    ///
+    /// Writes an entry that starts `isolith mcp` into the configuration of each agent that is
+    /// found. Every change is shown and asked for first; all else in those files stays byte
+    /// for byte. Doing it again changes nothing, --undo takes the entry out.
+    Setup(TypedSetup),
     /// Crash, hang and corrupt real workers, and show that no job is lost
     ///
     /// Starts worker processes in a scratch folder and makes them fail in every way

@@ -1,0 +1,120 @@
+//! What was typed after `setup`, and what it means.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use isolith_setup::{Agent, Entry, Places};
+use isolith_types::{Code, Failure};
+
+use super::meaning::variable;
+use crate::setup::SetupPlan;
+
+#[derive(Args)]
+pub(super) struct TypedSetup {
+    /// This agent alone, even if it is not found; may be repeated
+    #[arg(long = "agent", value_name = "AGENT")]
+    agents: Vec<TypedAgent>,
+    /// Show what would change, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Take the entry out again
+    #[arg(long)]
+    undo: bool,
+    /// Write without asking
+    #[arg(long, short, conflicts_with = "dry_run")]
+    yes: bool,
+    /// Have the server started with --allow DIR; may be repeated
+    #[arg(long = "allow", value_name = "DIR", conflicts_with = "undo")]
+    allowed: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum TypedAgent {
+    ClaudeCode,
+    ClaudeDesktop,
+    Cursor,
+    Codex,
+    Windsurf,
+    Devin,
+    #[value(alias = "gemini-cli")]
+    Gemini,
+    #[value(name = "vscode", alias = "vs-code")]
+    VsCode,
+}
+
+impl TypedSetup {
+    /// What it means; `store` is what was typed after `--store`.
+    pub(super) fn plan(self, store: Option<&Path>) -> Result<SetupPlan, Failure> {
+        Ok(SetupPlan {
+            agents: self.agents.into_iter().map(Agent::from).collect(),
+            places: places()?,
+            entry: entry(store, &self.allowed)?,
+            undo: self.undo,
+            dry_run: self.dry_run,
+            yes: self.yes,
+        })
+    }
+}
+
+fn places() -> Result<Places, Failure> {
+    let folder = |name| variable(name).map(|value| absolute(Path::new(&value))).transpose();
+    let home = folder("HOME")?.ok_or_else(|| {
+        Failure::new(Code::Failed, "there is no home folder in which agents could be found")
+            .with_hint("set HOME")
+    })?;
+    Ok(Places {
+        home,
+        // Ignored if it is relative, as the specification says.
+        config_home: variable("XDG_CONFIG_HOME").map(PathBuf::from),
+        claude_config_dir: folder("CLAUDE_CONFIG_DIR")?,
+        codex_home: folder("CODEX_HOME")?,
+        gemini_cli_home: folder("GEMINI_CLI_HOME")?,
+    })
+}
+
+/// How agents start this program. They do so in folders of their choice, hence full paths.
+fn entry(store: Option<&Path>, allowed: &[PathBuf]) -> Result<Entry, Failure> {
+    let program = std::env::current_exe().and_then(std::fs::canonicalize).map_err(|error| {
+        Failure::new(Code::Failed, format!("the program's own file cannot be found: {error}"))
+    })?;
+    let mut args = vec!["mcp".to_owned()];
+    if let Some(folder) = store {
+        args.extend(["--store".to_owned(), text(&absolute(folder)?)?]);
+    }
+    for folder in allowed {
+        // The server would not start without it.
+        let folder = std::fs::canonicalize(folder).map_err(|error| {
+            Failure::new(Code::NotFound, format!("--allow {}: {error}", folder.display()))
+        })?;
+        args.extend(["--allow".to_owned(), text(&folder)?]);
+    }
+    Ok(Entry { command: text(&program)?, args })
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(|error| {
+        Failure::new(Code::Failed, format!("{} cannot be resolved: {error}", path.display()))
+    })
+}
+
+fn text(path: &Path) -> Result<String, Failure> {
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        let message = format!("{} is not UTF-8, so agents cannot be told of it", path.display());
+        Failure::new(Code::BadInput, message)
+    })
+}
+
+impl From<TypedAgent> for Agent {
+    fn from(typed: TypedAgent) -> Self {
+        match typed {
+            TypedAgent::ClaudeCode => Self::ClaudeCode,
+            TypedAgent::ClaudeDesktop => Self::ClaudeDesktop,
+            TypedAgent::Cursor => Self::Cursor,
+            TypedAgent::Codex => Self::Codex,
+            TypedAgent::Windsurf => Self::Windsurf,
+            TypedAgent::Devin => Self::Devin,
+            TypedAgent::Gemini => Self::Gemini,
+            TypedAgent::VsCode => Self::VsCode,
+        }
+    }
+}

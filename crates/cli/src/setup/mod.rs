@@ -1,0 +1,63 @@
+//! `isolith setup`: registers the server with agents, after showing what that changes.
+
+mod file;
+mod show;
+mod step;
+
+use std::process::ExitCode;
+
+use isolith_setup::{Agent, Entry, Places};
+use isolith_types::{Code, Failure};
+
+use crate::output::Output;
+use step::Step;
+
+/// What is to be set up.
+pub(crate) struct SetupPlan {
+    /// The agents that were named; if none was, all that are found.
+    pub(crate) agents: Vec<Agent>,
+    /// Where agents keep their configuration.
+    pub(crate) places: Places,
+    /// How they are to start the server.
+    pub(crate) entry: Entry,
+    /// Whether the entry is taken out.
+    pub(crate) undo: bool,
+    /// Whether changes are shown only.
+    pub(crate) dry_run: bool,
+    /// Whether nobody is asked.
+    pub(crate) yes: bool,
+}
+
+pub(crate) fn run(plan: &SetupPlan, output: &Output) -> Result<ExitCode, Failure> {
+    let named = |agent: &Agent| plan.agents.is_empty() || plan.agents.contains(agent);
+    let agents = Agent::ALL.into_iter().filter(named);
+    let mut steps: Vec<Step> = agents.map(|agent| Step::prepare(agent, plan)).collect();
+    output.show(&show::preview(&steps, &output.paint()))?;
+
+    let pending = steps.iter().any(Step::is_pending);
+    let consent = match plan {
+        _ if !pending || plan.dry_run => Some(false),
+        _ if plan.yes => Some(true),
+        _ => output.ask("Write these changes?"),
+    };
+    let mut written = 0;
+    if consent == Some(true) {
+        for step in steps.iter_mut().filter(|step| step.is_pending()) {
+            written += usize::from(step.carry_out());
+        }
+    }
+    output.result(&show::report(&steps, written > 0), &show::outcome(&steps, pending, written))?;
+
+    let failures: Vec<&Failure> = steps.iter().filter_map(Step::failure).collect();
+    failures.iter().for_each(|failure| output.complain(failure));
+    let unanswered = Failure::new(Code::Usage, "nothing was written, as nobody could be asked")
+        .with_hint("add --yes to write these changes, or --dry-run to only see them");
+    let failure = match consent {
+        None => {
+            output.complain(&unanswered);
+            Some(&unanswered)
+        }
+        Some(_) => failures.first().copied(),
+    };
+    Ok(failure.map_or(ExitCode::SUCCESS, |failure| ExitCode::from(failure.code.exit_status())))
+}

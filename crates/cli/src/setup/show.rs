@@ -1,0 +1,77 @@
+use std::fmt::Write;
+use std::path::Path;
+
+use isolith_setup::Action;
+use isolith_types::Failure;
+use serde::Serialize;
+
+use super::step::Step;
+use crate::output::Paint;
+
+/// The one document of the command.
+#[derive(Serialize)]
+pub(super) struct Report<'a> {
+    agents: Vec<AgentReport<'a>>,
+    written: bool,
+}
+
+#[derive(Serialize)]
+struct AgentReport<'a> {
+    agent: &'static str,
+    path: &'a Path,
+    found: bool,
+    action: &'static str,
+    diff: Option<&'a str>,
+    error: Option<&'a Failure>,
+}
+
+pub(super) fn report(steps: &[Step], written: bool) -> Report<'_> {
+    let agents = steps.iter().map(|step| AgentReport {
+        agent: step.agent.id(),
+        path: &step.config.path,
+        found: step.found,
+        action: step.action().map_or("failed", Action::id),
+        diff: Some(step.diff()).filter(|diff| !diff.is_empty()),
+        error: step.failure(),
+    });
+    Report { agents: agents.collect(), written }
+}
+
+/// What will be done, in all its lines.
+pub(super) fn preview(steps: &[Step], paint: &Paint) -> String {
+    let mut text = String::new();
+    for step in steps {
+        let path = step.config.path.display();
+        let what = match step.action() {
+            None => format!("cannot be done in {path}"),
+            Some(_) if !step.found && step.diff().is_empty() => "not found".to_owned(),
+            Some(Action::Added) => format!("add to {path}"),
+            Some(Action::Updated) => format!("update in {path}"),
+            Some(Action::Removed) => format!("remove from {path}"),
+            Some(Action::Unchanged) => format!("registered already in {path}"),
+            Some(Action::None) => format!("not registered in {path}"),
+        };
+        let _ = writeln!(text, "{}: {what}", paint.name(step.agent.name()));
+        for line in step.diff().lines() {
+            let line = match line.as_bytes().first() {
+                Some(b'+') => paint.found(line),
+                Some(b'-') => paint.warning(line),
+                _ => paint.faint(line),
+            };
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    text
+}
+
+/// What came of it.
+pub(super) fn outcome(steps: &[Step], pending: bool, written: usize) -> String {
+    if written > 0 {
+        let files = if written == 1 { "1 file".to_owned() } else { format!("{written} files") };
+        return format!("{files} written. Agents that are running must be started again.\n");
+    }
+    if steps.iter().any(|step| step.found) || pending {
+        return "Nothing was written.\n".to_owned();
+    }
+    "No agent was found. --agent names one that is to be set up all the same.\n".to_owned()
+}

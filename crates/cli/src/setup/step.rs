@@ -1,0 +1,98 @@
+use std::path::Path;
+
+use isolith_setup::{Action, Agent, Change, Config, diff, register, unregister};
+use isolith_types::Failure;
+
+use super::SetupPlan;
+use super::file::ConfigFile;
+
+/// What is done for one agent.
+pub(super) struct Step {
+    pub(super) agent: Agent,
+    pub(super) config: Config,
+    /// Whether there are signs of the agent on this machine.
+    pub(super) found: bool,
+    outcome: Result<Prepared, Failure>,
+}
+
+struct Prepared {
+    change: Change,
+    /// The file as it was when the change was worked out; `None` if there is nothing to do.
+    file: Option<ConfigFile>,
+    diff: String,
+}
+
+impl Step {
+    /// Works out what is to be done. Nothing is written.
+    pub(super) fn prepare(agent: Agent, plan: &SetupPlan) -> Self {
+        let config = agent.config(&plan.places);
+        let exists = |path: &Path| path.symlink_metadata().is_ok();
+        let found = exists(&config.path) || exists(&config.folder);
+        let wanted = found || !plan.agents.is_empty();
+        let outcome = if wanted { prepare(&config, plan) } else { Ok(Prepared::nothing()) };
+        Self { agent, config, found, outcome }
+    }
+
+    /// Whether there is something to be written.
+    pub(super) fn is_pending(&self) -> bool {
+        self.outcome.as_ref().is_ok_and(|prepared| prepared.file.is_some())
+    }
+
+    /// Writes it. False, and a failure, if that was not possible.
+    pub(super) fn carry_out(&mut self) -> bool {
+        let Ok(prepared) = &self.outcome else { return false };
+        let (Some(file), Some(text)) = (&prepared.file, &prepared.change.text) else {
+            return false;
+        };
+        let result = match prepared.change.leaves_nothing {
+            true => file.remove_or_write(text),
+            false => file.write(text),
+        };
+        match result {
+            Ok(()) => true,
+            Err(failure) => {
+                self.outcome = Err(failure);
+                false
+            }
+        }
+    }
+
+    /// What is done, or `None` if it failed.
+    pub(super) fn action(&self) -> Option<Action> {
+        self.outcome.as_ref().ok().map(|prepared| prepared.change.action)
+    }
+
+    /// The change as people read it; empty if there is none.
+    pub(super) fn diff(&self) -> &str {
+        self.outcome.as_ref().map_or("", |prepared| &prepared.diff)
+    }
+
+    pub(super) fn failure(&self) -> Option<&Failure> {
+        self.outcome.as_ref().err()
+    }
+}
+
+impl Prepared {
+    fn nothing() -> Self {
+        let change = Change { action: Action::None, text: None, leaves_nothing: false };
+        Self { change, file: None, diff: String::new() }
+    }
+}
+
+fn prepare(config: &Config, plan: &SetupPlan) -> Result<Prepared, Failure> {
+    let file = ConfigFile::read(&config.path)?;
+    let change = match plan.undo {
+        false => register(config.format, file.text(), &plan.entry),
+        true => unregister(config.format, file.text()),
+    };
+    let change = change.map_err(|error| {
+        let mut failure = Failure::from(&error);
+        failure.message = format!("{} cannot be edited: {error}", config.path.display());
+        failure
+    })?;
+    let Some(text) = &change.text else { return Ok(Prepared { change, ..Prepared::nothing() }) };
+    file.check_writable()?;
+    let goes = change.leaves_nothing && file.may_go();
+    let diff = diff(file.text().unwrap_or_default(), if goes { "" } else { text });
+    Ok(Prepared { change, file: Some(file), diff })
+}

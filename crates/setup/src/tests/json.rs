@@ -1,0 +1,198 @@
+use super::*;
+
+#[test]
+fn a_new_file_is_laid_out() {
+    let text = register(JSON, None, &entry()).unwrap().text.unwrap();
+    let expected = r#"{
+  "mcpServers": {
+    "isolith": {
+      "command": "/bin/isolith",
+      "args": ["mcp"]
+    }
+  }
+}
+"#;
+    assert_eq!(text, expected);
+    let code = Format::Json { servers: "servers", typed: true };
+    let text = register(code, None, &entry()).unwrap().text.unwrap();
+    assert!(text.contains("\"servers\": {\n    \"isolith\": {\n      \"type\": \"stdio\",\n"));
+}
+
+#[test]
+fn entries_look_like_their_neighbours() {
+    let table = [
+        (
+            "{\n  \"a\": 1,\n  \"mcpServers\": {\n    \"b\": {}\n  }\n}\n",
+            "{\n  \"a\": 1,\n  \"mcpServers\": {\n    \"isolith\": {\n      \"command\": \"/bin/isolith\",\n      \"args\": [\"mcp\"]\n    },\n    \"b\": {}\n  }\n}\n",
+        ),
+        (
+            "{\r\n\t\"a\": 1\r\n}",
+            "{\r\n\t\"mcpServers\": {\r\n\t\t\"isolith\": {\r\n\t\t\t\"command\": \"/bin/isolith\",\r\n\t\t\t\"args\": [\"mcp\"]\r\n\t\t}\r\n\t},\r\n\t\"a\": 1\r\n}",
+        ),
+        (
+            "{\n  \"mcpServers\": {},\n  \"a\": 1\n}\n",
+            "{\n  \"mcpServers\": {\"isolith\": {\n    \"command\": \"/bin/isolith\",\n    \"args\": [\"mcp\"]\n  }},\n  \"a\": 1\n}\n",
+        ),
+        (
+            "{}",
+            "{\"mcpServers\": {\n  \"isolith\": {\n    \"command\": \"/bin/isolith\",\n    \"args\": [\"mcp\"]\n  }\n}}",
+        ),
+        (
+            "{\"a\":1}",
+            "{\"mcpServers\": { \"isolith\": {\"command\": \"/bin/isolith\", \"args\": [\"mcp\"]} },\"a\":1}",
+        ),
+        (
+            "{\"mcpServers\":{\"b\":{}}}",
+            "{\"mcpServers\":{\"isolith\": {\"command\": \"/bin/isolith\", \"args\": [\"mcp\"]},\"b\":{}}}",
+        ),
+    ];
+    for (before, after) in table {
+        assert_eq!(registered(JSON, before), after, "{before}");
+    }
+}
+
+#[test]
+fn comments_stay_with_what_they_are_about() {
+    let entry = r#""isolith": {
+    "command": "/bin/isolith",
+    "args": ["mcp"]
+  }"#;
+    let table = [
+        (
+            "{ // all\n  \"b\": {}, // one\n  // none\n}",
+            "{ // all\n  @,\n  \"b\": {}, // one\n  // none\n}",
+        ),
+        ("{ /* all */ // of it\n  \"b\": {},\n}", "{ /* all */ // of it\n  @,\n  \"b\": {},\n}"),
+        ("{\n  // about b\n  \"b\": {}\n}", "{\n  @,\n  // about b\n  \"b\": {}\n}"),
+        ("{ /* about b */ \"b\": {}\n}", "{ @, /* about b */ \"b\": {}\n}"),
+        ("{\n  // none yet\n}", "{\n  @\n  // none yet\n}"),
+        ("{ // none yet\n}", "{ // none yet\n  @\n}"),
+    ];
+    for (servers, expected) in table {
+        // Two braces deeper in a document, without its indentation.
+        let text = format!("{{\"mcpServers\": {servers}}}");
+        let expected = format!("{{\"mcpServers\": {expected}}}");
+        let entry = if servers.starts_with("{ /* about b") {
+            entry.replace("\n  ", "\n")
+        } else {
+            entry.to_owned()
+        };
+        assert_eq!(registered(JSON, &text), expected.replace('@', &entry), "{servers}");
+    }
+}
+
+#[test]
+fn an_entry_is_cut_out_wherever_it_is() {
+    let table = [
+        // Where people may have put it.
+        (r#"{"a": 1, "isolith": {}}"#, r#"{"a": 1}"#),
+        (r#"{"a": 1, "isolith": {},}"#, r#"{"a": 1,}"#),
+        (r#"{"a": 1, "isolith": {}, "b": 2}"#, r#"{"a": 1, "b": 2}"#),
+        ("{\n  \"a\": 1,\n  \"isolith\": {}\n}", "{\n  \"a\": 1\n}"),
+        ("{\n  \"a\": 1, // one\n  \"isolith\": {}\n}", "{\n  \"a\": 1 // one\n}"),
+        (
+            "{\n  \"a\": 1,\n  // ours\n  \"isolith\": {} // it\n}",
+            "{\n  \"a\": 1\n  // ours\n   // it\n}",
+        ),
+        ("{// all\n\"isolith\": {}, \"b\": 2}", "{// all\n \"b\": 2}"),
+        ("{// all\n\"isolith\": {}}", "{// all\n}"),
+        ("{\"isolith\": null\n}", "{\n}"),
+        // An escaped name is the same name.
+        (r#"{"a": 1, "isolit\u0068": {}}"#, r#"{"a": 1}"#),
+    ];
+    for (before, after) in table {
+        let within = |servers: &str| format!("{{\"x\": 1, \"mcpServers\": {servers}}}");
+        assert_eq!(unregistered(JSON, &within(before)), within(after), "{before}");
+    }
+}
+
+#[test]
+fn what_setup_made_goes_with_the_entry() {
+    let table = [
+        ("{\"x\": 1, \"mcpServers\": { \"isolith\": {} }}", "{\"x\": 1}", false),
+        ("{\n  \"mcpServers\": {\n    \"isolith\": {}\n  }\n}\n", "{\n}\n", true),
+        ("{\n  \"mcpServers\": {\n    \"isolith\": {}\n  }\n} // mine\n", "{\n} // mine\n", false),
+        ("{\"mcpServers\": {\n    \"isolith\": {}\n  }}\n", "{}\n", false),
+        ("{\n  \"mcpServers\": {\"isolith\": {}}\n}\n", "{\n  \"mcpServers\": {}\n}\n", false),
+        (
+            "{\n  \"mcpServers\": {\n    // mine\n    \"isolith\": {}\n  }\n}\n",
+            "{\n  \"mcpServers\": {\n    // mine\n  }\n}\n",
+            false,
+        ),
+    ];
+    for (before, after, leaves_nothing) in table {
+        let change = unregister(JSON, Some(before)).unwrap();
+        assert_eq!(change.text.as_deref(), Some(after), "{before}");
+        assert_eq!(change.leaves_nothing, leaves_nothing, "{before}");
+    }
+    for untouched in ["", "{}", "{\"mcpServers\": {}}", "{\"isolith\": 1}", "// nothing"] {
+        let change = unregister(JSON, Some(untouched)).unwrap();
+        assert_eq!(change, Change::none(Action::None), "{untouched}");
+    }
+}
+
+#[test]
+fn another_entry_of_the_name_is_exchanged() {
+    let table = [
+        // What else is in it stays.
+        (
+            r#"{"command": "/old", "args": ["mcp"], "env": {"A": "b"}}"#,
+            r#"{"command": "/bin/isolith", "args": ["mcp"], "env": {"A": "b"}}"#,
+        ),
+        (
+            "{ \"args\": [ ], /* by hand */ \"command\": \"x\", }",
+            "{ \"args\": [\"mcp\"], /* by hand */ \"command\": \"/bin/isolith\", }",
+        ),
+        (
+            r#"{"command": "/bin/isolith", "args": ["mcp", 1]}"#,
+            r#"{"command": "/bin/isolith", "args": ["mcp"]}"#,
+        ),
+        // One of another kind does not stay in parts.
+        (r#"{"url": "http://localhost/mcp"}"#, r#"{"command": "/bin/isolith", "args": ["mcp"]}"#),
+        ("null", r#"{"command": "/bin/isolith", "args": ["mcp"]}"#),
+    ];
+    for (before, after) in table {
+        let within =
+            |entry: &str| format!("{{\"mcpServers\": {{\"isolith\": {entry}, \"b\": 1}}}}");
+        assert_eq!(updated(JSON, &within(before)), within(after), "{before}");
+    }
+}
+
+#[test]
+fn an_entry_that_says_the_same_is_left_alone() {
+    let text = "{\"mcpServers\":{\"isolith\":{\"args\":[\n\"mcp\"],\"disabled\":true,\n\"command\":\"\\/bin/isolith\"}}}";
+    let change = register(JSON, Some(text), &entry()).unwrap();
+    assert_eq!(change, Change::none(Action::Unchanged));
+}
+
+#[test]
+fn a_file_with_nothing_in_it_counts_as_an_empty_object() {
+    for (before, after) in [("", "{}"), (" \n", " \n{}"), ("// soon", "// soon\n{}")] {
+        let change = register(JSON, Some(before), &entry()).unwrap();
+        assert_eq!(unregistered(JSON, &change.text.unwrap()), after);
+    }
+}
+
+#[test]
+fn what_is_not_understood_is_refused() {
+    let wrong = |place: &str, found| EditError::WrongKind {
+        place: place.to_owned(),
+        expected: "an object",
+        found,
+    };
+    assert_eq!(refused(JSON, "[]"), wrong("the whole file", "a list"));
+    assert_eq!(refused(JSON, r#"{"mcpServers": []}"#), wrong("\"mcpServers\"", "a list"));
+    assert_eq!(refused(JSON, r#"{"mcpServers": null}"#), wrong("\"mcpServers\"", "null"));
+    let repeated = |key: &str| EditError::Repeated { key: key.to_owned() };
+    assert_eq!(refused(JSON, r#"{"mcpServers": {}, "mcpServers": {}}"#), repeated("mcpServers"));
+    let twice = r#"{"mcpServers": {"isolith": 1, "isolith": 2}}"#;
+    assert_eq!(refused(JSON, twice), repeated("isolith"));
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let broken =
+        ["{", "{\"a\" 1}", "{} {}", "{'a': 1}", "{a: 1}", "{\"a\": 1 \"b\": 2}", "/*", &deep];
+    for text in broken {
+        assert!(matches!(refused(JSON, text), EditError::Syntax { language: "JSON", .. }));
+    }
+    let reason = refused(JSON, "{\n  \"a\" 1}").to_string();
+    assert!(reason.contains("line 2"), "{reason}");
+}
