@@ -15,19 +15,46 @@ pub fn diff(before: &str, after: &str) -> String {
     let start = shared(old.iter(), new.iter());
     let rest = (old.len() - start).min(new.len() - start);
     let end = shared(old.iter().rev().take(rest), new.iter().rev().take(rest));
-    let (gone, come) = (old[start..old.len() - end].concat(), new[start..new.len() - end].concat());
+    let (gone, come) = (&old[start..old.len() - end], &new[start..new.len() - end]);
 
     let mut text = String::new();
     if let Some(line) = start.checked_sub(1).map(|line| old[line]) {
         push(&mut text, ' ', &shorten(line));
     }
-    let same = shared_text(&gone, &come);
-    push(&mut text, '-', &clip(&gone, same));
-    push(&mut text, '+', &clip(&come, same));
+    match kept(gone, come) {
+        Some(kept) => push_gaps(&mut text, gone, &kept),
+        None => {
+            let (gone, come) = (gone.concat(), come.concat());
+            let same = shared_text(&gone, &come);
+            push(&mut text, '-', &clip(&gone, same));
+            push(&mut text, '+', &clip(&come, same));
+        }
+    }
     if let Some(line) = old.get(old.len() - end) {
         push(&mut text, ' ', &shorten(line));
     }
     text
+}
+
+/// Which lines stay, if no more happens than that some go.
+fn kept(old: &[&str], new: &[&str]) -> Option<Vec<bool>> {
+    let mut rest = new.iter().peekable();
+    let kept = old.iter().map(|line| rest.next_if_eq(&line).is_some()).collect();
+    rest.peek().is_none().then_some(kept)
+}
+
+/// Adds the lines that go, and those that stay beside them.
+fn push_gaps(text: &mut String, lines: &[&str], kept: &[bool]) {
+    let goes = |at: usize| kept.get(at) == Some(&false);
+    for (at, line) in lines.iter().enumerate() {
+        if goes(at) {
+            push(text, '-', line);
+        } else if goes(at + 1) || at > 0 && goes(at - 1) {
+            push(text, ' ', &shorten(line));
+        } else if at > 1 && goes(at - 2) {
+            push(text, ' ', "…");
+        }
+    }
 }
 
 /// How many items are the same from the start.
@@ -87,6 +114,7 @@ mod tests {
             ("a\n", "", "-a\n"),
             ("a\nb\nc\nd\n", "a\nb\nX\nc\nd\n", " b\n+X\n c\n"),
             ("a\nb\nc\nd\n", "a\nb\nX\nd\n", " b\n-c\n+X\n d\n"),
+            ("a\nX\nb\nc\nd\ne\nX\nf\n", "a\nb\nc\nd\ne\nf\n", " a\n-X\n b\n …\n e\n-X\n f\n"),
             ("a\nb", "a\nb\n\nc", " a\n-b\n+b\n+\n+c\n"),
             ("{}\r\n", "{\r\n}\r\n", "-{}\n+{\n+}\n"),
             ("x\n", "\u{1b}[2J\n", "-x\n+\\u{1b}[2J\n"),
