@@ -1,13 +1,14 @@
-//! What worker processes, the store, and indexing and searching code cost, beside what
-//! the same work costs elsewhere.
+//! What worker processes, the store, indexing and searching code, and the MCP server cost,
+//! beside what the same work costs elsewhere.
 //!
 //! One command: `cargo xtask bench`. Every figure is measured in the same run as its
 //! rival's, in alternating rounds, so that a busy machine is busy for both. `--quick`
 //! takes fewer samples, `--only warm` (or another measurement) leaves out the others,
 //! `--json` prints rows for programs. `--vectors FILE` gives the store real vectors;
 //! `--repos FOLDER...` names the code that is indexed, without which that part is left
-//! out, and `--program FILE` the `isolith` that does it.
+//! out, and `--program FILE` the `isolith` that does it and serves agents.
 
+mod agents;
 mod code;
 mod cold;
 mod crash;
@@ -67,9 +68,10 @@ const MEASUREMENTS: [(&str, Measurement); 4] = [
 
 const STORE: &str = "store";
 const CODE: &str = "code";
+const AGENTS: &str = "agents";
 
 const OPTIONS: &str = "there are --quick, --json, --vectors FILE, --repos FOLDER..., \
-                       --program FILE and --only warm|cold|crash|throughput|store|code";
+                       --program FILE and --only warm|cold|crash|throughput|store|code|agents";
 
 #[derive(Default)]
 struct Options {
@@ -101,9 +103,13 @@ fn main() -> Result<()> {
     }
     if CODE.starts_with(&only) && !repos.is_empty() {
         eprintln!("bench: {CODE}");
-        table.code = code::measure(quick, &repos, program)?;
+        table.code = code::measure(quick, &repos, program.clone())?;
     }
-    let measured = table.rows.len() + table.store.len() + table.code.len();
+    if AGENTS.starts_with(&only) {
+        eprintln!("bench: {AGENTS}");
+        table.agents = agents::measure(quick, program)?;
+    }
+    let measured = table.rows.len() + table.store.len() + table.code.len() + table.agents.len();
     ensure!(measured > 0, "nothing was measured ({OPTIONS})");
     table.load_after = load_average();
     if json {

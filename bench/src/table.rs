@@ -27,6 +27,8 @@ pub(crate) struct Table {
     pub store: Vec<Comparison>,
     /// What indexing and searching code costs.
     pub code: Vec<Comparison>,
+    /// What agents wait for.
+    pub agents: Vec<Comparison>,
     pub load_before: Option<f64>,
     pub load_after: Option<f64>,
 }
@@ -87,7 +89,7 @@ impl fmt::Display for Table {
             lines.extend(self.rows.iter().map(Row::cells));
             writeln!(f, "{}\n{NOTES}", lay_out(&lines, &[0, 8, 9]))?;
         }
-        for comparison in self.store.iter().chain(&self.code) {
+        for comparison in self.store.iter().chain(&self.code).chain(&self.agents) {
             let Comparison { what, rival, .. } = comparison;
             let heads = [what.as_str(), "isolith", rival, "ratio", "goal", "verdict"];
             let mut lines = vec![heads.map(str::to_owned).to_vec()];

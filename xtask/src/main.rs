@@ -1,5 +1,7 @@
 //! The developer's commands: `cargo xtask --help` lists them.
 
+mod clients;
+
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -10,6 +12,9 @@ use clap::Parser;
 enum Task {
     /// All that CI asks of a change: format, lints, tests, documentation.
     Check,
+    /// The MCP server, tried with the clients that others have written: Python's package,
+    /// the Inspector, the conformance suite; needs python3 and npm.
+    Clients,
     /// The side-by-side measurements of `bench/`, as one table.
     Bench {
         /// What the benchmark itself takes: --quick, --json, --only PART, --vectors FILE,
@@ -19,7 +24,8 @@ enum Task {
     },
     /// How good answers are, on questions whose right answers are known.
     Eval {
-        /// What the evaluation itself takes: code-search CHECKOUTS [--ablation] [--misses] ...
+        /// What the evaluation itself takes: code-search CHECKOUTS [--ablation] [--misses] ...,
+        /// memory SET... [--ablation] ...
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
@@ -35,9 +41,10 @@ enum Task {
 fn main() -> Result<()> {
     match Task::parse() {
         Task::Check => check(),
+        Task::Clients => clients::run(),
         Task::Bench { arguments } => {
             let has = |option: &str| arguments.iter().any(|argument| argument == option);
-            if has("--repos") && !has("--program") {
+            if !has("--program") {
                 // Which finds the program beside itself.
                 cargo(&["build", "--release", "--package", "isolith"], &[])?;
             }

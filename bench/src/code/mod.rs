@@ -25,6 +25,7 @@ use anyhow::{Context, Result, ensure};
 use crate::rivals::python_with;
 use crate::table::{Beside, Comparison};
 use front::Order;
+pub(crate) use processes::{family, pss};
 use semble::Semble;
 
 const NOTES: &str = "\

@@ -71,7 +71,7 @@ fn children() -> Result<Duration> {
 }
 
 /// A process and its descendants.
-fn family(pid: u32) -> Vec<u32> {
+pub(crate) fn family(pid: u32) -> Vec<u32> {
     let mut found = vec![pid];
     let mut at = 0;
     while let Some(&parent) = found.get(at) {
@@ -85,7 +85,8 @@ fn family(pid: u32) -> Vec<u32> {
     found
 }
 
-fn pss(pid: u32) -> Option<u64> {
+/// What a process has of memory, with its part of what is shared.
+pub(crate) fn pss(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
