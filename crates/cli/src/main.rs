@@ -15,6 +15,7 @@ mod setup;
 mod status;
 mod table;
 mod transfer;
+mod words;
 
 use std::process::ExitCode;
 

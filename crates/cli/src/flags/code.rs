@@ -111,13 +111,23 @@ struct TypedListing {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum TypedMode {
+pub(super) enum TypedMode {
     /// Words and meaning together
     Hybrid,
     /// Words alone
     Keyword,
     /// Meaning alone
     Vector,
+}
+
+impl From<TypedMode> for Mode {
+    fn from(typed: TypedMode) -> Self {
+        match typed {
+            TypedMode::Hybrid => Self::Hybrid,
+            TypedMode::Keyword => Self::Keyword,
+            TypedMode::Vector => Self::Vector,
+        }
+    }
 }
 
 impl TypedIndex {
@@ -146,11 +156,7 @@ impl TypedSearch {
             return Err(Failure::new(Code::BadInput, "there is nothing to look for")
                 .with_hint("ask a question: isolith search \"where are retries handled\""));
         }
-        let mode = match self.mode {
-            TypedMode::Hybrid => Mode::Hybrid,
-            TypedMode::Keyword => Mode::Keyword,
-            TypedMode::Vector => Mode::Vector,
-        };
+        let mode = self.mode.into();
         self.listing.plan(Asked::Text { text, mode }, self.filter)
     }
 }

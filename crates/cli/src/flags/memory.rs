@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use isolith_engine::{DiaryEntry, Key, WhichDrawers};
+use isolith_engine::{DiaryEntry, Key, MemorySearch, WhichDrawers};
 use isolith_types::{
     Code, DrawerFilter, DrawerOrder, DrawerPage, DrawerPatch, Failure, Metadata, Moment, NewDrawer,
 };
 
+use super::code::TypedMode;
 use super::memory_import::TypedImport;
 use super::typed::TypedPersonal;
 use crate::memory::{ListPlan, MemoryCommand, read_text};
@@ -22,6 +23,11 @@ pub(super) enum TypedMemory {
     /// The same text in the same wing and room and from the same source is remembered
     /// once: adding it again changes nothing and shows the drawer that has it.
     Add(TypedAdd),
+    /// Find drawers by a question or by words
+    ///
+    /// Ranks by words and by meaning together. Where texts are like those beside them, as
+    /// turns of a conversation are, neighbours count for each other.
+    Search(TypedSearch),
     /// Show drawers with their whole texts
     Get {
         /// Their ids
@@ -143,6 +149,26 @@ pub(super) struct TypedWhere {
 }
 
 #[derive(Args)]
+pub(super) struct TypedSearch {
+    /// What is looked for: a question, or some words
+    #[arg(required = true, num_args = 1.., value_name = "QUERY")]
+    query: Vec<String>,
+    /// What ranks hits
+    #[arg(long, value_enum, default_value_t = TypedMode::Hybrid)]
+    mode: TypedMode,
+    #[command(flatten)]
+    filter: TypedWhere,
+    /// Show at most so many hits
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    limit: u32,
+    /// Print a JSON document for each hit, one a line
+    #[arg(long, conflicts_with = "json")]
+    jsonl: bool,
+    #[command(flatten)]
+    place: TypedPersonal,
+}
+
+#[derive(Args)]
 pub(super) struct TypedList {
     #[command(flatten)]
     filter: TypedWhere,
@@ -246,6 +272,7 @@ impl TypedMemory {
             Self::Get { place, .. }
             | Self::Taxonomy { place }
             | Self::Add(TypedAdd { place, .. })
+            | Self::Search(TypedSearch { place, .. })
             | Self::List(TypedList { place, .. })
             | Self::Update(TypedUpdate { place, .. })
             | Self::Delete(TypedDelete { place, .. })
@@ -259,6 +286,7 @@ impl TypedMemory {
     pub(super) fn command(self) -> Result<MemoryCommand, Failure> {
         Ok(match self {
             Self::Add(typed) => typed.command()?,
+            Self::Search(typed) => typed.command()?,
             Self::Get { ids, .. } => MemoryCommand::Get { ids },
             Self::List(typed) => MemoryCommand::List(typed.plan()?),
             Self::Update(typed) => typed.command()?,
@@ -286,6 +314,15 @@ impl TypedAdd {
             text: text.required()?,
         };
         Ok(MemoryCommand::Add { drawer: Box::new(drawer), near, key: once.key() })
+    }
+}
+
+impl TypedSearch {
+    fn command(self) -> Result<MemoryCommand, Failure> {
+        let (text, filter) = (self.query.join(" "), self.filter.filter()?);
+        let usual = MemorySearch::new(&text, self.limit);
+        let search = MemorySearch { mode: self.mode.into(), filter, ..usual };
+        Ok(MemoryCommand::Search { search: Box::new(search), lines: self.jsonl })
     }
 }
 

@@ -2,12 +2,13 @@
 
 mod import;
 mod input;
+mod search;
 mod show;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use isolith_engine::{DiaryEntry, Engine, EngineOptions, Key, WhichDrawers};
+use isolith_engine::{DiaryEntry, Engine, EngineOptions, Key, MemorySearch, WhichDrawers};
 use isolith_types::{
     Code, Drawer, DrawerFilter, DrawerOrder, DrawerPage, DrawerPatch, DrawerPlace, Failure, Moment,
     NewDrawer,
@@ -23,6 +24,7 @@ pub(crate) use input::read_text;
 /// What is to be done.
 pub(crate) enum MemoryCommand {
     Add { drawer: Box<NewDrawer>, near: Option<f32>, key: Option<Key> },
+    Search { search: Box<MemorySearch>, lines: bool },
     Get { ids: Vec<String> },
     List(ListPlan),
     Update { id: String, patch: Box<DrawerPatch>, key: Option<Key> },
@@ -62,6 +64,10 @@ pub(crate) fn run(
     match command {
         MemoryCommand::List(plan) => {
             session.run(async |engine| list(engine, plan, output).await)?;
+        }
+        MemoryCommand::Search { search, lines } => {
+            let found = session.run(async |engine| engine.search_memory(&search).await)?;
+            search::print(found, &search.text, lines, output)?;
         }
         command => {
             let (document, text) =
@@ -108,7 +114,7 @@ async fn perform(
             let text = show::diary(&entries, &output.paint());
             Ok((json!({ "agent": agent, "entries": entries }), text))
         }
-        MemoryCommand::List(_) | MemoryCommand::Import(_) => {
+        MemoryCommand::List(_) | MemoryCommand::Search { .. } | MemoryCommand::Import(_) => {
             Err(Failure::new(Code::Failed, "this command prints its result by itself"))
         }
     }

@@ -112,11 +112,12 @@ pub(super) fn similar(similar: &[SimilarDrawer]) -> String {
 }
 
 /// The day that a drawer is dated, or was stored.
-fn day(drawer: &Drawer) -> String {
+pub(super) fn day(drawer: &Drawer) -> String {
     Moment::day_of(drawer.date.unwrap_or(drawer.created_at).start()).to_string()
 }
 
-fn about(drawer: &Drawer) -> String {
+/// What else is known of a drawer, on one line.
+pub(super) fn about(drawer: &Drawer) -> String {
     let mut parts = Vec::new();
     for (name, value) in
         [("by", &drawer.author), ("from", &drawer.source), ("dated", &drawer.date_text)]

@@ -1,0 +1,77 @@
+//! What a search of memory prints.
+
+use std::fmt::Write as _;
+
+use isolith_engine::MemoryHits;
+use isolith_types::{DrawerHit, Failure};
+use serde_json::{Value, json};
+
+use super::show::{about, day};
+use crate::doctor::clean;
+use crate::output::{Output, Paint};
+use crate::words::{highlight, needles};
+
+/// Lines that are shown of a hit.
+const LINES: usize = 6;
+
+pub(super) fn print(
+    found: MemoryHits,
+    question: &str,
+    lines: bool,
+    output: &Output,
+) -> Result<(), Failure> {
+    let MemoryHits { hits, degraded, took } = found;
+    if let Some(degraded) = &degraded {
+        output.note(&format!("this answer may be worse than it could be: {degraded}"));
+    }
+    let text = hits_for_people(&hits, question, &output.paint());
+    let hits: Vec<Value> = hits.into_iter().map(document).collect();
+    if lines {
+        return output.lines(&hits);
+    }
+    let took_ms = (took.as_secs_f64() * 1e5).round() / 1e2;
+    let document = json!({ "hits": hits, "degraded": degraded, "took_ms": took_ms });
+    output.result(&document, &text)
+}
+
+/// A drawer with what its being found adds.
+fn document(hit: DrawerHit) -> Value {
+    let DrawerHit { drawer, passage, score, why } = hit;
+    let mut document = json!(drawer);
+    document["snippet"] = json!(passage);
+    document["score"] = json!(score);
+    document["why"] = json!(why);
+    document
+}
+
+fn hits_for_people(hits: &[DrawerHit], question: &str, paint: &Paint) -> String {
+    if hits.is_empty() {
+        return "nothing found\n".to_owned();
+    }
+    let words = needles(question);
+    let mut text = String::new();
+    for (at, hit) in hits.iter().enumerate() {
+        if at > 0 {
+            text.push('\n');
+        }
+        let drawer = &hit.drawer;
+        let place = clean(&format!("{}/{}", drawer.wing, drawer.room));
+        let _ = write!(text, "{}  {}", paint.strong(&drawer.id), paint.name(&place));
+        let _ = writeln!(text, "  {}", paint.faint(&format!("{} {:.2}", day(drawer), hit.score)));
+        let about = about(drawer);
+        let reasons = [hit.why.join(", "), about].into_iter().filter(|part| !part.is_empty());
+        for line in reasons {
+            let _ = writeln!(text, "  {}", paint.faint(&clean(&line)));
+        }
+        let all: Vec<&str> = hit.passage.lines().filter(|line| !line.trim().is_empty()).collect();
+        for line in all.iter().take(LINES) {
+            let line = clean(&line.replace('\t', "    "));
+            let line = paint.fit(line.trim_end(), 2);
+            let _ = writeln!(text, "  {}", highlight(&line, &words, paint));
+        }
+        if all.len() > LINES || hit.passage.len() < drawer.text.len() {
+            let _ = writeln!(text, "  {}", paint.faint("[...]"));
+        }
+    }
+    text
+}
