@@ -185,7 +185,7 @@ pub(super) struct TypedList {
     #[arg(long, conflicts_with = "json")]
     jsonl: bool,
     /// Print all of them, as `memory import --format drawers` takes them
-    #[arg(long, requires = "jsonl", conflicts_with_all = ["limit", "offset", "by_position"])]
+    #[arg(long, requires = "jsonl", conflicts_with_all = ["json", "limit", "offset", "by_position"])]
     all: bool,
     #[command(flatten)]
     place: TypedPersonal,

@@ -130,14 +130,9 @@ async fn add(
     let similar = match near {
         Some(threshold) => {
             let all = DrawerFilter::default();
-            Some(engine.similar_drawers(&drawer.text, &all, threshold, SIMILAR).await)
+            Some(engine.similar_drawers(&drawer.text, &all, threshold, SIMILAR).await?)
         }
         None => None,
-    };
-    let similar = match similar {
-        // A store that is made with this drawer has no other.
-        Some(Err(failure)) if failure.code == Code::NoStore => Some(Vec::new()),
-        similar => similar.transpose()?,
     };
     let added = engine.add_drawers(vec![drawer], key).await?.into_iter().next();
     let added =

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs, unreachable_pub)]
 
 mod damage;
+mod drawers;
 mod faults;
 mod folding;
 mod memory;
@@ -17,6 +18,7 @@ fn main() {
     let programs = support::Programs::prepare(faults::ALL);
     let trials: Vec<Trial> = [
         damage::trials(),
+        drawers::trials(&programs),
         faults::trials(&programs),
         folding::trials(),
         memory::trials(),

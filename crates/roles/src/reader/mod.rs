@@ -19,7 +19,7 @@ use isolith_embed::{ChunkWeights, Model};
 use isolith_segment::SegmentError;
 use isolith_store::{
     CollectionState, FileState, LoadProgress, Page, PoisonedJob, Reader, RootState, Selection,
-    Snapshot, StoreError, StoreFolder, StoredChunk, StoredRecord, Truth,
+    Snapshot, StoreError, StoreFolder, StoredChunk, StoredRecord, Truth, WriterOptions,
 };
 use isolith_types::{Drawer, DrawerFilter, DrawerPage, Failure, Filter, Hit, Wing};
 use serde::{Deserialize, Serialize};
@@ -360,10 +360,23 @@ impl StoreReader {
             self.tails.forget();
         }
         if self.reader.is_none() {
-            let folder = StoreFolder::new(&self.settings.folder);
-            self.reader = Some(Truth::open_reader(&folder, self.token)?);
+            self.reader = Some(self.open_or_make()?);
         }
         Ok(())
+    }
+
+    /// A store that is made where there is none has nothing in it to be read, which is no
+    /// error.
+    fn open_or_make(&self) -> Result<Reader, StoreError> {
+        let StoreSettings { folder, durability, create } = &self.settings;
+        let folder = StoreFolder::new(folder);
+        let opened = Truth::open_reader(&folder, self.token);
+        if *create && matches!(opened, Err(StoreError::Missing { .. })) {
+            let options = WriterOptions { durability: *durability, create: true };
+            drop(Truth::open_writer(&folder, options, self.token)?);
+            return Truth::open_reader(&folder, self.token);
+        }
+        opened
     }
 
     fn answer(&mut self, job: &ReadJob, context: &Context<'_>) -> Result<ReadReply, StoreError> {

@@ -1,0 +1,377 @@
+//! Memory as people and their scripts use it: the JSON, the exit codes, the messages,
+//! and whose store it is.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod place;
+
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+use place::{Place, Ran};
+use serde_json::{Value, json};
+
+/// The keys of an object, in alphabetical order.
+fn keys(object: &Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = object.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
+}
+
+/// Runs a command that reads `input`.
+fn fed(place: &Place, arguments: &[&str], input: &[u8]) -> Ran {
+    let mut command = place.command(arguments);
+    let child = command.arg("--json").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = child.stderr(Stdio::piped()).spawn().unwrap();
+    // It may refuse before it has read all.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    Ran::of(&child.wait_with_output().unwrap())
+}
+
+fn add(place: &Place, arguments: &[&str]) -> String {
+    let added = place.json(&[&["memory", "add"], arguments].concat());
+    assert_eq!(added["created"], true, "{added}");
+    added["id"].as_str().unwrap().to_owned()
+}
+
+fn texts(listed: &Value) -> Vec<&str> {
+    let drawers = listed["drawers"].as_array().unwrap();
+    drawers.iter().map(|drawer| drawer["text"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn scripts_find_the_documented_fields() {
+    let place = Place::new();
+    let text = "We agreed on SQLite.";
+    let first = ["memory", "add", text, "--wing", "acme", "--room", "decisions"];
+    let added = place.json(&[&first[..], &["--tag", "db", "--date", "2026-01-31"]].concat());
+    let id = added["id"].as_str().unwrap();
+    assert_eq!(added, json!({ "id": id, "created": true, "duplicate_of": null }));
+    let again = place.json(&first);
+    assert_eq!(again, json!({ "id": id, "created": false, "duplicate_of": id }));
+    let near = place.json(&["memory", "add", "We agreed on SQLite today.", "--near", "0.7"]);
+    assert_eq!(near["similar"][0]["drawer"]["id"], id);
+    assert!(near["similar"][0]["similarity"].as_f64().unwrap() > 0.7, "{near}");
+
+    let got = place.json(&["memory", "get", id, "none"]);
+    assert_eq!((keys(&got), &got["missing"]), (vec!["drawers", "missing"], &json!(["none"])));
+    let drawer = &got["drawers"][0];
+    assert_eq!(
+        keys(drawer),
+        [
+            "author",
+            "created_at",
+            "date",
+            "date_text",
+            "id",
+            "metadata",
+            "position",
+            "room",
+            "source",
+            "tags",
+            "text",
+            "updated_at",
+            "wing"
+        ]
+    );
+    assert_eq!((&drawer["text"], &drawer["date"]), (&json!(text), &json!("2026-01-31")));
+
+    let listed = place.json(&["memory", "list", "--limit", "1", "--offset", "1"]);
+    assert_eq!(keys(&listed), ["drawers", "offset", "total"]);
+    assert_eq!((texts(&listed), &listed["total"]), (vec![text], &json!(2)));
+    let wings = place.json(&["memory", "taxonomy"]);
+    let room = json!({ "name": "decisions", "drawers": 1 });
+    assert_eq!(wings["wings"][0], json!({ "name": "acme", "drawers": 1, "rooms": [room] }));
+    assert_eq!((&wings["drawers"], &wings["wings"][1]["name"]), (&json!(2), &json!("general")));
+
+    let updated = place.json(&["memory", "update", id, "--author", "Ada", "--room", "log"]);
+    assert_eq!((keys(&updated), &updated["changed"]), (vec!["changed", "drawer"], &json!(true)));
+    assert_eq!(
+        (&updated["drawer"]["author"], &updated["drawer"]["id"]),
+        (&json!("Ada"), &json!(id))
+    );
+    let same = place.json(&["memory", "update", id, "--author", "Ada"]);
+    assert_eq!(same["changed"], false);
+    assert_eq!(
+        place.json(&["memory", "delete", id, "none"]),
+        json!({ "deleted": 1, "missing": 1 })
+    );
+
+    let entry = place.json(&["memory", "diary", "write", "--agent", "claude", "All tests pass."]);
+    assert_eq!(
+        (keys(&entry), &entry["created"]),
+        (vec!["created", "duplicate_of", "id"], &json!(true))
+    );
+    let diary = place.json(&["memory", "diary", "read", "--agent", "claude"]);
+    assert_eq!(keys(&diary), ["agent", "entries"]);
+    let entry = &diary["entries"][0];
+    assert_eq!((&entry["wing"], &entry["room"]), (&json!("claude"), &json!("diary")));
+    assert_eq!(entry["author"], "claude");
+
+    // It is a part of the store, but no collection of anybody's.
+    assert_eq!(place.json(&["collection", "list"]), json!({ "collections": [] }));
+    assert_eq!(place.json(&["status"])["collections"][0]["name"], "@memory");
+    place.fails(&["collection", "delete", "@memory"], 3, "bad_input");
+    assert_eq!(place.json(&["doctor", "--full"])["ok"], true);
+}
+
+#[test]
+fn texts_come_from_arguments_files_and_standard_input() {
+    let place = Place::new();
+    let text = "Erste Zeile\r\n\tzweite \u{1F994}\n\n";
+    let file = place.write("note.md", text);
+    let from_file = add(&place, &["--file", &file]);
+    let from_input = fed(&place, &["memory", "add", "-", "--wing", "w"], text.as_bytes());
+    assert_eq!(from_input.status, Some(0), "{}", from_input.stderr);
+    let from_input = from_input.document()["id"].as_str().unwrap().to_owned();
+    let spoken = add(&place, &["several", "words", "in", "a", "row"]);
+    let got = place.json(&["memory", "get", &from_file, &from_input, &spoken]);
+    assert_eq!(texts(&got), [text, text, "several words in a row"]);
+    let drawer = |at: usize| &got["drawers"][at];
+    assert_eq!((&drawer(0)["source"], &drawer(1)["source"]), (&json!("note.md"), &Value::Null));
+    assert_eq!((&drawer(1)["wing"], &drawer(1)["room"]), (&json!("w"), &json!("general")));
+
+    // For people it is a text without what would move the cursor.
+    let shown = place.run(&["memory", "get", &spoken, "--quiet"]);
+    assert!(shown.stdout.contains("several words in a row\n"), "{}", shown.stdout);
+    let id = add(&place, &["\u{1b}[2Jgone"]);
+    let shown = place.run(&["memory", "get", &id]);
+    assert!(!shown.stdout.contains('\u{1b}'), "{:?}", shown.stdout);
+}
+
+#[test]
+fn mistakes_have_a_code_and_an_exit_status() {
+    let place = Place::new();
+    place.fails(&["memory", "list"], 4, "no_store");
+    place.fails(&["memory", "get", "x"], 4, "no_store");
+    let id = add(&place, &["a text"]);
+    let other = add(&place, &["another text"]);
+    for (arguments, status, code) in [
+        (&["add"][..], 2, "usage"),
+        (&["add", " "], 3, "bad_input"),
+        (&["add", "x", "--wing", " "], 3, "bad_input"),
+        (&["add", "x", "--date", "yesterday"], 3, "bad_input"),
+        (&["add", "x", "--date", "2026-01-31T09:30:00"], 3, "bad_input"),
+        (&["add", "x", "--metadata", "[1]"], 3, "bad_input"),
+        (&["add", "x", "--near", "2"], 2, "usage"),
+        (&["add", "x", "--file", "y"], 2, "usage"),
+        (&["add", "--file", "no such file"], 4, "not_found"),
+        (&["add", "--file", "."], 3, "bad_input"),
+        (&["get"], 2, "usage"),
+        (&["get", "none"], 4, "not_found"),
+        (&["list", "--since", "then"], 3, "bad_input"),
+        (&["list", "--all"], 2, "usage"),
+        (&["update", &id], 2, "usage"),
+        (&["update", "none", "text"], 4, "not_found"),
+        (&["update", &id, "another text"], 3, "already_exists"),
+        (&["update", &id, " "], 3, "bad_input"),
+        (&["delete"], 2, "usage"),
+        (&["delete", "none"], 4, "not_found"),
+        (&["delete", "--wing", "general"], 2, "usage"),
+        (&["delete", &id, "--wing", "general"], 2, "usage"),
+        (&["diary", "write", "--agent", "a"], 2, "usage"),
+        (&["diary", "write", "--agent", " ", "text"], 3, "bad_input"),
+        (&["diary", "read", "--agent", "a", "--date", "today"], 3, "bad_input"),
+    ] {
+        place.fails(&[&["memory"], arguments].concat(), status, code);
+    }
+    let refused = place.fails(&["memory", "update", &id, "another text"], 3, "already_exists");
+    assert!(refused["message"].as_str().unwrap().contains(&other), "{refused}");
+    let date = place.fails(&["memory", "add", "x", "--date", "1.2.2026"], 3, "bad_input");
+    assert!(date["message"].as_str().unwrap().contains("2026-01-31T09:30:00Z"), "{date}");
+
+    let large = vec![b'x'; 2 << 20];
+    for (input, status, code) in [
+        (&b"caf\xE9"[..], 3, "bad_input"),
+        (b"", 3, "bad_input"),
+        (b"\n \t\n", 3, "bad_input"),
+        (&large, 3, "too_large"),
+    ] {
+        let ran = fed(&place, &["memory", "add", "-"], input);
+        let error = &ran.document()["error"];
+        assert_eq!((ran.status, error["code"].as_str()), (Some(status), Some(code)), "{error}");
+    }
+    let file = place.write("large", &large);
+    let error = place.fails(&["memory", "add", "--file", &file], 3, "too_large");
+    assert!(error["hint"].as_str().unwrap().contains("split"), "{error}");
+    // Nothing came of any of it.
+    assert_eq!(texts(&place.json(&["memory", "list"])), ["another text", "a text"]);
+    // What can be kept in one piece is.
+    let whole = place.write("whole", "word ".repeat((1 << 20) / 5));
+    let id = add(&place, &["--file", &whole]);
+    let got = place.json(&["memory", "get", &id]);
+    assert_eq!(texts(&got)[0].len(), (1 << 20) / 5 * 5);
+}
+
+#[test]
+fn memory_is_the_users_unless_somebody_says_otherwise() {
+    let place = Place::new();
+    fs::create_dir(place.path(".isolith")).unwrap();
+    let run = |arguments: &[&str], variable: Option<&str>| {
+        let mut command = place.bare(arguments);
+        if let Some(store) = variable {
+            command.env("ISOLITH_STORE", place.path(store));
+        }
+        let ran = Ran::of(&command.arg("--json").output().unwrap());
+        assert_eq!(ran.status, Some(0), "{} {}", ran.stdout, ran.stderr);
+        ran.document()
+    };
+    run(&["memory", "add", "of the user"], None);
+    run(&["memory", "add", "of the project", "--project"], None);
+    run(&["memory", "add", "of the variable"], Some("v"));
+    run(&["memory", "add", "of the flag", "--store", "s"], Some("v"));
+    for (arguments, variable, expected) in [
+        (&[][..], None, "of the user"),
+        (&["--project"][..], None, "of the project"),
+        (&[][..], Some("v"), "of the variable"),
+        (&["--project"][..], Some("v"), "of the project"),
+        (&["--store", "s"][..], Some("v"), "of the flag"),
+    ] {
+        let listed = run(&[&["memory", "list"], arguments].concat(), variable);
+        assert_eq!(texts(&listed), [expected]);
+    }
+    assert!(place.path("home/.local/share/isolith/truth.sqlite").exists());
+    place.fails_as(place.bare(&["memory", "list", "--project", "--store", "s"]), 2, "usage");
+}
+
+#[test]
+fn lists_are_narrowed_down_and_drawers_deleted_together() {
+    let place = Place::new();
+    for (text, wing, room, source, date) in [
+        ("one", "ada", "work", "chat", "2026-01-01"),
+        ("two", "ada", "work", "chat", "2026-01-02"),
+        ("three", "ada", "home", "mail", "2026-01-03"),
+        ("four", "bob", "work", "chat", "2026-01-04"),
+    ] {
+        let arguments = [text, "--wing", wing, "--room", room, "--source", source, "--date", date];
+        add(&place, &[&arguments[..], &["--author", "Ada", "--tag", text]].concat());
+    }
+    for (arguments, expected) in [
+        (&[][..], &["four", "three", "two", "one"][..]),
+        (&["--by-position"], &["three", "one", "two", "four"]),
+        (&["--wing", "ada", "--room", "work"], &["two", "one"]),
+        (&["--source", "chat", "--since", "2026-01-02"], &["four", "two"]),
+        (&["--until", "2026-01-02"], &["two", "one"]),
+        (&["--tag", "two"], &["two"]),
+        (&["--author", "Ada", "-n", "2", "--offset", "1"], &["three", "two"]),
+        (&["--author", "nobody"], &[]),
+    ] {
+        let listed = place.json(&[&["memory", "list"], arguments].concat());
+        assert_eq!(texts(&listed), expected, "{arguments:?}");
+    }
+    let table = place.run(&["memory", "list", "-n", "2"]).stdout;
+    assert!(table.starts_with("ID ") && table.contains("bob/work"), "{table}");
+    assert!(table.ends_with("1 to 2 of 4\n"), "{table}");
+
+    let error = place.fails(&["memory", "delete", "--wing", "ada"], 2, "usage");
+    assert!(error["message"].as_str().unwrap().contains("3 drawers"), "{error}");
+    let deleted = place.json(&["memory", "delete", "--source", "chat", "--wing", "ada"]);
+    assert_eq!(deleted, json!({ "deleted": 2, "missing": 0 }));
+    let deleted = place.json(&["memory", "delete", "--wing", "bob", "--yes"]);
+    assert_eq!(deleted, json!({ "deleted": 1, "missing": 0 }));
+    assert_eq!(texts(&place.json(&["memory", "list"])), ["three"]);
+}
+
+#[test]
+fn updates_change_what_they_name() {
+    let place = Place::new();
+    let about = ["--author", "Ada", "--date", "2026-01-31", "--tag", "a", "--source", "chat"];
+    let id = add(&place, &[&["old"][..], &about, &["--metadata", r#"{"a":1,"b":2}"#]].concat());
+    let update = |arguments: &[&str]| {
+        let updated = place.json(&[&["memory", "update", id.as_str()], arguments].concat());
+        assert_eq!(updated["changed"], true);
+        updated["drawer"].clone()
+    };
+    let drawer =
+        update(&["new", "text", "--tag", "b", "--tag", "c", "--metadata", r#"{"b":null}"#]);
+    assert_eq!((&drawer["text"], &drawer["tags"]), (&json!("new text"), &json!(["b", "c"])));
+    assert_eq!((&drawer["metadata"], &drawer["author"]), (&json!({ "a": 1 }), &json!("Ada")));
+    let drawer = update(&["--author", "", "--date", "", "--tag", "", "--source", ""]);
+    for key in ["author", "date", "source"] {
+        assert_eq!(drawer[key], Value::Null, "{key}");
+    }
+    assert_eq!(drawer["tags"], json!([]));
+    let moved = update(&["--wing", "bob", "--date", "2026-01-31T10:00:00+01:00"]);
+    assert_eq!((&moved["wing"], &moved["position"]), (&json!("bob"), &json!(1)));
+    assert_eq!(moved["date"], "2026-01-31T09:00:00Z");
+    assert_eq!(moved["id"], id.as_str());
+}
+
+#[test]
+fn a_key_makes_a_call_happen_once() {
+    let place = Place::new();
+    let call = ["memory", "add", "once", "--key", "k1"];
+    let first = place.json(&call);
+    place.json(&["memory", "delete", first["id"].as_str().unwrap()]);
+    assert_eq!(place.json(&call), first);
+    assert_eq!(texts(&place.json(&["memory", "list"])), [""; 0]);
+    place.fails(&["memory", "add", "other", "--key", "k1"], 3, "key_reused");
+    let entry = ["memory", "diary", "write", "--agent", "a", "dear diary", "--key", "k2"];
+    assert_eq!(place.json(&entry), place.json(&entry));
+    let diary = place.json(&["memory", "diary", "read", "--agent", "a"]);
+    assert_eq!(diary["entries"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn many_processes_remember_everything_once() {
+    let place = Place::new();
+    let mut running = Vec::new();
+    for process in 0..8 {
+        // Each text comes from two of them.
+        let text = format!("thought number {}", process / 2);
+        let mut command = place.command(&["memory", "add", &text, "--json"]);
+        running.push(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    }
+    let created = running.into_iter().map(|child| {
+        let ran = Ran::of(&child.wait_with_output().unwrap());
+        assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+        ran.document()["created"].as_bool().unwrap()
+    });
+    assert_eq!(created.filter(|created| *created).count(), 4);
+    let listed = place.json(&["memory", "list", "--by-position"]);
+    let mut found = texts(&listed);
+    found.sort_unstable();
+    let expected: Vec<String> = (0..4).map(|number| format!("thought number {number}")).collect();
+    assert_eq!(found, expected);
+    let positions: Vec<&Value> =
+        listed["drawers"].as_array().unwrap().iter().map(|it| &it["position"]).collect();
+    assert_eq!(positions, [1, 2, 3, 4]);
+}
+
+#[test]
+fn everything_can_be_written_out_and_brought_back() {
+    let place = Place::new();
+    for number in 0..3 {
+        let text = format!("text {number}");
+        let tags = ["--tag", "t", "--date-text", "in spring", "--metadata", r#"{"n":1}"#];
+        add(&place, &[&[text.as_str()][..], &tags].concat());
+    }
+    let out = place.run(&["memory", "list", "--all", "--jsonl"]);
+    let lines: Vec<Value> =
+        out.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3);
+    assert_eq!(
+        lines[0],
+        json!({
+            "text": "text 0", "wing": "general", "room": "general", "source": null,
+            "author": null, "date": null, "date_text": "in spring", "tags": ["t"],
+            "metadata": { "n": 1 },
+        })
+    );
+    let page = place.run(&["memory", "list", "--jsonl", "-n", "2"]);
+    assert_eq!(page.stdout.lines().count(), 2);
+
+    // And brought back, with the same ids and positions.
+    let other = Place::new();
+    let file = other.write("all.jsonl", &out.stdout);
+    other.json(&["memory", "import", &file, "--format", "drawers"]);
+    let drawers = |place: &Place| {
+        let mut listed = place.json(&["memory", "list", "--by-position"]);
+        for drawer in listed["drawers"].as_array_mut().unwrap() {
+            let drawer = drawer.as_object_mut().unwrap();
+            assert!(drawer.remove("created_at").is_some() && drawer.remove("updated_at").is_some());
+        }
+        listed
+    };
+    assert_eq!(drawers(&other), drawers(&place));
+}
