@@ -36,6 +36,12 @@ impl Moment {
         self.at.saturating_add(if self.whole_day { DAY } else { 1 })
     }
 
+    /// The day as people say it, in UTC: Monday 16 November 2026.
+    pub fn in_words(self) -> String {
+        let at = Timestamp::from_millisecond(self.at).unwrap_or_default();
+        at.to_zoned(TimeZone::UTC).strftime("%A %-d %B %Y").to_string()
+    }
+
     /// Whether it is a whole day.
     pub fn is_day(self) -> bool {
         self.whole_day
@@ -134,6 +140,7 @@ mod tests {
             assert_eq!(moment(shown), it);
         }
         assert_eq!(Moment::day_of(-1), moment("1969-12-31"));
+        assert_eq!(moment("2026-11-16T09:30:00Z").in_words(), "Monday 16 November 2026");
     }
 
     #[test]

@@ -48,7 +48,10 @@ async fn remember(engine: &Engine) {
         tags: vec!["allergy".to_owned()],
         ..note("notes", "Alice cannot eat peanuts; mind that when ordering lunch")
     });
-    drawers.push(note("notes", "Production credentials rotate every 30 days"));
+    drawers.push(NewDrawer {
+        date: Some("2024-02-29".parse().unwrap()),
+        ..note("notes", "Production credentials rotate every 30 days")
+    });
     engine.add_drawers(drawers, None).await.unwrap();
 }
 
@@ -72,6 +75,7 @@ async fn found(store: &Path) {
             ("nut allergies of colleagues", Mode::Vector, "peanuts"),
             ("what happened on 8 May 2023", Mode::Keyword, "peanuts"),
             ("allergy", Mode::Keyword, "peanuts"),
+            ("notes of February 2024", Mode::Keyword, "credentials"),
         ] {
             let search = MemorySearch { mode, ..MemorySearch::new(question, 5) };
             let hits = texts(&engine, search).await;

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use isolith_types::Moment;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::code::push_names;
@@ -155,14 +156,19 @@ impl Snapshot<'_> {
         each: &mut EachPassage<'_>,
     ) -> Result<(), StoreError> {
         let versions = versions(self.connection(), collection, scope)?;
-        let mut labels = String::new();
+        let (mut labels, mut date) = (String::new(), String::new());
         self.walk(&versions, &PASSAGE, &mut |(row, change), found| {
             let tags = tags_of(found.get_ref(3)?.as_str()?);
             let tags = tags.ok_or_else(|| unreadable(3, "tags are a list of texts"))?;
             push_labels(found.get_ref(2)?.as_str_or_null()?, &tags, &mut labels);
             let body = found.get_ref(1)?.as_str_or_null()?.unwrap_or_default();
-            let date = found.get_ref(4)?.as_str_or_null()?.unwrap_or_default();
-            Ok(each(row, change, PassageText { body, labels: &labels, date }))
+            date.clear();
+            date.push_str(found.get_ref(4)?.as_str_or_null()?.unwrap_or_default());
+            if let Some(at) = found.get(5)? {
+                date.push(' ');
+                date.push_str(&Moment::instant(at).in_words());
+            }
+            Ok(each(row, change, PassageText { body, labels: &labels, date: &date }))
         })
     }
 
@@ -290,10 +296,10 @@ const CHUNK: Columns = Columns {
 };
 
 const PASSAGE: Columns = Columns {
-    by_row: "SELECT passage.row, document, author, tags, date_text FROM passage \
+    by_row: "SELECT passage.row, document, author, tags, date_text, date FROM passage \
              JOIN record ON record.row = passage.row \
              JOIN drawer ON drawer.number = passage.drawer WHERE passage.row = ?1",
-    by_range: "SELECT passage.row, document, author, tags, date_text FROM passage \
+    by_range: "SELECT passage.row, document, author, tags, date_text, date FROM passage \
                JOIN record ON record.row = passage.row \
                JOIN drawer ON drawer.number = passage.drawer \
                WHERE passage.row BETWEEN ?1 AND ?2 ORDER BY passage.row",

@@ -125,7 +125,14 @@ fn a_drawer_is_stored_as_it_was_written() {
                 std::ops::ControlFlow::Continue(())
             })
             .unwrap();
-        assert_eq!(seen, [[&stored.text, "Ada Lovelace meeting noon", "end of January"]]);
+        assert_eq!(
+            seen,
+            [[
+                &stored.text,
+                "Ada Lovelace meeting noon",
+                "end of January Saturday 31 January 2026"
+            ]]
+        );
     });
     // Only memory changes it.
     let records = put(MEMORY_COLLECTION, numbered(0..1), PutMode::Upsert);
@@ -264,8 +271,12 @@ fn an_updated_drawer_keeps_its_id() {
     let other = added(&mut store, drawer("Other text."));
     let before = versions(&store);
 
-    // Who wrote it is searched for: the passage gets a new version.
-    let author = DrawerPatch { author: Some("Ada".to_owned()), ..DrawerPatch::default() };
+    // Who wrote it, and when, is searched for: the passage gets a new version.
+    let author = DrawerPatch {
+        author: Some("Ada".to_owned()),
+        date: Some(Some("2026-01-31".parse().unwrap())),
+        ..DrawerPatch::default()
+    };
     assert_eq!(store.one(update(&id, author.clone())).unwrap().updated, 1);
     let after = versions(&store);
     assert_eq!((after[0].0, after[1]), (before[0].0, before[1]));
@@ -273,7 +284,6 @@ fn an_updated_drawer_keeps_its_id() {
     // What is not searched for costs nothing.
     let noted = DrawerPatch {
         metadata: Some(Metadata::parse(r#"{"seen":true}"#).unwrap()),
-        date: Some(Some("2026-01-31".parse().unwrap())),
         ..DrawerPatch::default()
     };
     assert_eq!(store.one(update(&id, noted)).unwrap().updated, 1);

@@ -50,8 +50,8 @@ pub(in crate::write) fn update(
 }
 
 /// What of a drawer the words of a search are compared with, besides its text.
-fn searched<'a>(content: &'a Content<'_>) -> (Option<&'a str>, &'a [&'a str], Option<&'a str>) {
-    (content.author, &content.tags, content.date_text)
+fn searched<'a>(content: &'a Content<'_>) -> impl PartialEq + use<'a> {
+    (content.author, content.tags.as_slice(), content.date_text, content.date)
 }
 
 fn write(
