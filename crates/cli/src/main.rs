@@ -4,6 +4,7 @@ mod code;
 mod collection;
 mod doctor;
 mod drill;
+mod facts;
 mod flags;
 mod ingest;
 mod logs;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command, output: &Output) -> Result<ExitCode, Failure> {
     match command {
+        Command::Fact(store, command) => facts::run(&store, command, output),
         Command::Collection(store, command) => collection::run(&store, command, output),
         Command::Index(store, plan) => code::index(&store, plan, output),
         Command::Search(store, plan) => code::search(&store, &plan, output),

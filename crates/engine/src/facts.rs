@@ -10,8 +10,9 @@ use isolith_types::{
 use crate::collections::misfit;
 use crate::open::Engine;
 
-/// The most facts or entities that one answer has.
-pub const MOST_FACTS: u32 = 1_000;
+/// The most facts or entities that one answer has: a page of a thousand, and one that says
+/// that there are more.
+pub const MOST_FACTS: u32 = 1_001;
 
 impl Engine {
     /// Adds a fact, or finds the one that says the same at the same times. With a key, a

@@ -176,6 +176,8 @@ pub enum StoreError {
         there: String,
         /// When the new one would be.
         asked: String,
+        /// Whether the one that is there has not ended.
+        is_open: bool,
     },
     /// A name belongs to another entity.
     #[error("{name:?} is a name of {owner:?} already")]
@@ -274,11 +276,12 @@ impl StoreError {
             Self::NoFact { .. } => {
                 (Code::NotFound, "`isolith fact query NAME` shows what is known")
             }
+            Self::FactOverlaps { is_open: false, .. } => {
+                (Code::AlreadyExists, "add only times at which it is not true")
+            }
             Self::FactOverlaps { id, .. } => {
-                let hint = format!(
-                    "if {id} has ended, say so with `isolith fact invalidate {id} --at …`; \
-                     otherwise add only times at which it is not true"
-                );
+                let hint =
+                    format!("if it has ended, `isolith fact invalidate {id} --at WHEN` says so");
                 return (Code::AlreadyExists, hint);
             }
             Self::NameTaken { .. } => {

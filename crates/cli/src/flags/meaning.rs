@@ -45,6 +45,10 @@ pub(super) fn decide(typed: Typed) -> Result<Command, Failure> {
             let store = personal_store(common, typed.place())?;
             Command::Memory(store, typed.command()?)
         }
+        TypedCommand::Fact(typed) => {
+            let store = personal_store(common, typed.place())?;
+            Command::Fact(store, typed.command()?)
+        }
         TypedCommand::Collection(typed) => {
             let store = store(common, typed.place())?;
             Command::Collection(store, collection(typed)?)

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use isolith_engine::{DiaryEntry, Key, MemorySearch, WhichDrawers};
+use isolith_engine::{DiaryEntry, MemorySearch, WhichDrawers};
 use isolith_types::{
     Code, DrawerFilter, DrawerOrder, DrawerPage, DrawerPatch, Failure, Metadata, Moment, NewDrawer,
 };
 
 use super::code::TypedMode;
 use super::memory_import::TypedImport;
-use super::typed::TypedPersonal;
+use super::typed::{TypedOnce, TypedPersonal};
 use crate::memory::{ListPlan, MemoryCommand, read_text};
 
 /// Where a drawer goes that is put nowhere.
@@ -114,13 +114,6 @@ pub(super) struct TypedAdd {
     once: TypedOnce,
     #[command(flatten)]
     place: TypedPersonal,
-}
-
-#[derive(Args)]
-pub(super) struct TypedOnce {
-    /// Any text that names this call: if it is repeated within a day, nothing happens twice
-    #[arg(long, value_name = "KEY")]
-    key: Option<String>,
 }
 
 #[derive(Args)]
@@ -420,12 +413,6 @@ impl TypedWhere {
         let Self { wing, room, source, author, tags, since, until } = self;
         let (since, until) = (moment(since)?, moment(until)?);
         Ok(DrawerFilter { wing, room, source, author, tags, since, until })
-    }
-}
-
-impl TypedOnce {
-    fn key(&self) -> Option<Key> {
-        self.key.as_deref().map(Key::of_text)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Flags in two steps: what was typed, then what it means.
 
 mod code;
+mod facts;
 mod meaning;
 mod memory;
 mod memory_import;
@@ -22,6 +23,7 @@ use crate::code::{IndexPlan, SearchPlan};
 use crate::collection::CollectionCommand;
 use crate::doctor::DoctorCommand;
 use crate::drill::Plan;
+use crate::facts::FactCommand;
 use crate::ingest::IngestPlan;
 use crate::logs::LogFiles;
 use crate::memory::MemoryCommand;
@@ -42,6 +44,7 @@ pub(crate) enum Command {
     Search(PathBuf, SearchPlan),
     Watch(PathBuf, IndexOptions),
     Memory(PathBuf, MemoryCommand),
+    Fact(PathBuf, FactCommand),
     Collection(PathBuf, CollectionCommand),
     Ingest(PathBuf, IngestPlan),
     Export(PathBuf, ExportPlan),
@@ -122,6 +125,15 @@ mod tests {
             &["memory", "import"],
             &["memory", "diary", "write"],
             &["memory", "diary", "read"],
+            &["fact"],
+            &["fact", "add"],
+            &["fact", "query"],
+            &["fact", "invalidate"],
+            &["fact", "supersede"],
+            &["fact", "timeline"],
+            &["fact", "stats"],
+            &["fact", "entities"],
+            &["fact", "entity"],
             &["mcp"],
             &["drill"],
             &["doctor"],

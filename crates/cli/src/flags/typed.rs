@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use isolith_engine::Key;
 
 use super::code::{TypedIndex, TypedSearch, TypedSimilar, TypedWatch};
+use super::facts::TypedFact;
 use super::memory::TypedMemory;
 use super::serve::TypedMcp;
 use super::setup::TypedSetup;
@@ -64,6 +66,12 @@ pub(super) enum TypedCommand {
     /// user's, one for all projects, unless --project or --store says otherwise.
     #[command(subcommand)]
     Memory(TypedMemory),
+    /// Keep facts with the times at which they are true, and ask for them
+    ///
+    /// A fact is a subject, a predicate and an object: Max lives_in Berlin. Facts are the
+    /// user's, the same for all projects, unless --project or --store says otherwise.
+    #[command(subcommand)]
+    Fact(TypedFact),
     /// Make, list, read, query and delete vector collections
     #[command(subcommand)]
     Collection(TypedCollection),
@@ -151,6 +159,20 @@ pub(super) struct TypedPersonal {
     /// Use the project's store instead of the user's
     #[arg(long, conflicts_with = "store")]
     pub(super) project: bool,
+}
+
+/// What makes a repeated call happen once.
+#[derive(Args)]
+pub(super) struct TypedOnce {
+    /// Any text that names this call: if it is repeated within a day, nothing happens twice
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+}
+
+impl TypedOnce {
+    pub(super) fn key(&self) -> Option<Key> {
+        self.key.as_deref().map(Key::of_text)
+    }
 }
 
 #[derive(Subcommand)]

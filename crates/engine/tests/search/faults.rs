@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use isolate::Counter;
 use isolith_engine::{Engine, EngineOptions, IngestOptions, OnError, PutMode, PutRecords};
-use isolith_types::{Code, Metric};
+use isolith_types::{Code, Metric, NewFact, Provenance, Supersede, WhichFact};
 use libtest_mimic::Trial;
 
 use crate::support::{Model, Programs, files_in, open, open_with, trial};
@@ -57,12 +58,15 @@ pub fn trials(programs: &Programs) -> Vec<Trial> {
         }));
     }
     for fault in ALL.iter().filter(|fault| fault.starts_with("write")) {
-        let (options, together) = (with(fault), with(fault));
+        let (options, together, facts) = (with(fault), with(fault), with(fault));
         trials.push(trial(format!("{fault} is written once"), async move |store| {
             deadly_write(store, options).await;
         }));
         trials.push(trial(format!("{fault} in a group is written once"), async move |store| {
             deadly_group(store, together).await;
+        }));
+        trials.push(trial(format!("{fault} keeps each fact once"), async move |store| {
+            deadly_facts(store, facts).await;
         }));
     }
     let (refused, continued) = (with("intake.validate:crash"), with("intake.batch:kill:3"));
@@ -193,6 +197,43 @@ async fn deadly_group(store: &Path, options: EngineOptions) {
     let last = engine.collection("c").await.unwrap().last_change;
     assert_eq!(last, 40, "each was written once");
     model.check_stored(&engine).await;
+    engine.close().await;
+}
+
+/// A fact that was kept before its worker died is found by its key, and so is still new.
+async fn deadly_facts(store: &Path, options: EngineOptions) {
+    let engine = open_with(store, options);
+    let fact = |object: String| NewFact {
+        subject: "Max".to_owned(),
+        predicate: "met".to_owned(),
+        object,
+        ..NewFact::default()
+    };
+    let mut adding = Vec::new();
+    for number in 0..30 {
+        let (engine, fact) = (engine.clone(), fact(format!("person {number}")));
+        adding.push(tokio::spawn(async move { engine.add_fact(fact, None).await }));
+    }
+    for added in adding {
+        let added = added.await.unwrap().unwrap();
+        assert!(added.created && !added.updated, "{added:?}");
+    }
+    let change = |number| Supersede {
+        old: WhichFact::Id(format!("f{number}")),
+        object: format!("somebody else {number}"),
+        object_type: None,
+        at: None,
+        confidence: None,
+        provenance: Provenance::default(),
+    };
+    for number in 1..=3 {
+        let done = engine.supersede_fact(change(number), None).await.unwrap();
+        assert_eq!((done.id, done.created), (format!("f{}", 30 + number), true));
+    }
+    let stats = engine.fact_stats().await.unwrap();
+    assert_eq!((stats.facts, stats.current, stats.past), (33, 30, 3));
+    let deaths = engine.tally().count(Counter::Deaths, "store-writer", None);
+    assert!(deaths > 0, "nobody died");
     engine.close().await;
 }
 

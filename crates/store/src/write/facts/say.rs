@@ -85,6 +85,7 @@ fn place(
             id: id_of(other.id),
             there: other.validity.to_string(),
             asked: validity.to_string(),
+            is_open: other.validity.until.is_none(),
         }),
     }
 }

@@ -1,0 +1,275 @@
+//! `isolith fact`, through the real binary.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod place;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::{Child, Stdio};
+
+use place::{Place, Ran};
+use serde_json::{Value, json};
+
+/// The ids of facts, in their order.
+fn ids(document: &Value) -> Vec<&str> {
+    let facts = document["facts"].as_array().unwrap();
+    facts.iter().map(|fact| fact["id"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn facts_are_added_asked_for_ended_and_replaced() {
+    let place = Place::new();
+    let berlin = [
+        &["fact", "add", "Max", "lives_in", "Berlin", "--from", "2020-01-01"][..],
+        &["--confidence", "0.75", "--drawer", "d1", "--file", "notes.md", "--agent", "claude"],
+        &["--subject-type", "person", "--object-type", "city"],
+    ]
+    .concat();
+    let added = place.json(&berlin);
+    assert_eq!(added, json!({ "id": "f1", "created": true, "updated": false }));
+    let again = place.json(&["fact", "add", " max ", "Lives in", "BERLIN"]);
+    assert_eq!(again, json!({ "id": "f1", "created": false, "updated": false }));
+
+    let found = place.json(&["fact", "query", "MAX"]);
+    let fact = &found["facts"][0];
+    let recorded = fact["recorded_at"].as_str().unwrap();
+    assert_eq!(
+        found,
+        json!({
+            "facts": [{
+                "id": "f1", "subject": "Max", "predicate": "lives_in", "object": "Berlin",
+                "valid_from": "2020-01-01", "valid_to": null, "current": true,
+                "confidence": 0.75, "recorded_at": recorded, "superseded_by": null,
+                "sources": [{ "drawer": "d1", "file": "notes.md", "agent": "claude",
+                    "confidence": 0.75, "recorded_at": recorded }],
+            }],
+            "more": false,
+        })
+    );
+
+    let replaced = place.json(&["fact", "supersede", "f1", "Hamburg", "--at", "2024-06-01"]);
+    let expected = json!({ "old": "f1", "id": "f2", "created": true, "at": "2024-06-01" });
+    assert_eq!(replaced, expected);
+    for (at, id) in [("2024-05-31", "f1"), ("2024-06-01", "f2"), ("2024-06-01T00:00:00Z", "f2")] {
+        assert_eq!(ids(&place.json(&["fact", "query", "Max", "--as-of", at])), [id], "{at}");
+    }
+    // By what it says, and without the object where there is but one.
+    place.json(&["fact", "supersede", "Max", "lives_in", "Hamburg", "Bonn", "--at", "2025-01-01"]);
+    place.json(&["fact", "supersede", "Max", "lives_in", "Rome", "--at", "2026-01-01"]);
+    let ended =
+        place.json(&["fact", "invalidate", "Max", "lives_in", "Rome", "--at", "2026-02-01"]);
+    assert_eq!(ended, json!({ "id": "f4", "valid_to": "2026-02-01", "changed": true }));
+    let again = place.json(&["fact", "invalidate", "f4", "--at", "2026-02-01"]);
+    assert_eq!(again["changed"], false);
+
+    assert_eq!(ids(&place.json(&["fact", "timeline", "max"])), ["f1", "f2", "f3", "f4"]);
+    let page = place.json(&["fact", "timeline", "--limit", "2", "--offset", "1"]);
+    assert_eq!((ids(&page), &page["more"]), (vec!["f2", "f3"], &json!(true)));
+    let stats = place.json(&["fact", "stats"]);
+    let expected = json!({ "facts": 4, "current": 0, "past": 4, "future": 0, "entities": 5,
+        "predicates": 1 });
+    assert_eq!(stats, expected);
+}
+
+#[test]
+fn entities_have_types_and_other_names() {
+    let place = Place::new();
+    let described = place.json(&["fact", "entity", "Robert", "--type", "person", "--alias", "Bob"]);
+    let expected = json!({ "name": "Robert", "type": "person", "aliases": ["Bob"], "facts": 0 });
+    assert_eq!(described, expected);
+    place.json(&["fact", "add", "bob", "knows", "Eva"]);
+    assert_eq!(ids(&place.json(&["fact", "query", "Robert", "--direction", "out"])), ["f1"]);
+    assert_eq!(ids(&place.json(&["fact", "query", "Robert", "--direction", "in"])), [""; 0]);
+    assert_eq!(ids(&place.json(&["fact", "query", "--predicate", "KNOWS"])), ["f1"]);
+    let listed = place.json(&["fact", "entities", "--like", "o"]);
+    let robert = json!({ "name": "Robert", "type": "person", "aliases": ["Bob"], "facts": 1 });
+    assert_eq!(listed, json!({ "entities": [robert], "more": false }));
+    assert_eq!(place.json(&["fact", "entity", "BOB"]), robert);
+    place.fails(&["fact", "entity", "Eva", "--alias", "Bob"], 3, "already_exists");
+    place.fails(&["fact", "entity", "Nobody"], 4, "not_found");
+    let bare = place.json(&["fact", "entity", "Bob", "--type", "", "--no-alias", "bob"]);
+    assert_eq!(bare, json!({ "name": "Robert", "type": null, "aliases": [], "facts": 1 }));
+}
+
+#[test]
+fn people_see_tables() {
+    let place = Place::new();
+    assert_eq!(
+        place.run(&["fact", "add", "Max", "is", "tall", "--confidence", "0.5"]).stdout,
+        "added f1\n"
+    );
+    assert_eq!(place.run(&["fact", "add", "Max", "is", "tall"]).stdout, "f1 says so already\n");
+    let more = place.run(&["fact", "add", "Max", "is", "tall", "--agent", "eva"]).stdout;
+    assert_eq!(more, "f1 says so already; what was new is added to it\n");
+    place.run(&[
+        "fact",
+        "add",
+        "Max",
+        "was",
+        "small",
+        "--from",
+        "2000-01-01",
+        "--to",
+        "2010-01-01",
+    ]);
+    place.run(&["fact", "add", "Max", "will", "retire", "--from", "2999-01-01"]);
+    let shown = place.run(&["fact", "query", "Max"]);
+    assert_eq!(shown.stderr, "");
+    assert_eq!(
+        shown.stdout,
+        "ID  STATE    SUBJECT  PREDICATE  OBJECT  FROM        TO          CONFIDENCE\n\
+         f1  current  Max      is         tall    -           -                  0.5\n\
+         f3  future   Max      will       retire  2999-01-01  -                    1\n\
+         f2  past     Max      was        small   2000-01-01  2010-01-01           1\n"
+    );
+    let page = place.run(&["fact", "query", "Max", "-n", "1"]).stdout;
+    assert!(page.ends_with("more with --offset 1\n"), "{page}");
+    assert_eq!(place.run(&["fact", "query", "Eva"]).stdout, "no facts\n");
+    let stats = place.run(&["fact", "stats"]).stdout;
+    assert!(stats.starts_with("facts       3\n  current   1\n"), "{stats}");
+    let entity = place.run(&["fact", "entity", "max", "--alias", "Maxi"]).stdout;
+    assert_eq!(entity, "Max: of no known type, 3 facts\n  also Maxi\n");
+}
+
+#[test]
+fn mistakes_have_a_code_and_an_exit_status() {
+    let place = Place::new();
+    for reading in [&["fact", "query", "Max"][..], &["fact", "stats"], &["fact", "timeline"]] {
+        place.fails(reading, 4, "no_store");
+    }
+    place.fails(&["fact", "invalidate", "f1"], 4, "no_store");
+    assert!(!place.store().exists(), "looking makes nothing");
+    place.json(&["fact", "add", "a", "p", "b", "--from", "2020-01-01"]);
+    let add = ["fact", "add", "a", "p", "c"];
+    let long = "x".repeat(1_001);
+    for (arguments, status, code) in [
+        (&["--from", "yesterday"][..], 3, "bad_input"),
+        (&["--from", "2024"], 3, "bad_input"),
+        (&["--from", "2024-02-30"], 3, "bad_input"),
+        (&["--from", "2024-01-01T10:00:00"], 3, "bad_input"),
+        (&["--to", "01/02/2024"], 3, "bad_input"),
+        (&["--from", "2024-01-02", "--to", "2024-01-01"], 3, "bad_input"),
+        (&["--confidence", "nan"], 3, "bad_input"),
+        (&["--confidence", "-1"], 3, "bad_input"),
+        (&["--confidence", "2"], 3, "bad_input"),
+        (&["--confidence", "high"], 2, "usage"),
+        (&["--agent", &long], 3, "bad_input"),
+        (&["d"], 2, "usage"),
+        (&["--project"], 2, "usage"),
+    ] {
+        let error = place.fails(&[&add[..], arguments].concat(), status, code);
+        if error["message"].as_str().unwrap().contains("is no date") {
+            assert!(error["message"].as_str().unwrap().contains("2026-01-31T09:30:00Z"), "{error}");
+        }
+    }
+    for (arguments, status, code) in [
+        (&["fact", "add", "", "p", "b"][..], 3, "bad_input"),
+        (&["fact", "add", "a", "p"], 2, "usage"),
+        (&["fact", "add", "a", "p", "b", "--to", "2030-01-01"], 3, "already_exists"),
+        (&["fact", "query"], 2, "usage"),
+        (&["fact", "query", "a", "--as-of", "now"], 3, "bad_input"),
+        (&["fact", "query", "a", "--direction", "up"], 2, "usage"),
+        (&["fact", "query", "a", "--limit", "0"], 2, "usage"),
+        (&["fact", "invalidate", "f9"], 4, "not_found"),
+        (&["fact", "invalidate", "nine"], 3, "bad_input"),
+        (&["fact", "invalidate", "a", "p", "z"], 4, "not_found"),
+        (&["fact", "invalidate", "f1", "--at", "2019-01-01"], 3, "bad_input"),
+        (&["fact", "supersede", "f1"], 2, "usage"),
+        (&["fact", "supersede", "f1", "B"], 3, "bad_input"),
+        (&["fact", "supersede", "f9", "c"], 4, "not_found"),
+    ] {
+        place.fails(arguments, status, code);
+    }
+    assert_eq!(place.json(&["fact", "stats"])["facts"], 1);
+}
+
+#[test]
+fn a_key_makes_a_command_happen_once() {
+    let place = Place::new();
+    let add = ["fact", "add", "a", "p", "b", "--key", "monday"];
+    let first = place.json(&add);
+    place.json(&["fact", "invalidate", "f1"]);
+    assert_eq!(place.json(&add), first, "without the key it would be f2");
+    place.fails(&["fact", "add", "a", "p", "c", "--key", "monday"], 3, "key_reused");
+    assert_eq!(place.json(&["fact", "stats"])["facts"], 1);
+}
+
+#[test]
+fn facts_are_the_users_unless_the_projects_are_asked_for() {
+    let place = Place::new();
+    let project = place.path("project");
+    fs::create_dir_all(project.join(".isolith")).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = place.bare(arguments);
+        let output = command.arg("--json").current_dir(&project).output().unwrap();
+        let ran = Ran::of(&output);
+        assert_eq!(ran.status, Some(0), "{} {}", ran.stdout, ran.stderr);
+        ran.document()
+    };
+    run(&["fact", "add", "a", "is", "users"]);
+    run(&["fact", "add", "a", "is", "projects", "--project"]);
+    assert!(place.path("home/.local/share/isolith/truth.sqlite").exists());
+    assert!(project.join(".isolith/truth.sqlite").exists());
+    assert_eq!(run(&["fact", "query", "a"])["facts"][0]["object"], "users");
+    assert_eq!(run(&["fact", "query", "a", "--project"])["facts"][0]["object"], "projects");
+    fs::remove_dir_all(project.join(".isolith")).unwrap();
+    let mut command = place.bare(&["fact", "query", "a", "--project"]);
+    command.current_dir(&project);
+    place.fails_as(command, 4, "no_store");
+}
+
+/// The store is made by whoever comes first.
+#[test]
+fn sixteen_processes_add_facts_and_lose_none() {
+    let place = Place::new();
+    let start = |arguments: &[&str]| -> Child {
+        let mut command = place.command(arguments);
+        command.arg("--json").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let finish = |child: Child| -> Value {
+        let ran = Ran::of(&child.wait_with_output().unwrap());
+        assert_eq!(ran.status, Some(0), "{} {}", ran.stdout, ran.stderr);
+        ran.document()
+    };
+    let mut ids = BTreeSet::new();
+    for round in 0..3 {
+        let names: Vec<String> = (0..16).map(|number| format!("process {number}")).collect();
+        let object = format!("round {round}");
+        let own = names.iter().map(|name| start(&["fact", "add", name, "was_in", &object]));
+        for added in own.collect::<Vec<_>>().into_iter().map(finish) {
+            assert_eq!(added["created"], true, "{added}");
+            assert!(ids.insert(added["id"].as_str().unwrap().to_owned()), "{added}");
+        }
+        // What all of them say is one fact, with all of them as its sources.
+        let shared = names
+            .iter()
+            .map(|name| start(&["fact", "add", "all", "saw", &object, "--agent", name]));
+        let added: Vec<Value> = shared.collect::<Vec<_>>().into_iter().map(finish).collect();
+        let created = added.iter().filter(|added| added["created"] == true).count();
+        assert_eq!(created, 1, "{added:?}");
+        let all: BTreeSet<&str> = added.iter().map(|added| added["id"].as_str().unwrap()).collect();
+        assert_eq!(all.len(), 1, "{all:?}");
+    }
+    let stats = place.json(&["fact", "stats"]);
+    assert_eq!((&stats["facts"], &stats["current"]), (&json!(3 * 16 + 3), &json!(3 * 16 + 3)));
+    for fact in place.json(&["fact", "query", "all"])["facts"].as_array().unwrap() {
+        assert_eq!(fact["sources"].as_array().unwrap().len(), 16, "{fact}");
+    }
+    let report = place.json(&["doctor", "--full"]);
+    assert_eq!(report["ok"], true, "{report}");
+}
+
+#[test]
+fn a_damaged_store_keeps_its_facts() {
+    let place = Place::new();
+    place.json(&["fact", "add", "Max", "lives_in", "Berlin", "--from", "2020-01-01"]);
+    place.json(&["fact", "supersede", "f1", "Hamburg", "--at", "2024-06-01"]);
+    let before = place.json(&["fact", "query", "Max"]);
+    place.truth().execute_batch("UPDATE predicate SET folded = 'lost'").unwrap();
+    let found = place.run(&["doctor", "--json"]);
+    assert_eq!(found.status, Some(74), "{}", found.stdout);
+    let report = place.json(&["doctor", "--repair"]);
+    let told = report["repaired"].to_string();
+    assert!(told.contains("and 2 facts"), "{told}");
+    assert_eq!(place.json(&["fact", "query", "Max", "--predicate", "lives_in"]), before);
+}
