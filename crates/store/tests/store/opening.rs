@@ -267,4 +267,25 @@ fn a_store_of_version_2_is_still_read() {
     assert_eq!(file.changed_at, Some(1_600_000_000_000));
     assert_eq!(chunks[1].symbols[0].name, "main");
     assert_eq!(chunks[1].text.as_deref(), Some("fn main() {}"));
+    assert_eq!(snapshot.fact_stats().unwrap().facts, 0);
+}
+
+#[test]
+fn a_store_of_version_3_is_still_read() {
+    let version_2 = include_str!("../fixtures/version-2.sql");
+    let (_place, folder) =
+        fixture(&[version_2, include_str!("../fixtures/version-3.sql")].concat());
+    let mut reader = Truth::open_reader(&folder, token()).unwrap();
+    for check in isolith_store::Check::ALL {
+        assert_eq!(reader.check(check, 10).unwrap(), [], "{check:?}");
+    }
+    let snapshot = reader.snapshot().unwrap();
+    let facts = snapshot.fact_timeline(Some("MAXI"), 10, 0).unwrap();
+    let [berlin, cologne] = facts.as_slice() else { panic!("{facts:?}") };
+    assert_eq!((berlin.object.as_str(), cologne.object.as_str()), ("Berlin", "Köln"));
+    assert_eq!(berlin.valid_from.unwrap().to_string(), "2020-01-01");
+    assert_eq!((berlin.valid_to, cologne.current), (cologne.valid_from, true));
+    assert_eq!(berlin.superseded_by.as_ref(), Some(&cologne.id));
+    assert_eq!((berlin.confidence, berlin.sources[0].confidence), (0.5, 1.0));
+    assert_eq!(berlin.sources[1].file.as_deref(), Some("notes.md"));
 }
