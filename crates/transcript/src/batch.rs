@@ -5,18 +5,21 @@ use isolith_types::NewDrawer;
 use serde::{Deserialize, Serialize};
 
 use crate::claude_code::Session;
+use crate::conversation::Conversation;
 use crate::error::of_file;
 use crate::json::Json;
 use crate::prose::take_turn;
 use crate::recognize::{Form, recognize};
 use crate::turn::Part;
-use crate::{Format, MAX_PART_BYTES, Plan, TranscriptError, chatgpt, claude, claude_code, drawers};
+use crate::{Format, MAX_PART_BYTES, Plan, TranscriptError, claude_code, drawers};
 
 /// A file of conversations or drawers, open at some place.
 pub struct Transcript<C> {
     plan: Plan,
     source: Source<C>,
     place: Place,
+    /// The conversation that the window begins with, if it was begun.
+    open: Option<Conversation>,
 }
 
 /// A place between two turns of a file, from which reading can go on. It belongs to the
@@ -29,8 +32,10 @@ pub struct Place {
     offset: u64,
     /// How many lines or conversations are before it.
     row: u64,
-    /// How many parts of the conversation, or turns of the text, are before it.
-    part: u64,
+    /// How many messages of the conversation, or turns of the text, are before it.
+    part: usize,
+    /// How much of the next message is before it: what it says, its attachments.
+    of_part: usize,
     session: Session,
     ended: bool,
 }
@@ -92,6 +97,7 @@ impl<C: Content> Transcript<C> {
             offset: found.start,
             row: 0,
             part: 0,
+            of_part: 0,
             session: Session::default(),
             ended: false,
         };
@@ -108,7 +114,7 @@ impl<C: Content> Transcript<C> {
             return Err(TranscriptError::Changed { size });
         }
         let source = Source::new(content, place.offset, BUFFER_BYTES);
-        Ok(Self { plan, source, place })
+        Ok(Self { plan, source, place, open: None })
     }
 
     /// Where it stands.
@@ -175,48 +181,72 @@ impl<C: Content> Transcript<C> {
     }
 
     fn conversation(&mut self, tally: &mut Tally) -> Result<(), Fault> {
-        let Place { form, row, part: done, .. } = &self.place;
-        let (row, done) = (*row + 1, *done);
-        if done == 0 && *form == Form::List && !next_member(&mut self.source, row == 1, b']')? {
+        let Some(conversation) = self.enter(tally)? else { return Ok(()) };
+        let row = self.place.row + 1;
+        let (window, offset) = (self.source.window(), self.source.offset());
+        for (at, range) in conversation.outline.messages.iter().enumerate().skip(self.place.part) {
+            let json = Json::new(&window[range.clone()], offset + range.start as u64);
+            // Of a message that was cut, the first ones were handed out before.
+            let (mut count, before) = (0, std::mem::take(&mut self.place.of_part));
+            let flow = conversation.message(json, at + 1, &self.plan, &mut |part| {
+                count += 1;
+                if count > before {
+                    tally.add(row, part);
+                }
+                if tally.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            if flow.is_break() {
+                (self.place.part, self.place.of_part) = (at, count);
+                self.open = Some(conversation);
+                return Ok(());
+            }
+        }
+        if let Some(reason) = conversation.outline.flaw {
+            tally.problem(row, reason);
+        }
+        self.source.advance(conversation.length);
+        self.leave();
+        Ok(())
+    }
+
+    /// Brings the next conversation, or the one that was begun, into memory; nothing if
+    /// there is none, or one that is too long.
+    fn enter(&mut self, tally: &mut Tally) -> Result<Option<Conversation>, Fault> {
+        if let Some(conversation) = self.open.take() {
+            return Ok(Some(conversation));
+        }
+        let Place { form, row, part, of_part, .. } = &self.place;
+        let (row, begun) = (*row + 1, *part > 0 || *of_part > 0);
+        if *form == Form::List && !begun && !next_member(&mut self.source, row == 1, b']')? {
             self.place.ended = true;
-            return Ok(());
+            return Ok(None);
         }
         self.place.offset = self.source.offset();
         match take_value(&mut self.source, MAX_PART_BYTES)? {
-            Taken::TooLong(bytes) => tally.problem(row, too_long("conversation", bytes)),
             Taken::Whole(length) => {
                 let json = Json::new(&self.source.window()[..length], self.source.offset());
-                let read = match self.place.format {
-                    Format::Chatgpt => chatgpt::parts,
-                    _ => claude::parts,
-                };
-                let mut part = 0;
-                let outcome = read(json, row, &self.plan, &mut |found| {
-                    part += 1;
-                    // What was handed out before the file was opened again.
-                    if part > done {
-                        tally.add(row, found);
-                    }
-                    if tally.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-                });
-                if outcome.is_break() {
-                    self.place.part = part;
-                    return Ok(());
-                }
-                self.source.advance(length);
+                Ok(Some(Conversation::read(json, self.place.format, row)))
+            }
+            Taken::TooLong(bytes) => {
+                tally.problem(row, too_long("conversation", bytes));
+                self.leave();
+                Ok(None)
             }
         }
-        self.place.part = 0;
-        self.place.row = row;
+    }
+
+    /// Stands behind a conversation.
+    fn leave(&mut self) {
+        (self.place.part, self.place.of_part) = (0, 0);
+        self.place.row += 1;
         self.place.offset = self.source.offset();
         self.place.ended = self.place.form == Form::One;
-        Ok(())
     }
 
     fn turn(&mut self, tally: &mut Tally) -> Result<(), Fault> {
         let Form::Prose(style) = &self.place.form else { return Ok(()) };
         let number = self.place.part + 1;
-        let Some(found) = take_turn(&mut self.source, style, number, &self.plan)? else {
+        let Some(found) = take_turn(&mut self.source, style, number as u64, &self.plan)? else {
             self.place.ended = true;
             return Ok(());
         };

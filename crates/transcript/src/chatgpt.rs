@@ -1,101 +1,64 @@
-//! A conversation of ChatGPT's export: a tree of messages, of which the branch counts
-//! that was shown last.
+//! Conversations of ChatGPT's export: trees of messages, of which the branch counts that
+//! was shown last.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::ControlFlow;
 
+use crate::conversation::{Conversation, Outline, too_many_messages};
 use crate::json::Json;
 use crate::turn::{Part, Turn, add_paragraph, seconds};
 use crate::{MAX_MESSAGES, Plan};
 
-/// Hands out the parts of a conversation until told to stop.
-pub(crate) fn parts(
-    conversation: Json<'_>,
-    number: u64,
+/// Looks through a conversation.
+pub(crate) fn outline(conversation: Json<'_>) -> Result<Outline, String> {
+    let keys = ["conversation_id", "id", "title", "create_time", "mapping", "current_node"];
+    let [public_id, id, title, create_time, mapping, current] = conversation.fields(keys)?;
+    if !mapping.is_object() {
+        return Err("it has no mapping of messages".to_owned());
+    }
+    let branch = Tree::read(mapping)?.branch(current.some_text().as_deref());
+    Ok(Outline {
+        id: public_id.some_text().or(id.some_text()).map(Into::into),
+        title: title.some_text().map(Into::into),
+        started: create_time.number().and_then(seconds),
+        messages: branch.into_iter().map(|message| message.place_in(conversation)).collect(),
+        flaw: None,
+    })
+}
+
+/// What a message says.
+pub(crate) fn message(
+    conversation: &Conversation,
+    message: Json<'_>,
+    at: usize,
     plan: &Plan,
-    sink: &mut dyn FnMut(Part) -> ControlFlow<()>,
-) -> ControlFlow<()> {
-    match Conversation::read(conversation, number, plan) {
-        Ok((conversation, branch)) => {
-            for (at, message) in branch.into_iter().enumerate() {
-                sink(match conversation.message(message, at + 1) {
-                    Ok(part) => part,
-                    Err(reason) => Part::Problem(format!("message {}: {reason}", at + 1)),
-                })?;
-            }
-            ControlFlow::Continue(())
-        }
-        Err(reason) => sink(Part::Problem(reason)),
+) -> Result<Part, String> {
+    let keys = ["id", "author", "create_time", "content", "recipient", "metadata"];
+    let [id, author, create_time, content, recipient, metadata] = message.fields(keys)?;
+    let [role] = author.fields(["role"])?;
+    let [hidden, model] =
+        metadata.fields(["is_visually_hidden_from_conversation", "model_slug"])?;
+    let to_all = recipient.is_null() || recipient.is("all");
+    if hidden.is_true() || !to_all || !(role.is("user") || role.is("assistant")) {
+        return Ok(Part::Skipped);
     }
-}
-
-/// What a conversation is about, for all of its messages.
-struct Conversation<'a> {
-    plan: &'a Plan,
-    /// Its number in the file, from 1.
-    number: u64,
-    id: Option<String>,
-    title: Option<String>,
-    started: Option<String>,
-}
-
-impl<'a> Conversation<'a> {
-    /// The conversation, and the messages of its branch.
-    fn read(
-        conversation: Json<'a>,
-        number: u64,
-        plan: &'a Plan,
-    ) -> Result<(Self, Vec<Json<'a>>), String> {
-        let keys = ["conversation_id", "id", "title", "create_time", "mapping", "current_node"];
-        let [public_id, id, title, create_time, mapping, current] = conversation.fields(keys)?;
-        if !mapping.is_object() {
-            return Err("it has no mapping of messages".to_owned());
-        }
-        let branch = Tree::read(mapping)?.branch(current.some_text().as_deref());
-        let about = Self {
-            plan,
-            number,
-            id: public_id.some_text().or(id.some_text()).map(Into::into),
-            title: title.some_text().map(Into::into),
-            started: create_time.number().and_then(seconds),
-        };
-        Ok((about, branch))
-    }
-
-    fn message(&self, message: Json<'_>, at: usize) -> Result<Part, String> {
-        let keys = ["id", "author", "create_time", "content", "recipient", "metadata"];
-        let [id, author, create_time, content, recipient, metadata] = message.fields(keys)?;
-        let [role] = author.fields(["role"])?;
-        let [hidden, model] =
-            metadata.fields(["is_visually_hidden_from_conversation", "model_slug"])?;
-        let to_all = recipient.is_null() || recipient.is("all");
-        if hidden.is_true() || !to_all || !(role.is("user") || role.is("assistant")) {
-            return Ok(Part::Skipped);
-        }
-        let Some(text) = spoken(content)? else { return Ok(Part::Skipped) };
-        let id = id.some_text();
-        let source = match (&self.id, &id) {
-            (Some(conversation), Some(message)) => format!("chatgpt:{conversation}:{message}"),
-            _ => format!("{}#{}.{at}", self.plan.name, self.number),
-        };
-        let (role, model) = (role.some_text(), model.some_text());
-        let date = create_time.number().and_then(seconds);
-        let title = self.title.as_deref();
-        let turn = Turn {
-            text: text.trim(),
-            speaker: role.as_deref(),
-            source,
-            rooms: [title, self.started.as_deref().and_then(|started| started.get(..10))],
-            date: date.as_deref().or(self.started.as_deref()),
-            notes: vec![
-                ("conversation", title.unwrap_or("")),
-                ("role", role.as_deref().unwrap_or("")),
-                ("model", model.as_deref().unwrap_or("")),
-            ],
-            ..Turn::default()
-        };
-        Ok(turn.into_part(self.plan))
-    }
+    let Some(text) = spoken(content)? else { return Ok(Part::Skipped) };
+    let (role, model) = (role.some_text(), model.some_text());
+    let date = create_time.number().and_then(seconds);
+    let outline = &conversation.outline;
+    let turn = Turn {
+        text: text.trim(),
+        speaker: role.as_deref(),
+        source: conversation.source(id.some_text().as_deref(), at, plan),
+        rooms: conversation.rooms(),
+        date: date.as_deref().or(outline.started.as_deref()),
+        notes: vec![
+            ("conversation", outline.title.as_deref().unwrap_or("")),
+            ("role", role.as_deref().unwrap_or("")),
+            ("model", model.as_deref().unwrap_or("")),
+        ],
+        ..Turn::default()
+    };
+    Ok(turn.into_part(plan))
 }
 
 /// What a message says in words; nothing if it is of a kind that is not spoken.
@@ -139,7 +102,7 @@ impl<'a> Tree<'a> {
         for member in mapping.members() {
             let (id, node) = member?;
             if tree.order.len() == MAX_MESSAGES {
-                return Err(format!("it has more than {MAX_MESSAGES} messages"));
+                return Err(too_many_messages());
             }
             let [message, parent] = node.fields(["message", "parent"])?;
             let parent = parent.some_text().map(Into::into);

@@ -2,6 +2,7 @@
 //! however much of it there is.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use isolith_feed::{Cut, Fault, Feed, Taken, next_member, peek, take_key, take_value};
 use serde::Deserialize;
@@ -18,6 +19,12 @@ impl<'a> Json<'a> {
 
     pub(crate) fn new(bytes: &'a [u8], offset: u64) -> Self {
         Self { bytes, offset }
+    }
+
+    /// Where it is in another value that it is a part of.
+    pub(crate) fn place_in(self, whole: Json<'_>) -> Range<usize> {
+        let start = self.offset.saturating_sub(whole.offset) as usize;
+        start..start + self.bytes.len()
     }
 
     pub(crate) fn is_null(self) -> bool {

@@ -17,6 +17,7 @@ mod batch;
 mod chatgpt;
 mod claude;
 mod claude_code;
+mod conversation;
 mod drawers;
 mod error;
 mod json;

@@ -70,6 +70,7 @@ pub(crate) fn run(store: &Path, plan: &ImportPlan, output: &Output) -> Result<Ex
     match error.map(|error| error.code) {
         // Whoever interrupts does not want to wait for a fold.
         Some(Code::Interrupted | Code::Terminated | Code::StoreReplaced) => session.close(),
+        _ if plan.dry_run => session.close(),
         _ => session.settle()?,
     }
     Ok(error.map_or(ExitCode::SUCCESS, |error| ExitCode::from(error.code.exit_status())))
