@@ -1,13 +1,15 @@
-//! `isolith mcp`.
+//! `isolith mcp` and `isolith serve`.
 
 use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use isolate::Signals;
-use isolith_serve::{Server, ServerOptions};
+use isolith_serve::{HttpOptions, Server, ServerOptions};
 use isolith_types::Failure;
+use serde_json::json;
 
+use crate::output::Output;
 use crate::session::{DRAIN, setup};
 
 /// How long clients are told goodbye.
@@ -18,6 +20,24 @@ pub(crate) fn mcp(options: ServerOptions) -> Result<ExitCode, Failure> {
     let server = Server::new(options);
     let serving = async {
         let served = server.serve_stdio().await;
+        server.close().await;
+        served
+    };
+    runtime.block_on(until_signalled(&server, signals, serving))
+}
+
+pub(crate) fn http(
+    options: ServerOptions,
+    http: &HttpOptions,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    let (runtime, signals) = setup()?;
+    let server = Server::new(options);
+    let serving = async {
+        let listening = server.listen(http).await?;
+        let url = format!("http://{}/mcp", listening.address()?);
+        output.result(&json!({ "url": url }), &format!("serving {url}\n"))?;
+        let served = listening.serve().await;
         server.close().await;
         served
     };

@@ -1,4 +1,4 @@
-//! Isolith for agents: the MCP server, on standard input and output.
+//! Isolith for agents: the MCP server, on standard input and output or over HTTP.
 //!
 //! Tools are thin: they check their arguments, call the engine, and show what it
 //! answered. What may crash runs in the engine's workers, never here.
@@ -6,6 +6,7 @@
 mod arguments;
 mod confine;
 mod fresh;
+mod http;
 mod progress;
 mod schema;
 mod server;
@@ -16,4 +17,5 @@ mod tool;
 mod tools;
 mod watchers;
 
+pub use http::{HttpOptions, HttpServer, Token};
 pub use server::{Server, ServerOptions};

@@ -1,14 +1,16 @@
 //! The server: what it is called, what it can do, and the calls that are under way.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use isolith_engine::{Engine, Surroundings};
 use isolith_types::Failure;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
+    CompleteRequestParams, CompleteResult, Implementation, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -51,6 +53,8 @@ struct Inner {
     /// How many calls are under way.
     calls: watch::Sender<usize>,
     watchers: Watchers,
+    /// Whether it was warmed up, or will be at once.
+    warm: AtomicBool,
     stop: CancellationToken,
 }
 
@@ -63,6 +67,7 @@ impl Server {
             tools: OnceLock::new(),
             calls: watch::Sender::new(0),
             watchers: Watchers::default(),
+            warm: AtomicBool::new(false),
             stop: CancellationToken::new(),
         };
         Self { inner: Arc::new(inner) }
@@ -108,6 +113,18 @@ impl Server {
     /// Keeps what is indexed in a store fresh from now on.
     pub(crate) async fn keep_fresh(&self, engine: &Engine) {
         self.inner.watchers.watch_all(engine).await;
+    }
+
+    /// Warms up, once, when the client has what it asked for first.
+    pub(crate) fn warm_up_soon(&self) {
+        if self.inner.warm.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let server = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(WARM_UP_AFTER).await;
+            server.warm_up().await;
+        });
     }
 
     /// Opens the stores that there are, and keeps fresh what is indexed in them.
@@ -158,8 +175,16 @@ impl ServerHandler for Server {
     }
 
     async fn on_initialized(&self, _context: NotificationContext<RoleServer>) {
-        tokio::time::sleep(WARM_UP_AFTER).await;
-        self.warm_up().await;
+        self.warm_up_soon();
+    }
+
+    async fn complete(
+        &self,
+        _request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        // It is not among the capabilities.
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
     }
 
     async fn list_tools(
@@ -167,6 +192,8 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        // A client that never says hello has at least asked.
+        self.warm_up_soon();
         let tools = self.tools().iter().map(Tool::listed).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }

@@ -71,6 +71,10 @@ pub(super) fn decide(typed: Typed) -> Result<Command, Failure> {
         TypedCommand::Status { place } => Command::Status(store(common, &place)?),
         TypedCommand::Mcp(typed) => Command::Mcp(typed.plan(surroundings(common, false)?)?),
         TypedCommand::Setup(typed) => Command::Setup(typed.plan(common.store.as_deref())?),
+        TypedCommand::Serve(typed) => {
+            let (plan, http) = typed.plan(surroundings(common, false)?)?;
+            Command::Serve(plan, http)
+        }
         TypedCommand::Drill(TypedDrill { count, seed }) => {
             Command::Drill(Plan { count, seed: seed.unwrap_or_else(|| fastrand::u64(..1 << 32)) })
         }

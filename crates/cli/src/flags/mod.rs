@@ -17,6 +17,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
 use isolith_engine::IndexOptions;
+use isolith_serve::HttpOptions;
 use isolith_types::{Code, Failure};
 
 use crate::code::{IndexPlan, SearchPlan};
@@ -53,6 +54,7 @@ pub(crate) enum Command {
     Status(PathBuf),
     Mcp(ServePlan),
     Setup(SetupPlan),
+    Serve(ServePlan, HttpOptions),
     Drill(Plan),
     Completions(Shell),
 }
@@ -62,7 +64,7 @@ impl Command {
     pub(crate) fn log_files(&self) -> Option<LogFiles> {
         match self {
             Self::Watch(store, _) => Some(LogFiles::of_store(store)),
-            Self::Mcp(plan) => plan.logs.as_deref().map(LogFiles::of_store),
+            Self::Mcp(plan) | Self::Serve(plan, _) => plan.logs.as_deref().map(LogFiles::of_store),
             _ => None,
         }
     }
@@ -135,6 +137,7 @@ mod tests {
             &["fact", "entities"],
             &["fact", "entity"],
             &["mcp"],
+            &["serve"],
             &["drill"],
             &["doctor"],
             &["status"],

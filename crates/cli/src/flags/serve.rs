@@ -1,10 +1,12 @@
 //! Flags of servers.
 
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use isolith_engine::{Scope, Surroundings, find_store};
-use isolith_serve::ServerOptions;
+use isolith_serve::{HttpOptions, ServerOptions, Token};
 use isolith_types::{Code, Failure};
 
 /// What a server is to do.
@@ -21,6 +23,25 @@ pub(super) struct TypedMcp {
     allow: Vec<PathBuf>,
 }
 
+#[derive(Args)]
+pub(super) struct TypedServe {
+    /// Where to listen; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7411")]
+    listen: SocketAddr,
+    /// A file with the token that clients have to show, readable by its owner alone
+    /// [default: ISOLITH_TOKEN]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// A name that clients know the server by, beside its address; may be repeated
+    #[arg(long = "host", value_name = "NAME")]
+    hosts: Vec<String>,
+    /// Keep no sessions: every request stands for itself
+    #[arg(long)]
+    stateless: bool,
+    #[command(flatten)]
+    common: TypedMcp,
+}
+
 impl TypedMcp {
     pub(super) fn plan(self, surroundings: Surroundings) -> Result<ServePlan, Failure> {
         let real = |folder: &PathBuf| {
@@ -33,4 +54,33 @@ impl TypedMcp {
         let logs = find_store(&surroundings, Scope::User).ok();
         Ok(ServePlan { options: ServerOptions { surroundings, allowed }, logs })
     }
+}
+
+impl TypedServe {
+    pub(super) fn plan(
+        self,
+        surroundings: Surroundings,
+    ) -> Result<(ServePlan, HttpOptions), Failure> {
+        let Self { listen, token_file, hosts, stateless, common } = self;
+        let token = match &token_file {
+            Some(file) => Some(read_token(file)?),
+            None => std::env::var("ISOLITH_TOKEN").ok().filter(|token| !token.is_empty()),
+        };
+        let token = token.as_deref().map(Token::new).transpose()?;
+        Ok((common.plan(surroundings)?, HttpOptions { listen, token, hosts, stateless }))
+    }
+}
+
+fn read_token(file: &Path) -> Result<String, Failure> {
+    let unreadable = |error: std::io::Error| {
+        Failure::new(Code::Usage, format!("{} cannot be read: {error}", file.display()))
+    };
+    let mode = file.metadata().map_err(unreadable)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        let message = format!("others than its owner may read {}", file.display());
+        return Err(
+            Failure::new(Code::Usage, message).with_hint(format!("chmod 600 {}", file.display()))
+        );
+    }
+    std::fs::read_to_string(file).map(|text| text.trim().to_owned()).map_err(unreadable)
 }

@@ -9,7 +9,7 @@ use isolith_engine::Key;
 use super::code::{TypedIndex, TypedSearch, TypedSimilar, TypedWatch};
 use super::facts::TypedFact;
 use super::memory::TypedMemory;
-use super::serve::TypedMcp;
+use super::serve::{TypedMcp, TypedServe};
 use super::setup::TypedSetup;
 
 #[derive(Parser)]
@@ -130,6 +130,11 @@ pub(super) enum TypedCommand {
     /// found. Every change is shown and asked for first; all else in those files stays byte
     /// for byte. Doing it again changes nothing, --undo takes the entry out.
     Setup(TypedSetup),
+    /// Serve agents over HTTP, by the Model Context Protocol at /mcp
+    ///
+    /// Only this machine can connect unless --listen says otherwise; then a token is
+    /// needed. /health answers without one.
+    Serve(TypedServe),
     /// Crash, hang and corrupt real workers, and show that no job is lost
     ///
     /// Starts worker processes in a scratch folder and makes them fail in every way

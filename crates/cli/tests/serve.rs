@@ -1,0 +1,237 @@
+//! `isolith serve` as clients on the network see it, with requests written by hand.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod place;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
+
+use place::{Place, Ran, children, send, wait_until};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+const TOKEN: &str = "a-token-of-some-length-0123456789";
+
+/// A server that listens, and is killed at the end of the test.
+struct Server {
+    child: Child,
+    port: u16,
+}
+
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Server {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let told: Value = serde_json::from_str(&line).unwrap();
+        let url = told["url"].as_str().unwrap();
+        let port = url.strip_suffix("/mcp").unwrap().rsplit(':').next().unwrap().parse().unwrap();
+        Self { child, port }
+    }
+
+    fn send(&self, request: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let mut text = format!("{request} HTTP/1.1\r\nConnection: close\r\n");
+        if !headers.iter().any(|(name, _)| *name == "Host") {
+            text += &format!("Host: 127.0.0.1:{}\r\n", self.port);
+        }
+        for (name, value) in headers {
+            text += &format!("{name}: {value}\r\n");
+        }
+        text += &format!("Content-Length: {}\r\n\r\n", body.len());
+        stream.write_all(text.as_bytes()).unwrap();
+        // A server that refuses a body need not read all of it.
+        let _ = stream.write_all(body.as_bytes());
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        let text = String::from_utf8(bytes).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Answer { status, head: head.to_lowercase(), body: body.to_owned() }
+    }
+
+    fn post(&self, headers: &[(&str, &str)], message: &Value) -> Answer {
+        let usual = [
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+        ];
+        self.send("POST /mcp", &[&usual, headers].concat(), &message.to_string())
+    }
+}
+
+impl Answer {
+    /// The message with an id in it, as an event or as it is.
+    fn message(&self) -> Value {
+        let lines = self.body.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
+        let mut messages = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let message = messages.find(|message| message.get("jsonrpc").is_some());
+        message.unwrap_or_else(|| panic!("{}\n{}", self.head, self.body))
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        let line = self.head.lines().find(|line| line.starts_with(&format!("{name}:")))?;
+        Some(line.split_once(':').unwrap().1.trim())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn served(place: &Place, more: &[&str]) -> Server {
+    let arguments = [&["serve", "--json", "--listen", "127.0.0.1:0"], more].concat();
+    Server::start(place.command(&arguments))
+}
+
+fn request(method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
+}
+
+fn hello(version: &str) -> Value {
+    let client = json!({ "name": "test", "version": "1" });
+    let params = json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": client });
+    request("initialize", params)
+}
+
+#[test]
+fn sessions_begin_and_end() {
+    let place = Place::new();
+    let server = served(&place, &[]);
+    for version in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+        let welcome = server.post(&[], &hello(version));
+        assert_eq!(welcome.status, 200, "{}", welcome.body);
+        assert_eq!(welcome.message()["result"]["protocolVersion"], version);
+        let session = welcome.header("mcp-session-id").unwrap().to_owned();
+        let session = [("Mcp-Session-Id", session.as_str()), ("MCP-Protocol-Version", version)];
+        let listed = server.post(&session, &request("tools/list", json!({})));
+        assert!(listed.message()["result"]["tools"].as_array().unwrap().len() > 20);
+        let call = json!({ "name": "health", "arguments": {} });
+        let health = server.post(&session, &request("tools/call", call)).message();
+        assert_eq!(health["result"]["structuredContent"]["ok"], true, "{health}");
+        assert!(matches!(server.send("DELETE /mcp", &session, "").status, 200..=204));
+        assert_eq!(server.post(&session, &request("tools/list", json!({}))).status, 404);
+    }
+}
+
+#[test]
+fn the_newest_revision_needs_no_session() {
+    let place = Place::new();
+    let server = served(&place, &[]);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+    });
+    let ask = |method: &str, mut params: Value| {
+        params["_meta"] = meta.clone();
+        let name = params["name"].as_str().unwrap_or_default().to_owned();
+        let mut headers = vec![("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)];
+        if !name.is_empty() {
+            headers.push(("Mcp-Name", &name));
+        }
+        server.post(&headers, &request(method, params))
+    };
+    let discovered = ask("server/discover", json!({}));
+    assert_eq!(discovered.status, 200, "{}", discovered.body);
+    assert!(discovered.header("mcp-session-id").is_none());
+    let versions = &discovered.message()["result"]["supportedVersions"];
+    assert!(versions.as_array().unwrap().contains(&json!("2026-07-28")), "{versions}");
+    let add =
+        json!({ "name": "memory_add", "arguments": { "text": "a", "wing": "w", "room": "r" } });
+    let added = ask("tools/call", add).message();
+    assert_eq!(added["result"]["structuredContent"]["created"], true, "{added}");
+    assert_eq!(ask("completion/complete", json!({ "ref": { "type": "ref/prompt", "name": "x" }, "argument": { "name": "a", "value": "b" } })).status, 404);
+}
+
+#[test]
+fn strangers_are_refused() {
+    let place = Place::new();
+    let server = served(&place, &[]);
+    assert_eq!(server.send("GET /health", &[], "").status, 200);
+    for (name, value) in [
+        ("Host", "evil.example"),
+        ("Host", "127.0.0.1.evil.example"),
+        ("Origin", "http://evil.example"),
+        ("Origin", "https://localhost.evil.example"),
+        ("Origin", "null"),
+    ] {
+        let answer = server.post(&[(name, value)], &hello("2025-11-25"));
+        assert_eq!(answer.status, 403, "{name}: {value}");
+    }
+    let page = [("Origin", "http://localhost:3000")];
+    assert_eq!(server.post(&page, &hello("2025-11-25")).status, 200);
+    let large = request("tools/list", json!({ "x": "x".repeat(5 << 20) }));
+    assert_eq!(server.post(&[], &large).status, 413);
+}
+
+#[test]
+fn a_token_is_asked_for_where_others_can_connect() {
+    let place = Place::new();
+    let refused = place.fails(&["serve", "--listen", "0.0.0.0:0"], 2, "usage");
+    assert!(refused["hint"].as_str().unwrap().contains("--token-file"), "{refused}");
+    let file = place.path("token");
+    std::fs::write(&file, format!("{TOKEN}\n")).unwrap();
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
+    let flag = ["serve", "--token-file", file.to_str().unwrap(), "--listen", "0.0.0.0:0"];
+    place.fails(&flag, 2, "usage");
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+    let mut command = place.command(&["serve", "--json", "--listen", "0.0.0.0:0"]);
+    command.env("ISOLITH_TOKEN", TOKEN);
+    for server in
+        [Server::start(place.command(&[&flag[..], &["--json"]].concat())), Server::start(command)]
+    {
+        let silent = server.post(&[], &hello("2025-11-25"));
+        assert_eq!((silent.status, silent.header("www-authenticate")), (401, Some("bearer")));
+        let wrong = [("Authorization", "Bearer another-token-of-some-length")];
+        assert_eq!(server.post(&wrong, &hello("2025-11-25")).status, 401);
+        let right = format!("Bearer {TOKEN}");
+        assert_eq!(server.post(&[("Authorization", &right)], &hello("2025-11-25")).status, 200);
+        assert_eq!(server.send("GET /health", &[], "").status, 200);
+    }
+}
+
+#[test]
+fn a_signal_ends_it_and_its_workers() {
+    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let place = Place::new();
+        let mut server = served(&place, &["--stateless"]);
+        let add =
+            json!({ "name": "memory_add", "arguments": { "text": "a", "wing": "w", "room": "r" } });
+        let added =
+            server.post(&[("MCP-Protocol-Version", "2025-06-18")], &request("tools/call", add));
+        assert_eq!(
+            added.message()["result"]["structuredContent"]["created"],
+            true,
+            "{}",
+            added.body
+        );
+        let workers = children(server.child.id());
+        assert!(!workers.is_empty());
+        send(server.child.id(), signal);
+        assert_eq!(server.child.wait().unwrap().code(), Some(status));
+        wait_until(|| {
+            workers.iter().all(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists())
+        });
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_is_said_to_be() {
+    let place = Place::new();
+    let server = served(&place, &[]);
+    let address = format!("127.0.0.1:{}", server.port);
+    let ran = Ran::of(&place.command(&["serve", "--listen", &address]).output().unwrap());
+    assert_eq!(ran.status, Some(1));
+    assert!(ran.stderr.contains(&address), "{}", ran.stderr);
+}
