@@ -33,11 +33,6 @@ pub(crate) struct Kept {
 const KEPT: &str = "SELECT id, valid_from, from_day, valid_to, to_day, until, confidence, drawer, \
     file, agent, recorded_at, superseded_by, subject, predicate, object FROM fact";
 
-const FACT: &str = "SELECT f.id, f.valid_from, f.from_day, f.valid_to, f.to_day, f.until, \
-    f.confidence, f.drawer, f.file, f.agent, f.recorded_at, f.superseded_by, s.name, p.name, \
-    o.name FROM fact f JOIN entity s ON s.id = f.subject JOIN predicate p ON p.id = f.predicate \
-    JOIN entity o ON o.id = f.object";
-
 /// What is true comes first, then what will be, then what was; the latest of each first.
 const CURRENT_FIRST: &str = "ORDER BY CASE \
     WHEN f.valid_from > :now THEN 1 WHEN f.until <= :now THEN 2 ELSE 0 END, \
@@ -66,11 +61,13 @@ impl Snapshot<'_> {
             },
         };
         let of_entity = of_entity(entity, query.direction);
-        let sql = format!(
-            "{FACT} WHERE {of_entity} AND (:predicate IS NULL OR f.predicate = :predicate) \
-             AND (f.valid_from IS NULL OR f.valid_from < :before) \
-             AND (f.until IS NULL OR f.until > :after) {CURRENT_FIRST} LIMIT :limit OFFSET :offset"
+        let said =
+            if predicate.is_some() { "f.predicate = :predicate" } else { ":predicate IS NULL" };
+        let which = format!(
+            "{of_entity} AND {said} AND (f.valid_from IS NULL OR f.valid_from < :before) \
+             AND (f.until IS NULL OR f.until > :after)"
         );
+        let sql = page(&which, CURRENT_FIRST);
         let now = now();
         let read = || {
             let mut statement = db.prepare_cached(&sql)?;
@@ -103,8 +100,7 @@ impl Snapshot<'_> {
     ) -> Result<Vec<Fact>, StoreError> {
         let db = self.connection();
         let Some(entity) = wanted(db, entity)? else { return Ok(Vec::new()) };
-        let of_entity = of_entity(entity, Direction::Both);
-        let sql = format!("{FACT} WHERE {of_entity} {BY_TIME} LIMIT :limit OFFSET :offset");
+        let sql = page(of_entity(entity, Direction::Both), BY_TIME);
         let now = now();
         let read = || {
             let mut statement = db.prepare_cached(&sql)?;
@@ -219,10 +215,11 @@ pub(crate) fn kept_facts(
     predicate: i64,
     object: Option<i64>,
 ) -> Result<Vec<Kept>, StoreError> {
+    // An index leads to one object, however many others there are.
+    let of_object = if object.is_some() { "object = ?3" } else { "?3 IS NULL" };
     let read = || {
         db.prepare_cached(&format!(
-            "{KEPT} WHERE subject = ?1 AND predicate = ?2 AND (?3 IS NULL OR object = ?3) \
-             ORDER BY id"
+            "{KEPT} WHERE subject = ?1 AND predicate = ?2 AND {of_object} ORDER BY id"
         ))?
         .query_map(params![subject, predicate, object], kept_of)?
         .collect::<Result<Vec<_>, _>>()
@@ -254,6 +251,17 @@ pub(crate) fn makes_sense(row: &Row<'_>) -> rusqlite::Result<bool> {
     let as_written = [validity.from, validity.to].map(|given| given.map(Moment::start)) == starts;
     let confidence: f64 = row.get(6)?;
     Ok(as_written && validity.makes_sense() && (0.0..=1.0).contains(&confidence))
+}
+
+/// A page of facts. Names are looked up for those alone that are on it.
+fn page(which: &str, order: &str) -> String {
+    format!(
+        "SELECT f.id, f.valid_from, f.from_day, f.valid_to, f.to_day, f.until, f.confidence, \
+         f.drawer, f.file, f.agent, f.recorded_at, f.superseded_by, s.name, p.name, o.name \
+         FROM (SELECT * FROM fact f WHERE {which} {order} LIMIT :limit OFFSET :offset) f \
+         JOIN entity s ON s.id = f.subject JOIN predicate p ON p.id = f.predicate \
+         JOIN entity o ON o.id = f.object {order}"
+    )
 }
 
 /// Whose facts are wanted.
