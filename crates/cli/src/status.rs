@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use isolith_engine::{EngineOptions, StatusReport, WorkerStatus};
+use isolith_engine::{EngineOptions, MemoryStatus, StatusReport, WorkerStatus};
 use isolith_types::Failure;
 
 use crate::doctor::clean;
@@ -40,6 +40,10 @@ fn show(report: &StatusReport) -> String {
     if report.error.is_none() {
         let _ = write!(text, "\n{}", collections(report));
         text.push_str(&roots(report));
+        if report.memory.drawers > 0 {
+            let MemoryStatus { wings, drawers } = report.memory;
+            let _ = writeln!(text, "\nmemory: {drawers} drawers in {wings} wings");
+        }
     }
     let _ = write!(text, "\n{}", fronts(report));
     let deaths: Vec<String> =
@@ -191,6 +195,7 @@ mod tests {
                 rebuild_due: true,
             }],
             roots: Vec::new(),
+            memory: MemoryStatus { wings: 3, drawers: 120 },
             fronts: vec![
                 FrontStatus {
                     pid: 41,
@@ -220,6 +225,8 @@ mod tests {
 
         COLLECTION  RECORDS  GENERATION  TAIL  SEGMENTS  DUE
         docs           1200           3    17      2 MB  rebuild
+
+        memory: 120 drawers in 3 wings
 
         open in process 41: for 5 min, 1 of its last 12 jobs failed
         open in process 42: does not answer

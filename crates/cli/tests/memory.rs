@@ -110,7 +110,9 @@ fn scripts_find_the_documented_fields() {
 
     // It is a part of the store, but no collection of anybody's.
     assert_eq!(place.json(&["collection", "list"]), json!({ "collections": [] }));
-    assert_eq!(place.json(&["status"])["collections"][0]["name"], "@memory");
+    let status = place.json(&["status"]);
+    assert_eq!(status["collections"][0]["name"], "@memory");
+    assert_eq!(status["memory"], json!({ "wings": 2, "drawers": 2 }));
     place.fails(&["collection", "delete", "@memory"], 3, "bad_input");
     assert_eq!(place.json(&["doctor", "--full"])["ok"], true);
 }

@@ -50,8 +50,8 @@ pub use open::{Engine, EngineOptions, Life};
 pub use recall::{MemoryHits, MemorySearch};
 pub use search::Hits;
 pub use status::{
-    CollectionStatus, FrontSnapshot, FrontStatus, RecentJobs, StatusReport, StatusSocket,
-    WatchedPool, WorkerStatus,
+    CollectionStatus, FrontSnapshot, FrontStatus, MemoryStatus, RecentJobs, StatusReport,
+    StatusSocket, WatchedPool, WorkerStatus,
 };
 pub use transfer::exported_collection;
 pub use watch::{WatchEvent, WatchListener};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use isolate::DeathClass;
 use isolith_roles::{CrashHistory, ReadJob, ReadReply, bytes_below};
 use isolith_store::{CollectionState, StoreFolder, schema_version};
-use isolith_types::Failure;
+use isolith_types::{Failure, Wing};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
@@ -32,6 +32,8 @@ pub struct StatusReport {
     pub collections: Vec<CollectionStatus>,
     /// The folders whose code is indexed in it.
     pub roots: Vec<Root>,
+    /// What is remembered in it.
+    pub memory: MemoryStatus,
     /// The processes that have it open for long.
     pub fronts: Vec<FrontStatus>,
     /// Their workers.
@@ -69,6 +71,15 @@ pub struct CollectionStatus {
     pub rebuild_due: bool,
 }
 
+/// How much is remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct MemoryStatus {
+    /// How many wings there are.
+    pub wings: u64,
+    /// How many drawers they have.
+    pub drawers: u64,
+}
+
 /// A process that has the store open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FrontStatus {
@@ -96,6 +107,7 @@ impl Engine {
             schema: None,
             collections: Vec::new(),
             roots: Vec::new(),
+            memory: MemoryStatus::default(),
             fronts: Vec::new(),
             workers: Vec::new(),
             warnings: crashes.warning().into_iter().collect(),
@@ -115,6 +127,10 @@ impl Engine {
                     Ok(roots) => report.roots = roots,
                     Err(failure) => report.error = Some(failure),
                 }
+                match self.taxonomy().await {
+                    Ok(wings) => report.memory = MemoryStatus::of(&wings),
+                    Err(failure) => report.error = Some(failure),
+                }
             }
             Err(failure) => report.error = Some(failure),
         }
@@ -132,6 +148,13 @@ impl Engine {
             }
             other => Err(misfit(&other)),
         }
+    }
+}
+
+impl MemoryStatus {
+    fn of(wings: &[Wing]) -> Self {
+        let drawers = wings.iter().map(|wing| wing.drawers).sum();
+        Self { wings: wings.len() as u64, drawers }
     }
 }
 
