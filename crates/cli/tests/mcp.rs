@@ -34,7 +34,7 @@ fn tools_are_listed_before_anything_is_open() {
     let mut agent = Agent::start(project.command(&["mcp"]));
     let welcome = agent.greet("2025-11-25");
     assert_eq!(welcome["serverInfo"]["name"], "isolith");
-    assert_eq!(welcome["capabilities"], json!({ "tools": {} }));
+    assert_eq!(welcome["capabilities"], json!({ "tools": {}, "resources": {}, "prompts": {} }));
     let listed = agent.ask("tools/list", json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
     for tool in tools {

@@ -310,3 +310,69 @@ fn facts_have_their_time() {
     );
     assert_eq!(agent.leave(), Some(0));
 }
+
+#[test]
+fn resources_are_read_by_their_address() {
+    let project = Project::sample();
+    project.index(&[]);
+    let mut agent = Agent::greeted(project.command(&["mcp"]));
+    let id = add(&mut agent, "Ada owns the retry code", "ada", "code")["id"].clone();
+    let drawer = format!("isolith://drawer/{}", id.as_str().unwrap());
+    let listed = agent.ask("resources/list", json!({}))["result"].clone();
+    let uris: Vec<&Value> =
+        listed["resources"].as_array().unwrap().iter().map(|it| &it["uri"]).collect();
+    assert_eq!(uris, ["isolith://status", drawer.as_str()]);
+    let templates = agent.ask("resources/templates/list", json!({}))["result"].clone();
+    assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 2);
+
+    let read = |agent: &mut Agent, uri: &str| {
+        let answer = agent.ask("resources/read", json!({ "uri": uri }));
+        assert_eq!(answer["result"]["contents"][0]["uri"], uri, "{answer}");
+        answer["result"]["contents"][0]["text"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(read(&mut agent, &drawer), "Ada owns the retry code");
+    let status: Value = serde_json::from_str(&read(&mut agent, "isolith://status")).unwrap();
+    assert_eq!(status["ok"], true);
+    let file: Value =
+        serde_json::from_str(&read(&mut agent, "isolith://file/src/retry.rs")).unwrap();
+    assert_eq!(file["path"], "src/retry.rs");
+    assert!(file["chunks"].as_array().unwrap().len() > 1);
+    for (uri, code) in [
+        ("isolith://drawer/nothing", -32002),
+        ("isolith://file/src/nothing.rs", -32002),
+        ("isolith://nothing", -32002),
+        ("isolith://file/%2Fetc%2Fpasswd", -32602),
+        ("file:///etc/passwd", -32002),
+    ] {
+        let answer = agent.ask("resources/read", json!({ "uri": uri }));
+        assert_eq!(answer["error"]["code"], code, "{uri}: {answer}");
+    }
+    assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn prompts_know_what_is_known() {
+    let project = Project::sample();
+    let mut agent = Agent::greeted(project.command(&["mcp"]));
+    let listed = agent.ask("prompts/list", json!({}))["result"].clone();
+    assert_eq!(listed["prompts"].as_array().unwrap().len(), 2);
+    let get = |agent: &mut Agent, name: &str, arguments: Value| {
+        let answer = agent.ask("prompts/get", json!({ "name": name, "arguments": arguments }));
+        answer["result"]["messages"][0]["content"]["text"].as_str().unwrap_or_default().to_owned()
+    };
+    assert!(get(&mut agent, "recall", json!({ "topic": "Ada" })).contains("Nothing is remembered"));
+    assert!(get(&mut agent, "orient", json!({})).contains("index_project"));
+    add(&mut agent, "Ada owns the retry code", "ada", "code");
+    agent.call("fact_add", json!({ "subject": "Ada", "predicate": "works_at", "object": "Acme" }));
+    agent.call("index_project", json!({}));
+    let recalled = get(&mut agent, "recall", json!({ "topic": "Ada" }));
+    assert!(recalled.contains("owns the retry code"), "{recalled}");
+    assert!(recalled.contains("Ada works_at Acme"), "{recalled}");
+    let oriented = get(&mut agent, "orient", json!({ "focus": "retries" }));
+    assert!(oriented.contains("6 files") && oriented.contains("retries"), "{oriented}");
+    for (name, arguments) in [("recall", json!({})), ("nothing", json!({}))] {
+        let answer = agent.ask("prompts/get", json!({ "name": name, "arguments": arguments }));
+        assert_eq!(answer["error"]["code"], -32602, "{name}: {answer}");
+    }
+    assert_eq!(agent.leave(), Some(0));
+}

@@ -6,8 +6,11 @@
 mod arguments;
 mod confine;
 mod fresh;
+mod handler;
 mod http;
 mod progress;
+mod prompts;
+mod resources;
 mod schema;
 mod server;
 mod stdio;

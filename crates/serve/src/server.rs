@@ -1,4 +1,4 @@
-//! The server: what it is called, what it can do, and the calls that are under way.
+//! The server: its stores, its tools, and the calls that are under way.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,27 +7,13 @@ use std::time::Duration;
 
 use isolith_engine::{Engine, Surroundings};
 use isolith_types::Failure;
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
-    CompleteRequestParams, CompleteResult, Implementation, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerConfig,
-};
-use rmcp::service::{NotificationContext, RequestContext};
-use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::progress::Progress;
 use crate::stores::{Shut, Stores, Whose};
-use crate::tool::{Call, Tool};
+use crate::tool::Tool;
 use crate::tools;
 use crate::watchers::Watchers;
-
-/// What agents are told once, before all tools.
-const INSTRUCTIONS: &str = "Local code search and memory that survive crashes. Find code with \
-search_code before reading files; if it answers no_store, call index_project once. Recall with \
-memory_search and fact_query before asking the user again; keep what matters with memory_add \
-and fact_add. Errors carry code, message and hint.";
 
 /// After a client has said hello, so much time is its own before anything is warmed up.
 const WARM_UP_AFTER: Duration = Duration::from_millis(100);
@@ -146,76 +132,23 @@ impl Server {
         self.stores().shut(whose, meanwhile).await
     }
 
-    fn tools(&self) -> &[Tool] {
+    /// What agents can do here.
+    pub(crate) fn tools(&self) -> &[Tool] {
         self.inner.tools.get_or_init(tools::all)
     }
 
-    fn begin_call(&self) -> Underway {
+    /// Counts a call, which is waited for when the server stops.
+    pub(crate) fn begin_call(&self) -> Underway {
         self.inner.calls.send_modify(|calls| *calls += 1);
         Underway(Arc::clone(&self.inner))
     }
 }
 
 /// A call that is under way until this is dropped.
-struct Underway(Arc<Inner>);
+pub(crate) struct Underway(Arc<Inner>);
 
 impl Drop for Underway {
     fn drop(&mut self) {
         self.0.calls.send_modify(|calls| *calls -= 1);
-    }
-}
-
-impl ServerHandler for Server {
-    fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().build();
-        let mut info = ServerConfig::new(capabilities);
-        info.server_info = Implementation::new("isolith", env!("CARGO_PKG_VERSION"));
-        info.instructions = Some(INSTRUCTIONS.to_owned());
-        info
-    }
-
-    async fn on_initialized(&self, _context: NotificationContext<RoleServer>) {
-        self.warm_up_soon();
-    }
-
-    async fn complete(
-        &self,
-        _request: CompleteRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<CompleteResult, ErrorData> {
-        // It is not among the capabilities.
-        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
-    }
-
-    async fn list_tools(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        // A client that never says hello has at least asked.
-        self.warm_up_soon();
-        let tools = self.tools().iter().map(Tool::listed).collect();
-        Ok(ListToolsResult::with_all_items(tools))
-    }
-
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let tool = self.tools().iter().find(|tool| tool.name() == request.name);
-        let tool = tool.ok_or_else(|| {
-            ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None)
-        })?;
-        let _underway = self.begin_call();
-        let call = Call { server: self.clone(), progress: Progress::of(&context) };
-        let result: CallToolResult = tokio::select! {
-            result = tool.run(call, request.arguments.unwrap_or_default()) => result,
-            // Dropping the call stops its job; nobody waits for this answer.
-            () = context.ct.cancelled() => {
-                return Err(ErrorData::invalid_request("the call was cancelled", None));
-            }
-        };
-        Ok(result.into())
     }
 }

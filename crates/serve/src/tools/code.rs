@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arguments::{bounded, limit, question};
 use crate::fresh::{fresh, renew};
+use crate::server::Server;
 use crate::text::{cut, lines_from, round};
 use crate::tool::{Call, Effect, Shown, Tool};
 
@@ -197,19 +198,30 @@ struct ReadChunk {
 }
 
 async fn read_chunk(call: Call, asked: ReadChunk) -> Result<Chunks, Failure> {
-    let file = call.server.stores().confinement().resolve(&asked.path)?.path;
-    let engine = call.server.stores().code()?;
-    let mut found = engine.indexed_file(&file).await.map_err(unindexed)?;
-    if found.stale {
-        renew(&engine, [(found.root.clone().into(), file.clone())]).await;
-        found = engine.indexed_file(&file).await?;
-    }
     let line = asked.line.unwrap_or(1);
+    let found = indexed_file(&call.server, &asked.path).await?;
     Chunks::of(found, line, asked.end_line.unwrap_or(line).max(line))
 }
 
+/// All chunks of a file, as far as there is room for them.
+pub(crate) async fn chunks(server: &Server, path: &str) -> Result<Chunks, Failure> {
+    Chunks::of(indexed_file(server, path).await?, 1, u32::MAX)
+}
+
+async fn indexed_file(server: &Server, path: &str) -> Result<IndexedFile, Failure> {
+    let file = server.stores().confinement().resolve(path)?.path;
+    let engine = server.stores().code()?;
+    let found = engine.indexed_file(&file).await.map_err(unindexed)?;
+    if !found.stale {
+        return Ok(found);
+    }
+    renew(&engine, [(found.root.into(), file.clone())]).await;
+    engine.indexed_file(&file).await
+}
+
+/// Pieces of a file.
 #[derive(Serialize, JsonSchema)]
-struct Chunks {
+pub(crate) struct Chunks {
     root: String,
     path: String,
     language: String,

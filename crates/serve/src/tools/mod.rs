@@ -12,6 +12,9 @@ mod recall;
 mod repair;
 mod upkeep;
 
+pub(crate) use code::chunks;
+pub(crate) use upkeep::report as health;
+
 use crate::tool::Tool;
 
 /// All tools, in the order in which they are listed.

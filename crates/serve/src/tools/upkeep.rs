@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::server::Server;
 use crate::stores::Whose;
 use crate::tool::{Call, Effect, Shown, Tool};
 
@@ -24,8 +25,13 @@ pub(super) fn tools() -> Vec<Tool> {
 struct Nothing {}
 
 async fn health(call: Call, Nothing {}: Nothing) -> Result<Health, Failure> {
+    report(&call.server).await
+}
+
+/// How the stores of a server are.
+pub(crate) async fn report(server: &Server) -> Result<Health, Failure> {
     let mut stores = Vec::new();
-    for (whose, opened) in call.server.stores().all() {
+    for (whose, opened) in server.stores().all() {
         stores.push(match opened {
             Ok(engine) => StoreHealth::of(whose, engine.status().await),
             Err(failure) => StoreHealth::closed(whose, &failure),
@@ -35,8 +41,9 @@ async fn health(call: Call, Nothing {}: Nothing) -> Result<Health, Failure> {
     Ok(Health { ok, version: env!("CARGO_PKG_VERSION").to_owned(), stores })
 }
 
+/// How a server is.
 #[derive(Serialize, JsonSchema)]
-struct Health {
+pub(crate) struct Health {
     ok: bool,
     version: String,
     stores: Vec<StoreHealth>,

@@ -1,0 +1,131 @@
+//! Prompts: ways to begin that people choose from a menu. What is known already is in
+//! them, so that the agent need not ask for it.
+
+use std::fmt::Write as _;
+
+use isolith_engine::MemorySearch;
+use isolith_types::{FactQuery, Failure, Moment};
+use rmcp::ErrorData;
+use rmcp::model::{
+    GetPromptResult, JsonObject, ListPromptsResult, Prompt, PromptArgument, PromptMessage, Role,
+};
+
+use crate::resources::error;
+use crate::server::Server;
+use crate::text::line;
+
+/// Drawers and facts that a prompt has in it.
+const RECALLED: u32 = 10;
+
+/// Letters of each.
+const LETTERS: usize = 500;
+
+/// The longest topic.
+const TOPIC_BYTES: usize = 1_000;
+
+impl Server {
+    /// What there is to choose from.
+    pub(crate) fn prompts(&self) -> ListPromptsResult {
+        let argument = |name: &str, what: &str, required| {
+            PromptArgument::new(name).with_description(what).with_required(required)
+        };
+        let recall = Prompt::new(
+            "recall",
+            Some("Recall what you know about something"),
+            Some(vec![argument("topic", "A person, project or subject", true)]),
+        );
+        let orient = Prompt::new(
+            "orient",
+            Some("Orient yourself in this code base"),
+            Some(vec![argument("focus", "What matters most", false)]),
+        );
+        ListPromptsResult::with_all_items(vec![recall, orient])
+    }
+
+    /// A prompt with what is known now.
+    pub(crate) async fn prompt(
+        &self,
+        name: &str,
+        arguments: &JsonObject,
+    ) -> Result<GetPromptResult, ErrorData> {
+        let given = |name: &str| {
+            let text = arguments.get(name).and_then(|value| value.as_str()).map(str::trim);
+            text.filter(|text| !text.is_empty() && text.len() <= TOPIC_BYTES)
+        };
+        let text = match name {
+            "recall" => {
+                let topic = given("topic").ok_or_else(|| {
+                    ErrorData::invalid_params("recall needs a topic of some words", None)
+                })?;
+                self.recall(topic).await.map_err(error)?
+            }
+            "orient" => self.orient(given("focus")).await.map_err(error)?,
+            _ => {
+                let message = format!("there is no prompt {name:?}");
+                return Err(ErrorData::invalid_params(message, None));
+            }
+        };
+        Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]))
+    }
+
+    async fn recall(&self, topic: &str) -> Result<String, Failure> {
+        let mut text = format!("Recall what you know about {topic}.\n");
+        let Some(engine) = self.stores().memory()? else {
+            text.push_str("Nothing is remembered yet: no drawer and no fact.\n");
+            return Ok(text);
+        };
+        let found = engine.search_memory(&MemorySearch::new(topic, RECALLED)).await?;
+        if !found.hits.is_empty() {
+            text.push_str("\nFrom memory, the best first (memory_get shows all of a drawer):\n");
+        }
+        for hit in &found.hits {
+            let drawer = &hit.drawer;
+            let date = drawer.date.map_or(String::new(), |date| format!(", {date}"));
+            let passage = line(&hit.passage, LETTERS);
+            let _ = writeln!(
+                text,
+                "- {} ({}/{}{date}): {passage}",
+                drawer.id, drawer.wing, drawer.room
+            );
+        }
+        let query =
+            FactQuery { entity: Some(topic.to_owned()), limit: RECALLED, ..FactQuery::default() };
+        let facts = engine.query_facts(&query).await?;
+        if !facts.is_empty() {
+            text.push_str("\nFacts, what is true now first:\n");
+        }
+        for fact in &facts {
+            let time = |at: Option<Moment>| at.map_or("…".to_owned(), |at| at.to_string());
+            let (from, to) = (time(fact.valid_from), time(fact.valid_to));
+            let (subject, predicate, object) = (&fact.subject, &fact.predicate, &fact.object);
+            let _ = writeln!(text, "- {subject} {predicate} {object} [{from} – {to})");
+        }
+        text.push_str("\nLook further with memory_search, fact_query and fact_timeline. ");
+        text.push_str("Then say what is known, since when, and what is not known.\n");
+        Ok(text)
+    }
+
+    async fn orient(&self, focus: Option<&str>) -> Result<String, Failure> {
+        let mut text = "Orient yourself in this code base.\n".to_owned();
+        let roots = match self.stores().code() {
+            Ok(engine) => engine.roots().await?,
+            Err(_) => Vec::new(),
+        };
+        for root in &roots {
+            let (folder, files) = (root.folder.display(), root.files);
+            let _ = writeln!(text, "Indexed: {folder}, {files} files, {} chunks.", root.chunks);
+        }
+        if roots.is_empty() {
+            text.push_str("Nothing is indexed yet: call index_project first.\n");
+        }
+        text.push_str(
+            "Ask search_code for the entry points, the main types and how they are tested; read \
+             the best hits with read_chunk; ask memory_search what was decided before. Then \
+             describe the parts, how data flows between them, and where to begin.\n",
+        );
+        if let Some(focus) = focus {
+            let _ = writeln!(text, "What matters most: {focus}.");
+        }
+        Ok(text)
+    }
+}
