@@ -46,7 +46,7 @@ pub(crate) fn message(
     let date = create_time.number().and_then(seconds);
     let outline = &conversation.outline;
     let turn = Turn {
-        text: text.trim(),
+        text: &text,
         speaker: role.as_deref(),
         source: conversation.source(id.some_text().as_deref(), at, plan),
         rooms: conversation.rooms(),

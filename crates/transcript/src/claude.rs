@@ -74,7 +74,7 @@ pub(crate) fn message(
         turn.into_part(plan)
     };
     let source = conversation.source(uuid.some_text().as_deref(), at, plan);
-    if sink(turn(said.trim(), source.clone(), "")).is_break() {
+    if sink(turn(&said, source.clone(), "")).is_break() {
         return Ok(ControlFlow::Break(()));
     }
     for (number, attachment) in attachments.items().enumerate() {

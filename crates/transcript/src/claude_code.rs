@@ -46,7 +46,7 @@ fn event(line: Json<'_>, number: u64, session: &mut Session, plan: &Plan) -> Res
         return Ok(Part::Skipped);
     }
     let said = spoken(content)?;
-    let Some(text) = without_commands(said.trim()) else { return Ok(Part::Skipped) };
+    let Some(text) = without_commands(&said) else { return Ok(Part::Skipped) };
     let source = match (uuid.some_text(), session.id.as_str()) {
         (Some(uuid), id) if !id.is_empty() => format!("claude-code:{id}:{uuid}"),
         _ => format!("{}#{number}", plan.name),
@@ -107,7 +107,7 @@ fn spoken(content: Json<'_>) -> Result<Cow<'_, str>, String> {
 
 /// What people typed: a command with its words as they were typed, nothing of what the
 /// program put in between.
-fn without_commands(text: &str) -> Option<Cow<'_, str>> {
+fn without_commands(said: &str) -> Option<Cow<'_, str>> {
     const NOT_SAID: [&str; 9] = [
         "<local-command-stdout>",
         "<local-command-stderr>",
@@ -119,11 +119,12 @@ fn without_commands(text: &str) -> Option<Cow<'_, str>> {
         "<task-notification>",
         "[Request interrupted by user",
     ];
+    let text = said.trim_start();
     if text.is_empty() || NOT_SAID.iter().any(|tag| text.starts_with(tag)) {
         return None;
     }
     if !text.starts_with("<command-") {
-        return Some(text.into());
+        return Some(said.into());
     }
     let (name, words) = (between(text, "command-name")?, between(text, "command-args")?);
     (!words.is_empty()).then(|| format!("{name} {words}").into())

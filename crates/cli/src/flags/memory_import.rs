@@ -73,8 +73,8 @@ impl TypedImport {
             turns: TranscriptPlan {
                 name: String::new(),
                 format,
-                wing: self.wing,
-                room: self.room,
+                wing: self.wing.filter(|name| !name.trim().is_empty()),
+                room: self.room.filter(|name| !name.trim().is_empty()),
                 authors: self.authors,
             },
             dry_run: self.dry_run,

@@ -14,7 +14,7 @@ fn claude() -> Value {
             "chat_messages": [
                 {
                     "uuid": "m-1", "sender": "human", "text": "When is it warm?",
-                    "content": [{ "type": "text", "text": "When is it warm?", "citations": [] }],
+                    "content": [{ "type": "text", "text": " When is it warm?\n", "citations": [] }],
                     "created_at": "2026-03-01T09:00:01.250000Z", "attachments": [], "files": [],
                 },
                 {
@@ -58,7 +58,7 @@ fn conversations_of_claude() {
     assert_eq!(
         found,
         [
-            r#"conversations/Trip to Lisbon claude:c-1:m-1 user: "When is it warm?" 2026-03-01T09:00:01.25Z - [] {"conversation":"Trip to Lisbon","role":"user"}"#,
+            r#"conversations/Trip to Lisbon claude:c-1:m-1 user: " When is it warm?\n" 2026-03-01T09:00:01.25Z - [] {"conversation":"Trip to Lisbon","role":"user"}"#,
             r#"conversations/Trip to Lisbon claude:c-1:m-2 assistant: "From May.\n\nUntil October." 2026-03-01T09:00:09Z - [] {"conversation":"Trip to Lisbon","role":"assistant"}"#,
             r#"conversations/Trip to Lisbon claude:c-1:m-3:1 user: "Day one: walk" 2026-03-01T09:01:00Z - [] {"attachment":"plan.txt","conversation":"Trip to Lisbon","role":"user"}"#,
             r#"conversations/2026-03-02 claude:c-2:m-5 user: "an old export" 2026-03-02T10:00:00Z - [] {"role":"user"}"#,
