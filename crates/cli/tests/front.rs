@@ -12,14 +12,16 @@ use place::{Place, Running, children, send, vector, wait_until};
 use project::Project;
 use rustix::process::Signal;
 
-/// What a process has open or mapped that belongs to the store.
+/// What a process has open or mapped that belongs to the store, or is imported into it.
 fn native(pid: u32) -> Vec<String> {
     let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let open = open.filter_map(|entry| fs::read_link(entry.path()).ok());
     let open = open.map(|path| path.to_string_lossy().into_owned());
     let mapped = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let mapped = mapped.lines().map(str::to_owned).collect::<Vec<_>>();
-    let ours = |name: &String| name.contains("truth.sqlite") || name.contains("/segments/");
+    let ours = |name: &String| {
+        ["truth.sqlite", "/segments/", "imported.jsonl"].iter().any(|part| name.contains(part))
+    };
     open.chain(mapped).filter(ours).collect()
 }
 
@@ -75,6 +77,18 @@ fn the_front_opens_neither_while_it_indexes_and_searches_code() {
         let mut searches = (0..20).map(|_| Running::start(project.command(&search)));
         assert!(searches.any(|running| look_at_front(&running, what)), "none had {what}");
     }
+}
+
+#[test]
+fn the_front_does_not_open_what_is_imported_into_memory() {
+    let place = Place::new();
+    let rows: String =
+        (0..3_000).map(|number| format!("{{\"text\":\"turn {number}\"}}\n")).collect();
+    let file = place.write("imported.jsonl", rows);
+    let mut import = Running::start(place.command(&["memory", "import", &file]));
+    assert!(import.tells("importing"));
+    assert!(look_at_front(&import, "imported.jsonl"));
+    assert_eq!(import.finish().status, Some(0));
 }
 
 /// `isolate` hands out tokens outside of workers with the feature `in-process`, and
