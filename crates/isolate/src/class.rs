@@ -116,6 +116,8 @@ pub(crate) enum KillReason {
     StopGrace,
     /// It broke the protocol.
     Violation,
+    /// Nobody wanted its job any more, and it did not see that within its grace.
+    Cancelled,
     /// The pool is going away.
     Shutdown,
 }
@@ -138,7 +140,7 @@ pub(crate) struct Circumstances {
 
 /// The class of a death; `None` for an orderly end.
 pub(crate) fn classify(end: End, seen: &Circumstances) -> Option<DeathClass> {
-    if seen.killed == Some(KillReason::Shutdown) {
+    if matches!(seen.killed, Some(KillReason::Shutdown | KillReason::Cancelled)) {
         return None;
     }
     if seen.phase == Phase::Starting {
@@ -274,6 +276,7 @@ mod tests {
             (kill, by_us(KillReason::StopGrace), Some(Timeout)),
             (kill, by_us(KillReason::Violation), Some(Protocol)),
             (kill, by_us(KillReason::Shutdown), None),
+            (kill, by_us(KillReason::Cancelled), None),
             // It crashed by itself just before our signal came.
             (segv, by_us(KillReason::Deadline), Some(Crash)),
             (kill, Circumstances { oom_kill: true, ..BUSY }, Some(OutOfMemory)),

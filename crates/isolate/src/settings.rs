@@ -20,7 +20,7 @@ pub struct PoolSettings {
     pub queue_patience: Duration,
     /// How long a worker may take from its start until it is ready.
     pub start_deadline: Duration,
-    /// How long a worker that was told to stop may take.
+    /// How long a worker that was told to stop, or that its job is cancelled, may take.
     pub stop_grace: Duration,
     /// Replace a worker after so many jobs.
     pub recycle_after: Option<u64>,

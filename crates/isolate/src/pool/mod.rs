@@ -160,7 +160,8 @@ impl<R: Role> Pool<R> {
     }
 
     /// Has a worker do a job. Dropping the future cancels it: a job that waits is
-    /// forgotten, one that runs is told so, and its answer is not waited for.
+    /// forgotten, one that runs is told so, and its answer is not waited for. If it goes
+    /// on for longer than a worker may take to stop, its worker is killed.
     ///
     /// # Errors
     /// A [`CallError`]; the front lives on in any case.

@@ -190,7 +190,7 @@ impl Supervisor {
     pub(crate) fn step(&mut self, now: Time, event: Event, actions: &mut Vec<Action>) {
         match event {
             Event::Submit { job, terms } => self.submit(now, job, terms, actions),
-            Event::Cancel { job } => self.cancel(job, actions),
+            Event::Cancel { job } => self.cancel(now, job, actions),
             Event::Spawned { worker } => self.spawned(worker),
             Event::Ready { worker } => self.ready(now, worker, actions),
             Event::Finished { worker } => self.finished(now, worker, actions),
@@ -231,7 +231,7 @@ impl Supervisor {
         self.await_worker(now, id);
     }
 
-    fn cancel(&mut self, id: JobId, actions: &mut Vec<Action>) {
+    fn cancel(&mut self, now: Time, id: JobId, actions: &mut Vec<Action>) {
         let Some(job) = self.jobs.get_mut(&id) else {
             return;
         };
@@ -239,6 +239,10 @@ impl Supervisor {
             Some(worker) => {
                 job.cancelled = true;
                 actions.push(Action::Cancel { worker, job: id });
+                let latest = now.saturating_add(self.settings.stop_grace);
+                if let Some(worker) = self.workers.get_mut(&worker) {
+                    worker.cancel(latest);
+                }
             }
             None => {
                 self.leave_queue(id);
@@ -298,7 +302,7 @@ impl Supervisor {
         };
         let job = worker.job();
         let Some(class) = class else {
-            // We killed it on our way out; what it worked on was not done.
+            // We killed it because nobody wants what it works on, or on our way out.
             if let Some(job) = job
                 && self.jobs.remove(&job).is_some_and(|job| !job.cancelled)
             {

@@ -249,7 +249,7 @@ fn a_worn_worker_is_replaced() {
 }
 
 #[test]
-fn a_cancelled_job_is_forgotten_or_left_to_its_worker() {
+fn a_cancelled_job_is_forgotten_or_told_to_its_worker() {
     let mut story = Story::new(1, 0);
     story.submit(1);
     story.submit(2);
@@ -261,6 +261,22 @@ fn a_cancelled_job_is_forgotten_or_left_to_its_worker() {
     assert_eq!(story.finish(1), [run(1, 3, 0)]);
     story.step(Event::Cancel { job: 3 });
     assert_eq!(story.die(1, DeathClass::Crash), [taken(1, Measure::Dropped)]);
+}
+
+#[test]
+fn a_cancelled_job_that_goes_on_is_ended() {
+    let mut story = Story::with(PoolSettings { stop_grace: ms(100), ..Default::default() });
+    story.submit(1);
+    story.ready(1);
+    story.submit(2);
+    story.step(Event::Cancel { job: 1 });
+    // The next job gets its worker at once.
+    assert_eq!(story.wake(), [kill(1, KillReason::Cancelled), Start { worker: 2 }]);
+    assert_eq!(story.now, ms(100));
+    // Nobody is to blame.
+    assert_eq!(story.exit(1), []);
+    assert_eq!(story.supervisor.restarts(), 0);
+    assert_eq!(story.ready(2), [run(2, 2, 0)]);
 }
 
 #[test]

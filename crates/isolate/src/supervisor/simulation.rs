@@ -410,7 +410,7 @@ impl World {
 
     fn class_of_killed(&mut self, reason: KillReason, starting: bool) -> Option<DeathClass> {
         match reason {
-            KillReason::Shutdown => None,
+            KillReason::Shutdown | KillReason::Cancelled => None,
             _ if starting => Some(DeathClass::StartFailure),
             // It ended by itself just before the signal.
             KillReason::StopGrace if self.random.u8(0..4) == 0 => None,

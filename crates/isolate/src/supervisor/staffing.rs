@@ -64,7 +64,8 @@ impl Supervisor {
         let attempt = job.attempts;
         job.attempts += 1;
         job.worker = Some(worker_id);
-        worker.state = State::Busy { job: id, since: now, until: now.saturating_add(budget) };
+        let until = now.saturating_add(budget);
+        worker.state = State::Busy { job: id, since: now, until, unwanted: false };
         actions.push(Action::Run { worker: worker_id, job: id, attempt, budget });
     }
 

@@ -27,13 +27,31 @@ pub enum WorkerState {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum State {
-    Spawning { until: Time },
-    Warming { until: Time },
-    Idle { since: Time },
-    Busy { job: JobId, since: Time, until: Time },
-    Recycling { until: Time },
-    Draining { until: Time },
-    Killing { job: Option<JobId> },
+    Spawning {
+        until: Time,
+    },
+    Warming {
+        until: Time,
+    },
+    Idle {
+        since: Time,
+    },
+    /// Nobody waits for the job any more if it is `unwanted`.
+    Busy {
+        job: JobId,
+        since: Time,
+        until: Time,
+        unwanted: bool,
+    },
+    Recycling {
+        until: Time,
+    },
+    Draining {
+        until: Time,
+    },
+    Killing {
+        job: Option<JobId>,
+    },
 }
 
 #[derive(Debug)]
@@ -80,6 +98,13 @@ impl Worker {
         }
     }
 
+    /// Its job is not wanted any more: it has until then to see that.
+    pub(super) fn cancel(&mut self, latest: Time) {
+        if let State::Busy { until, unwanted, .. } = &mut self.state {
+            (*until, *unwanted) = (latest.min(*until), true);
+        }
+    }
+
     /// Marks it as killed; false if it was already.
     pub(super) fn kill(&mut self) -> bool {
         let job = self.job();
@@ -110,6 +135,9 @@ impl Worker {
     pub(super) fn overdue(&self, now: Time, drain_over: bool) -> Option<KillReason> {
         match self.state {
             State::Killing { .. } => None,
+            State::Busy { until, unwanted: true, .. } if until <= now => {
+                Some(KillReason::Cancelled)
+            }
             State::Spawning { until } | State::Warming { until } | State::Busy { until, .. }
                 if until <= now =>
             {

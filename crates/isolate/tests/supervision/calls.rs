@@ -18,6 +18,7 @@ pub fn trials() -> Vec<Trial> {
         trial("call::progress_reaches_the_caller", progress),
         trial("call::a_listener_that_panics_costs_nothing", panicking_listener),
         trial("call::dropping_the_future_cancels_the_job", cancel),
+        trial("call::a_cancelled_job_that_goes_on_is_killed", deaf),
         trial("call::too_large_requests_and_replies_are_refused", too_large),
         trial("call::a_full_queue_refuses", queue_full),
         trial("call::waiting_is_bounded", queue_timeout),
@@ -73,6 +74,19 @@ async fn cancel() {
     // The same worker is free again once the job has seen the flag.
     assert_eq!(echo(&pool).await.worker_pid, pid);
     assert_eq!(std::fs::read_to_string(note).unwrap(), "cancelled");
+}
+
+async fn deaf() {
+    let (reports, hooks) = reporting();
+    let settings = PoolSettings { stop_grace: Duration::from_millis(50), ..restless() };
+    let pool = pool_with(&Settings::default(), settings, hooks);
+    let pid = echo(&pool).await.worker_pid;
+    let job = Request::Sleep(Duration::from_secs(1000));
+    let abandoned = tokio::time::timeout(Duration::from_millis(10), call(&pool, job)).await;
+    assert!(abandoned.is_err());
+    assert_ne!(echo(&pool).await.worker_pid, pid, "another one has its place");
+    eventually("it is gone", || !is_alive(pid));
+    assert!(reports.take().is_empty(), "nobody is to blame");
 }
 
 async fn too_large() {

@@ -13,7 +13,7 @@ pub(super) enum Phase {
     Spawning { until: Time },
     Warming { until: Time },
     Idle { since: Time },
-    Busy { job: JobId, until: Time },
+    Busy { job: JobId, until: Time, unwanted: bool },
     Stopping { until: Time },
     Killed { job: Option<JobId>, reason: KillReason, starting: bool },
 }
@@ -248,6 +248,12 @@ impl Model {
         } else {
             self.jobs[at].cancelled = true;
             self.owed = Some((id, Owed::CancelOrder));
+            let latest = self.now.saturating_add(self.settings.stop_grace);
+            for worker in self.workers.iter_mut().filter(|worker| worker.job() == Some(id)) {
+                if let Phase::Busy { until, unwanted, .. } = &mut worker.phase {
+                    (*until, *unwanted) = (latest.min(*until), true);
+                }
+            }
         }
     }
 

@@ -18,7 +18,7 @@ impl Model {
             Action::Run { worker, job, attempt, budget } => {
                 self.check_run(worker, job, attempt);
                 let until = self.now.saturating_add(budget);
-                self.set(worker, Phase::Busy { job, until });
+                self.set(worker, Phase::Busy { job, until, unwanted: false });
             }
             Action::Cancel { worker, job } => {
                 self.must(self.process(worker).job() == Some(job), "cancel where it runs");
@@ -139,10 +139,12 @@ impl Model {
         let worker = self.process(id);
         let overdue = worker.until().is_some_and(|until| until <= self.now);
         let stopping = matches!(worker.phase, Phase::Stopping { .. });
+        let unwanted = matches!(worker.phase, Phase::Busy { unwanted: true, .. });
         self.must(!matches!(worker.phase, Phase::Killed { .. }), "nobody is killed twice");
         self.must(
             match reason {
-                KillReason::Deadline => overdue && !stopping,
+                KillReason::Deadline => overdue && !stopping && !unwanted,
+                KillReason::Cancelled => overdue && unwanted,
                 KillReason::StopGrace => overdue && stopping,
                 KillReason::Shutdown => self.drain_until.is_some(),
                 KillReason::Violation => false,
