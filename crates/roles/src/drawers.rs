@@ -3,6 +3,7 @@
 
 use isolith_embed::{DIMENSION, Model, model_name};
 use isolith_store::{Action, DrawerVectors, passages};
+use isolith_types::LONGEST_DRAWER;
 
 /// Makes the vectors that an action needs.
 pub(crate) fn embed(action: &mut Action, model: Model) {
@@ -26,6 +27,10 @@ pub(crate) fn embed(action: &mut Action, model: Model) {
 /// The vectors of a text's passages, one after the other; none if nothing in it has a
 /// meaning. A passage without a vector of its own has that of the whole text.
 fn of_text(model: Model, text: &str) -> Vec<u8> {
+    // It is refused in any case.
+    if text.len() > LONGEST_DRAWER {
+        return Vec::new();
+    }
     let passages = passages(text);
     let own: Vec<_> = passages.iter().map(|passage| of_passage(model, passage)).collect();
     let whole = match own.iter().all(Option::is_some) {

@@ -11,7 +11,7 @@ use isolith_types::{
 use super::code::TypedMode;
 use super::memory_import::TypedImport;
 use super::typed::{TypedOnce, TypedPersonal};
-use crate::memory::{ListPlan, MemoryCommand, read_text};
+use crate::memory::{DrawerCommand, ListPlan, MemoryCommand, read_text};
 
 /// Where a drawer goes that is put nowhere.
 const GENERAL: &str = "general";
@@ -277,22 +277,22 @@ impl TypedMemory {
     }
 
     pub(super) fn command(self) -> Result<MemoryCommand, Failure> {
-        Ok(match self {
+        Ok(MemoryCommand::Drawers(match self {
+            Self::Import(typed) => return Ok(MemoryCommand::Import(typed.plan())),
             Self::Add(typed) => typed.command()?,
             Self::Search(typed) => typed.command()?,
-            Self::Get { ids, .. } => MemoryCommand::Get { ids },
-            Self::List(typed) => MemoryCommand::List(typed.plan()?),
+            Self::Get { ids, .. } => DrawerCommand::Get { ids },
+            Self::List(typed) => DrawerCommand::List(typed.plan()?),
             Self::Update(typed) => typed.command()?,
             Self::Delete(typed) => typed.command()?,
-            Self::Taxonomy { .. } => MemoryCommand::Taxonomy,
+            Self::Taxonomy { .. } => DrawerCommand::Taxonomy,
             Self::Diary(typed) => typed.command()?,
-            Self::Import(typed) => MemoryCommand::Import(typed.plan()),
-        })
+        }))
     }
 }
 
 impl TypedAdd {
-    fn command(self) -> Result<MemoryCommand, Failure> {
+    fn command(self) -> Result<DrawerCommand, Failure> {
         let Self { text, wing, room, source, about, near, once, .. } = self;
         let of_file = text.file.as_ref().map(|file| file.display().to_string());
         let drawer = NewDrawer {
@@ -306,21 +306,21 @@ impl TypedAdd {
             metadata: metadata(about.metadata)?.unwrap_or_default(),
             text: text.required()?,
         };
-        Ok(MemoryCommand::Add { drawer: Box::new(drawer), near, key: once.key() })
+        Ok(DrawerCommand::Add { drawer: Box::new(drawer), near, key: once.key() })
     }
 }
 
 impl TypedSearch {
-    fn command(self) -> Result<MemoryCommand, Failure> {
+    fn command(self) -> Result<DrawerCommand, Failure> {
         let (text, filter) = (self.query.join(" "), self.filter.filter()?);
         let usual = MemorySearch::new(&text, self.limit);
         let search = MemorySearch { mode: self.mode.into(), filter, ..usual };
-        Ok(MemoryCommand::Search { search: Box::new(search), lines: self.jsonl })
+        Ok(DrawerCommand::Search { search: Box::new(search), lines: self.jsonl })
     }
 }
 
 impl TypedUpdate {
-    fn command(self) -> Result<MemoryCommand, Failure> {
+    fn command(self) -> Result<DrawerCommand, Failure> {
         let Self { id, text, wing, room, source, about, once, .. } = self;
         let patch = DrawerPatch {
             wing,
@@ -342,7 +342,7 @@ impl TypedUpdate {
                     "give a text, or --wing, --room, --source, --author, --date, --tag ...",
                 ));
         }
-        Ok(MemoryCommand::Update { id, patch: Box::new(patch), key: once.key() })
+        Ok(DrawerCommand::Update { id, patch: Box::new(patch), key: once.key() })
     }
 }
 
@@ -359,11 +359,11 @@ impl TypedList {
 }
 
 impl TypedDelete {
-    fn command(self) -> Result<MemoryCommand, Failure> {
+    fn command(self) -> Result<DrawerCommand, Failure> {
         let key = self.once.key();
         if !self.ids.is_empty() {
             let which = WhichDrawers::Ids(self.ids);
-            return Ok(MemoryCommand::Delete { which, sure: true, key });
+            return Ok(DrawerCommand::Delete { which, sure: true, key });
         }
         let filter = self.filter.filter()?;
         if filter.is_empty() {
@@ -371,20 +371,20 @@ impl TypedDelete {
                 .with_hint("by their ids, or with --source, --wing, --room ..."));
         }
         let sure = self.yes || filter.source.is_some() || filter.room.is_some();
-        Ok(MemoryCommand::Delete { which: WhichDrawers::Matching(filter), sure, key })
+        Ok(DrawerCommand::Delete { which: WhichDrawers::Matching(filter), sure, key })
     }
 }
 
 impl TypedDiary {
-    fn command(self) -> Result<MemoryCommand, Failure> {
+    fn command(self) -> Result<DrawerCommand, Failure> {
         Ok(match self {
             Self::Write { agent, text, date, topic, once, .. } => {
                 let (day, key) = (moment(date)?, once.key());
                 let entry = DiaryEntry { agent, text: text.required()?, day, topic };
-                MemoryCommand::WriteDiary { entry, key }
+                DrawerCommand::WriteDiary { entry, key }
             }
             Self::Read { agent, date, last, .. } => {
-                MemoryCommand::ReadDiary { agent, day: moment(date)?, last }
+                DrawerCommand::ReadDiary { agent, day: moment(date)?, last }
             }
         })
     }

@@ -1,7 +1,8 @@
 //! Drawers and their passages.
 
-use isolith_types::{Drawer, DrawerFilter, DrawerOrder, DrawerPage, Metadata, Moment, Room, Wing};
-use rusqlite::types::Value;
+mod filter;
+
+use isolith_types::{Drawer, DrawerFilter, DrawerPage, Metadata, Moment, Room, Wing};
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use super::collections::memory;
@@ -10,11 +11,11 @@ use crate::error::StoreError;
 use crate::memory::StoredPassage;
 use crate::sqlite::During;
 use crate::state::CollectionState;
+pub(crate) use filter::numbers_matching;
+use filter::{Conditions, numbers_of_page};
 
 const DRAWER: &str = "SELECT number, id, wing, room, position, source, author, date, whole_day, \
     date_text, tags, metadata, created_at, updated_at FROM drawer";
-
-const DAY: i64 = 24 * 60 * 60 * 1000;
 
 impl Snapshot<'_> {
     /// The memory, if something was ever remembered.
@@ -212,19 +213,6 @@ pub(crate) fn by_id(db: &Connection, id: &str) -> Result<Option<(u64, Drawer)>, 
     read().during(db, "read a drawer")
 }
 
-/// The numbers of the drawers that a filter allows, the oldest first.
-pub(crate) fn numbers_matching(
-    db: &Connection,
-    filter: &DrawerFilter,
-    limit: u64,
-) -> rusqlite::Result<Vec<u64>> {
-    let Conditions { sql, mut values } = Conditions::of(filter);
-    values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
-    db.prepare_cached(&format!("SELECT number FROM drawer WHERE {sql} ORDER BY number LIMIT ?"))?
-        .query_map(params_from_iter(values), |row| row.get(0))?
-        .collect()
-}
-
 /// The text of a drawer: all its passages.
 pub(crate) fn text_of(db: &Connection, drawer: u64) -> rusqlite::Result<String> {
     let mut passages = db.prepare_cached(
@@ -253,77 +241,6 @@ pub(crate) fn push_labels(author: Option<&str>, tags: &[String], labels: &mut St
 /// Tags as the truth has them.
 pub(crate) fn tags_of(text: &str) -> Option<Vec<String>> {
     if text == "[]" { Some(Vec::new()) } else { serde_json::from_str(text).ok() }
-}
-
-/// What a filter says, in SQL, about a row of `drawer`.
-struct Conditions {
-    sql: String,
-    values: Vec<Value>,
-}
-
-impl Conditions {
-    fn of(filter: &DrawerFilter) -> Self {
-        let mut all = Self { sql: "true".to_owned(), values: Vec::new() };
-        let DrawerFilter { wing, room, source, author, tags, since, until } = filter;
-        for (name, wanted) in
-            [("wing", wing), ("room", room), ("source", source), ("author", author)]
-        {
-            if let Some(wanted) = wanted {
-                // Names are stored without the space around them.
-                all.add(&format!("{name} = ?"), wanted.trim().to_owned());
-            }
-        }
-        for tag in tags {
-            let has = "EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)";
-            all.add(has, tag.trim().to_owned());
-        }
-        if let Some(since) = since {
-            // The first of the two can use an index.
-            all.add("coalesce(date, created_at) > ?", since.start().saturating_sub(DAY));
-            all.add("coalesce(date, created_at) + iif(whole_day, 86400000, 1) > ?", since.start());
-        }
-        if let Some(until) = until {
-            all.add("coalesce(date, created_at) < ?", until.end());
-        }
-        all
-    }
-
-    fn add(&mut self, condition: &str, value: impl Into<Value>) {
-        self.sql.push_str(" AND ");
-        self.sql.push_str(condition);
-        self.values.push(value.into());
-    }
-}
-
-/// The numbers of the drawers of a page, and how many the filter allows on all pages.
-fn numbers_of_page(
-    db: &Connection,
-    filter: &DrawerFilter,
-    page: &DrawerPage,
-) -> rusqlite::Result<(Vec<u64>, u64)> {
-    let Conditions { mut sql, mut values } = Conditions::of(filter);
-    let total = db
-        .prepare_cached(&format!("SELECT count(*) FROM drawer WHERE {sql}"))?
-        .query_row(params_from_iter(&values), |row| row.get(0))?;
-    if let Some(after) = &page.after {
-        sql.push_str(" AND (wing, room, position) > (?, ?, ?)");
-        values.push(after.wing.clone().into());
-        values.push(after.room.clone().into());
-        values.push(i64::try_from(after.position).unwrap_or(i64::MAX).into());
-    }
-    let order = match page.order {
-        DrawerOrder::Newest => "coalesce(date, created_at) DESC, number DESC",
-        DrawerOrder::Position => "wing, room, position",
-    };
-    values.push(i64::from(page.limit).into());
-    values.push(i64::try_from(page.offset).unwrap_or(i64::MAX).into());
-    let numbers = db
-        .prepare_cached(&format!(
-            "SELECT number FROM drawer WHERE {sql} ORDER BY {order} LIMIT ? OFFSET ?"
-        ))?
-        .query_map(params_from_iter(values), |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
-    Ok((numbers, total))
 }
 
 /// The same drawer with its text.
