@@ -64,11 +64,12 @@ pub(crate) fn message(
 /// What a message says in words; nothing if it is of a kind that is not spoken.
 fn spoken(content: Json<'_>) -> Result<Option<String>, String> {
     let [kind, parts, text] = content.fields(["content_type", "parts", "text"])?;
-    if kind.is("code") {
-        return Ok(text.some_text().map(Into::into));
-    }
-    if !(kind.is_null() || kind.is("text") || kind.is("multimodal_text")) {
+    let spoken = ["text", "multimodal_text", "code"];
+    if !(kind.is_null() || spoken.iter().any(|it| kind.is(it))) {
         return Ok(None);
+    }
+    if let Some(text) = text.some_text() {
+        return Ok(Some(text.into()));
     }
     let mut said = String::new();
     for part in parts.items() {

@@ -71,9 +71,11 @@ impl Turn<'_> {
 pub(crate) fn words_of(blocks: Json<'_>) -> Result<Option<String>, String> {
     let mut said: Option<String> = None;
     for block in blocks.items() {
-        let [kind, text] = block?.fields(["type", "text"])?;
+        let [kind, text, transcript] = block?.fields(["type", "text", "transcript"])?;
         let said = said.get_or_insert_default();
-        if kind.is("text") && !text.is_null() {
+        let spoken_aloud = kind.is("voice_note") && text.is_null();
+        let text = if spoken_aloud { transcript } else { text };
+        if (kind.is("text") || kind.is("voice_note")) && !text.is_null() {
             let text = text.text().map_err(|reason| format!("text {reason}"))?;
             add_paragraph(said, &text);
         }

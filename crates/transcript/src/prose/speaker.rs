@@ -1,5 +1,7 @@
 //! Lines that say who speaks.
 
+use isolith_types::Moment;
+
 /// A line that begins with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Label<'a> {
@@ -108,7 +110,19 @@ pub(crate) fn heading(line: &str) -> Option<(usize, Label<'_>)> {
     let text = emphasized(text).map_or(text, |(inner, _)| inner);
     let (name, date) = split_aside(text.trim_end_matches(':'));
     let name = name.strip_suffix(" said").unwrap_or(name).trim_end_matches(':');
-    is_name(name).then_some((level, Label { name, date, rest: "" }))
+    let plain = is_name(name).then_some((name, date));
+    let (name, date) = plain.or_else(|| role_with_more(text))?;
+    Some((level, Label { name, date, rest: "" }))
+}
+
+/// A role that is followed by anything but words, and the time at the end of that:
+/// `User (message 7) - 2026-01-31T09:30:00Z`.
+fn role_with_more(text: &str) -> Option<(&str, Option<&str>)> {
+    let (name, more) = text.split_once([' ', ':'])?;
+    let words_follow = more.trim_start().starts_with(char::is_alphanumeric);
+    let last = more.split_whitespace().last();
+    let date = last.filter(|last| last.parse::<Moment>().is_ok());
+    (is_role(name) && !words_follow).then_some((name, date))
 }
 
 /// The level and the text of a heading.
@@ -166,15 +180,17 @@ fn split_at_colon(line: &str) -> Option<(&str, &str)> {
     Some((&line[..at], &line[at + 1..]))
 }
 
-/// Takes a time in parentheses off the end of a name.
+/// Takes a time off the end of a name: in parentheses, or behind a dot or a dash.
 fn split_aside(name: &str) -> (&str, Option<&str>) {
     let name = name.trim();
-    let aside = name.strip_suffix(')').and_then(|name| name.rsplit_once('('));
-    match aside {
-        Some((name, aside)) if aside.chars().any(|c| c.is_ascii_digit()) => {
-            (name.trim_end(), Some(aside))
-        }
-        _ => (name, None),
+    let in_parentheses = name.strip_suffix(')').and_then(|name| name.rsplit_once('('));
+    let behind = |mark| name.split_once(mark);
+    let mut asides = in_parentheses
+        .into_iter()
+        .chain([" · ", " — ", " – ", " | "].into_iter().filter_map(behind));
+    match asides.find(|(_, aside)| aside.chars().any(|c| c.is_ascii_digit())) {
+        Some((name, aside)) => (name.trim_end(), Some(aside.trim())),
+        None => (name, None),
     }
 }
 
@@ -243,6 +259,18 @@ mod tests {
             ("## Human", Some((2, "Human", None))),
             ("### 🤖 Claude (02:56 UTC)", Some((3, "Claude", Some("02:56 UTC")))),
             ("# **Assistant**:", Some((1, "Assistant", None))),
+            (
+                "## 👤 User · 2025-10-15T04:37:46+00:00",
+                Some((2, "User", Some("2025-10-15T04:37:46+00:00"))),
+            ),
+            (
+                "## User (`27329ecf`) - 2025-06-12T00:23:18+00:00",
+                Some((2, "User", Some("2025-06-12T00:23:18+00:00"))),
+            ),
+            ("## Human — turn one", Some((2, "Human", None))),
+            // No role, and hence nobody unless it comes again.
+            ("## User guide", Some((2, "User guide", None))),
+            ("## Claude 3 and what others say of it", None),
             ("#### ChatGPT said:", Some((4, "ChatGPT", None))),
             ("## Getting started with all of it", None),
             ("##no space", None),
