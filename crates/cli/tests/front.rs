@@ -92,7 +92,8 @@ fn the_front_does_not_open_what_is_imported_into_memory() {
 }
 
 /// `isolate` hands out tokens outside of workers with the feature `in-process`, and
-/// `roles` has fail-points with the feature `faults`: for tests, not for the product.
+/// `roles` has fail-points with the feature `faults`, and `serve` the fixtures of the
+/// conformance suite with the feature `conformance`: for tests, not for the product.
 #[test]
 fn the_product_is_built_without_what_is_for_tests() {
     let features = |package: &str| {
@@ -111,4 +112,6 @@ fn the_product_is_built_without_what_is_for_tests() {
     assert!(!isolate.contains("in-process"), "{isolate}");
     let roles = features("isolith-roles");
     assert!(!roles.contains("faults"), "{roles}");
+    let serve = features("isolith-serve");
+    assert!(!serve.contains("conformance"), "{serve}");
 }

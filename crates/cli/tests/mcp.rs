@@ -123,6 +123,25 @@ fn a_changed_file_is_found_as_it_is_now() {
 }
 
 #[test]
+fn a_new_file_is_found_although_no_hit_was_in_it() {
+    let project = Project::large(30);
+    project.index(&[]);
+    let mut agent = agent_of(&project);
+    wait_until(|| agent.call("index_status", json!({}))["roots"][0]["watched"] == "here");
+    let mut other = agent_of(&project);
+    wait_until(|| other.call("index_status", json!({}))["roots"][0]["watched"] == "elsewhere");
+    project.write("src/new.rs", "/// Counts the stripes of zebras.\npub fn count_stripes() {}\n");
+    // Nobody indexes it but the server that watches.
+    let ask = json!({ "query": "stripes of zebras", "limit": 3 });
+    wait_until(|| paths(&agent.call("search_code", ask.clone()))[0] == "src/new.rs");
+    assert_eq!(paths(&other.call("search_code", ask))[0], "src/new.rs");
+    // When it goes, the other one takes over.
+    assert_eq!(agent.leave(), Some(0));
+    wait_until(|| other.call("index_status", json!({}))["roots"][0]["watched"] == "here");
+    assert_eq!(other.leave(), Some(0));
+}
+
+#[test]
 fn paths_are_confined() {
     let project = indexed();
     let outside = project.place.path("outside");

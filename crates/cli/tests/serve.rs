@@ -235,3 +235,42 @@ fn a_port_that_is_taken_is_said_to_be() {
     assert_eq!(ran.status, Some(1));
     assert!(ran.stderr.contains(&address), "{}", ran.stderr);
 }
+
+#[test]
+fn fixtures_are_there_only_if_they_are_asked_for() {
+    let place = Place::new();
+    let names = |server: &Server, method: &str, field: &str, key: &str| -> Vec<String> {
+        let version = [("MCP-Protocol-Version", "2025-06-18")];
+        let listed = server.post(&version, &request(method, json!({}))).message();
+        let listed = listed["result"][field].as_array().unwrap().clone();
+        listed.iter().map(|it| it[key].as_str().unwrap().to_owned()).collect()
+    };
+    let all = |server: &Server| {
+        let mut all = names(server, "tools/list", "tools", "name");
+        all.extend(names(server, "prompts/list", "prompts", "name"));
+        all.extend(names(server, "resources/list", "resources", "uri"));
+        let templates = "resources/templates/list";
+        all.extend(names(server, templates, "resourceTemplates", "uriTemplate"));
+        all
+    };
+    let usual = served(&place, &["--stateless"]);
+    let shown = all(&usual);
+    assert!(
+        !shown.iter().any(|name| name.contains("test") || name.contains("schema")),
+        "{shown:?}"
+    );
+    let version = [("MCP-Protocol-Version", "2025-06-18")];
+    for (method, params) in [
+        ("tools/call", json!({ "name": "test_simple_text", "arguments": {} })),
+        ("prompts/get", json!({ "name": "test_simple_prompt" })),
+        ("resources/read", json!({ "uri": "test://static-text" })),
+        ("logging/setLevel", json!({ "level": "info" })),
+        ("resources/subscribe", json!({ "uri": "test://watched-resource" })),
+    ] {
+        let answer = usual.post(&version, &request(method, params)).message();
+        assert!(answer["error"].is_object(), "{method}: {answer}");
+    }
+    // This is the tests' build: it has them, if they are asked for.
+    let rehearsal = served(&place, &["--stateless", "--conformance"]);
+    assert!(all(&rehearsal).contains(&"test_simple_text".to_owned()));
+}

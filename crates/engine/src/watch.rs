@@ -23,6 +23,8 @@ pub enum WatchEvent {
     Waiting,
     /// The index is up to date, and changes are waited for.
     Watching,
+    /// Something has changed; the index will be renewed when no more changes come.
+    Changed,
     /// The index was renewed.
     Renewed(IndexReport),
     /// The index could not be renewed; it is tried again.
@@ -91,8 +93,8 @@ impl Engine {
         loop {
             self.renew_history(root, &mut asked).await;
             let part = match watched.watch.is_some() && !missed {
-                true => changes.next().await,
-                false => changes.next_or_all(POLL).await,
+                true => changes.next(listener).await,
+                false => changes.next_or_all(POLL, listener).await,
             };
             let Some(part) = part else { return Ok(()) };
             let part = if missed { root.to_owned() } else { part };
@@ -240,15 +242,19 @@ struct Changes {
 
 impl Changes {
     /// The smallest part of the root that holds all of the next changes; none at the end.
-    async fn next(&mut self) -> Option<PathBuf> {
+    async fn next(&mut self, listener: &WatchListener) -> Option<PathBuf> {
         let first = self.changes.recv().await?;
+        listener(WatchEvent::Changed);
         Some(self.gather(first).await)
     }
 
     /// The same, or all of the root after some time.
-    async fn next_or_all(&mut self, wait: Duration) -> Option<PathBuf> {
+    async fn next_or_all(&mut self, wait: Duration, listener: &WatchListener) -> Option<PathBuf> {
         match tokio::time::timeout(wait, self.changes.recv()).await {
-            Ok(Some(first)) => Some(self.gather(first).await),
+            Ok(Some(first)) => {
+                listener(WatchEvent::Changed);
+                Some(self.gather(first).await)
+            }
             // Without a watch nothing is ever told; that is no end.
             Ok(None) => {
                 tokio::time::sleep(wait).await;

@@ -12,6 +12,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use isolith_types::{Code, Failure};
+use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
@@ -45,6 +46,9 @@ pub struct HttpOptions {
     /// Whether every request stands for itself, also in revisions of the protocol that
     /// know sessions.
     pub stateless: bool,
+    /// Whether the fixtures of the conformance suite are there too; only in builds that
+    /// have them.
+    pub conformance: bool,
 }
 
 /// A secret that clients show.
@@ -103,6 +107,10 @@ impl Server {
                 "give a token with --token-file or ISOLITH_TOKEN, or listen on 127.0.0.1",
             ));
         }
+        if options.conformance && !cfg!(feature = "conformance") {
+            return Err(Failure::new(Code::Usage, "this build has no fixtures in it")
+                .with_hint("only the tests' build has them"));
+        }
         let listener = TcpListener::bind(listen).await.map_err(|error| {
             Failure::new(Code::Failed, format!("{listen} cannot be listened on: {error}"))
                 .with_hint("choose another address with --listen; port 0 takes any that is free")
@@ -112,12 +120,19 @@ impl Server {
     }
 
     fn router(&self, options: &HttpOptions) -> Router {
-        let server = self.clone();
+        #[cfg(feature = "conformance")]
+        if options.conformance {
+            return self.router_of(crate::conformance::Rehearsal(self.clone()), options);
+        }
+        self.router_of(self.clone(), options)
+    }
+
+    fn router_of(&self, handler: impl ServerHandler + Clone, options: &HttpOptions) -> Router {
         let mut sessions = LocalSessionManager::default();
         sessions.session_config = SessionConfig::default();
         sessions.session_config.keep_alive = Some(SESSION_IDLE);
         let service = StreamableHttpService::new(
-            move || Ok(server.clone()),
+            move || Ok(handler.clone()),
             Arc::new(sessions),
             self.protocol(options),
         );
@@ -230,7 +245,13 @@ mod tests {
         let names = |listen: &str, extra: &[&str]| {
             let hosts = extra.iter().map(|name| (*name).to_owned()).collect();
             let listen = listen.parse().unwrap();
-            super::hosts(&HttpOptions { listen, token: None, hosts, stateless: false })
+            super::hosts(&HttpOptions {
+                listen,
+                token: None,
+                hosts,
+                stateless: false,
+                conformance: false,
+            })
         };
         assert!(names("127.0.0.1:80", &[]).contains(&"localhost".to_owned()));
         assert!(names("10.1.2.3:80", &[]).contains(&"10.1.2.3".to_owned()));

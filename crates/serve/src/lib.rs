@@ -5,6 +5,8 @@
 
 mod arguments;
 mod confine;
+#[cfg(feature = "conformance")]
+mod conformance;
 mod fresh;
 mod handler;
 mod http;

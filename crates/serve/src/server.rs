@@ -1,6 +1,6 @@
 //! The server: its stores, its tools, and the calls that are under way.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::stores::{Shut, Stores, Whose};
 use crate::tool::Tool;
 use crate::tools;
-use crate::watchers::Watchers;
+use crate::watchers::{Watched, Watchers};
 
 /// After a client has said hello, so much time is its own before anything is warmed up.
 const WARM_UP_AFTER: Duration = Duration::from_millis(100);
@@ -99,6 +99,16 @@ impl Server {
     /// Keeps what is indexed in a store fresh from now on.
     pub(crate) async fn keep_fresh(&self, engine: &Engine) {
         self.inner.watchers.watch_all(engine).await;
+    }
+
+    /// How a root is watched.
+    pub(crate) fn watched(&self, root: &Path) -> Watched {
+        self.inner.watchers.state(root)
+    }
+
+    /// Waits until changes of code that were seen are in the index, within limits.
+    pub(crate) async fn settled(&self) {
+        self.inner.watchers.settled().await;
     }
 
     /// Warms up, once, when the client has what it asked for first.

@@ -2,18 +2,53 @@
 //! Across processes, one of them works and the others wait.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use isolith_engine::{Engine, IndexOptions, WatchEvent};
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 /// How many files are parsed at the same time: nobody waits for it.
 const PARSERS: usize = 1;
 
+/// How long a question waits for changes that were seen and are not in the index yet.
+const PATIENCE: Duration = Duration::from_millis(500);
+
 /// The roots that are watched.
 #[derive(Debug, Default)]
-pub(crate) struct Watchers(Mutex<HashMap<PathBuf, AbortHandle>>);
+pub(crate) struct Watchers(Mutex<HashMap<PathBuf, Watcher>>);
+
+#[derive(Debug)]
+struct Watcher {
+    task: AbortHandle,
+    state: watch::Receiver<Watched>,
+}
+
+/// How a root is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Watched {
+    /// Nobody here has begun to.
+    No,
+    /// Another process does.
+    Elsewhere,
+    /// Here, and nothing has changed.
+    Here,
+    /// Here, and something has changed that is not in the index yet.
+    Changed,
+}
+
+impl Watched {
+    /// For answers.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::No => "no",
+            Self::Elsewhere => "elsewhere",
+            Self::Here | Self::Changed => "here",
+        }
+    }
+}
 
 impl Watchers {
     /// Watches all roots of a store that were indexed to their end and are not watched
@@ -23,26 +58,49 @@ impl Watchers {
             Ok(roots) => roots,
             Err(failure) => return tracing::debug!(%failure, "no roots to be watched"),
         };
-        let mut tasks = self.tasks();
-        tasks.retain(|_, task| !task.is_finished());
+        let mut watchers = self.all();
+        watchers.retain(|_, watcher| !watcher.task.is_finished());
         for root in roots.into_iter().filter(|root| root.indexed_at.is_some()) {
-            let engine = engine.clone();
-            let task = || tokio::spawn(watch(engine, root.folder.clone())).abort_handle();
-            tasks.entry(root.folder.clone()).or_insert_with(task);
+            let begin = || Watcher::begin(engine.clone(), root.folder.clone());
+            watchers.entry(root.folder.clone()).or_insert_with(begin);
         }
+    }
+
+    /// Waits until changes that were seen are in the index, within limits.
+    pub(crate) async fn settled(&self) {
+        let states: Vec<_> = self.all().values().map(|it| it.state.clone()).collect();
+        let all = async {
+            for mut state in states {
+                // A watcher that has ended changes nothing any more.
+                let _ = state.wait_for(|state| *state != Watched::Changed).await;
+            }
+        };
+        let _ = tokio::time::timeout(PATIENCE, all).await;
+    }
+
+    /// How a root is watched.
+    pub(crate) fn state(&self, root: &Path) -> Watched {
+        self.all().get(root).map_or(Watched::No, |watcher| *watcher.state.borrow())
     }
 
     /// Watches nothing any more.
     pub(crate) fn stop(&self) {
-        self.tasks().drain().for_each(|(_, task)| task.abort());
+        self.all().drain().for_each(|(_, watcher)| watcher.task.abort());
     }
 
-    fn tasks(&self) -> MutexGuard<'_, HashMap<PathBuf, AbortHandle>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<PathBuf, Watcher>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn watch(engine: Engine, root: PathBuf) {
+impl Watcher {
+    fn begin(engine: Engine, root: PathBuf) -> Self {
+        let (sender, state) = watch::channel(Watched::No);
+        Self { task: tokio::spawn(keep_fresh(engine, root, sender)).abort_handle(), state }
+    }
+}
+
+async fn keep_fresh(engine: Engine, root: PathBuf, state: watch::Sender<Watched>) {
     let options = IndexOptions {
         of_root: Some(root.clone()),
         parsers: PARSERS,
@@ -51,6 +109,14 @@ async fn watch(engine: Engine, root: PathBuf) {
     let folder = root.clone();
     let listener = move |event: WatchEvent| {
         tracing::debug!(?event, root = %folder.display(), "watching");
+        state.send_replace(match event {
+            WatchEvent::Waiting => Watched::Elsewhere,
+            WatchEvent::Changed => Watched::Changed,
+            WatchEvent::Watching
+            | WatchEvent::Renewed(_)
+            | WatchEvent::Failed(_)
+            | WatchEvent::Polling(_) => Watched::Here,
+        });
     };
     if let Err(failure) = engine.watch(&options, Arc::new(listener)).await {
         tracing::warn!(%failure, root = %root.display(), "a root is not watched any more");

@@ -78,7 +78,7 @@ fn tell(event: &WatchEvent, output: &Output) {
         }
         WatchEvent::Watching if !output.is_quiet() => output.progress("watching for changes"),
         WatchEvent::Renewed(report) if !output.is_quiet() => output.progress(&line(report)),
-        WatchEvent::Watching | WatchEvent::Renewed(_) => {}
+        WatchEvent::Watching | WatchEvent::Changed | WatchEvent::Renewed(_) => {}
     }
 }
 

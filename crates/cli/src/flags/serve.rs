@@ -38,6 +38,9 @@ pub(super) struct TypedServe {
     /// Keep no sessions: every request stands for itself
     #[arg(long)]
     stateless: bool,
+    /// Have the fixtures of the conformance suite too, in builds that have them
+    #[arg(long, hide = true)]
+    conformance: bool,
     #[command(flatten)]
     common: TypedMcp,
 }
@@ -61,13 +64,19 @@ impl TypedServe {
         self,
         surroundings: Surroundings,
     ) -> Result<(ServePlan, HttpOptions), Failure> {
-        let Self { listen, token_file, hosts, stateless, common } = self;
-        let token = match &token_file {
+        let token = match &self.token_file {
             Some(file) => Some(read_token(file)?),
             None => std::env::var("ISOLITH_TOKEN").ok().filter(|token| !token.is_empty()),
         };
         let token = token.as_deref().map(Token::new).transpose()?;
-        Ok((common.plan(surroundings)?, HttpOptions { listen, token, hosts, stateless }))
+        let http = HttpOptions {
+            listen: self.listen,
+            token,
+            hosts: self.hosts,
+            stateless: self.stateless,
+            conformance: self.conformance,
+        };
+        Ok((self.common.plan(surroundings)?, http))
     }
 }
 

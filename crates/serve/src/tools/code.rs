@@ -72,6 +72,7 @@ async fn search_code(call: Call, asked: SearchCode) -> Result<Found, Failure> {
     let filter = filter(language, path)?;
     let search = CodeSearch { filter, ..CodeSearch::new(question(&query)?, limit(most)?) };
     let engine = call.server.stores().code()?;
+    call.server.settled().await;
     let found = fresh(&engine, || engine.search_code(&search)).await;
     found.map(Found::from).map_err(unindexed)
 }
@@ -92,6 +93,7 @@ async fn search_similar(call: Call, asked: SearchSimilar) -> Result<Found, Failu
     let (filter, most) = (filter(language, None)?, limit(most)?);
     let file = call.server.stores().confinement().existing(&path)?;
     let engine = call.server.stores().code()?;
+    call.server.settled().await;
     let found = fresh(&engine, || engine.similar_code(&file, line, filter.clone(), most)).await;
     Ok(found?.into())
 }
@@ -298,7 +300,14 @@ struct IndexStatus {}
 
 async fn index_status(call: Call, IndexStatus {}: IndexStatus) -> Result<Indexed, Failure> {
     let engine = call.server.stores().code()?;
-    let roots = engine.roots().await?.into_iter().map(IndexedRoot::from).collect();
+    let indexed = |root: Root| IndexedRoot {
+        watched: call.server.watched(&root.folder).name().to_owned(),
+        root: root.folder.display().to_string(),
+        files: root.files,
+        chunks: root.chunks,
+        indexed_at: root.indexed_at.map(|at| Moment::instant(at).to_string()),
+    };
+    let roots = engine.roots().await?.into_iter().map(indexed).collect();
     Ok(Indexed { store: engine.folder().display().to_string(), roots })
 }
 
@@ -315,25 +324,18 @@ struct IndexedRoot {
     chunks: u64,
     /// None before a first run has come to its end.
     indexed_at: Option<String>,
-}
-
-impl From<Root> for IndexedRoot {
-    fn from(root: Root) -> Self {
-        Self {
-            root: root.folder.display().to_string(),
-            files: root.files,
-            chunks: root.chunks,
-            indexed_at: root.indexed_at.map(|at| Moment::instant(at).to_string()),
-        }
-    }
+    watched: String,
 }
 
 impl Shown for Indexed {
     fn text(&self) -> String {
         let mut text = String::new();
-        for IndexedRoot { root, files, chunks, indexed_at } in &self.roots {
+        for IndexedRoot { root, files, chunks, indexed_at, watched } in &self.roots {
             let when = indexed_at.as_deref().unwrap_or("not to its end yet");
-            let _ = writeln!(text, "{root}: {files} files, {chunks} chunks, indexed {when}");
+            let _ = writeln!(
+                text,
+                "{root}: {files} files, {chunks} chunks, indexed {when}, watched: {watched}"
+            );
         }
         if text.is_empty() { "nothing is indexed: call index_project".to_owned() } else { text }
     }

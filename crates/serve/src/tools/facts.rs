@@ -67,6 +67,7 @@ struct FactAdd {
     confidence: Option<f64>,
     /// Its source: a drawer's id
     drawer: Option<String>,
+    file: Option<String>,
     /// Who says so
     agent: Option<String>,
 }
@@ -79,7 +80,7 @@ async fn fact_add(call: Call, asked: FactAdd) -> Result<Added, Failure> {
         valid_from: asked.valid_from,
         valid_to: asked.valid_to,
         confidence: asked.confidence,
-        provenance: Provenance { drawer: asked.drawer, file: None, agent: asked.agent },
+        provenance: Provenance { drawer: asked.drawer, file: asked.file, agent: asked.agent },
         ..NewFact::default()
     };
     let engine = call.server.stores().memory_to_write()?;

@@ -1,0 +1,191 @@
+//! Fixtures that want something from the client before they answer. Since the revision of
+//! July 2026 a server does not ask by itself: it answers that input is required, and the
+//! client calls again with it.
+
+use rmcp::RoleServer;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ClientCapabilities, ErrorData, GetPromptRequestParams,
+    GetPromptResponse, InputRequest, InputRequests, InputRequiredResult, InputResponses,
+};
+use rmcp::service::RequestContext;
+use serde_json::{Value, json};
+
+use super::content::{elicitation, sampling};
+use super::{made, result, text};
+
+/// Tools that go through rounds.
+pub(super) const TOOLS: [&str; 10] = [
+    "test_input_required_result_elicitation",
+    "test_input_required_result_sampling",
+    "test_input_required_result_list_roots",
+    "test_input_required_result_request_state",
+    "test_input_required_result_multiple_inputs",
+    "test_input_required_result_multi_round",
+    "test_input_required_result_tampered_state",
+    "test_input_required_result_capabilities",
+    "test_missing_capability",
+    "test_streaming_elicitation",
+];
+
+/// State is sealed with it; a fixture has no secret to keep.
+const KEY: [u8; 32] = *b"isolith conformance fixtures key";
+
+type Round<T> = Option<Result<T, ErrorData>>;
+
+/// What a tool answers in the round that it is in.
+pub(super) fn of_tool(
+    request: &CallToolRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Round<CallToolResponse> {
+    if !TOOLS.contains(&&*request.name) {
+        return None;
+    }
+    Some(round(request, context))
+}
+
+fn round(
+    request: &CallToolRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let given = |key: &str| answer(request.input_responses.as_ref(), key);
+    let state = match &request.request_state {
+        Some(sealed) => Some(opened(sealed).ok_or_else(tampered)?),
+        None => None,
+    };
+    match request.name.trim_start_matches("test_input_required_result_") {
+        "elicitation" | "test_streaming_elicitation" => match given("user_name") {
+            Some(it) => {
+                Ok(text(&format!("Hello, {}!", it["content"]["name"].as_str().unwrap_or(""))))
+            }
+            None => wanted([("user_name", name_form("What is your name?"))], None),
+        },
+        "sampling" => match given("capital_question") {
+            Some(it) => Ok(text(&format!("The model says {}", it["content"]["text"]))),
+            None => {
+                let question = sampling("What is the capital of France?", 100);
+                wanted([("capital_question", question)], None)
+            }
+        },
+        "list_roots" => match given("client_roots") {
+            Some(it) => Ok(text(&format!("The roots are {}", it["roots"]))),
+            None => wanted([("client_roots", roots())], None),
+        },
+        "request_state" | "tampered_state" => match (given("confirm"), state) {
+            (Some(_), Some(_)) => Ok(text("state-ok")),
+            _ => wanted([("confirm", confirm_form())], Some("first")),
+        },
+        "multiple_inputs" => {
+            let keys = ["user_name", "greeting", "client_roots"];
+            if state.is_some() && keys.iter().all(|key| given(key).is_some()) {
+                return Ok(text("all three were answered"));
+            }
+            let greeting = sampling("Generate a greeting", 50);
+            let name = name_form("What is your name?");
+            wanted([(keys[0], name), (keys[1], greeting), (keys[2], roots())], Some("first"))
+        }
+        "multi_round" => match (state.as_deref(), given("step1"), given("step2")) {
+            (Some("second"), _, Some(_)) => Ok(text("both steps were answered")),
+            (Some("first"), Some(_), _) => wanted([("step2", colour_form())], Some("second")),
+            _ => wanted([("step1", name_form("Step 1: What is your name?"))], Some("first")),
+        },
+        "capabilities" => {
+            let can = context.client_capabilities().unwrap_or_default();
+            let mut requests = Vec::new();
+            if can.sampling.is_some() {
+                requests.push(("question", sampling("What is the capital of France?", 100)));
+            }
+            if can.elicitation.is_some() {
+                requests.push(("user_name", name_form("What is your name?")));
+            }
+            wanted(requests, None)
+        }
+        _ => match context.client_capabilities().is_some_and(|can| can.sampling.is_some()) {
+            true => Ok(text("the client has a model")),
+            false => {
+                let needed = ClientCapabilities::builder().enable_sampling().build();
+                Err(ErrorData::missing_required_client_capability(needed))
+            }
+        },
+    }
+}
+
+/// What the prompt that goes through rounds answers.
+pub(super) fn of_prompt(request: &GetPromptRequestParams) -> Round<GetPromptResponse> {
+    if request.name != "test_input_required_result_prompt" {
+        return None;
+    }
+    Some(match answer(request.input_responses.as_ref(), "user_context") {
+        Some(it) => {
+            let text = format!("Use this context: {}", it["content"]["context"]);
+            let content = json!({ "type": "text", "text": text });
+            let messages = json!([{ "role": "user", "content": content }]);
+            result(json!({ "messages": messages })).map(GetPromptResponse::Complete)
+        }
+        None => {
+            let form = form("context");
+            let question = elicitation("What context should the prompt use?", &form);
+            required([("user_context", question)], None).map(GetPromptResponse::InputRequired)
+        }
+    })
+}
+
+fn wanted(
+    requests: impl IntoIterator<Item = (&'static str, Value)>,
+    state: Option<&str>,
+) -> Result<CallToolResponse, ErrorData> {
+    required(requests, state).map(CallToolResponse::InputRequired)
+}
+
+fn required(
+    requests: impl IntoIterator<Item = (&'static str, Value)>,
+    state: Option<&str>,
+) -> Result<InputRequiredResult, ErrorData> {
+    let request = |(key, json): (&str, Value)| Ok((key.to_owned(), made::<InputRequest>(json)?));
+    let requests: InputRequests =
+        requests.into_iter().map(request).collect::<Result<_, ErrorData>>()?;
+    Ok(InputRequiredResult::new(Some(requests), state.map(sealed)))
+}
+
+/// What the client has answered; what is no object is no answer.
+fn answer<'a>(responses: Option<&'a InputResponses>, key: &str) -> Option<&'a Value> {
+    responses?.get(key).filter(|answer| answer.is_object())
+}
+
+fn sealed(state: &str) -> String {
+    format!("{state}.{}", blake3::keyed_hash(&KEY, state.as_bytes()))
+}
+
+/// The state in a seal, if nobody has changed either.
+fn opened(sealed_state: &str) -> Option<String> {
+    let (state, _) = sealed_state.split_once('.')?;
+    (sealed(state) == sealed_state).then(|| state.to_owned())
+}
+
+fn tampered() -> ErrorData {
+    ErrorData::invalid_params("the state is not as it was given", None)
+}
+
+fn name_form(message: &str) -> Value {
+    elicitation(message, &form("name"))
+}
+
+fn colour_form() -> Value {
+    elicitation("Step 2: What is your favorite color?", &form("color"))
+}
+
+fn confirm_form() -> Value {
+    let form = json!({
+        "type": "object",
+        "properties": { "ok": { "type": "boolean" } },
+        "required": ["ok"],
+    });
+    elicitation("Please confirm", &form)
+}
+
+fn form(field: &str) -> Value {
+    json!({ "type": "object", "properties": { field: { "type": "string" } }, "required": [field] })
+}
+
+fn roots() -> Value {
+    json!({ "method": "roots/list", "params": {} })
+}
