@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The clients that come from npm: the Inspector lists and calls, the conformance suite asks for everything that the
 protocol requires of a server."""
-import argparse, json, os, pathlib, subprocess, sys
+import argparse, json, os, pathlib, re, subprocess, sys
 
 from place import Place
 
@@ -39,7 +39,13 @@ def conformance(modules, program, revision):
         done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=place.folder, timeout=600)
     if done.returncode:
         sys.exit(f"conformance {revision}: exit {done.returncode}\n{done.stdout[-6000:]}{done.stderr[-2000:]}")
-    print(f"  conformance {revision}: {done.stdout.strip().splitlines()[-1]}")
+    summary, _, unscored = done.stdout.partition("=== SUMMARY ===")[2].partition("Not scored for")
+    optional = set(re.findall(r"^  [✓✗] (\S+)", unscored, re.MULTILINE))
+    scenarios = re.findall(r"^([✓✗]) (\S+): (\d+) passed", summary, re.MULTILINE)
+    required = [(sign, int(checks)) for sign, name, checks in scenarios if name not in optional]
+    assert required and all(sign == "✓" for sign, _ in required), done.stdout[-6000:]
+    checks = sum(checks for _, checks in required)
+    print(f"  conformance {revision}: {len(required)} required scenarios, {checks} checks passed")
 
 
 def main():

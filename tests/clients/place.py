@@ -51,9 +51,9 @@ class Place:
     def http(self, *flags):
         """A server on a free port; its address."""
         command = [self.program, "serve", "--listen", "127.0.0.1:0", *flags]
-        server = subprocess.Popen(command, env=self.env, cwd=self.project, stderr=subprocess.PIPE, text=True)
+        server = subprocess.Popen(command, env=self.env, cwd=self.project, stdout=subprocess.PIPE, text=True)
         try:
-            for line in server.stderr:
+            for line in server.stdout:
                 if found := re.search(r"http://127\.0\.0\.1:\d+/mcp", line):
                     yield found.group()
                     break

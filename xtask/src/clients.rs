@@ -16,7 +16,8 @@ const SCRIPTS: &str = "tests/clients";
 /// Runs all of them on the program as tests build it.
 pub(crate) fn run() -> Result<()> {
     // The tests' build: it has what the conformance suite asks for besides our own tools.
-    cargo(&["test", "--package", "isolith", "--tests", "--no-run", "--locked"], &[])?;
+    // Of the whole workspace, as the check builds it anyway: alone it would be another one.
+    cargo(&["test", "--workspace", "--tests", "--no-run", "--locked"], &[])?;
     let products = products()?;
     let program = products.join("debug/isolith");
     let folder = products.join("clients");

@@ -78,6 +78,7 @@ fn check() -> Result<()> {
         &[("RUSTDOCFLAGS", "--deny warnings")],
     )?;
     cargo(&["test", "--workspace", "--locked", "--doc"], &[])?;
+    clients::run()?;
     // Last, so that the test runner's closing lines close the output.
     cargo(&["test", "--workspace", "--locked", "--tests"], &[])
 }
