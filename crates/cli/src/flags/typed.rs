@@ -60,7 +60,7 @@ pub(super) enum TypedCommand {
     ///
     /// One watcher works on a folder; further ones wait until it ends.
     Watch(TypedWatch),
-    /// Remember texts word for word, and show, change and delete what is remembered
+    /// Remember texts word for word, and find, show, change and delete them
     ///
     /// A text is a drawer in a room (a topic) of a wing (a person or project). Memory is the
     /// user's, one for all projects, unless --project or --store says otherwise.
