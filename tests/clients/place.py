@@ -1,5 +1,5 @@
 """A project, a home and servers of their own for each run."""
-import contextlib, json, os, pathlib, re, shutil, subprocess, sys, tempfile
+import contextlib, json, os, pathlib, shutil, subprocess, sys, tempfile
 
 from mcp import StdioServerParameters
 
@@ -50,15 +50,12 @@ class Place:
     @contextlib.contextmanager
     def http(self, *flags):
         """A server on a free port; its address."""
-        command = [self.program, "serve", "--listen", "127.0.0.1:0", *flags]
+        command = [self.program, "serve", "--json", "--listen", "127.0.0.1:0", *flags]
         server = subprocess.Popen(command, env=self.env, cwd=self.project, stdout=subprocess.PIPE, text=True)
         try:
-            for line in server.stdout:
-                if found := re.search(r"http://127\.0\.0\.1:\d+/mcp", line):
-                    yield found.group()
-                    break
-            else:
+            if not (line := server.stdout.readline()):
                 sys.exit(f"isolith serve ended with {server.wait()} before it was ready")
+            yield json.loads(line)["url"]
         finally:
             server.terminate()
             if (code := server.wait(20)) != 143:
