@@ -36,7 +36,11 @@ pub(crate) fn http(
     let serving = async {
         let listening = server.listen(http).await?;
         let url = format!("http://{}/mcp", listening.address()?);
-        output.result(&json!({ "url": url }), &format!("serving {url}\n"))?;
+        // A server has no result but that it is there; people read that beside its log.
+        output.result(&json!({ "url": url }), "")?;
+        if !output.is_quiet() {
+            output.progress(&format!("serving {url}"));
+        }
         let served = listening.serve().await;
         server.close().await;
         served
