@@ -239,11 +239,7 @@ fn a_dead_worker_is_no_business_of_the_client() {
 fn a_cancelled_index_stops_and_keeps_what_it_has() {
     let project = Project::large(400);
     let mut agent = agent_of(&project);
-    let arguments =
-        json!({ "name": "index_project", "arguments": {}, "_meta": { "progressToken": 1 } });
-    let id = agent.begin("tools/call", arguments);
-    // Some files are done.
-    while agent.next().unwrap()["params"]["progress"].as_f64().unwrap() <= 0.06 {}
+    let id = begin_index(&mut agent);
     let cancel = json!({ "requestId": id, "reason": "changed my mind" });
     agent.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel }));
     wait_until(|| parsers(&agent).is_empty());
@@ -262,6 +258,44 @@ fn a_cancelled_index_stops_and_keeps_what_it_has() {
         "a cancelled call is not answered"
     );
     assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn a_call_that_runs_is_answered_before_the_end() {
+    let project = Project::large(400);
+    let mut agent = agent_of(&project);
+    let id = begin_index(&mut agent);
+    send(agent.pid(), Signal::TERM);
+    let answer = agent.answer(id);
+    let report = &answer["result"]["structuredContent"];
+    assert_eq!(report["interrupted"], true, "{answer}");
+    assert_eq!(agent.ends(), Some(143));
+    // What was done stays.
+    let report = project.index(&[]);
+    let unchanged = report["files"]["unchanged"].as_u64().unwrap();
+    assert!((1..400).contains(&unchanged), "{report}");
+}
+
+#[test]
+fn the_second_signal_does_not_wait() {
+    let project = Project::large(400);
+    let mut agent = agent_of(&project);
+    begin_index(&mut agent);
+    let workers = agent.workers();
+    send(agent.pid(), Signal::INT);
+    send(agent.pid(), Signal::TERM);
+    let status = agent.ends();
+    assert!(matches!(status, Some(130 | 143)), "{status:?}");
+    wait_until(|| workers.iter().all(|pid| !Path::new(&format!("/proc/{pid}")).exists()));
+}
+
+/// Begins to index, and waits until some files are done.
+fn begin_index(agent: &mut Agent) -> u64 {
+    let meta = json!({ "progressToken": 1 });
+    let call = json!({ "name": "index_project", "arguments": {}, "_meta": meta });
+    let id = agent.begin("tools/call", call);
+    while agent.next().unwrap()["params"]["progress"].as_f64().unwrap() <= 0.06 {}
+    id
 }
 
 fn parsers(agent: &Agent) -> Vec<u32> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -136,7 +136,7 @@ impl Server {
             Arc::new(sessions),
             self.protocol(options),
         );
-        let mcp = Router::new().fallback_service(service);
+        let mcp = Router::new().fallback_service(service).layer(middleware::from_fn(say_goodbye));
         let mcp = match options.token.clone() {
             Some(token) => mcp.layer(middleware::from_fn_with_state(token, ask_for_token)),
             None => mcp,
@@ -192,6 +192,16 @@ fn hosts(options: &HttpOptions) -> Vec<String> {
     }
     let local = LOCAL_HOSTS.map(str::to_owned).into_iter();
     local.chain([ip.to_string()]).chain(options.hosts.iter().cloned()).collect()
+}
+
+/// The end of a session is accepted; there are clients that take only 200 and 204 for that.
+async fn say_goodbye(request: Request, next: Next) -> Response {
+    let ends = request.method() == Method::DELETE;
+    let mut response = next.run(request).await;
+    if ends && response.status() == StatusCode::ACCEPTED {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
+    response
 }
 
 async fn ask_for_token(State(token): State<Token>, request: Request, next: Next) -> Response {

@@ -137,3 +137,32 @@ fn refused(failure: &Failure) -> CallToolResult {
     result.structured_content = Some(json!({ "error": failure }));
     result
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_for_programs_and_for_readers() {
+        let failure = Failure::new(Code::NoStore, "nothing is here").with_hint("make something");
+        let result = serde_json::to_value(refused(&failure)).unwrap();
+        assert_eq!(result["isError"], true);
+        let error =
+            json!({ "code": "no_store", "message": "nothing is here", "hint": "make something" });
+        assert_eq!(result["structuredContent"], json!({ "error": error }));
+        assert_eq!(result["content"][0]["text"], "no_store: nothing is here\nmake something");
+    }
+
+    #[test]
+    fn hints_say_what_a_tool_does() {
+        let hints = |effect: Effect| {
+            let it = effect.annotations();
+            (it.read_only_hint, it.destructive_hint, it.idempotent_hint, it.open_world_hint)
+        };
+        let (yes, no) = (Some(true), Some(false));
+        assert_eq!(hints(Effect::Read), (yes, None, None, no));
+        assert_eq!(hints(Effect::Add), (no, no, no, no));
+        assert_eq!(hints(Effect::AddOnce), (no, no, yes, no));
+        assert_eq!(hints(Effect::Change), (no, yes, yes, no));
+    }
+}

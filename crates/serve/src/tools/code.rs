@@ -365,6 +365,32 @@ mod tests {
     }
 
     #[test]
+    fn hits_are_told_in_a_few_lines() {
+        let hit = Hit {
+            root: "/root".to_owned(),
+            path: "src/a.rs".to_owned(),
+            start_line: 3,
+            end_line: 20,
+            symbol: Some("count".to_owned()),
+            kind: "function".to_owned(),
+            score: 0.876,
+            snippet: "use x;\n\nfn count() {\n    1\n}".to_owned(),
+            why: vec!["keywords 0.5".to_owned()],
+            stale: true,
+            before: 2,
+        };
+        let degraded = Some("half of it".to_owned());
+        insta::assert_snapshot!(Found { hits: vec![hit], degraded }.text(), @r"
+        /root/src/a.rs:3-20 count (function, 0.88, stale: the file has changed since)
+          fn count() {
+              1
+          }
+        degraded: half of it
+        ");
+        assert_eq!(Found { hits: Vec::new(), degraded: None }.text(), "nothing found");
+    }
+
+    #[test]
     fn lines_lead_to_chunks() {
         let chunks = [(1, 4, 10), (6, 9, 10), (10, 12, 10)];
         let table = [

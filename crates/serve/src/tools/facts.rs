@@ -364,3 +364,53 @@ impl Shown for Counted {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fact(object: &str, to: Option<&str>) -> Fact {
+        Fact {
+            id: "f1".to_owned(),
+            subject: "Max".to_owned(),
+            predicate: "works_at".to_owned(),
+            object: object.to_owned(),
+            valid_from: Some("2024-01-01".parse().unwrap()),
+            valid_to: to.map(|to| to.parse().unwrap()),
+            confidence: 1.0,
+            sources: Vec::new(),
+            recorded_at: Moment::instant(0),
+            current: to.is_none(),
+            superseded_by: None,
+        }
+    }
+
+    #[test]
+    fn a_page_says_whether_there_is_more() {
+        let facts = || vec![fact("Acme", Some("2025-01-01")), fact("Initech", None)];
+        insta::assert_snapshot!(Facts::page(facts(), 1, 3).text(), @r"
+        Max works_at Acme [2024-01-01 – 2025-01-01), not now f1
+        more: cursor 4
+        ");
+        insta::assert_snapshot!(Facts::page(facts(), 2, 0).text(), @r"
+        Max works_at Acme [2024-01-01 – 2025-01-01), not now f1
+        Max works_at Initech [2024-01-01 – …) f1
+        ");
+    }
+
+    #[test]
+    fn a_fact_is_named_in_one_way() {
+        let some = |text: &str| Some(text.to_owned());
+        assert!(which(some("f1"), None, None, None).is_ok());
+        assert!(which(None, some("Max"), some("works_at"), None).is_ok());
+        for (id, subject, predicate, object) in [
+            (None, None, None, None),
+            (some("f1"), some("Max"), None, None),
+            (some("f1"), None, None, some("Acme")),
+            (None, some("Max"), None, some("Acme")),
+        ] {
+            let refused = which(id, subject, predicate, object).unwrap_err();
+            assert_eq!(refused.code, Code::BadInput);
+        }
+    }
+}

@@ -33,3 +33,49 @@ pub(crate) fn all() -> Vec<Tool> {
     ];
     groups.into_iter().flatten().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 28] = [
+        "search_code",
+        "search_similar",
+        "read_chunk",
+        "index_status",
+        "index_project",
+        "memory_search",
+        "memory_add",
+        "memory_get",
+        "memory_list",
+        "memory_update",
+        "memory_delete",
+        "memory_check_duplicate",
+        "diary_write",
+        "diary_read",
+        "fact_add",
+        "fact_query",
+        "fact_invalidate",
+        "fact_supersede",
+        "fact_timeline",
+        "fact_stats",
+        "collection_list",
+        "collection_query",
+        "collection_add",
+        "ingest_file",
+        "health",
+        "workers",
+        "repair",
+        "reconnect",
+    ];
+
+    #[test]
+    fn tools_are_few_and_cost_little() {
+        let tools = all();
+        assert_eq!(tools.iter().map(Tool::name).collect::<Vec<_>>(), NAMES);
+        let listed: Vec<_> = tools.iter().map(Tool::listed).collect();
+        // An agent pays for every word of it, in every conversation.
+        let bytes = serde_json::to_string(&listed).unwrap().len();
+        assert!(bytes < 20_000, "{bytes} bytes");
+    }
+}
