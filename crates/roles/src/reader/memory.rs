@@ -47,7 +47,7 @@ pub struct MemoryFound {
 }
 
 /// Passages that are looked at on either side.
-const CANDIDATES: u32 = 200;
+const CANDIDATES: u32 = 120;
 
 /// Drawers whose neighbours tell whether neighbours are alike.
 const SAMPLE: usize = 48;
