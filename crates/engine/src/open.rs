@@ -103,6 +103,9 @@ pub(crate) const CRASH_REPORTS: usize = 200;
 /// A fold of millions of rows takes its time.
 const FOLD_DEADLINE: Duration = Duration::from_secs(1800);
 
+/// What a worker may use on any machine.
+const LEAST_CAP: u64 = 1 << 30;
+
 /// How long a drained engine's workers may take to finish.
 const CLOSING: Duration = Duration::from_secs(10);
 
@@ -218,6 +221,7 @@ pub(crate) fn pool_settings(options: &EngineOptions, workers: usize) -> PoolSett
     let mut settings = PoolSettings {
         workers,
         spares: usize::from(options.life == Life::Server),
+        memory_cap: Some(half_of_memory()),
         job_deadline: options.deadline,
         queue_patience: options.deadline,
         ..PoolSettings::default()
@@ -226,6 +230,12 @@ pub(crate) fn pool_settings(options: &EngineOptions, workers: usize) -> PoolSett
         settings.program.clone_from(program);
     }
     settings
+}
+
+/// A worker that runs away is refused memory before the system looks for somebody to kill.
+fn half_of_memory() -> u64 {
+    let system = rustix::system::sysinfo();
+    (system.totalram * u64::from(system.mem_unit) / 2).max(LEAST_CAP)
 }
 
 pub(crate) fn no_store(folder: &Path) -> Failure {
