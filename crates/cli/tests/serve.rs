@@ -2,17 +2,24 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod place;
+mod project;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use place::{Place, Ran, children, send, wait_until};
+use project::Project;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 const TOKEN: &str = "a-token-of-some-length-0123456789";
+
+/// What all requests with a message say.
+const USUAL: [(&str, &str); 2] =
+    [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
 
 /// A server that listens, and is killed at the end of the test.
 struct Server {
@@ -37,9 +44,11 @@ impl Server {
         Self { child, port }
     }
 
-    fn send(&self, request: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    /// Sends a request; what comes back is to be read.
+    fn begin(&self, request: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        let mut text = format!("{request} HTTP/1.1\r\nConnection: close\r\n");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let mut text = format!("{request} HTTP/1.1\r\n");
         if !headers.iter().any(|(name, _)| *name == "Host") {
             text += &format!("Host: 127.0.0.1:{}\r\n", self.port);
         }
@@ -50,6 +59,12 @@ impl Server {
         stream.write_all(text.as_bytes()).unwrap();
         // A server that refuses a body need not read all of it.
         let _ = stream.write_all(body.as_bytes());
+        stream
+    }
+
+    fn send(&self, request: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let last = [("Connection", "close")];
+        let mut stream = self.begin(request, &[&last, headers].concat(), body);
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes);
         let text = String::from_utf8(bytes).unwrap();
@@ -59,11 +74,7 @@ impl Server {
     }
 
     fn post(&self, headers: &[(&str, &str)], message: &Value) -> Answer {
-        let usual = [
-            ("Content-Type", "application/json"),
-            ("Accept", "application/json, text/event-stream"),
-        ];
-        self.send("POST /mcp", &[&usual, headers].concat(), &message.to_string())
+        self.send("POST /mcp", &[&USUAL, headers].concat(), &message.to_string())
     }
 }
 
@@ -152,6 +163,109 @@ fn the_newest_revision_needs_no_session() {
     let added = ask("tools/call", add).message();
     assert_eq!(added["result"]["structuredContent"]["created"], true, "{added}");
     assert_eq!(ask("completion/complete", json!({ "ref": { "type": "ref/prompt", "name": "x" }, "argument": { "name": "a", "value": "b" } })).status, 404);
+}
+
+/// A session, as the headers that its client sends.
+fn session(server: &Server) -> [(&'static str, String); 2] {
+    let welcome = server.post(&[], &hello("2025-11-25"));
+    let id = welcome.header("mcp-session-id").unwrap().to_owned();
+    let headers = [("Mcp-Session-Id", id), ("MCP-Protocol-Version", "2025-11-25".to_owned())];
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    assert_eq!(server.post(&borrowed(&headers), &ready).status, 202);
+    headers
+}
+
+fn borrowed<'a>(headers: &'a [(&'static str, String)]) -> Vec<(&'static str, &'a str)> {
+    headers.iter().map(|(name, value)| (*name, value.as_str())).collect()
+}
+
+/// Begins a call, and goes away as soon as the server has begun to answer: the id of the
+/// event that came first.
+fn call_and_leave(
+    server: &Server,
+    headers: &[(&str, &str)],
+    tool: &str,
+    arguments: Value,
+) -> String {
+    let call = request("tools/call", json!({ "name": tool, "arguments": arguments }));
+    let stream = server.begin("POST /mcp", &[&USUAL, headers].concat(), &call.to_string());
+    let lines = BufReader::new(stream).lines().map_while(Result::ok);
+    let mut ids = lines.filter_map(|line| Some(line.strip_prefix("id:")?.trim().to_owned()));
+    ids.next().unwrap()
+}
+
+#[test]
+fn a_client_that_goes_away_leaves_no_call_running() {
+    for with_session in [true, false] {
+        let place = Place::new();
+        let mut command = place.command(&["serve", "--json", "--listen", "127.0.0.1:0"]);
+        // Far longer than the test waits: it is not the deadline that ends the job.
+        command.args(["--timeout", "600"]).env("ISOLITH_FAULT", "read.memory:hang");
+        if !with_session {
+            command.arg("--stateless");
+        }
+        let server = Server::start(command);
+        let version = [("MCP-Protocol-Version", "2025-06-18".to_owned())];
+        let headers = if with_session { session(&server).to_vec() } else { version.to_vec() };
+        let headers = borrowed(&headers);
+        let call = |name: &str, arguments: Value| {
+            request("tools/call", json!({ "name": name, "arguments": arguments }))
+        };
+        let tool = |name: &str, arguments: Value| {
+            let answer = server.post(&headers, &call(name, arguments)).message();
+            answer["result"]["structuredContent"].clone()
+        };
+        let add = || tool("memory_add", json!({ "text": "a", "wing": "w", "room": "r" }));
+        assert_eq!(add()["created"], true);
+        let search = call("memory_search", json!({ "query": "a" }));
+        let client =
+            server.begin("POST /mcp", &[&USUAL, &headers[..]].concat(), &search.to_string());
+        let busy = || {
+            let workers = place.json(&["status"])["workers"].clone();
+            workers.as_array().unwrap().iter().any(|it| it["job"]["kind"] == "memory")
+        };
+        wait_until(busy);
+        drop(client);
+        wait_until(|| !busy());
+        // Whoever else is there goes on.
+        assert_eq!(add()["created"], false);
+    }
+}
+
+#[test]
+fn a_client_that_comes_back_gets_its_answer() {
+    let project = Project::large(200);
+    let command = project.command(&["serve", "--json", "--listen", "127.0.0.1:0"]);
+    let server = Server::start(command);
+    let session = session(&server);
+    let last = call_and_leave(&server, &borrowed(&session), "index_project", json!({}));
+    let mut headers = borrowed(&session);
+    headers.extend([("Accept", "text/event-stream"), ("Last-Event-ID", last.as_str())]);
+    let stream = server.begin("GET /mcp", &headers, "");
+    let lines = BufReader::new(stream).lines().map_while(Result::ok);
+    let mut messages = lines.filter_map(|line| {
+        let data = line.strip_prefix("data:")?.trim().to_owned();
+        serde_json::from_str::<Value>(&data).ok().filter(|it| it.get("id").is_some())
+    });
+    let answer = messages.next().unwrap();
+    assert_eq!(answer["result"]["structuredContent"]["files"]["indexed"], 200, "{answer}");
+}
+
+#[test]
+fn the_most_silent_session_makes_room() {
+    let place = Place::new();
+    let server = served(&place, &[]);
+    let first = session(&server);
+    let second = session(&server);
+    let list = request("tools/list", json!({}));
+    // With the first two there are as many as there may be.
+    for _ in 0..254 {
+        assert_eq!(server.post(&[], &hello("2025-11-25")).status, 200);
+    }
+    assert_eq!(server.post(&borrowed(&first), &list).status, 200);
+    assert_eq!(server.post(&[], &hello("2025-11-25")).status, 200);
+    assert_eq!(server.post(&borrowed(&second), &list).status, 404);
+    assert_eq!(server.post(&borrowed(&first), &list).status, 200);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! of a named point go wrong. Builds without the feature `faults` contain none of it.
 
 #[cfg(feature = "faults")]
-pub(crate) use armed::{point, point_of_file};
+pub(crate) use armed::{point, point_at_start, point_of};
 
 /// Nothing goes wrong here.
 #[cfg(not(feature = "faults"))]
@@ -12,7 +12,12 @@ pub(crate) fn point(_name: &str, _context: &isolate::Context<'_>) {}
 /// Nothing goes wrong here.
 #[cfg(not(feature = "faults"))]
 #[inline]
-pub(crate) fn point_of_file(_name: &str, _path: &str, _context: &isolate::Context<'_>) {}
+pub(crate) fn point_at_start(_name: &str) {}
+
+/// Nothing goes wrong here.
+#[cfg(not(feature = "faults"))]
+#[inline]
+pub(crate) fn point_of(_name: &str, _path: &str, _context: &isolate::Context<'_>) {}
 
 #[cfg(feature = "faults")]
 mod armed {
@@ -21,6 +26,8 @@ mod armed {
 
     use isolate::Context;
     use isolate::misbehave::Fault;
+    use serde::Deserialize;
+    use serde::de::value::{Error, StrDeserializer};
 
     struct Plan {
         point: String,
@@ -31,17 +38,30 @@ mod armed {
 
     /// Goes wrong here if the environment says so.
     pub(crate) fn point(name: &str, context: &Context<'_>) {
-        static PLAN: OnceLock<Option<Plan>> = OnceLock::new();
-        let Some(plan) = PLAN.get_or_init(read) else { return };
-        if plan.point == name && plan.passed.fetch_add(1, Ordering::Relaxed) + 1 == plan.nth {
-            plan.fault.commit(context);
+        if let Some(fault) = due(name) {
+            fault.commit(context);
         }
     }
 
-    /// Goes wrong at one file: the point's name is followed by a dot and the file's.
-    pub(crate) fn point_of_file(name: &str, path: &str, context: &Context<'_>) {
-        let file = path.rsplit('/').next().unwrap_or(path);
-        point(&format!("{name}.{file}"), context);
+    /// Goes wrong before the worker is ready, if the environment says so.
+    pub(crate) fn point_at_start(name: &str) {
+        if let Some(fault) = due(name) {
+            fault.commit_at_start();
+        }
+    }
+
+    fn due(name: &str) -> Option<Fault> {
+        static PLAN: OnceLock<Option<Plan>> = OnceLock::new();
+        let plan = PLAN.get_or_init(read).as_ref()?;
+        let due = plan.point == name && plan.passed.fetch_add(1, Ordering::Relaxed) + 1 == plan.nth;
+        due.then_some(plan.fault)
+    }
+
+    /// Goes wrong at one file, or one kind of job: the point's name is followed by a dot
+    /// and the file's or the kind's.
+    pub(crate) fn point_of(name: &str, path: &str, context: &Context<'_>) {
+        let last = path.rsplit('/').next().unwrap_or(path);
+        point(&format!("{name}.{last}"), context);
     }
 
     fn read() -> Option<Plan> {
@@ -51,13 +71,11 @@ mod armed {
         let fault = match parts.next()? {
             "crash" => Fault::Segfault,
             "bus" => Fault::BusError,
-            "hang" => Fault::Hang,
-            "panic" => Fault::Panic,
             "leak" => Fault::OutOfMemory,
             "corrupt" => Fault::Garbage,
-            "kill" => Fault::Kill,
             "exit" => Fault::ExitZero,
-            _ => return None,
+            // The others go by their own names.
+            name => Fault::deserialize(StrDeserializer::<Error>::new(name)).ok()?,
         };
         let nth = parts.next().map_or(Some(1), |nth| nth.parse().ok())?;
         Some(Plan { point, fault, nth, passed: AtomicU64::new(0) })

@@ -98,7 +98,7 @@ impl Role for Parser {
             let (bytes, after) = rest.split_at(rest.len().min(file.length as usize));
             rest = after;
             if !job.plain {
-                fault::point_of_file("parse", &file.path, context);
+                fault::point_of("parse", &file.path, context);
             }
             files.push(self.parse(file, bytes, job.plain, &mut vectors, context));
         }

@@ -13,17 +13,19 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use isolith_types::{Code, Failure};
 use rmcp::ServerHandler;
-use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
 
+use crate::door::Door;
 use crate::server::Server;
+use crate::sessions::Sessions;
 
 /// The largest request.
 const BODY_BYTES: usize = 4 << 20;
 
-/// A session ends after so long without a word; its client begins another one.
-const SESSION_IDLE: Duration = Duration::from_secs(4 * 3600);
+/// How often something is sent to a client that waits: whether it is still there shows
+/// only then.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 
 /// A token that is easily guessed is none.
 const SHORTEST_TOKEN: usize = 16;
@@ -128,12 +130,9 @@ impl Server {
     }
 
     fn router_of(&self, handler: impl ServerHandler + Clone, options: &HttpOptions) -> Router {
-        let mut sessions = LocalSessionManager::default();
-        sessions.session_config = SessionConfig::default();
-        sessions.session_config.keep_alive = Some(SESSION_IDLE);
         let service = StreamableHttpService::new(
             move || Ok(handler.clone()),
-            Arc::new(sessions),
+            Arc::new(Sessions::new()),
             self.protocol(options),
         );
         let mcp = Router::new().fallback_service(service).layer(middleware::from_fn(say_goodbye));
@@ -152,6 +151,7 @@ impl Server {
             .with_legacy_session_mode(!options.stateless)
             .with_json_response(options.stateless)
             .with_max_request_body_bytes(BODY_BYTES)
+            .with_sse_keep_alive(Some(SIGN_OF_LIFE))
             .with_cancellation_token(self.stopping())
     }
 }
@@ -175,7 +175,7 @@ impl HttpServer {
         let Self { listener, router, server } = self;
         server.warm_up_soon();
         let stopping = server.stopping();
-        axum::serve(listener, router)
+        axum::serve(Door::of(listener), router)
             .with_graceful_shutdown(async move { stopping.cancelled().await })
             .await
             .map_err(|error| Failure::new(Code::Failed, format!("listening failed: {error}")))

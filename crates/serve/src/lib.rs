@@ -7,6 +7,7 @@ mod arguments;
 mod confine;
 #[cfg(feature = "conformance")]
 mod conformance;
+mod door;
 mod fresh;
 mod handler;
 mod http;
@@ -15,6 +16,7 @@ mod prompts;
 mod resources;
 mod schema;
 mod server;
+mod sessions;
 mod stdio;
 mod stores;
 mod text;

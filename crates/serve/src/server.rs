@@ -19,12 +19,14 @@ use crate::watchers::{Watched, Watchers};
 const WARM_UP_AFTER: Duration = Duration::from_millis(100);
 
 /// Where a server finds its stores, and what it may read.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ServerOptions {
     /// Where stores are looked for.
     pub surroundings: Surroundings,
     /// Folders beside the project that path arguments may lie in.
     pub allowed: Vec<PathBuf>,
+    /// How long one question or write may take; a worker that takes longer is killed.
+    pub deadline: Duration,
 }
 
 /// The server. Clones are handles to the same one.
@@ -47,9 +49,8 @@ struct Inner {
 impl Server {
     /// A server that has opened nothing yet.
     pub fn new(options: ServerOptions) -> Self {
-        let ServerOptions { surroundings, allowed } = options;
         let inner = Inner {
-            stores: Stores::new(surroundings, allowed),
+            stores: Stores::new(options),
             tools: OnceLock::new(),
             calls: watch::Sender::new(0),
             watchers: Watchers::default(),

@@ -9,6 +9,7 @@ use isolith_engine::{Engine, EngineOptions, Life, Scope, Surroundings, find_stor
 use isolith_types::{Code, Failure};
 
 use crate::confine::Confinement;
+use crate::server::ServerOptions;
 
 /// Reads that a store answers at the same time.
 const READERS: usize = 2;
@@ -43,6 +44,7 @@ impl Whose {
 pub(crate) struct Stores {
     surroundings: Surroundings,
     allowed: Vec<PathBuf>,
+    deadline: Duration,
     project: Arc<Store>,
     user: Arc<Store>,
 }
@@ -83,13 +85,14 @@ impl Drop for Shut {
 }
 
 impl Stores {
-    pub(crate) fn new(surroundings: Surroundings, allowed: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(options: ServerOptions) -> Self {
+        let ServerOptions { surroundings, allowed, deadline } = options;
         let project = Arc::<Store>::default();
         let user = match surroundings.given.is_some() {
             true => Arc::clone(&project),
             false => Arc::default(),
         };
-        Self { surroundings, allowed, project, user }
+        Self { surroundings, allowed, deadline, project, user }
     }
 
     /// The store of code.
@@ -268,8 +271,13 @@ impl Stores {
             return Ok(engine.clone());
         }
         let folder = self.folder(whose, create)?;
-        let (life, readers) = (Life::Server, READERS);
-        let options = EngineOptions { create, life, readers, ..EngineOptions::default() };
+        let options = EngineOptions {
+            create,
+            life: Life::Server,
+            readers: READERS,
+            deadline: self.deadline,
+            ..EngineOptions::default()
+        };
         let engine = Engine::open(&folder, options)?;
         state.engine = Some(engine.clone());
         Ok(engine)
@@ -309,7 +317,8 @@ mod tests {
                 home: Some(home.clone()),
                 data_home: None,
             };
-            Stores::new(surroundings, vec![PathBuf::from("/allowed")])
+            let allowed = vec![PathBuf::from("/allowed")];
+            Stores::new(ServerOptions { surroundings, allowed, deadline: Duration::from_secs(1) })
         };
         let folder = |here: &Path, given| stores(here, given).project_folder().unwrap();
         assert_eq!(folder(&deep, None), deep);

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use isolith_engine::{Scope, Surroundings, find_store};
@@ -21,6 +22,9 @@ pub(super) struct TypedMcp {
     /// Let tools name files below this folder too, beside the project's; may be repeated
     #[arg(long, value_name = "DIR")]
     allow: Vec<PathBuf>,
+    /// Stop a question or a write that takes longer than so many seconds
+    #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    timeout: u64,
 }
 
 #[derive(Args)]
@@ -55,7 +59,8 @@ impl TypedMcp {
         };
         let allowed = self.allow.iter().map(real).collect::<Result<_, _>>()?;
         let logs = find_store(&surroundings, Scope::User).ok();
-        Ok(ServePlan { options: ServerOptions { surroundings, allowed }, logs })
+        let deadline = Duration::from_secs(self.timeout);
+        Ok(ServePlan { options: ServerOptions { surroundings, allowed, deadline }, logs })
     }
 }
 

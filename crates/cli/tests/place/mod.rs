@@ -207,7 +207,7 @@ impl Running {
 
     /// The workers of a role that live now.
     pub fn workers(&self, role: &str) -> Vec<u32> {
-        children(self.pid()).into_iter().filter(|pid| name(*pid) == role).collect()
+        workers(self.pid(), role)
     }
 
     /// Waits for a worker of a role.
@@ -243,6 +243,11 @@ pub fn children(pid: u32) -> Vec<u32> {
             list.split_whitespace().map(|pid| pid.parse().unwrap()).collect::<Vec<u32>>()
         })
         .collect()
+}
+
+/// The workers of a role that a process has.
+pub fn workers(pid: u32, role: &str) -> Vec<u32> {
+    children(pid).into_iter().filter(|pid| name(*pid) == role).collect()
 }
 
 /// A worker is named after its role.

@@ -310,6 +310,7 @@ impl Role for StoreReader {
     type Reply = Result<ReadReply, Failure>;
 
     fn warm_up(settings: StoreSettings, token: InWorker) -> Result<Self, Refusal> {
+        fault::point_at_start("read.start");
         let segments = Segments::in_folder(&settings.folder, token);
         let (model, tails) = (Model::embedded(token), Tails::default());
         let mut worker = Self { settings, token, reader: None, segments, tails, model };
@@ -408,6 +409,7 @@ impl StoreReader {
         reader.set_deadline(Instant::now() + context.remaining().mul_f32(0.9));
         let snapshot = reader.snapshot()?;
         fault::point("read", context);
+        fault::point_of("read", Self::kind(job), context);
         Ok(match job {
             ReadJob::Overview => ReadReply::Overview {
                 collections: snapshot.collections()?,
