@@ -1,7 +1,7 @@
 //! How alike texts are to a question, word by word.
 
 use crate::Model;
-use crate::model::rows;
+use crate::model::{DIMENSION, rows};
 use crate::pieces::{Budget, each_piece};
 
 /// Pieces of a question that are compared; a longer one is as well described by its
@@ -22,11 +22,19 @@ pub struct Likeness {
     best: Vec<f32>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Asked {
     row: u16,
+    numbers: Numbers,
     /// The share of the whole.
     share: f32,
+}
+
+/// The numbers of a row, wide enough to be multiplied, and the sum of their squares.
+#[derive(Debug, Clone)]
+struct Numbers {
+    wide: [i16; DIMENSION],
+    square: i32,
 }
 
 impl Model {
@@ -39,8 +47,11 @@ impl Model {
             each_piece(word, &mut Budget::default(), |row| pieces.push(row));
             let share = worth.max(0.0) / pieces.len().max(1) as f32;
             // The length of a piece's vector says how much it tells in general.
-            let part = |row: u16| Asked { row, share: share * scaled_length(row) };
-            asked.extend(pieces.into_iter().map(part));
+            asked.extend(pieces.into_iter().map(|row| {
+                let numbers = Numbers::of(row);
+                let share = share * (numbers.length() * scale(row));
+                Asked { row, numbers, share }
+            }));
         }
         asked.retain(|piece| piece.share > 0.0);
         asked.truncate(MOST_PIECES);
@@ -59,7 +70,8 @@ impl Likeness {
         each_piece(text, &mut Budget::default(), |row| {
             let place = &mut places[usize::from(row)];
             if *place == 0 {
-                known.extend(asked.iter().map(|piece| similarity(piece.row, row)));
+                let numbers = Numbers::of(row);
+                known.extend(asked.iter().map(|piece| piece.similarity(row, &numbers)));
                 *place = (known.len() / asked.len().max(1)) as u32;
             }
             let end = *place as usize * asked.len();
@@ -72,25 +84,36 @@ impl Likeness {
     }
 }
 
-/// The cosine of two rows, or 0 if they point apart. The scales of rows do not matter.
-fn similarity(a: u16, b: u16) -> f32 {
-    if a == b {
-        return 1.0;
+impl Asked {
+    /// The cosine with another row, or 0 if they point apart. The scales of rows do not
+    /// matter.
+    fn similarity(&self, row: u16, numbers: &Numbers) -> f32 {
+        if self.row == row {
+            return 1.0;
+        }
+        let product = dot(&self.numbers.wide, &numbers.wide);
+        let lengths = ((self.numbers.square as f32) * (numbers.square as f32)).sqrt();
+        if product > 0 && lengths > 0.0 { product as f32 / lengths } else { 0.0 }
     }
-    let product = dot(a, b);
-    let lengths = ((dot(a, a) as f32) * (dot(b, b) as f32)).sqrt();
-    if product > 0 && lengths > 0.0 { product as f32 / lengths } else { 0.0 }
 }
 
-fn dot(a: u16, b: u16) -> i32 {
-    let (rows, _) = rows();
-    let pairs = rows[usize::from(a)].iter().zip(&rows[usize::from(b)]);
-    pairs.map(|(a, b)| i32::from(*a as i8) * i32::from(*b as i8)).sum()
+impl Numbers {
+    fn of(row: u16) -> Self {
+        let wide = rows().0[usize::from(row)].map(|byte| i16::from(byte as i8));
+        Self { square: dot(&wide, &wide), wide }
+    }
+
+    fn length(&self) -> f32 {
+        (self.square as f32).sqrt()
+    }
 }
 
-fn scaled_length(row: u16) -> f32 {
-    let scale = f32::from_le_bytes(rows().1[usize::from(row)]);
-    (dot(row, row) as f32).sqrt() * scale
+fn dot(a: &[i16; DIMENSION], b: &[i16; DIMENSION]) -> i32 {
+    a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
+}
+
+fn scale(row: u16) -> f32 {
+    f32::from_le_bytes(rows().1[usize::from(row)])
 }
 
 #[cfg(test)]
@@ -121,6 +144,18 @@ mod tests {
         let little = likeness(&[("peanuts", 1.0), ("deployment", 9.0)], text);
         assert!(much > 0.8 && little < 0.5, "{much} {little}");
         assert_eq!(likeness(&[("peanuts", 0.0)], text), 0.0);
+    }
+
+    #[test]
+    fn a_piece_is_as_like_another_as_their_vectors_are() {
+        let model = Model::embedded(InWorker::in_process());
+        for (asked, text) in [("vault", "password"), ("cache", "memory"), ("dog", "sleep")] {
+            let (a, b) = (model.embed(asked).unwrap(), model.embed(text).unwrap());
+            let cosine: f32 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
+            assert_eq!((model.pieces(asked).len(), model.pieces(text).len()), (1, 1));
+            let alike = likeness(&[(asked, 3.0)], text);
+            assert!((alike - cosine.max(0.0)).abs() < 1e-5, "{asked} {text}: {alike} {cosine}");
+        }
     }
 
     #[test]

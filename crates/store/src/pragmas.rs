@@ -75,6 +75,10 @@ pub(crate) fn for_every_connection(
     let running = deadline.clone();
     db.progress_handler(PROGRESS_STEPS, Some(move || running.interrupts()))?;
     db.set_prepared_statement_cache_capacity(STATEMENTS);
+    // No statistics are kept that could make another plan better for other values. Without
+    // this, SQLite compiles many statements anew after their values were cleared, which
+    // happens each time that one goes back to the cache.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
 
     // A cloned repository may carry a hostile store: its schema runs nothing of its own.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
@@ -120,4 +124,33 @@ pub(crate) fn set_durability(db: &Connection, durability: Durability) -> rusqlit
         Durability::Normal => "NORMAL",
     };
     db.pragma_update(None, "synchronous", level)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+
+    #[test]
+    fn a_cached_statement_is_compiled_once_whatever_its_values() {
+        let mut db = Connection::open_in_memory().unwrap();
+        for_every_connection(&mut db, &Deadline::at(None)).unwrap();
+        db.execute_batch(
+            "CREATE TABLE seat (hall TEXT, line TEXT, number INTEGER, UNIQUE (hall, line, number));
+             INSERT INTO seat VALUES ('a', 'x', 1), ('a', 'x', 5), ('b', 'x', 3)",
+        )
+        .unwrap();
+        for (bound, expected) in [(0, 1), (1, 5), (4, 5)] {
+            let mut next = db
+                .prepare_cached(
+                    "SELECT number FROM seat WHERE hall = ?1 AND line = ?2 AND number > ?3 \
+                     ORDER BY number LIMIT 1",
+                )
+                .unwrap();
+            let found: i64 = next.query_row(("a", "x", bound), |row| row.get(0)).unwrap();
+            assert_eq!(found, expected);
+            assert_eq!(next.get_status(StatementStatus::RePrepare), 0);
+        }
+    }
 }

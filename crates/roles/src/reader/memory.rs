@@ -98,11 +98,13 @@ impl MemorySearch<'_, '_> {
             false => Some(self.snapshot.rows_of_drawers(&query.filter)?),
         };
         let fitting = self.fitting(&state, query, mode, rows.as_deref(), &mut searched)?;
-        let coherence = self.coherence(&fitting.nearest)?;
-        let mut drawers = Drawers::default();
-        let Fitting { by_row, mut likeness, .. } = fitting;
+        let Fitting { by_row, nearest, mut likeness } = fitting;
         let found: Vec<u64> = by_row.keys().copied().collect();
-        drawers.add(self.snapshot.passages(&found, true)?, &by_row, likeness.as_mut());
+        let passages = self.snapshot.passages(&found, true)?;
+        let sample = nearest.iter().take(SAMPLE).filter_map(|row| found.binary_search(row).ok());
+        let coherence = self.coherence(sample.filter_map(|at| passages[at].as_ref()))?;
+        let mut drawers = Drawers::default();
+        drawers.add(passages, &by_row, likeness.as_mut());
         if coherence > 0.0 {
             let beside = self.beside(&drawers, query, rows.as_deref())?;
             drawers.add(self.snapshot.passages(&beside, true)?, &by_row, likeness.as_mut());
@@ -180,11 +182,12 @@ impl MemorySearch<'_, '_> {
     }
 
     /// How much more alike passages are to what stands next to them than to others.
-    fn coherence(&self, nearest: &[u64]) -> Result<f32, StoreError> {
-        let sample = &nearest[..nearest.len().min(SAMPLE)];
-        let passages = self.snapshot.passages(sample, false)?;
+    fn coherence<'p>(
+        &self,
+        sample: impl Iterator<Item = &'p StoredPassage>,
+    ) -> Result<f32, StoreError> {
         let mut pairs = Vec::new();
-        for passage in passages.iter().flatten() {
+        for passage in sample {
             let next = self.snapshot.next_passage(passage)?;
             pairs.extend(next.map(|next| (passage.row, next)));
         }

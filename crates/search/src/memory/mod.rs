@@ -70,20 +70,20 @@ pub fn rank_drawers(
         };
         trust * pairs.map(of_pair).sum::<f32>()
     };
-    let mut ranked: Vec<RankedDrawer> = candidates
-        .iter()
-        .zip(&own)
-        .enumerate()
-        .map(|(candidate, (it, own))| {
-            let beside = beside(it);
-            RankedDrawer { candidate, score: own.sum() + beside, why: own.why(beside) }
-        })
-        .filter(|ranked| ranked.score > 0.0)
-        .collect();
+    let scored = candidates.iter().zip(&own).enumerate().map(|(candidate, (it, own))| {
+        let beside = beside(it);
+        (candidate, own.sum() + beside, beside)
+    });
+    let mut scored: Vec<_> = scored.filter(|(_, score, _)| *score > 0.0).collect();
     // The order of candidates decides between equals.
-    ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
-    ranked.truncate(limit);
-    ranked
+    scored.sort_by(|(_, a, _), (_, b, _)| b.total_cmp(a));
+    scored.truncate(limit);
+    let ranked = |(candidate, score, beside): (usize, f32, f32)| RankedDrawer {
+        candidate,
+        score,
+        why: own[candidate].why(beside),
+    };
+    scored.into_iter().map(ranked).collect()
 }
 
 /// What speaks for a drawer by itself.
