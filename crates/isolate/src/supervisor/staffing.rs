@@ -40,7 +40,8 @@ impl Supervisor {
     }
 
     /// The idle worker to take. Suspect jobs need one that has done nothing else,
-    /// so that nothing else can be to blame; others leave those for them.
+    /// so that nothing else can be to blame; others leave those for them. They go to the
+    /// one that has done most: its caches are warm, and no other's need be filled too.
     fn pick_idle(&self, suspect: bool) -> Option<WorkerId> {
         let idle = self.workers.iter().filter_map(|(&id, worker)| match worker.state {
             State::Idle { since } => Some((id, worker, since)),
@@ -49,7 +50,7 @@ impl Supervisor {
         if suspect {
             return idle.filter(|(_, worker, _)| worker.jobs_done == 0).map(|(id, ..)| id).next();
         }
-        idle.max_by_key(|(_, worker, since)| (worker.jobs_done > 0, *since)).map(|(id, ..)| id)
+        idle.max_by_key(|(_, worker, since)| (worker.jobs_done, *since)).map(|(id, ..)| id)
     }
 
     fn assign(&mut self, now: Time, worker_id: WorkerId, id: JobId, actions: &mut Vec<Action>) {
