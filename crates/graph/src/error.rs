@@ -1,0 +1,236 @@
+//! What can go wrong with a query.
+
+use std::fmt;
+
+use isolith_types::{Code, Failure};
+
+/// What came of something that may fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a query was not answered.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// The query is wrong, or what it does with the data at hand.
+    #[error("{0}")]
+    Query(Box<Problem>),
+    /// The query asks for a part of the language that is not there.
+    #[error("{what} {} not supported{}", if what.ends_with('s') { "are" } else { "is" }, at(.place))]
+    Unsupported {
+        /// What it asks for, by name.
+        what: String,
+        /// Where.
+        place: Option<Place>,
+    },
+    /// The query took longer than it may.
+    #[error("the query did not finish within its deadline")]
+    Timeout,
+    /// The caller lost interest.
+    #[error("the query was cancelled")]
+    Cancelled,
+    /// The query would keep more than it may.
+    #[error("{0}")]
+    TooLarge(String),
+    /// The graph could not be read or written, or refused.
+    #[error("{0}")]
+    Storage(Failure),
+}
+
+fn at(place: &Option<Place>) -> String {
+    place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default()
+}
+
+/// What is wrong with a query.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    /// The kind of error, as openCypher's compatibility kit names it.
+    pub class: Class,
+    /// What exactly, as the kit names it.
+    pub detail: Detail,
+    /// When it was found.
+    pub phase: Phase,
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// Where in the text.
+    pub place: Option<Place>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if let Some(place) = &self.place {
+            write!(f, " ({place})")?;
+        }
+        Ok(())
+    }
+}
+
+/// A place in the text of a query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Its line, from 1.
+    pub line: usize,
+    /// Its column in characters, from 1.
+    pub column: usize,
+    /// The line itself, shortened if it is long, and below it a caret under the place.
+    pub excerpt: String,
+}
+
+impl Place {
+    /// The place that is so many bytes into the text.
+    pub fn of(text: &str, offset: usize) -> Self {
+        const AROUND: usize = 60;
+        let offset = text.floor_char_boundary(offset.min(text.len()));
+        let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
+        let line = text[..start].matches('\n').count() + 1;
+        let column = text[start..offset].chars().count() + 1;
+        let end = text[offset..].find('\n').map_or(text.len(), |at| offset + at);
+        let from = text.floor_char_boundary(offset.saturating_sub(AROUND).max(start));
+        let to = text.floor_char_boundary((offset + AROUND).min(end)).max(offset);
+        let lead = if from > start { "…" } else { "" };
+        let trail = if to < end { "…" } else { "" };
+        let shown = text[from..to].replace(['\t', '\r'], " ");
+        let blank = lead.chars().count() + text[from..offset].chars().count();
+        let excerpt = format!("{lead}{shown}{trail}\n{}^", " ".repeat(blank));
+        Place { line, column, excerpt }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)
+    }
+}
+
+/// When a problem was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Before the query ran.
+    Compile,
+    /// While it ran.
+    Run,
+}
+
+/// The kinds of errors of openCypher's compatibility kit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Class {
+    SyntaxError,
+    SemanticError,
+    TypeError,
+    ArgumentError,
+    ArithmeticError,
+    EntityNotFound,
+    ParameterMissing,
+    ConstraintVerificationFailed,
+}
+
+/// The details of errors of openCypher's compatibility kit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Detail {
+    AmbiguousAggregationExpression,
+    ColumnNameConflict,
+    CreatingVarLength,
+    DeleteConnectedNode,
+    DeletedEntityAccess,
+    DifferentColumnsInUnion,
+    DivisionByZero,
+    FloatingPointOverflow,
+    IntegerOverflow,
+    InvalidAggregation,
+    InvalidArgumentType,
+    InvalidArgumentValue,
+    InvalidClauseComposition,
+    InvalidDelete,
+    InvalidNumberLiteral,
+    InvalidNumberOfArguments,
+    InvalidParameterUse,
+    InvalidPropertyType,
+    InvalidRelationshipPattern,
+    InvalidUnicodeCharacter,
+    InvalidUnicodeLiteral,
+    ListElementAccessByNonInteger,
+    MapElementAccessByNonString,
+    MergeReadOwnWrites,
+    MissingParameter,
+    NegativeIntegerArgument,
+    NestedAggregation,
+    NoExpressionAlias,
+    NoSingleRelationshipType,
+    NoVariablesInScope,
+    NonConstantExpression,
+    NumberOutOfRange,
+    RelationshipUniquenessViolation,
+    RequiresDirectedRelationship,
+    UndefinedVariable,
+    UnexpectedSyntax,
+    UnknownFunction,
+    VariableAlreadyBound,
+    VariableTypeConflict,
+}
+
+impl Error {
+    /// A problem that shows while the query runs.
+    pub(crate) fn run(class: Class, detail: Detail, message: impl Into<String>) -> Self {
+        let message = message.into();
+        let problem = Problem { class, detail, phase: Phase::Run, message, place: None };
+        Error::Query(Box::new(problem))
+    }
+
+    /// A value of a type that an operation does not take.
+    pub(crate) fn type_mismatch(message: impl Into<String>) -> Self {
+        Error::run(Class::TypeError, Detail::InvalidArgumentType, message)
+    }
+
+    /// Where in the text the error is, if that is known.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Error::Query(problem) => problem.place.as_ref(),
+            Error::Unsupported { place, .. } => place.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        Error::Storage(failure)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let message = match error.place() {
+            Some(place) => format!("{error}\n{}", place.excerpt),
+            None => error.to_string(),
+        };
+        match error {
+            Error::Storage(failure) => failure,
+            Error::Query(_) => Failure::new(Code::BadInput, message),
+            Error::Unsupported { .. } => Failure::new(Code::BadInput, message)
+                .with_hint("docs/cypher.md lists what the language has here"),
+            Error::Timeout => Failure::new(Code::Timeout, message)
+                .with_hint("bound the pattern, or add a LIMIT, labels or a look-up by property"),
+            Error::Cancelled => Failure::new(Code::Interrupted, message),
+            Error::TooLarge(_) => {
+                Failure::new(Code::TooLarge, message).with_hint("bound the pattern, or add a LIMIT")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_have_a_caret() {
+        let place = Place::of("MATCH (n)\nRETURN é n", 20);
+        assert_eq!((place.line, place.column), (2, 10));
+        assert_eq!(place.excerpt, "RETURN é n\n         ^");
+        let far = Place::of(&"x".repeat(1000), 500);
+        assert!(far.excerpt.chars().count() < 200);
+        let end = Place::of("RETURN", 99);
+        assert_eq!((end.line, end.column), (1, 7));
+    }
+}

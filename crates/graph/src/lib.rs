@@ -1,0 +1,22 @@
+//! Cypher over any graph.
+//!
+//! [`prepare`] reads and checks a query; [`Query::run`] plans it for a graph and hands its
+//! rows out one by one. The graph is a [`Graph`], or a [`GraphMut`] for queries that write:
+//! where nodes and relationships are kept is not this crate's business, nor are
+//! transactions. Everything that may be long is bounded by a [`Budget`].
+
+mod budget;
+mod csr;
+mod error;
+mod graph;
+mod memory;
+mod value;
+
+pub use budget::Budget;
+pub use csr::{Adjacency, Csr, CsrLists, KindAdjacency};
+pub use error::{Class, Detail, Error, Phase, Place, Problem, Result};
+pub use graph::{Direction, Edge, Entity, Graph, GraphMut, Hop, KeyId, LabelId, TypeId};
+pub use memory::MemoryGraph;
+pub use value::{
+    Datum, Map, NodeDatum, Path, PathDatum, RelationshipDatum, Value, compare, equals, order,
+};

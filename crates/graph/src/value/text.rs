@@ -1,0 +1,23 @@
+use super::Value;
+
+/// A float as `toString` writes it: always with a fraction or an exponent.
+pub fn number_text(number: f64) -> String {
+    if number.is_nan() {
+        "NaN".to_owned()
+    } else if number.is_infinite() {
+        if number > 0.0 { "Infinity" } else { "-Infinity" }.to_owned()
+    } else {
+        format!("{number:?}")
+    }
+}
+
+/// A value that has a plain text of its own: a string, number or boolean.
+pub fn plain_text(value: &Value) -> Option<String> {
+    match value {
+        Value::Boolean(value) => Some(value.to_string()),
+        Value::Integer(value) => Some(value.to_string()),
+        Value::Float(value) => Some(number_text(*value)),
+        Value::Text(text) => Some(text.to_string()),
+        _ => None,
+    }
+}
