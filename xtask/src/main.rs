@@ -1,6 +1,7 @@
 //! The developer's commands: `cargo xtask --help` lists them.
 
 mod clients;
+mod tck;
 
 use std::process::Command;
 
@@ -29,6 +30,12 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// openCypher's compatibility kit, which is not part of the repository: what passes, what
+    /// is refused, what is wrong.
+    Tck {
+        /// The kit's folder of features: tck/features of opencypher/openCypher
+        features: std::path::PathBuf,
+    },
     /// Many processes on one store, killed at random; see docs/torture.md.
     Torture {
         /// What the torture itself takes: --processes N, --seconds S, --seed X, --json,
@@ -42,6 +49,7 @@ fn main() -> Result<()> {
     match Task::parse() {
         Task::Check => check(),
         Task::Clients => clients::run(),
+        Task::Tck { features } => tck::run(&features),
         Task::Bench { arguments } => {
             let has = |option: &str| arguments.iter().any(|argument| argument == option);
             if !has("--program") {

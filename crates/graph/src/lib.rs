@@ -5,11 +5,19 @@
 //! where nodes and relationships are kept is not this crate's business, nor are
 //! transactions. Everything that may be long is bounded by a [`Budget`].
 
+mod ast;
 mod budget;
+mod check;
 mod csr;
 mod error;
+mod functions;
 mod graph;
+mod ir;
 mod memory;
+mod parse;
+mod plan;
+mod query;
+mod run;
 mod value;
 
 pub use budget::Budget;
@@ -17,6 +25,8 @@ pub use csr::{Adjacency, Csr, CsrLists, KindAdjacency};
 pub use error::{Class, Detail, Error, Phase, Place, Problem, Result};
 pub use graph::{Direction, Edge, Entity, Graph, GraphMut, Hop, KeyId, LabelId, TypeId};
 pub use memory::MemoryGraph;
+pub use query::{Query, prepare};
+pub use run::{Flow, Stats};
 pub use value::{
     Datum, Map, NodeDatum, Path, PathDatum, RelationshipDatum, Value, compare, equals, order,
 };

@@ -151,7 +151,7 @@ fn rank(value: &Value) -> u8 {
 
 /// Values as `DISTINCT` and grouping see them: null is like null, NaN like NaN.
 #[derive(Debug, Clone)]
-pub struct GroupKey(pub Vec<Value>);
+pub(crate) struct GroupKey(pub(crate) Vec<Value>);
 
 impl PartialEq for GroupKey {
     fn eq(&self, other: &Self) -> bool {

@@ -7,9 +7,10 @@ mod text;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use compare::{GroupKey, compare, equals, order};
+pub(crate) use compare::GroupKey;
+pub use compare::{compare, equals, order};
 pub use datum::{Datum, NodeDatum, PathDatum, RelationshipDatum};
-pub use text::{number_text, plain_text};
+pub(crate) use text::{number_text, plain_text};
 
 /// A map of the language.
 pub type Map = BTreeMap<Arc<str>, Value>;
@@ -105,6 +106,13 @@ impl Value {
             }
             _ => false,
         }
+    }
+}
+
+/// Alike as grouping sees it: null is like null. [`equals`] is the language's own `=`.
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        order(self, other) == std::cmp::Ordering::Equal
     }
 }
 

@@ -1,7 +1,7 @@
 use super::Value;
 
 /// A float as `toString` writes it: always with a fraction or an exponent.
-pub fn number_text(number: f64) -> String {
+pub(crate) fn number_text(number: f64) -> String {
     if number.is_nan() {
         "NaN".to_owned()
     } else if number.is_infinite() {
@@ -12,7 +12,7 @@ pub fn number_text(number: f64) -> String {
 }
 
 /// A value that has a plain text of its own: a string, number or boolean.
-pub fn plain_text(value: &Value) -> Option<String> {
+pub(crate) fn plain_text(value: &Value) -> Option<String> {
     match value {
         Value::Boolean(value) => Some(value.to_string()),
         Value::Integer(value) => Some(value.to_string()),

@@ -1,0 +1,276 @@
+//! From [`crate::ast`] to [`crate::ir`]: names are resolved, and what cannot be right is
+//! refused before anything runs.
+
+mod calls;
+mod expressions;
+mod patterns;
+mod projection;
+mod types;
+mod writes;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub(crate) use types::Type;
+
+use crate::ast::{Clause, Name, SingleQuery, Span, Statement};
+use crate::error::{Detail, Error, Place, Result};
+use crate::ir::{Match, Program, Slot, Step, Symbol};
+use crate::parse::problem;
+
+/// Checks a query and resolves its names.
+pub(crate) fn check(text: &str, statement: &Statement) -> Result<Program> {
+    let mut checker = Checker::new(text);
+    let mut parts = Vec::new();
+    let mut outputs = Vec::new();
+    let mut columns: Option<Vec<String>> = None;
+    for (at, part) in statement.parts.iter().enumerate() {
+        checker.scope = Scope::default();
+        let (steps, names, slots) = checker.part(part)?;
+        if at > 0 {
+            let (all, span) = statement.unions[at - 1];
+            if all != statement.unions[0].0 {
+                let message = "UNION and UNION ALL cannot be mixed";
+                return checker.error(span, Detail::InvalidClauseComposition, message);
+            }
+            if columns.as_ref().is_some_and(|columns| *columns != names) {
+                let message = "both sides of UNION must have the same columns in the same order";
+                return checker.error(span, Detail::DifferentColumnsInUnion, message);
+            }
+        }
+        columns = Some(names);
+        parts.push(steps);
+        outputs.push(slots);
+    }
+    Ok(Program {
+        parts,
+        union_all: statement.unions.first().is_none_or(|(all, _)| *all),
+        columns: columns.unwrap_or_default(),
+        outputs,
+        names: checker.names,
+        parameters: checker.parameters,
+        slots: checker.slots,
+        writes: checker.writes,
+    })
+}
+
+/// A variable that can be referred to.
+#[derive(Debug, Clone)]
+struct Variable {
+    name: Arc<str>,
+    slot: Slot,
+    kind: Type,
+}
+
+/// The variables that can be referred to, the latest last.
+#[derive(Debug, Clone, Default)]
+struct Scope {
+    variables: Vec<Variable>,
+}
+
+impl Scope {
+    fn find(&self, name: &str) -> Option<&Variable> {
+        self.variables.iter().rev().find(|variable| *variable.name == *name)
+    }
+}
+
+struct Checker<'a> {
+    text: &'a str,
+    scope: Scope,
+    names: Vec<Arc<str>>,
+    symbols: HashMap<Arc<str>, Symbol>,
+    parameters: Vec<Arc<str>>,
+    slots: usize,
+    writes: bool,
+    /// What expressions of groups may refer to, while one is checked.
+    grouping: Option<projection::Grouping>,
+    /// Whether the expression at hand is an argument of an aggregate.
+    in_aggregate: bool,
+    /// Why there can be no aggregate here; `None` where there can.
+    no_aggregates: bool,
+    /// How deep one subquery stands in another.
+    nesting: usize,
+}
+
+impl<'a> Checker<'a> {
+    fn new(text: &'a str) -> Self {
+        Checker {
+            text,
+            scope: Scope::default(),
+            names: Vec::new(),
+            symbols: HashMap::new(),
+            parameters: Vec::new(),
+            slots: 0,
+            writes: false,
+            grouping: None,
+            in_aggregate: false,
+            no_aggregates: true,
+            nesting: 0,
+        }
+    }
+
+    fn error<T>(&self, span: Span, detail: Detail, message: impl Into<String>) -> Result<T> {
+        Err(problem(self.text, span.start as usize, detail, message))
+    }
+
+    fn unsupported<T>(&self, span: Span, what: impl Into<String>) -> Result<T> {
+        let place = Some(Place::of(self.text, span.start as usize));
+        Err(Error::Unsupported { what: what.into(), place })
+    }
+
+    fn source(&self, span: Span) -> &'a str {
+        self.text[span.start as usize..span.end as usize].trim()
+    }
+
+    fn symbol(&mut self, name: &Arc<str>) -> Symbol {
+        if let Some(symbol) = self.symbols.get(name) {
+            return *symbol;
+        }
+        let symbol = Symbol(self.names.len() as u32);
+        self.names.push(name.clone());
+        self.symbols.insert(name.clone(), symbol);
+        symbol
+    }
+
+    fn symbols(&mut self, names: &[Name]) -> Vec<Symbol> {
+        names.iter().map(|name| self.symbol(&name.text)).collect()
+    }
+
+    fn slot(&mut self) -> Slot {
+        self.slots += 1;
+        self.slots - 1
+    }
+
+    fn declare(&mut self, name: &Arc<str>, kind: Type) -> Slot {
+        let slot = self.slot();
+        self.scope.variables.push(Variable { name: name.clone(), slot, kind });
+        slot
+    }
+
+    /// A variable that must be there.
+    fn resolve(&self, name: &str, span: Span) -> Result<&Variable> {
+        match self.scope.find(name) {
+            Some(variable) => Ok(variable),
+            None => {
+                let message = format!("the variable {name} is not defined");
+                self.error(span, Detail::UndefinedVariable, message)
+            }
+        }
+    }
+
+    /// The steps of one side of a union, its columns and their slots.
+    fn part(&mut self, query: &SingleQuery) -> Result<(Vec<Step>, Vec<String>, Vec<Slot>)> {
+        self.compose(query, false)?;
+        let mut steps = Vec::new();
+        let mut columns = (Vec::new(), Vec::new());
+        for clause in &query.clauses {
+            if let Clause::Return(projection) = clause {
+                let (project, names) = self.project(projection, true)?;
+                columns = (names, project.columns.clone());
+                steps.push(Step::Project(project));
+            } else {
+                self.clause(clause, &mut steps)?;
+            }
+        }
+        Ok((steps, columns.0, columns.1))
+    }
+
+    /// Which clause may follow which.
+    fn compose(&self, query: &SingleQuery, within: bool) -> Result<()> {
+        let detail = Detail::InvalidClauseComposition;
+        let mut wrote = None;
+        for (at, clause) in query.clauses.iter().enumerate() {
+            let last = at + 1 == query.clauses.len();
+            if let Some((name, span)) = clause.write() {
+                if within {
+                    return self.error(span, detail, format!("{name} cannot stand in EXISTS"));
+                }
+                wrote = Some(name);
+            }
+            match clause {
+                Clause::Return(projection) if !last => {
+                    return self.error(projection.span, detail, "RETURN must come last");
+                }
+                Clause::Match { optional: false, span, .. } if wrote.is_some() => {
+                    let name = wrote.unwrap_or_default();
+                    let message = format!("WITH is needed between {name} and MATCH");
+                    return self.error(*span, detail, message);
+                }
+                Clause::Unwind { variable, .. } if wrote.is_some() => {
+                    let name = wrote.unwrap_or_default();
+                    let message = format!("WITH is needed between {name} and UNWIND");
+                    return self.error(variable.span, detail, message);
+                }
+                Clause::With(_) => wrote = None,
+                _ => {}
+            }
+            let ends = matches!(clause, Clause::Return(_)) || clause.write().is_some();
+            if last && !ends && !within {
+                let message = "the query must end with RETURN or with a clause that writes";
+                let end = Span { start: self.text.len() as u32, end: self.text.len() as u32 };
+                return self.error(end, detail, message);
+            }
+        }
+        Ok(())
+    }
+
+    fn clause(&mut self, clause: &Clause, steps: &mut Vec<Step>) -> Result<()> {
+        match clause {
+            Clause::Match { optional, patterns, filter, .. } => {
+                let pattern = self.match_pattern(patterns)?;
+                let filters = match filter {
+                    Some(filter) => self.filters(filter)?,
+                    None => Vec::new(),
+                };
+                steps.push(Step::Match(Match { optional: *optional, pattern, filters }));
+            }
+            Clause::Unwind { list, variable } => {
+                let (list, kind) = self.expression(list)?;
+                if self.scope.find(&variable.text).is_some() {
+                    return self.already_bound(variable);
+                }
+                let slot = self.declare(&variable.text, kind.element());
+                steps.push(Step::Unwind { list, slot });
+            }
+            Clause::With(projection) => {
+                let (project, _) = self.project(projection, false)?;
+                steps.push(Step::Project(project));
+            }
+            Clause::Return(projection) => {
+                let (project, _) = self.project(projection, true)?;
+                steps.push(Step::Project(project));
+            }
+            _ => {
+                self.writes = true;
+                let step = self.write(clause)?;
+                steps.push(step);
+            }
+        }
+        Ok(())
+    }
+
+    fn already_bound<T>(&self, name: &Name) -> Result<T> {
+        let message = format!("the variable {} is bound already", name.text);
+        self.error(name.span, Detail::VariableAlreadyBound, message)
+    }
+
+    /// The steps of a query within an expression, which sees the variables around it.
+    fn subquery(&mut self, query: &SingleQuery, span: Span) -> Result<Vec<Step>> {
+        if self.nesting >= 20 {
+            return self.error(span, Detail::UnexpectedSyntax, "subqueries are nested too deeply");
+        }
+        self.compose(query, true)?;
+        let outer = self.scope.clone();
+        let (aggregates, grouping) = (self.no_aggregates, self.grouping.take());
+        self.no_aggregates = true;
+        self.nesting += 1;
+        let mut steps = Vec::new();
+        for clause in &query.clauses {
+            self.clause(clause, &mut steps)?;
+        }
+        self.nesting -= 1;
+        (self.no_aggregates, self.grouping) = (aggregates, grouping);
+        self.scope = outer;
+        Ok(steps)
+    }
+}

@@ -1,0 +1,186 @@
+use std::collections::HashMap;
+
+use crate::ast::{Expr, ExprKind, Name, NodePattern, PathPattern, RelPattern};
+use crate::error::{Detail, Result};
+use crate::ir::{Ex, Pattern, PatternNode, PatternPath, PatternRel, Slot, Symbol};
+
+use super::{Checker, Type};
+
+/// A pattern while it is read: which slots it has already.
+#[derive(Default)]
+pub(super) struct Reading {
+    pattern: Pattern,
+    nodes: HashMap<Slot, usize>,
+    rels: HashMap<Slot, usize>,
+    /// Whether new variables may be named.
+    closed: bool,
+}
+
+impl Checker<'_> {
+    /// The patterns of one `MATCH`, whose variables become known.
+    pub(super) fn match_pattern(&mut self, patterns: &[PathPattern]) -> Result<Pattern> {
+        let mut reading = Reading::default();
+        for pattern in patterns {
+            self.read_path(&mut reading, pattern)?;
+        }
+        Ok(reading.pattern)
+    }
+
+    /// A pattern that may only name what is known.
+    pub(super) fn closed_pattern(&mut self, pattern: &PathPattern) -> Result<Pattern> {
+        let mut reading = Reading { closed: true, ..Reading::default() };
+        self.read_path(&mut reading, pattern)?;
+        Ok(reading.pattern)
+    }
+
+    fn read_path(&mut self, reading: &mut Reading, path: &PathPattern) -> Result<()> {
+        if path.shortest.is_some() && path.steps.len() != 1 {
+            let message = "a shortest path is one relationship between two nodes";
+            return self.error(path.span, Detail::InvalidRelationshipPattern, message);
+        }
+        if let Some(name) = &path.variable {
+            if self.scope.find(&name.text).is_some() {
+                return self.already_bound(name);
+            }
+        }
+        let start = self.read_node(reading, &path.start)?;
+        let mut from = start;
+        let mut rels = Vec::new();
+        for (rel, node) in &path.steps {
+            // The relationship's own variable comes before the node that follows it.
+            let at = self.read_rel(reading, rel, from)?;
+            let to = self.read_node(reading, node)?;
+            reading.pattern.rels[at].to = to;
+            reading.pattern.rels[at].shortest = path.shortest;
+            if path.shortest.is_some() {
+                self.check_shortest(&reading.pattern.rels[at], path)?;
+            }
+            rels.push(at);
+            from = to;
+        }
+        if let Some(name) = &path.variable {
+            if self.scope.find(&name.text).is_some() {
+                return self.already_bound(name);
+            }
+            let slot = self.declare(&name.text, Type::Path);
+            reading.pattern.paths.push(PatternPath { slot, start, rels });
+        }
+        Ok(())
+    }
+
+    fn check_shortest(&self, rel: &PatternRel, path: &PathPattern) -> Result<()> {
+        if rel.length.is_some_and(|(min, _)| min > 1) {
+            let message = "a shortest path begins with length 0 or 1";
+            return self.error(path.span, Detail::InvalidRelationshipPattern, message);
+        }
+        if rel.bound {
+            let message = "the relationships of a shortest path cannot be bound already";
+            return self.error(path.span, Detail::VariableAlreadyBound, message);
+        }
+        Ok(())
+    }
+
+    fn read_node(&mut self, reading: &mut Reading, node: &NodePattern) -> Result<usize> {
+        let labels = self.symbols(&node.labels);
+        let mut bound = false;
+        let slot = match &node.variable {
+            None => self.slot(),
+            Some(name) => match self.scope.find(&name.text).cloned() {
+                Some(variable) => {
+                    self.expect_kind(name, &variable.kind, &Type::Node)?;
+                    bound = true;
+                    variable.slot
+                }
+                None if reading.closed => return self.undefined(name),
+                None => self.declare(&name.text, Type::Node),
+            },
+        };
+        let properties = self.pattern_properties(&node.properties)?;
+        if let Some(&at) = reading.nodes.get(&slot) {
+            let known = &mut reading.pattern.nodes[at];
+            known.labels.extend(labels);
+            known.properties.extend(properties);
+            return Ok(at);
+        }
+        let at = reading.pattern.nodes.len();
+        reading.nodes.insert(slot, at);
+        reading.pattern.nodes.push(PatternNode { slot, bound, labels, properties });
+        Ok(at)
+    }
+
+    fn read_rel(&mut self, reading: &mut Reading, rel: &RelPattern, from: usize) -> Result<usize> {
+        let types = self.symbols(&rel.types);
+        let mut bound = false;
+        let kind = if rel.length.is_some() {
+            Type::List(Box::new(Type::Relationship))
+        } else {
+            Type::Relationship
+        };
+        let slot = match &rel.variable {
+            None => self.slot(),
+            Some(name) => match self.scope.find(&name.text).cloned() {
+                Some(variable) => {
+                    self.expect_kind(name, &variable.kind, &kind)?;
+                    if reading.rels.contains_key(&variable.slot) {
+                        let message =
+                            format!("the relationship {} is in the pattern twice", name.text);
+                        let detail = Detail::RelationshipUniquenessViolation;
+                        return self.error(name.span, detail, message);
+                    }
+                    bound = true;
+                    variable.slot
+                }
+                None if reading.closed => return self.undefined(name),
+                None => self.declare(&name.text, kind),
+            },
+        };
+        let properties = self.pattern_properties(&rel.properties)?;
+        let at = reading.pattern.rels.len();
+        reading.rels.insert(slot, at);
+        reading.pattern.rels.push(PatternRel {
+            slot,
+            bound,
+            types,
+            properties,
+            from,
+            to: from,
+            direction: rel.direction,
+            length: rel.length.map(|(min, max)| (min.unwrap_or(1), max.unwrap_or(u64::MAX))),
+            shortest: None,
+            named: rel.variable.is_some(),
+        });
+        Ok(at)
+    }
+
+    fn undefined<T>(&self, name: &Name) -> Result<T> {
+        let message = format!("the variable {} is not defined", name.text);
+        self.error(name.span, Detail::UndefinedVariable, message)
+    }
+
+    pub(super) fn expect_kind(&self, name: &Name, known: &Type, wanted: &Type) -> Result<()> {
+        // Of lists only the elements tell whether they may be relationships.
+        if known.may_be(wanted) && known.element().may_be(&wanted.element()) {
+            return Ok(());
+        }
+        let message = format!("{} is {}, not {}", name.text, known.name(), wanted.name());
+        self.error(name.span, Detail::VariableTypeConflict, message)
+    }
+
+    fn pattern_properties(&mut self, properties: &Option<Expr>) -> Result<Vec<(Symbol, Ex)>> {
+        let Some(expr) = properties else { return Ok(Vec::new()) };
+        match &*expr.kind {
+            ExprKind::Map(entries) => {
+                let mut result = Vec::new();
+                for (key, value) in entries {
+                    let symbol = self.symbol(key);
+                    result.push((symbol, self.expression(value)?.0));
+                }
+                Ok(result)
+            }
+            _ => {
+                let message = "a parameter cannot stand for the properties of a pattern";
+                self.error(expr.span, Detail::InvalidParameterUse, message)
+            }
+        }
+    }
+}

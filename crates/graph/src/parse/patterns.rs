@@ -1,0 +1,189 @@
+use crate::ast::{Expr, ExprKind, Name, NodePattern, PathPattern, RelPattern, Shortest};
+use crate::error::{Detail, Result};
+use crate::graph::Direction;
+
+use super::Parser;
+use super::lexer::Token;
+
+impl Parser<'_> {
+    pub(super) fn patterns(&mut self) -> Result<Vec<PathPattern>> {
+        let mut patterns = vec![self.path_pattern()?];
+        while self.eat(",") {
+            patterns.push(self.path_pattern()?);
+        }
+        Ok(patterns)
+    }
+
+    /// A pattern, named or not, perhaps in `shortestPath()`.
+    pub(super) fn path_pattern(&mut self) -> Result<PathPattern> {
+        let start = self.span();
+        let variable = if self.is_variable() && *self.ahead(1) == Token::Symbol("=") {
+            let name = self.variable()?;
+            self.advance();
+            Some(name)
+        } else {
+            None
+        };
+        let shortest = self.shortest();
+        let mut pattern = if shortest.is_some() {
+            self.advance();
+            self.expect("(")?;
+            let pattern = self.anonymous_pattern()?;
+            self.expect(")")?;
+            pattern
+        } else {
+            self.anonymous_pattern()?
+        };
+        pattern.variable = variable;
+        pattern.shortest = shortest;
+        pattern.span = self.since(start);
+        Ok(pattern)
+    }
+
+    pub(super) fn shortest(&self) -> Option<Shortest> {
+        if *self.ahead(1) != Token::Symbol("(") {
+            None
+        } else if self.is_word("shortestPath") {
+            Some(Shortest::One)
+        } else if self.is_word("allShortestPaths") {
+            Some(Shortest::All)
+        } else {
+            None
+        }
+    }
+
+    /// Nodes and the relationships between them.
+    pub(super) fn anonymous_pattern(&mut self) -> Result<PathPattern> {
+        let start_span = self.span();
+        let start = self.node_pattern()?;
+        let mut steps = Vec::new();
+        while self.is("-") || self.is("<") {
+            let relationship = self.rel_pattern()?;
+            steps.push((relationship, self.node_pattern()?));
+        }
+        let span = self.since(start_span);
+        Ok(PathPattern { variable: None, shortest: None, start, steps, span })
+    }
+
+    fn node_pattern(&mut self) -> Result<NodePattern> {
+        let start = self.span();
+        self.expect("(")?;
+        let variable = if self.is_variable() { Some(self.variable()?) } else { None };
+        let labels = if self.is(":") { self.labels()? } else { Vec::new() };
+        let properties = self.pattern_properties()?;
+        self.expect(")")?;
+        Ok(NodePattern { variable, labels, properties, span: self.since(start) })
+    }
+
+    pub(super) fn labels(&mut self) -> Result<Vec<Name>> {
+        let mut labels = Vec::new();
+        while self.eat(":") {
+            labels.push(self.any_name("a label")?);
+        }
+        for sign in ["|", "&", "!"] {
+            if self.is(sign) {
+                return self.unsupported(self.span(), "label expressions (|, &, !)");
+            }
+        }
+        Ok(labels)
+    }
+
+    fn pattern_properties(&mut self) -> Result<Option<Expr>> {
+        match self.token() {
+            Token::Symbol("{") => self.deeper(Self::map).map(Some),
+            Token::Parameter(name) => {
+                let kind = Box::new(ExprKind::Parameter(name.clone()));
+                let span = self.span();
+                self.advance();
+                Ok(Some(Expr { kind, span, height: 1 }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn rel_pattern(&mut self) -> Result<RelPattern> {
+        let start = self.span();
+        let left = self.eat("<");
+        self.expect("-")?;
+        let (mut variable, mut types, mut length, mut properties) = (None, Vec::new(), None, None);
+        if self.eat("[") {
+            if self.is_variable() {
+                variable = Some(self.variable()?);
+            }
+            if self.eat(":") {
+                types.push(self.any_name("a type")?);
+                while self.eat("|") {
+                    self.eat(":");
+                    types.push(self.any_name("a type")?);
+                }
+            }
+            if self.eat("*") {
+                length = Some(self.bounds()?);
+            }
+            properties = self.pattern_properties()?;
+            self.expect("]")?;
+        }
+        self.expect("-")?;
+        let right = self.eat(">");
+        let direction = match (left, right) {
+            (true, false) => Direction::In,
+            (false, true) => Direction::Out,
+            _ => Direction::Both,
+        };
+        let span = self.since(start);
+        Ok(RelPattern { variable, types, direction, length, properties, span })
+    }
+
+    /// What follows the star: nothing, `2`, `2..`, `..3` or `2..3`.
+    fn bounds(&mut self) -> Result<(Option<u64>, Option<u64>)> {
+        let min = self.bound()?;
+        if self.eat("..") {
+            let max = self.bound()?;
+            return Ok((min, max));
+        }
+        Ok((min, min))
+    }
+
+    fn bound(&mut self) -> Result<Option<u64>> {
+        match *self.token() {
+            Token::Integer(number) => {
+                self.advance();
+                Ok(Some(number))
+            }
+            Token::Symbol("-") | Token::Float(_) => self.error(
+                self.span(),
+                Detail::InvalidRelationshipPattern,
+                "a length is a whole number from 0",
+            ),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether a pattern with at least one relationship begins with this parenthesis.
+    pub(super) fn is_pattern(&self) -> bool {
+        let close = self.partners[self.at];
+        if close == u32::MAX {
+            return false;
+        }
+        let close = close as usize;
+        let symbol = |at: usize, symbol: &str| matches!(self.tokens.get(at), Some((Token::Symbol(it), _)) if *it == symbol);
+        let line = |at: usize| symbol(at, "-") && (symbol(at + 1, "-") || symbol(at + 1, "["));
+        if !(line(close + 1) || symbol(close + 1, "<") && line(close + 2)) {
+            return false;
+        }
+        // What is within must be a node: a name, labels, properties.
+        let mut at = self.at + 1;
+        if matches!(self.tokens[at].0, Token::Word { .. }) {
+            at += 1;
+        }
+        while symbol(at, ":") && matches!(self.tokens[at + 1].0, Token::Word { .. }) {
+            at += 2;
+        }
+        if symbol(at, "{") {
+            at = (self.partners[at] as usize).saturating_add(1);
+        } else if matches!(self.tokens[at].0, Token::Parameter(_)) {
+            at += 1;
+        }
+        at == close
+    }
+}

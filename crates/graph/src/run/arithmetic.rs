@@ -1,0 +1,150 @@
+//! Operators on two values.
+
+use crate::ast::BinaryOp;
+use crate::error::{Class, Detail, Error, Result};
+use crate::value::{Value, equals, plain_text};
+
+use super::Run;
+use super::eval::bounded;
+
+pub(super) fn binary(run: &Run<'_>, operator: BinaryOp, a: &Value, b: &Value) -> Result<Value> {
+    match operator {
+        BinaryOp::In => return is_in(run, a, b),
+        BinaryOp::StartsWith | BinaryOp::EndsWith | BinaryOp::Contains => {
+            return Ok(text_predicate(operator, a, b));
+        }
+        BinaryOp::Matches => return matches(run, a, b),
+        _ => {}
+    }
+    match (a, b) {
+        (Value::Null, _) | (_, Value::Null) => Ok(Value::Null),
+        (Value::Integer(a), Value::Integer(b)) => integers(operator, *a, *b),
+        (Value::Integer(_) | Value::Float(_), Value::Integer(_) | Value::Float(_)) => {
+            Ok(Value::Float(floats(operator, as_float(a), as_float(b))))
+        }
+        _ if operator == BinaryOp::Add => add(run, a, b),
+        _ => Err(Error::type_mismatch(format!(
+            "{} and {} cannot be reckoned with",
+            a.type_name(),
+            b.type_name()
+        ))),
+    }
+}
+
+fn as_float(value: &Value) -> f64 {
+    match value {
+        Value::Integer(number) => *number as f64,
+        Value::Float(number) => *number,
+        _ => f64::NAN,
+    }
+}
+
+fn integers(operator: BinaryOp, a: i64, b: i64) -> Result<Value> {
+    let result = match operator {
+        BinaryOp::Add => a.checked_add(b),
+        BinaryOp::Subtract => a.checked_sub(b),
+        BinaryOp::Multiply => a.checked_mul(b),
+        BinaryOp::Divide | BinaryOp::Modulo if b == 0 => {
+            let message = "an integer cannot be divided by zero";
+            return Err(Error::run(Class::ArithmeticError, Detail::DivisionByZero, message));
+        }
+        BinaryOp::Divide => a.checked_div(b),
+        BinaryOp::Modulo => Some(a.wrapping_rem(b)),
+        _ => return Ok(Value::Float((a as f64).powf(b as f64))),
+    };
+    result.map(Value::Integer).ok_or_else(overflow)
+}
+
+fn overflow() -> Error {
+    let message = "the result is too large for an integer";
+    Error::run(Class::ArithmeticError, Detail::IntegerOverflow, message)
+}
+
+fn floats(operator: BinaryOp, a: f64, b: f64) -> f64 {
+    match operator {
+        BinaryOp::Add => a + b,
+        BinaryOp::Subtract => a - b,
+        BinaryOp::Multiply => a * b,
+        BinaryOp::Divide => a / b,
+        BinaryOp::Modulo => a % b,
+        _ => a.powf(b),
+    }
+}
+
+pub(super) fn negate(value: &Value) -> Result<Value> {
+    match value {
+        Value::Null => Ok(Value::Null),
+        Value::Integer(number) => number.checked_neg().map(Value::Integer).ok_or_else(overflow),
+        Value::Float(number) => Ok(Value::Float(-number)),
+        other => Err(Error::type_mismatch(format!("{} has no sign", other.type_name()))),
+    }
+}
+
+pub(super) fn keep_sign(value: Value) -> Result<Value> {
+    match value {
+        Value::Null | Value::Integer(_) | Value::Float(_) => Ok(value),
+        other => Err(Error::type_mismatch(format!("{} has no sign", other.type_name()))),
+    }
+}
+
+/// Sums of what is not two numbers: texts and lists are joined.
+fn add(run: &Run<'_>, a: &Value, b: &Value) -> Result<Value> {
+    match (a, b) {
+        (Value::List(a), Value::List(b)) => {
+            bounded(run, a.iter().chain(b.iter()).cloned().collect())
+        }
+        (Value::List(a), b) => bounded(run, a.iter().chain([b]).cloned().collect()),
+        (a, Value::List(b)) => bounded(run, [a].into_iter().chain(b.iter()).cloned().collect()),
+        (Value::Text(_), _) | (_, Value::Text(_)) => match (plain_text(a), plain_text(b)) {
+            (Some(a), Some(b)) => {
+                run.budget.keep(a.len() + b.len())?;
+                run.budget.release(a.len() + b.len());
+                Ok(Value::text(a + &b))
+            }
+            _ => Err(cannot_add(a, b)),
+        },
+        _ => Err(cannot_add(a, b)),
+    }
+}
+
+fn cannot_add(a: &Value, b: &Value) -> Error {
+    Error::type_mismatch(format!("{} and {} cannot be added", a.type_name(), b.type_name()))
+}
+
+fn is_in(run: &Run<'_>, a: &Value, b: &Value) -> Result<Value> {
+    let list = match b {
+        Value::List(list) => list,
+        Value::Null => return Ok(Value::Null),
+        other => {
+            return Err(Error::type_mismatch(format!(
+                "IN needs a list, not {}",
+                other.type_name()
+            )));
+        }
+    };
+    run.budget.steps(list.len())?;
+    let mut result = Some(false);
+    for value in list.iter() {
+        match equals(a, value) {
+            Some(true) => return Ok(Value::Boolean(true)),
+            Some(false) => {}
+            None => result = None,
+        }
+    }
+    Ok(result.into())
+}
+
+fn text_predicate(operator: BinaryOp, a: &Value, b: &Value) -> Value {
+    let (Value::Text(a), Value::Text(b)) = (a, b) else { return Value::Null };
+    Value::Boolean(match operator {
+        BinaryOp::StartsWith => a.starts_with(&**b),
+        BinaryOp::EndsWith => a.ends_with(&**b),
+        _ => a.contains(&**b),
+    })
+}
+
+fn matches(run: &Run<'_>, a: &Value, b: &Value) -> Result<Value> {
+    let (Value::Text(text), Value::Text(pattern)) = (a, b) else { return Ok(Value::Null) };
+    let regex = run.regex(pattern)?;
+    Ok(Value::Boolean(regex.is_match(text)))
+}

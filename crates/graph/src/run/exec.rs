@@ -1,0 +1,302 @@
+//! The operators that find rows.
+
+use crate::error::{Error, Result};
+use crate::graph::{Entity, Hop};
+use crate::ir::{Ex, PatternRel, Slot, Symbol};
+use crate::plan::{Op, Seek};
+use crate::value::{Path, Value, equals};
+
+use super::pipeline::Sink;
+use super::project::is_true;
+use super::{Flow, Row, Run, eval, expand, reach, shortest};
+
+/// Runs operators on a row; each result goes to `out`.
+pub(crate) fn exec<'r>(
+    run: &Run<'r>,
+    ops: &[Op<'r>],
+    row: &mut Row,
+    out: &mut Sink<'_>,
+) -> Result<Flow> {
+    let Some((op, rest)) = ops.split_first() else { return out(row) };
+    let next: &mut Sink<'_> = &mut |row: &mut Row| exec(run, rest, row, out);
+    match op {
+        Op::CheckNode { slot } => match &row[*slot] {
+            Value::Node(_) => next(row),
+            Value::Null => Ok(Flow::Continue),
+            other => Err(wrong_kind("node", other)),
+        },
+        Op::Labels { slot, labels } => {
+            if has_labels(run, &row[*slot], labels)? {
+                next(row)
+            } else {
+                Ok(Flow::Continue)
+            }
+        }
+        Op::Scan { slot, label } => scan(run, *slot, *label, row, next),
+        Op::Seek { slot, seek } => seek_node(run, *slot, seek, row, next),
+        Op::Expand(it) => expand::expand(run, it, row, next),
+        Op::VarExpand(it) => expand::var_expand(run, it, row, next),
+        Op::Reach(it) => reach::reach(run, it, row, next),
+        Op::Weight(it) => expand::weigh(run, it, row, next),
+        Op::BoundRel(it) => expand::bound_rel(run, it, row, next),
+        Op::BoundRels(it) => expand::bound_rels(run, it, row, next),
+        Op::Shortest(it) => shortest::shortest(run, it, row, next),
+        Op::NodeProperty { slot, key, value } | Op::RelProperty { slot, key, value } => {
+            if has_property(run, row, *slot, *key, value)? {
+                next(row)
+            } else {
+                Ok(Flow::Continue)
+            }
+        }
+        Op::Filter(ex) => {
+            let value = eval(run, row, ex)?;
+            if is_true(&value)? { next(row) } else { Ok(Flow::Continue) }
+        }
+        Op::Path { slot, start, rels } => {
+            row[*slot] = path(run, row, *start, rels)?;
+            next(row)
+        }
+        Op::Optional { ops, slots } => optional(run, ops, slots, row, next),
+        Op::Unwind { list, slot } => unwind(run, list, *slot, row, next),
+    }
+}
+
+pub(super) fn wrong_kind(wanted: &str, found: &Value) -> Error {
+    Error::type_mismatch(format!("a {wanted} is needed in this pattern, not {}", found.type_name()))
+}
+
+pub(crate) fn has_labels(run: &Run<'_>, value: &Value, labels: &[Symbol]) -> Result<bool> {
+    let Value::Node(node) = value else { return Ok(false) };
+    for label in labels {
+        let Some(label) = run.label(*label)? else { return Ok(false) };
+        if !run.graph.has_label(*node, label)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn scan(
+    run: &Run<'_>,
+    slot: Slot,
+    label: Option<Symbol>,
+    row: &mut Row,
+    next: &mut Sink<'_>,
+) -> Result<Flow> {
+    let label = match label {
+        Some(label) => match run.label(label)? {
+            Some(label) => Some(label),
+            None => return Ok(Flow::Continue),
+        },
+        None => None,
+    };
+    // Pages grow, so that whoever wants one node does not wait for thousands.
+    let mut page = 64;
+    let mut nodes = Vec::new();
+    let mut after = None;
+    loop {
+        nodes.clear();
+        run.graph.nodes(label, after, page, &mut nodes)?;
+        for &node in &nodes {
+            run.budget.step()?;
+            row[slot] = Value::Node(node);
+            if next(row)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        if nodes.len() < page {
+            return Ok(Flow::Continue);
+        }
+        after = nodes.last().copied();
+        page = (page * 4).min(16_384);
+    }
+}
+
+fn seek_node<'r>(
+    run: &Run<'r>,
+    slot: Slot,
+    seek: &Seek<'r>,
+    row: &mut Row,
+    next: &mut Sink<'_>,
+) -> Result<Flow> {
+    let mut nodes = Vec::new();
+    match seek {
+        Seek::Id(ex) => {
+            if let Value::Integer(id) = eval(run, row, ex)? {
+                if run.graph.has_node(id)? {
+                    nodes.push(id);
+                }
+            }
+        }
+        Seek::Property { label, key, value, many } => {
+            let value = eval(run, row, value)?;
+            let label = match label {
+                Some(label) => match run.label(*label)? {
+                    Some(label) => Some(label),
+                    None => return Ok(Flow::Continue),
+                },
+                None => None,
+            };
+            let Some(key) = run.key(*key)? else { return Ok(Flow::Continue) };
+            match (&value, many) {
+                (Value::List(values), true) => {
+                    for value in values.iter().filter(|value| !value.is_null()) {
+                        run.budget.step()?;
+                        run.graph.lookup(label, key, value, &mut nodes)?;
+                    }
+                    nodes.sort_unstable();
+                    nodes.dedup();
+                }
+                (Value::Null, _) | (_, true) => {}
+                (value, false) => run.graph.lookup(label, key, value, &mut nodes)?,
+            }
+        }
+    }
+    for node in nodes {
+        run.budget.step()?;
+        row[slot] = Value::Node(node);
+        if next(row)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+/// Whether a node, a relationship or each of a list of relationships has a property of this
+/// value.
+fn has_property<'r>(
+    run: &Run<'r>,
+    row: &mut Row,
+    slot: Slot,
+    key: Symbol,
+    value: &'r Ex,
+) -> Result<bool> {
+    let wanted = eval(run, row, value)?;
+    if wanted.is_null() {
+        return Ok(false);
+    }
+    let Some(key) = run.key(key)? else {
+        return Ok(matches!(&row[slot], Value::List(list) if list.is_empty()));
+    };
+    let fits = |value: &Value| -> Result<bool> {
+        let found = match value {
+            Value::Node(node) => run.graph.node_property(*node, key)?,
+            Value::Relationship(edge) => run.graph.edge_property(*edge, key)?,
+            _ => Value::Null,
+        };
+        Ok(equals(&found, &wanted) == Some(true))
+    };
+    match &row[slot] {
+        Value::List(list) => {
+            for value in list.iter() {
+                if !fits(value)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        value => fits(value),
+    }
+}
+
+/// The path through relationships that are bound.
+fn path<'r>(
+    run: &Run<'r>,
+    row: &Row,
+    start: Slot,
+    rels: &[(Slot, &'r PatternRel)],
+) -> Result<Value> {
+    let Value::Node(mut node) = row[start] else { return Ok(Value::Null) };
+    let mut path = Path { nodes: vec![node], relationships: Vec::new() };
+    let mut walk = |edge: i64| -> Result<()> {
+        let found = run.edge(edge)?;
+        node = if found.start == node { found.end } else { found.start };
+        path.relationships.push(edge);
+        path.nodes.push(node);
+        Ok(())
+    };
+    for (slot, _) in rels {
+        match &row[*slot] {
+            Value::Relationship(edge) => walk(*edge)?,
+            Value::List(list) => {
+                for value in list.iter() {
+                    if let Value::Relationship(edge) = value {
+                        walk(*edge)?;
+                    }
+                }
+            }
+            _ => return Ok(Value::Null),
+        }
+    }
+    Ok(Value::Path(std::sync::Arc::new(path)))
+}
+
+fn optional<'r>(
+    run: &Run<'r>,
+    ops: &[Op<'r>],
+    slots: &[Slot],
+    row: &mut Row,
+    next: &mut Sink<'_>,
+) -> Result<Flow> {
+    let mut found = false;
+    let flow = exec(run, ops, row, &mut |row| {
+        found = true;
+        next(row)
+    })?;
+    if found || flow == Flow::Stop {
+        return Ok(flow);
+    }
+    for slot in slots {
+        row[*slot] = Value::Null;
+    }
+    next(row)
+}
+
+fn unwind<'r>(
+    run: &Run<'r>,
+    list: &'r Ex,
+    slot: Slot,
+    row: &mut Row,
+    next: &mut Sink<'_>,
+) -> Result<Flow> {
+    match eval(run, row, list)? {
+        Value::Null => Ok(Flow::Continue),
+        Value::List(list) => {
+            for value in list.iter() {
+                run.budget.step()?;
+                row[slot] = value.clone();
+                if next(row)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
+            Ok(Flow::Continue)
+        }
+        single => {
+            row[slot] = single;
+            next(row)
+        }
+    }
+}
+
+/// Whether a relationship is one of those that the pattern has already.
+pub(super) fn is_taken(row: &Row, others: &[Slot], hop: &Hop) -> bool {
+    others.iter().any(|slot| match &row[*slot] {
+        Value::Relationship(edge) => *edge == hop.edge,
+        Value::List(list) => {
+            list.iter().any(|value| matches!(value, Value::Relationship(edge) if *edge == hop.edge))
+        }
+        _ => false,
+    })
+}
+
+/// A node that must be there for the pattern to go on.
+pub(super) fn node_at(run: &Run<'_>, row: &Row, slot: Slot) -> Result<Option<i64>> {
+    match &row[slot] {
+        Value::Node(node) => {
+            run.alive(Entity::Node(*node))?;
+            Ok(Some(*node))
+        }
+        Value::Null => Ok(None),
+        other => Err(wrong_kind("node", other)),
+    }
+}

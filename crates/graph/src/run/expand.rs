@@ -1,0 +1,368 @@
+//! From a node along its relationships.
+
+use std::cell::OnceCell;
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use crate::csr::Csr;
+use crate::error::Result;
+use crate::graph::{Direction, Hop, TypeId};
+use crate::ir::Symbol;
+use crate::plan::{BoundRel, Expand, VarExpand, Weight};
+use crate::value::{Value, equals};
+
+use super::exec::{has_labels, is_taken, node_at, wrong_kind};
+use super::pipeline::Sink;
+use super::{Flow, Row, Run, eval};
+
+/// The relationships of one kind that operators follow, looked up when first needed.
+pub(crate) struct Ways<'r> {
+    pub(crate) types: &'r [Symbol],
+    pub(crate) direction: Direction,
+    kinds: OnceCell<Option<Rc<Vec<TypeId>>>>,
+    lists: OnceCell<Option<Vec<(TypeId, Csr<'r>, bool)>>>,
+}
+
+impl<'r> Ways<'r> {
+    pub(crate) fn new(types: &'r [Symbol], direction: Direction) -> Self {
+        Ways { types, direction, kinds: OnceCell::new(), lists: OnceCell::new() }
+    }
+
+    fn kinds(&self, run: &Run<'r>) -> Result<Option<Rc<Vec<TypeId>>>> {
+        if let Some(kinds) = self.kinds.get() {
+            return Ok(kinds.clone());
+        }
+        let kinds = run.kinds(self.types)?.map(Rc::new);
+        // A query that writes may bring further types into being.
+        if !run.program.writes {
+            let _ = self.kinds.set(kinds.clone());
+        }
+        Ok(kinds)
+    }
+
+    /// The adjacency's lists, if there is one.
+    pub(super) fn lists(&self, run: &Run<'r>) -> Result<Option<&[(TypeId, Csr<'r>, bool)]>> {
+        if self.lists.get().is_none() {
+            let lists = match (&run.adjacency, self.kinds(run)?) {
+                (Some(adjacency), Some(kinds)) => Some(adjacency.lists(self.direction, &kinds)),
+                (Some(_), None) => Some(Vec::new()),
+                (None, _) => None,
+            };
+            let _ = self.lists.set(lists);
+        }
+        Ok(self.lists.get().and_then(|lists| lists.as_deref()))
+    }
+
+    /// Appends the relationships of a node.
+    pub(super) fn hops(&self, run: &Run<'r>, node: i64, hops: &mut Vec<Hop>) -> Result<()> {
+        if let (Some(lists), Some(adjacency)) = (self.lists(run)?, &run.adjacency) {
+            if let Some(position) = adjacency.position(node) {
+                adjacency.edges(lists, position, hops);
+            }
+        } else if let Some(kinds) = self.kinds(run)? {
+            run.graph.edges(node, self.direction, &kinds, hops)?;
+        }
+        run.budget.steps(hops.len())
+    }
+
+    fn degree(&self, run: &Run<'r>, node: i64) -> Result<u64> {
+        if let (Some(lists), Some(adjacency)) = (self.lists(run)?, &run.adjacency) {
+            return Ok(adjacency.position(node).map_or(0, |at| adjacency.degree(lists, at)));
+        }
+        match self.kinds(run)? {
+            Some(kinds) => Ok(run.graph.degree(node, self.direction, &kinds)?),
+            None => Ok(0),
+        }
+    }
+}
+
+/// One step.
+pub(super) fn expand<'r>(
+    run: &Run<'r>,
+    it: &Expand<'r>,
+    row: &mut Row,
+    next: &mut Sink<'_>,
+) -> Result<Flow> {
+    let Some(from) = node_at(run, row, it.from)? else { return Ok(Flow::Continue) };
+    let target = if it.to_bound {
+        match node_at(run, row, it.to)? {
+            Some(target) => Some(target),
+            None => return Ok(Flow::Continue),
+        }
+    } else {
+        None
+    };
+    let mut hops = Vec::new();
+    it.ways.hops(run, from, &mut hops)?;
+    for hop in &hops {
+        if target.is_some_and(|target| target != hop.node) || is_taken(row, &it.others, hop) {
+            continue;
+        }
+        run.budget.step()?;
+        row[it.rel] = Value::Relationship(hop.edge);
+        if target.is_none() {
+            row[it.to] = Value::Node(hop.node);
+        }
+        if next(row)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+/// How many steps there are, where nobody asks which.
+pub(super) fn weigh<'r>(
+    run: &Run<'r>,
+    it: &Weight<'r>,
+    row: &mut Row,
+    next: &mut Sink<'_>,
+) -> Result<Flow> {
+    let Some(from) = node_at(run, row, it.from)? else { return Ok(Flow::Continue) };
+    let degree = it.ways.degree(run, from)?;
+    if degree == 0 {
+        return Ok(Flow::Continue);
+    }
+    row[it.slot] = Value::Integer(i64::try_from(degree).unwrap_or(i64::MAX));
+    row[it.rel] = Value::Boolean(true);
+    row[it.to] = Value::Boolean(true);
+    next(row)
+}
+
+/// The properties that each relationship on the way must have.
+pub(super) fn wanted_properties<'r>(
+    run: &Run<'r>,
+    row: &mut Row,
+    properties: &'r [(Symbol, crate::ir::Ex)],
+) -> Result<Vec<(Symbol, Value)>> {
+    properties.iter().map(|(key, value)| Ok((*key, eval(run, row, value)?))).collect()
+}
+
+pub(super) fn edge_fits(run: &Run<'_>, edge: i64, wanted: &[(Symbol, Value)]) -> Result<bool> {
+    for (key, value) in wanted {
+        let Some(key) = run.key(*key)? else { return Ok(false) };
+        if equals(&run.graph.edge_property(edge, key)?, value) != Some(true) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Many steps: every walk that uses no relationship twice. The walk is kept in a list, not
+/// on the stack, as it may be as long as the graph is large.
+pub(super) fn var_expand<'r>(
+    run: &Run<'r>,
+    it: &VarExpand<'r>,
+    row: &mut Row,
+    next: &mut Sink<'_>,
+) -> Result<Flow> {
+    let Some(from) = node_at(run, row, it.from)? else { return Ok(Flow::Continue) };
+    let target = if it.to_bound {
+        match node_at(run, row, it.to)? {
+            Some(target) => Some(target),
+            None => return Ok(Flow::Continue),
+        }
+    } else {
+        None
+    };
+    let wanted = wanted_properties(run, row, it.properties)?;
+    let mut walk = Walk::default();
+    if it.min == 0 && arrive(run, it, &walk, from, target, row, next)? == Flow::Stop {
+        return Ok(Flow::Stop);
+    }
+    if it.max == 0 {
+        return Ok(Flow::Continue);
+    }
+    let mut levels: Vec<(Vec<Hop>, usize)> = vec![(Vec::new(), 0)];
+    it.ways.hops(run, from, &mut levels[0].0)?;
+    while let Some((hops, at)) = levels.last_mut() {
+        let Some(hop) = hops.get(*at).copied() else {
+            if let Some((hops, _)) = levels.pop() {
+                run.budget.release(hops.len() * size_of::<Hop>());
+            }
+            walk.back();
+            continue;
+        };
+        *at += 1;
+        run.budget.step()?;
+        if walk.has(hop.edge)
+            || is_taken(row, &it.others, &hop)
+            || !edge_fits(run, hop.edge, &wanted)?
+        {
+            continue;
+        }
+        walk.forth(hop.edge);
+        let length = walk.edges.len() as u64;
+        if length >= it.min && arrive(run, it, &walk, hop.node, target, row, next)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+        if length < it.max {
+            let mut hops = Vec::new();
+            it.ways.hops(run, hop.node, &mut hops)?;
+            run.budget.keep(hops.len() * size_of::<Hop>())?;
+            levels.push((hops, 0));
+        } else {
+            walk.back();
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+fn arrive<'r>(
+    run: &Run<'r>,
+    it: &VarExpand<'r>,
+    walk: &Walk,
+    node: i64,
+    target: Option<i64>,
+    row: &mut Row,
+    next: &mut Sink<'_>,
+) -> Result<Flow> {
+    match target {
+        Some(target) if target != node => return Ok(Flow::Continue),
+        Some(_) => {}
+        None => row[it.to] = Value::Node(node),
+    }
+    if !has_labels(run, &Value::Node(node), it.labels)? {
+        return Ok(Flow::Continue);
+    }
+    if it.keep {
+        row[it.rel] = walk.value(it.reversed);
+    }
+    let flow = next(row)?;
+    // The operators behind may walk the same slots: ours must not hold a stale walk.
+    if it.keep {
+        row[it.rel] = Value::Null;
+    }
+    Ok(flow)
+}
+
+/// The relationships of a walk, with a set beside them once they are many.
+#[derive(Default)]
+struct Walk {
+    edges: Vec<i64>,
+    set: HashSet<i64>,
+}
+
+impl Walk {
+    const FEW: usize = 16;
+
+    fn has(&self, edge: i64) -> bool {
+        if self.edges.len() <= Self::FEW {
+            self.edges.contains(&edge)
+        } else {
+            self.set.contains(&edge)
+        }
+    }
+
+    fn forth(&mut self, edge: i64) {
+        self.edges.push(edge);
+        if self.edges.len() == Self::FEW + 1 {
+            self.set = self.edges.iter().copied().collect();
+        } else if self.edges.len() > Self::FEW {
+            self.set.insert(edge);
+        }
+    }
+
+    fn back(&mut self) {
+        if let Some(edge) = self.edges.pop() {
+            self.set.remove(&edge);
+        }
+    }
+
+    fn value(&self, reversed: bool) -> Value {
+        let values = self.edges.iter().map(|edge| Value::Relationship(*edge));
+        Value::list(if reversed { values.rev().collect() } else { values.collect() })
+    }
+}
+
+/// A relationship that is known already: only its ends are to be found.
+pub(super) fn bound_rel<'r>(
+    run: &Run<'r>,
+    it: &BoundRel<'r>,
+    row: &mut Row,
+    next: &mut Sink<'_>,
+) -> Result<Flow> {
+    let edge = match &row[it.rel.slot] {
+        Value::Relationship(edge) => *edge,
+        Value::Null => return Ok(Flow::Continue),
+        other => return Err(wrong_kind("relationship", other)),
+    };
+    let found = run.edge(edge)?;
+    let kinds = run.kinds(&it.rel.types)?;
+    if !kinds.is_some_and(|kinds| kinds.is_empty() || kinds.contains(&found.kind)) {
+        return Ok(Flow::Continue);
+    }
+    let hop = Hop { edge, node: found.end, kind: found.kind };
+    if is_taken(row, &it.others, &hop) {
+        return Ok(Flow::Continue);
+    }
+    let ways: &[(i64, i64)] = match it.rel.direction {
+        Direction::Out => &[(found.start, found.end)],
+        Direction::In => &[(found.end, found.start)],
+        Direction::Both if found.start == found.end => &[(found.start, found.end)],
+        Direction::Both => &[(found.start, found.end), (found.end, found.start)],
+    };
+    for (from, to) in ways {
+        let fits = |bound: bool, slot: usize, node: i64, row: &Row| {
+            !bound || matches!(row[slot], Value::Node(there) if there == node)
+        };
+        if !fits(it.from_bound, it.from, *from, row) || !fits(it.to_bound, it.to, *to, row) {
+            continue;
+        }
+        if it.from == it.to && from != to {
+            continue;
+        }
+        if !it.from_bound {
+            row[it.from] = Value::Node(*from);
+        }
+        if !it.to_bound {
+            row[it.to] = Value::Node(*to);
+        }
+        if next(row)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+/// A list of relationships that is known already, from a node that is bound.
+pub(super) fn bound_rels<'r>(
+    run: &Run<'r>,
+    it: &BoundRel<'r>,
+    row: &mut Row,
+    next: &mut Sink<'_>,
+) -> Result<Flow> {
+    let list = match &row[it.rel.slot] {
+        Value::List(list) => list.clone(),
+        Value::Null => return Ok(Flow::Continue),
+        other => return Err(wrong_kind("list of relationships", other)),
+    };
+    let Some(mut node) = node_at(run, row, it.from)? else { return Ok(Flow::Continue) };
+    let (min, max) = it.rel.length.unwrap_or((1, 1));
+    if !(min..=max).contains(&(list.len() as u64)) {
+        return Ok(Flow::Continue);
+    }
+    let Some(kinds) = run.kinds(&it.rel.types)? else { return Ok(Flow::Continue) };
+    for (at, value) in list.iter().enumerate() {
+        let Value::Relationship(edge) = value else {
+            return Err(wrong_kind("relationship", value));
+        };
+        let found = run.edge(*edge)?;
+        let hop = Hop { edge: *edge, node: found.end, kind: found.kind };
+        if list[..at].contains(value)
+            || is_taken(row, &it.others, &hop)
+            || !(kinds.is_empty() || kinds.contains(&found.kind))
+        {
+            return Ok(Flow::Continue);
+        }
+        node = match it.rel.direction {
+            Direction::Out | Direction::Both if found.start == node => found.end,
+            Direction::In | Direction::Both if found.end == node => found.start,
+            _ => return Ok(Flow::Continue),
+        };
+    }
+    if it.to_bound && !matches!(row[it.to], Value::Node(there) if there == node) {
+        return Ok(Flow::Continue);
+    }
+    row[it.to] = Value::Node(node);
+    next(row)
+}

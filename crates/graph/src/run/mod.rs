@@ -1,0 +1,314 @@
+//! Running a query: rows flow through operators one by one, each calling the next.
+
+mod arithmetic;
+mod eval;
+mod exec;
+mod expand;
+mod output;
+mod pipeline;
+mod project;
+mod reach;
+mod shortest;
+mod write;
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use eval::{bounded, eval};
+pub(crate) use expand::Ways;
+
+use crate::budget::Budget;
+use crate::csr::Adjacency;
+use crate::error::{Class, Detail, Error, Phase, Problem, Result};
+use crate::graph::{Edge, Entity, Graph, GraphMut, KeyId, LabelId, TypeId};
+use crate::ir::{Match, Program, Symbol};
+use crate::plan::Op;
+use crate::value::{Datum, GroupKey, Value};
+
+/// The values of all variables at some point; see [`crate::ir::Slot`].
+pub(crate) type Row = Vec<Value>;
+
+/// Whether whoever takes rows wants more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// More rows are welcome.
+    Continue,
+    /// This was the last one that is needed.
+    Stop,
+}
+
+/// What a query has changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stats {
+    /// Nodes that were made.
+    pub nodes_created: u64,
+    /// Nodes that were deleted.
+    pub nodes_deleted: u64,
+    /// Relationships that were made.
+    pub relationships_created: u64,
+    /// Relationships that were deleted.
+    pub relationships_deleted: u64,
+    /// Properties that were set or removed.
+    pub properties_set: u64,
+    /// Labels that nodes got.
+    pub labels_added: u64,
+    /// Labels that nodes lost.
+    pub labels_removed: u64,
+}
+
+/// A name that is looked up in the graph once.
+#[derive(Debug, Clone, Copy)]
+enum Known<T> {
+    NotYet,
+    Absent,
+    Here(T),
+}
+
+/// All that a query needs while it runs.
+pub(crate) struct Run<'r> {
+    pub(crate) graph: &'r dyn Graph,
+    pub(crate) writer: Option<&'r dyn GraphMut>,
+    pub(crate) budget: &'r Budget<'r>,
+    pub(crate) program: &'r Program,
+    pub(crate) parameters: Vec<Value>,
+    pub(crate) adjacency: Option<Adjacency<'r>>,
+    labels: Vec<Cell<Known<LabelId>>>,
+    kinds: Vec<Cell<Known<TypeId>>>,
+    keys: Vec<Cell<Known<KeyId>>>,
+    plans: RefCell<HashMap<usize, Rc<Vec<Op<'r>>>>>,
+    pub(crate) stats: Cell<Stats>,
+    deleted: RefCell<HashSet<Entity>>,
+    /// What deleted relationships were: their type outlives them.
+    ghosts: RefCell<HashMap<i64, Edge>>,
+    random: Cell<u64>,
+    regexes: RefCell<HashMap<String, Rc<regex::Regex>>>,
+}
+
+/// Runs a program. Rows go to `sink` until it wants no more.
+pub(crate) fn run(
+    program: &Program,
+    graph: &dyn Graph,
+    writer: Option<&dyn GraphMut>,
+    parameters: &BTreeMap<String, Datum>,
+    budget: &Budget<'_>,
+    sink: &mut dyn FnMut(Vec<Datum>) -> Result<Flow>,
+) -> Result<Stats> {
+    let run = Run::new(program, graph, writer, parameters, budget)?;
+    let mut seen: Option<HashSet<GroupKey>> = (!program.union_all).then(HashSet::new);
+    let mut stopped = false;
+    for (steps, columns) in program.parts.iter().zip(&program.outputs) {
+        let mut row = vec![Value::Null; program.slots];
+        let has_columns = !columns.is_empty();
+        pipeline::run(&run, steps, &mut row, &mut |row| {
+            if !has_columns || stopped {
+                return Ok(Flow::Continue);
+            }
+            if let Some(seen) = &mut seen {
+                let key = GroupKey(columns.iter().map(|&slot| row[slot].clone()).collect());
+                let size = key.0.iter().map(Value::size).sum();
+                if !seen.insert(key) {
+                    return Ok(Flow::Continue);
+                }
+                run.budget.keep(size)?;
+            }
+            let datums = columns.iter().map(|&slot| output::datum(&run, &row[slot]));
+            let flow = sink(datums.collect::<Result<_>>()?)?;
+            stopped = flow == Flow::Stop;
+            // What writes runs to its end, whoever reads.
+            Ok(if program.writes { Flow::Continue } else { flow })
+        })?;
+    }
+    Ok(run.stats.get())
+}
+
+impl<'r> Run<'r> {
+    fn new(
+        program: &'r Program,
+        graph: &'r dyn Graph,
+        writer: Option<&'r dyn GraphMut>,
+        parameters: &BTreeMap<String, Datum>,
+        budget: &'r Budget<'r>,
+    ) -> Result<Self> {
+        let count = program.names.len();
+        let values = program.parameters.iter().map(|name| match parameters.get(&**name) {
+            Some(datum) => Ok(datum.to_value()),
+            None => Err(missing(name)),
+        });
+        Ok(Run {
+            graph,
+            writer,
+            budget,
+            program,
+            parameters: values.collect::<Result<_>>()?,
+            adjacency: if program.writes { None } else { graph.adjacency() },
+            labels: vec![Cell::new(Known::NotYet); count],
+            kinds: vec![Cell::new(Known::NotYet); count],
+            keys: vec![Cell::new(Known::NotYet); count],
+            plans: RefCell::default(),
+            stats: Cell::default(),
+            deleted: RefCell::default(),
+            ghosts: RefCell::default(),
+            random: Cell::new(seed()),
+            regexes: RefCell::default(),
+        })
+    }
+
+    fn resolve<T: Copy>(
+        &self,
+        cell: &Cell<Known<T>>,
+        find: impl FnOnce() -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        match cell.get() {
+            Known::Here(id) => Ok(Some(id)),
+            Known::Absent => Ok(None),
+            Known::NotYet => {
+                let found = find()?;
+                match found {
+                    Some(id) => cell.set(Known::Here(id)),
+                    // A query that writes may bring the name into being.
+                    None if !self.program.writes => cell.set(Known::Absent),
+                    None => {}
+                }
+                Ok(found)
+            }
+        }
+    }
+
+    pub(crate) fn name(&self, symbol: Symbol) -> &'r Arc<str> {
+        &self.program.names[symbol.0 as usize]
+    }
+
+    pub(crate) fn label(&self, symbol: Symbol) -> Result<Option<LabelId>> {
+        let cell = &self.labels[symbol.0 as usize];
+        self.resolve(cell, || Ok(self.graph.label_id(self.name(symbol))?))
+    }
+
+    pub(crate) fn key(&self, symbol: Symbol) -> Result<Option<KeyId>> {
+        let cell = &self.keys[symbol.0 as usize];
+        self.resolve(cell, || Ok(self.graph.key_id(self.name(symbol))?))
+    }
+
+    fn kind(&self, symbol: Symbol) -> Result<Option<TypeId>> {
+        let cell = &self.kinds[symbol.0 as usize];
+        self.resolve(cell, || Ok(self.graph.type_id(self.name(symbol))?))
+    }
+
+    /// The types of a pattern: none for any, `None` if no relationship can have them.
+    pub(crate) fn kinds(&self, symbols: &[Symbol]) -> Result<Option<Vec<TypeId>>> {
+        let mut kinds = Vec::with_capacity(symbols.len());
+        for symbol in symbols {
+            kinds.extend(self.kind(*symbol)?);
+        }
+        kinds.sort_unstable();
+        kinds.dedup();
+        Ok((symbols.is_empty() || !kinds.is_empty()).then_some(kinds))
+    }
+
+    /// The operators of a pattern, planned when it is first met.
+    pub(crate) fn plan(&self, pattern: &'r Match) -> Result<Rc<Vec<Op<'r>>>> {
+        let key = std::ptr::from_ref(pattern) as usize;
+        if let Some(plan) = self.plans.borrow().get(&key) {
+            return Ok(plan.clone());
+        }
+        let plan = Rc::new(crate::plan::plan(self, pattern)?);
+        self.plans.borrow_mut().insert(key, plan.clone());
+        Ok(plan)
+    }
+
+    /// Whether the graph knows all names of a pattern.
+    fn knows(&self, pattern: &Match) -> Result<bool> {
+        for node in &pattern.pattern.nodes {
+            for label in &node.labels {
+                if self.label(*label)?.is_none() {
+                    return Ok(false);
+                }
+            }
+            for (key, _) in &node.properties {
+                if self.key(*key)?.is_none() {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// A regular expression that must match a whole text; compiled once.
+    pub(crate) fn regex(&self, pattern: &str) -> Result<Rc<regex::Regex>> {
+        if let Some(regex) = self.regexes.borrow().get(pattern) {
+            return Ok(regex.clone());
+        }
+        let whole = format!("^(?s:{pattern})$");
+        let regex = regex::RegexBuilder::new(&whole).size_limit(1 << 20).build();
+        let regex = Rc::new(regex.map_err(|_| {
+            let message = format!("{pattern:?} is not a regular expression");
+            Error::run(Class::ArgumentError, Detail::InvalidArgumentValue, message)
+        })?);
+        self.regexes.borrow_mut().insert(pattern.to_owned(), regex.clone());
+        Ok(regex)
+    }
+
+    pub(crate) fn edge(&self, edge: i64) -> Result<Edge> {
+        if let Some(found) = self.graph.edge(edge)? {
+            return Ok(found);
+        }
+        if let Some(ghost) = self.ghosts.borrow().get(&edge) {
+            return Ok(*ghost);
+        }
+        Err(self.gone(Entity::Edge(edge)))
+    }
+
+    /// Fails if something was deleted by this query.
+    pub(crate) fn alive(&self, entity: Entity) -> Result<()> {
+        if self.program.writes && self.deleted.borrow().contains(&entity) {
+            return Err(self.gone(entity));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_deleted(&self, entity: Entity) -> bool {
+        self.program.writes && self.deleted.borrow().contains(&entity)
+    }
+
+    fn gone(&self, entity: Entity) -> Error {
+        let message = match entity {
+            Entity::Node(id) => format!("node {id} is deleted"),
+            Entity::Edge(id) => format!("relationship {id} is deleted"),
+        };
+        Error::run(Class::EntityNotFound, Detail::DeletedEntityAccess, message)
+    }
+
+    /// A number from 0 to 1.
+    pub(crate) fn random(&self) -> f64 {
+        let mut state = self.random.get();
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        self.random.set(state);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn count(&self, change: impl FnOnce(&mut Stats)) {
+        let mut stats = self.stats.get();
+        change(&mut stats);
+        self.stats.set(stats);
+    }
+}
+
+fn seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::collections::hash_map::RandomState::new().build_hasher().finish() | 1
+}
+
+fn missing(name: &str) -> Error {
+    Error::Query(Box::new(Problem {
+        class: Class::ParameterMissing,
+        detail: Detail::MissingParameter,
+        phase: Phase::Compile,
+        message: format!("the parameter ${name} has no value"),
+        place: None,
+    }))
+}

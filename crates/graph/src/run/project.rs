@@ -1,0 +1,271 @@
+//! What a projection does with the rows that come to it.
+
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+
+use crate::error::{Class, Detail, Error, Result};
+use crate::functions::Accumulator;
+use crate::ir::{Ex, Project, Slot};
+use crate::value::{GroupKey, Value, order};
+
+use super::{Flow, Row, Run, eval};
+
+/// The state of one projection.
+pub(super) struct Collector<'r> {
+    project: &'r Project,
+    /// A slot that says how many rows a row stands for.
+    weight: Option<Slot>,
+    eager: bool,
+    seen: HashSet<GroupKey>,
+    skip: u64,
+    limit: u64,
+    passed: u64,
+    groups: HashMap<GroupKey, Vec<Accumulator>>,
+    /// The groups in the order in which they were met.
+    met: Vec<GroupKey>,
+    rows: Vec<Sorted>,
+}
+
+/// A row with what it is sorted by; its number keeps rows that are alike in order.
+struct Sorted {
+    keys: Vec<Value>,
+    number: usize,
+    values: Vec<Value>,
+}
+
+/// What becomes of a row that is not held back.
+pub(super) struct Pass {
+    pub(super) emit: bool,
+    pub(super) flow: Flow,
+}
+
+impl<'r> Collector<'r> {
+    pub(super) fn new(
+        run: &Run<'r>,
+        project: &'r Project,
+        weight: Option<Slot>,
+        eager: bool,
+    ) -> Result<Self> {
+        Ok(Collector {
+            project,
+            weight,
+            eager,
+            seen: HashSet::new(),
+            skip: bound(run, &project.skip, "SKIP")?.unwrap_or(0),
+            limit: bound(run, &project.limit, "LIMIT")?.unwrap_or(u64::MAX),
+            passed: 0,
+            groups: HashMap::new(),
+            met: Vec::new(),
+            rows: Vec::new(),
+        })
+    }
+
+    /// Whether rows are held back until all are there.
+    pub(super) fn is_barrier(&self) -> bool {
+        self.eager || self.project.aggregates.is_some() || !self.project.order.is_empty()
+    }
+
+    pub(super) fn kept(&self) -> &'r [Slot] {
+        &self.project.keep
+    }
+
+    /// A row that goes on at once, or not at all.
+    pub(super) fn stream(&mut self, run: &Run<'r>, row: &mut Row) -> Result<Pass> {
+        let stop = Pass { emit: false, flow: Flow::Stop };
+        if self.limit == 0 || self.passed >= self.skip.saturating_add(self.limit) {
+            return Ok(stop);
+        }
+        self.work_out(run, &self.project.pre, row)?;
+        if !self.is_new(run, row)? {
+            return Ok(Pass { emit: false, flow: Flow::Continue });
+        }
+        self.passed += 1;
+        let last = self.passed >= self.skip.saturating_add(self.limit);
+        let mut emit = self.passed > self.skip;
+        if let (true, Some(filter)) = (emit, &self.project.filter) {
+            emit = is_true(&eval(run, row, filter)?)?;
+        }
+        Ok(Pass { emit, flow: if last { Flow::Stop } else { Flow::Continue } })
+    }
+
+    /// A row that is held back.
+    pub(super) fn collect(&mut self, run: &Run<'r>, row: &mut Row) -> Result<()> {
+        self.work_out(run, &self.project.pre, row)?;
+        match &self.project.aggregates {
+            Some(_) => self.group(run, row),
+            None => self.hold(run, row),
+        }
+    }
+
+    fn work_out(&self, run: &Run<'r>, items: &'r [(Ex, Slot)], row: &mut Row) -> Result<()> {
+        for (ex, slot) in items {
+            if !matches!(ex, Ex::Slot(from) if from == slot) {
+                row[*slot] = eval(run, row, ex)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_new(&mut self, run: &Run<'r>, row: &Row) -> Result<bool> {
+        if !self.project.distinct {
+            return Ok(true);
+        }
+        let values: Vec<Value> =
+            self.project.columns.iter().map(|&slot| row[slot].clone()).collect();
+        let size = values.iter().map(Value::size).sum();
+        let new = self.seen.insert(GroupKey(values));
+        if new {
+            run.budget.keep(size)?;
+        }
+        Ok(new)
+    }
+
+    fn group(&mut self, run: &Run<'r>, row: &mut Row) -> Result<()> {
+        let Some(aggregates) = &self.project.aggregates else { return Ok(()) };
+        let key: Vec<Value> = self.project.pre.iter().map(|(_, slot)| row[*slot].clone()).collect();
+        let weight = match self.weight.map(|slot| &row[slot]) {
+            Some(Value::Integer(weight)) => *weight,
+            _ => 1,
+        };
+        let key = GroupKey(key);
+        let accumulators = match self.groups.get_mut(&key) {
+            Some(accumulators) => accumulators,
+            None => {
+                let size: usize = key.0.iter().map(Value::size).sum();
+                run.budget.keep(2 * size + 64 * aggregates.len() + 64)?;
+                self.met.push(key.clone());
+                let fresh = aggregates.iter().map(Accumulator::new).collect();
+                self.groups.entry(key).or_insert(fresh)
+            }
+        };
+        for (accumulator, aggregate) in accumulators.iter_mut().zip(aggregates) {
+            let value = match aggregate.arguments.first() {
+                Some(ex) => eval(run, row, ex)?,
+                None => Value::Boolean(true),
+            };
+            let second = match aggregate.arguments.get(1) {
+                Some(ex) => eval(run, row, ex)?,
+                None => Value::Null,
+            };
+            accumulator.add(run, value, second, weight)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a row until all are there, sorted if that is asked for.
+    fn hold(&mut self, run: &Run<'r>, row: &mut Row) -> Result<()> {
+        if self.limit == 0 || !self.is_new(run, row)? {
+            return Ok(());
+        }
+        let mut keys = Vec::with_capacity(self.project.order.len());
+        for (ex, _) in &self.project.order {
+            keys.push(eval(run, row, ex)?);
+        }
+        let number = self.passed as usize;
+        self.passed += 1;
+        let wanted = self.skip.saturating_add(self.limit);
+        if keys.is_empty() && number as u64 >= wanted {
+            return Ok(());
+        }
+        let values: Vec<Value> = self.project.keep.iter().map(|&slot| row[slot].clone()).collect();
+        let size: usize = values.iter().chain(&keys).map(Value::size).sum();
+        run.budget.keep(size)?;
+        self.rows.push(Sorted { keys, number, values });
+        // Of many rows only the first few are wanted: the others go now and then.
+        if self.rows.len() as u64 >= wanted.saturating_mul(2).saturating_add(64) {
+            self.sort(run)?;
+            for row in self.rows.drain(wanted as usize..) {
+                let size: usize = row.values.iter().chain(&row.keys).map(Value::size).sum();
+                run.budget.release(size);
+            }
+        }
+        Ok(())
+    }
+
+    fn sort(&mut self, run: &Run<'r>) -> Result<()> {
+        run.budget.steps(self.rows.len())?;
+        let directions = &self.project.order;
+        self.rows.sort_unstable_by(|a, b| {
+            for ((a, b), (_, descending)) in a.keys.iter().zip(&b.keys).zip(directions) {
+                let ordering = if *descending { order(b, a) } else { order(a, b) };
+                if ordering != Ordering::Equal {
+                    return ordering;
+                }
+            }
+            a.number.cmp(&b.number)
+        });
+        Ok(())
+    }
+
+    /// All rows have come: those that go on, as the values of the kept slots.
+    pub(super) fn finish(&mut self, run: &Run<'r>, before: &Row) -> Result<Vec<Vec<Value>>> {
+        let mut row = before.clone();
+        if let Some(aggregates) = &self.project.aggregates {
+            if self.met.is_empty() && self.project.pre.is_empty() {
+                // Aggregates over nothing have a value, too.
+                let fresh = aggregates.iter().map(Accumulator::new).collect();
+                self.met.push(GroupKey(Vec::new()));
+                self.groups.insert(GroupKey(Vec::new()), fresh);
+            }
+            for key in std::mem::take(&mut self.met) {
+                run.budget.step()?;
+                let accumulators = self.groups.remove(&key).unwrap_or_default();
+                for ((_, slot), value) in self.project.pre.iter().zip(key.0) {
+                    row[*slot] = value;
+                }
+                for (aggregate, accumulator) in aggregates.iter().zip(accumulators) {
+                    row[aggregate.slot] = accumulator.finish(run)?;
+                }
+                self.work_out(run, &self.project.post, &mut row)?;
+                self.hold(run, &mut row)?;
+            }
+        }
+        if !self.project.order.is_empty() {
+            self.sort(run)?;
+        }
+        let skip = usize::try_from(self.skip).unwrap_or(usize::MAX);
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let rows = std::mem::take(&mut self.rows).into_iter().skip(skip).take(limit);
+        let mut result = Vec::new();
+        for Sorted { values, .. } in rows {
+            if let Some(filter) = &self.project.filter {
+                for (slot, value) in self.project.keep.iter().zip(&values) {
+                    row[*slot] = value.clone();
+                }
+                if !is_true(&eval(run, &mut row, filter)?)? {
+                    continue;
+                }
+            }
+            result.push(values);
+        }
+        Ok(result)
+    }
+}
+
+/// Whether a filter lets something pass: only if it is true.
+pub(super) fn is_true(value: &Value) -> Result<bool> {
+    match value {
+        Value::Boolean(value) => Ok(*value),
+        Value::Null => Ok(false),
+        other => Err(Error::type_mismatch(format!(
+            "a filter needs a boolean, not {}",
+            other.type_name()
+        ))),
+    }
+}
+
+/// The number behind `SKIP` or `LIMIT`.
+fn bound<'r>(run: &Run<'r>, ex: &'r Option<Ex>, clause: &str) -> Result<Option<u64>> {
+    let Some(ex) = ex else { return Ok(None) };
+    let wrong = |detail, value: &Value| {
+        let message = format!("{clause} needs a whole number from 0, not {}", value.type_name());
+        Err(Error::run(Class::SyntaxError, detail, message))
+    };
+    match eval(run, &mut Vec::new(), ex)? {
+        Value::Integer(number) => match u64::try_from(number) {
+            Ok(number) => Ok(Some(number)),
+            Err(_) => wrong(Detail::NegativeIntegerArgument, &Value::Integer(number)),
+        },
+        other => wrong(Detail::InvalidArgumentType, &other),
+    }
+}

@@ -1,0 +1,110 @@
+//! Which nodes can be reached, where nobody asks along which relationships.
+
+use std::collections::HashSet;
+
+use crate::error::Result;
+use crate::plan::VarExpand;
+use crate::value::Value;
+
+use super::exec::{has_labels, node_at};
+use super::pipeline::Sink;
+use super::{Flow, Row, Run};
+
+/// Every node within the bounds, once. A walk that uses no relationship twice ends where any
+/// walk of at most that length ends, as long as the least length is 0 or 1: the shortest walk
+/// between two nodes, and the shortest way back to the first along directed relationships,
+/// never use one twice.
+pub(super) fn reach<'r>(
+    run: &Run<'r>,
+    it: &VarExpand<'r>,
+    row: &mut Row,
+    next: &mut Sink<'_>,
+) -> Result<Flow> {
+    let Some(from) = node_at(run, row, it.from)? else { return Ok(Flow::Continue) };
+    let target = if it.to_bound {
+        match node_at(run, row, it.to)? {
+            Some(target) => Some(target),
+            None => return Ok(Flow::Continue),
+        }
+    } else {
+        None
+    };
+    let mut arrive = |node: i64, row: &mut Row| -> Result<Flow> {
+        match target {
+            Some(target) if target != node => return Ok(Flow::Continue),
+            Some(_) => {}
+            None => row[it.to] = Value::Node(node),
+        }
+        if !has_labels(run, &Value::Node(node), it.labels)? {
+            return Ok(Flow::Continue);
+        }
+        next(row)
+    };
+    let mut seen = Seen::new(run);
+    let mut frontier = vec![from];
+    let mut ahead = Vec::new();
+    let mut hops = Vec::new();
+    if it.min == 0 {
+        seen.insert(run, from);
+        if arrive(from, row)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    let mut depth = 0;
+    while depth < it.max && !frontier.is_empty() {
+        for &node in &frontier {
+            hops.clear();
+            it.ways.hops(run, node, &mut hops)?;
+            for hop in &hops {
+                run.budget.step()?;
+                if !seen.insert(run, hop.node) {
+                    continue;
+                }
+                run.budget.keep(16)?;
+                // The first node is gone from already, even if it is found only now.
+                if hop.node != from {
+                    ahead.push(hop.node);
+                }
+                if arrive(hop.node, row)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
+        }
+        frontier.clear();
+        std::mem::swap(&mut frontier, &mut ahead);
+        depth += 1;
+    }
+    run.budget.release(16 * seen.count);
+    Ok(Flow::Continue)
+}
+
+/// The nodes that were met: bits if the adjacency numbers them, a set otherwise.
+pub(super) struct Seen {
+    bits: Vec<u64>,
+    set: HashSet<i64>,
+    count: usize,
+}
+
+impl Seen {
+    pub(super) fn new(run: &Run<'_>) -> Self {
+        let words = run.adjacency.as_ref().map_or(0, |adjacency| adjacency.nodes.len() / 64 + 1);
+        Seen { bits: vec![0; words], set: HashSet::new(), count: 0 }
+    }
+
+    /// Whether the node is new.
+    pub(super) fn insert(&mut self, run: &Run<'_>, node: i64) -> bool {
+        let position = run.adjacency.as_ref().and_then(|adjacency| adjacency.position(node));
+        let new = match position {
+            Some(position) => {
+                let word = &mut self.bits[position as usize / 64];
+                let bit = 1 << (position % 64);
+                let new = *word & bit == 0;
+                *word |= bit;
+                new
+            }
+            None => self.set.insert(node),
+        };
+        self.count += usize::from(new);
+        new
+    }
+}

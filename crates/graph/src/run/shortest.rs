@@ -1,0 +1,259 @@
+//! Shortest paths, from both ends at once.
+
+use std::collections::HashMap;
+
+use crate::error::Result;
+use crate::graph::Hop;
+use crate::ir::Symbol;
+use crate::plan::ShortestPath;
+use crate::value::{Path, Value};
+
+use super::exec::{is_taken, node_at};
+use super::expand::{Ways, edge_fits, wanted_properties};
+use super::pipeline::Sink;
+use super::project::is_true;
+use super::{Flow, Row, Run, eval};
+
+/// The shortest path between two bound nodes, or all of them.
+pub(super) fn shortest<'r>(
+    run: &Run<'r>,
+    it: &ShortestPath<'r>,
+    row: &mut Row,
+    next: &mut Sink<'_>,
+) -> Result<Flow> {
+    let (Some(from), Some(to)) = (node_at(run, row, it.from)?, node_at(run, row, it.to)?) else {
+        return Ok(Flow::Continue);
+    };
+    let wanted = wanted_properties(run, row, it.properties)?;
+    if !it.filters.is_empty() || (from == to && it.min > 0) || !it.others.is_empty() {
+        return by_length(run, it, (from, to), &wanted, row, next);
+    }
+    if from == to {
+        row[it.rel] = Value::list(Vec::new());
+        return next(row);
+    }
+    let Some(meeting) = meet(run, it, (from, to), &wanted)? else { return Ok(Flow::Continue) };
+    for (middle, forth) in &meeting.nodes {
+        let mut halves = Vec::new();
+        meeting.forth.walks(run, *middle, it.all, &mut halves)?;
+        let mut ends = Vec::new();
+        meeting.back.walks(run, *middle, it.all, &mut ends)?;
+        let _ = forth;
+        for half in &halves {
+            for end in &ends {
+                run.budget.step()?;
+                // The first half was walked from the middle to the start.
+                let edges = half.iter().rev().chain(end);
+                row[it.rel] = Value::list(edges.map(|edge| Value::Relationship(*edge)).collect());
+                if next(row)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+                if !it.all {
+                    return Ok(Flow::Continue);
+                }
+            }
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+/// Where the two searches met, and what each has seen.
+struct Meeting {
+    nodes: Vec<(i64, u64)>,
+    forth: Search,
+    back: Search,
+}
+
+/// A search from one end: for each node its distance and the steps that lead to it.
+struct Search {
+    seen: HashMap<i64, (u64, Vec<(i64, i64)>)>,
+    frontier: Vec<i64>,
+    depth: u64,
+    start: i64,
+}
+
+fn meet<'r>(
+    run: &Run<'r>,
+    it: &ShortestPath<'r>,
+    (from, to): (i64, i64),
+    wanted: &[(Symbol, Value)],
+) -> Result<Option<Meeting>> {
+    let mut forth = Search::new(from);
+    let mut back = Search::new(to);
+    while forth.depth + back.depth < it.max {
+        if forth.frontier.is_empty() || back.frontier.is_empty() {
+            return Ok(None);
+        }
+        // The smaller side goes on.
+        if forth.frontier.len() <= back.frontier.len() {
+            forth.advance(run, &it.ways, wanted)?;
+        } else {
+            back.advance(run, &it.back, wanted)?;
+        }
+        // Of each path one node is as far from the start as the first search has come.
+        let (newest, depth) = (&forth.frontier, forth.depth);
+        let nodes: Vec<(i64, u64)> = newest
+            .iter()
+            .filter(|node| back.seen.get(node).is_some_and(|(far, _)| *far == back.depth))
+            .map(|node| (*node, depth))
+            .collect();
+        if !nodes.is_empty() {
+            return Ok(Some(Meeting { nodes, forth, back }));
+        }
+    }
+    Ok(None)
+}
+
+impl Search {
+    fn new(start: i64) -> Self {
+        let seen = HashMap::from([(start, (0, Vec::new()))]);
+        Search { seen, frontier: vec![start], depth: 0, start }
+    }
+
+    fn advance<'r>(
+        &mut self,
+        run: &Run<'r>,
+        ways: &Ways<'r>,
+        wanted: &[(Symbol, Value)],
+    ) -> Result<()> {
+        self.depth += 1;
+        let mut ahead = Vec::new();
+        let mut hops: Vec<Hop> = Vec::new();
+        for &node in &self.frontier {
+            hops.clear();
+            ways.hops(run, node, &mut hops)?;
+            for hop in &hops {
+                run.budget.step()?;
+                if !wanted.is_empty() && !edge_fits(run, hop.edge, wanted)? {
+                    continue;
+                }
+                let depth = self.depth;
+                let (far, steps) = self.seen.entry(hop.node).or_insert_with(|| {
+                    ahead.push(hop.node);
+                    (depth, Vec::new())
+                });
+                if *far == depth {
+                    steps.push((node, hop.edge));
+                    run.budget.keep(64)?;
+                }
+            }
+        }
+        self.frontier = ahead;
+        Ok(())
+    }
+
+    /// The walks from a node back to where the search began: all, or one.
+    fn walks(&self, run: &Run<'_>, from: i64, all: bool, walks: &mut Vec<Vec<i64>>) -> Result<()> {
+        let mut open = vec![(from, Vec::new())];
+        while let Some((node, walk)) = open.pop() {
+            run.budget.step()?;
+            if node == self.start {
+                run.budget.keep(walk.len() * 8 + 24)?;
+                walks.push(walk);
+                if !all {
+                    return Ok(());
+                }
+                continue;
+            }
+            let Some((_, steps)) = self.seen.get(&node) else { continue };
+            for (before, edge) in steps {
+                let mut longer: Vec<i64> = walk.clone();
+                longer.push(*edge);
+                open.push((*before, longer));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tries walks in the order of their lengths until one fulfils the filters: for conditions
+/// on the path itself, which may rule the shortest ones out.
+fn by_length<'r>(
+    run: &Run<'r>,
+    it: &ShortestPath<'r>,
+    (from, to): (i64, i64),
+    wanted: &[(Symbol, Value)],
+    row: &mut Row,
+    next: &mut Sink<'_>,
+) -> Result<Flow> {
+    let mut walks: Vec<(Vec<i64>, Vec<i64>)> = vec![(vec![from], Vec::new())];
+    let mut length = 0;
+    loop {
+        let mut found = false;
+        if length >= it.min {
+            for (nodes, edges) in walks.iter().filter(|(nodes, _)| nodes.last() == Some(&to)) {
+                if !fulfils(run, it, nodes, edges, row)? {
+                    continue;
+                }
+                found = true;
+                if next(row)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+                if !it.all {
+                    return Ok(Flow::Continue);
+                }
+            }
+        }
+        if found || walks.is_empty() || length >= it.max {
+            return Ok(Flow::Continue);
+        }
+        length += 1;
+        walks = longer(run, it, &walks, wanted, row)?;
+    }
+}
+
+fn longer<'r>(
+    run: &Run<'r>,
+    it: &ShortestPath<'r>,
+    walks: &[(Vec<i64>, Vec<i64>)],
+    wanted: &[(Symbol, Value)],
+    row: &Row,
+) -> Result<Vec<(Vec<i64>, Vec<i64>)>> {
+    let mut result = Vec::new();
+    let mut hops = Vec::new();
+    let mut kept = 0;
+    for (nodes, edges) in walks {
+        let Some(&node) = nodes.last() else { continue };
+        hops.clear();
+        it.ways.hops(run, node, &mut hops)?;
+        for hop in &hops {
+            run.budget.step()?;
+            if edges.contains(&hop.edge)
+                || is_taken(row, &it.others, hop)
+                || !edge_fits(run, hop.edge, wanted)?
+            {
+                continue;
+            }
+            let (mut nodes, mut edges) = (nodes.clone(), edges.clone());
+            nodes.push(hop.node);
+            edges.push(hop.edge);
+            let size = 16 * nodes.len() + 64;
+            kept += size;
+            run.budget.keep(size)?;
+            result.push((nodes, edges));
+        }
+    }
+    run.budget.release(kept);
+    Ok(result)
+}
+
+/// Puts a walk into the row; whether it fulfils what is asked of the path.
+fn fulfils<'r>(
+    run: &Run<'r>,
+    it: &ShortestPath<'r>,
+    nodes: &[i64],
+    edges: &[i64],
+    row: &mut Row,
+) -> Result<bool> {
+    row[it.rel] = Value::list(edges.iter().map(|edge| Value::Relationship(*edge)).collect());
+    if let Some(slot) = it.path {
+        let path = Path { nodes: nodes.to_vec(), relationships: edges.to_vec() };
+        row[slot] = Value::Path(std::sync::Arc::new(path));
+    }
+    for filter in &it.filters {
+        if !is_true(&eval(run, row, filter)?)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
