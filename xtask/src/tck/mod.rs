@@ -47,7 +47,9 @@ fn run_on<G: GraphMut>(features: &Path, make: &dyn Fn() -> Result<G>) -> Result<
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
         for scenario in feature::scenarios(&content) {
             let verdict = judge(&scenario, &graphs, make)?;
-            let is_temporal = folder.ends_with("temporal");
+            // What needs dates and times is counted apart, wherever it stands.
+            let needs = |verdict: &Verdict| matches!(verdict, Verdict::Refused(why) if why.contains("temporal"));
+            let is_temporal = folder.ends_with("temporal") || needs(&verdict);
             let total = if is_temporal { &mut temporal } else { &mut plain };
             let tally = tallies.entry(folder.clone()).or_default();
             for tally in [tally, total] {

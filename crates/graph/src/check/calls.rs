@@ -130,7 +130,7 @@ impl Checker<'_> {
             return self.error(span, Detail::InvalidAggregation, message);
         };
         // Arguments see the rows, not the groups.
-        let after = std::mem::replace(&mut self.scope, grouping.rows.clone());
+        let after = std::mem::replace(&mut self.scope, grouping.arguments.clone());
         self.in_aggregate = true;
         let mut lowered = Vec::new();
         for argument in arguments {

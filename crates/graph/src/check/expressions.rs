@@ -118,6 +118,9 @@ impl Checker<'_> {
                 let (of_ex, kind) = self.expression(of)?;
                 if !kind.may_be_any(&[Type::Map, Type::Node, Type::Relationship]) {
                     let message = format!("{} has no properties", kind.name());
+                    if kind == Type::Path {
+                        return self.error(expr.span, Detail::InvalidArgumentType, message);
+                    }
                     return self.type_error(expr.span, message);
                 }
                 let key = self.symbol(key);
@@ -232,7 +235,8 @@ impl Checker<'_> {
         // A negative literal is a literal, too.
         let ex = match ex {
             Ex::Value(Value::Integer(number)) if minus => Ex::Value(Value::Integer(-number)),
-            Ex::Value(Value::Float(number)) if minus => Ex::Value(Value::Float(-number)),
+            // openCypher knows one zero.
+            Ex::Value(Value::Float(number)) if minus => Ex::Value(Value::Float(0.0 - number)),
             ex if minus => Ex::Minus(Box::new(ex)),
             ex => Ex::Plus(Box::new(ex)),
         };

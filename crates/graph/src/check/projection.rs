@@ -16,9 +16,11 @@ pub(super) struct Grouping {
     /// What the rows are grouped by, or how the columns were worked out.
     keys: Vec<(Expr, Slot, Type)>,
     pub(super) aggregates: Vec<Aggregate>,
-    /// The variables of the rows, which only aggregates see.
-    pub(super) rows: Scope,
-    /// Whether any of the keys will do, or only names and properties.
+    /// The variables of the rows.
+    rows: Scope,
+    /// What the arguments of aggregates see.
+    pub(super) arguments: Scope,
+    /// Whether any of the keys will do, or only names, properties and aggregates.
     any_key: bool,
 }
 
@@ -38,7 +40,7 @@ impl Checker<'_> {
         projection: &Projection,
         last: bool,
     ) -> Result<(Project, Vec<String>)> {
-        let stars = self.star(projection)?;
+        let stars = self.star(projection, last)?;
         let mut columns = self.columns(projection, &stars);
         let grouped = columns.iter().any(|column| column.aggregated);
         let rows = self.scope.clone();
@@ -79,7 +81,7 @@ impl Checker<'_> {
         };
         let order = self.order(projection, &columns, &rows, &after, grouped, &mut aggregates)?;
         self.check_names(projection, &columns, last)?;
-        let filter = self.projected_filter(projection, &rows, &after, grouped)?;
+        let filter = self.projected_filter(projection, &columns, &rows, &after, grouped)?;
         self.scope = Scope::default();
         let skip = self.bound(&projection.skip, "SKIP")?;
         let limit = self.bound(&projection.limit, "LIMIT")?;
@@ -113,14 +115,14 @@ impl Checker<'_> {
     }
 
     /// The variables that `*` stands for, as expressions.
-    fn star(&self, projection: &Projection) -> Result<Vec<Expr>> {
+    fn star(&self, projection: &Projection, last: bool) -> Result<Vec<Expr>> {
         if !projection.star {
             return Ok(Vec::new());
         }
         let mut names: Vec<Arc<str>> =
             self.scope.variables.iter().map(|variable| variable.name.clone()).collect();
         names.sort();
-        if names.is_empty() && projection.items.is_empty() && projection.filter.is_none() {
+        if last && names.is_empty() && projection.items.is_empty() {
             let message = "there are no variables that * could stand for";
             return self.error(projection.span, Detail::NoVariablesInScope, message);
         }
@@ -185,8 +187,8 @@ impl Checker<'_> {
             .filter(|column| any_key || !column.aggregated)
             .map(|column| (column.expr.clone(), column.slot, column.kind.clone()))
             .collect();
-        self.grouping =
-            Some(Grouping { keys, aggregates: Vec::new(), rows: rows.clone(), any_key });
+        let (rows, arguments) = (rows.clone(), rows.clone());
+        self.grouping = Some(Grouping { keys, aggregates: Vec::new(), rows, arguments, any_key });
         self.no_aggregates = false;
     }
 
@@ -206,7 +208,7 @@ impl Checker<'_> {
             return Ok(None);
         }
         let Some(grouping) = &self.grouping else { return Ok(None) };
-        let simple = is_name_or_property(expr);
+        let simple = is_name_or_property(expr) || is_aggregate(expr);
         if simple || grouping.any_key {
             if let Some((_, slot, kind)) = grouping.keys.iter().find(|(key, _, _)| key == expr) {
                 return Ok(Some((Ex::Slot(*slot), kind.clone())));
@@ -221,7 +223,7 @@ impl Checker<'_> {
             (Some(_), _) | (None, None) => return Ok(None),
             (None, Some(_)) => {
                 let used = grouping.keys.iter().any(|(key, _, _)| mentions(key, name));
-                if !used {
+                if !used || grouping.any_key {
                     return Ok(None);
                 }
             }
@@ -248,7 +250,13 @@ impl Checker<'_> {
         }
         if grouped || projection.distinct {
             self.scope = after.clone();
+            // Aggregates that are no columns see what rows are grouped by, and no more.
+            let keys = columns.iter().zip(&after.variables).filter(|(it, _)| !it.aggregated);
+            let keys = Scope { variables: keys.map(|(_, variable)| variable.clone()).collect() };
             self.begin_grouping(columns, rows, true);
+            if let Some(grouping) = &mut self.grouping {
+                grouping.arguments = keys;
+            }
             self.no_aggregates = !grouped;
             for (key, descending) in &projection.order {
                 // A key that is worked out from aggregates needs simple parts.
@@ -272,16 +280,22 @@ impl Checker<'_> {
     fn projected_filter(
         &mut self,
         projection: &Projection,
+        columns: &[Column<'_>],
         rows: &Scope,
         after: &Scope,
         grouped: bool,
     ) -> Result<Option<Ex>> {
         let Some(filter) = &projection.filter else { return Ok(None) };
-        self.scope = after.clone();
-        if !grouped && !projection.distinct {
-            self.scope = rows.clone();
-            self.scope.variables.extend(after.variables.iter().cloned());
+        if grouped || projection.distinct {
+            self.scope = after.clone();
+            self.begin_grouping(columns, rows, true);
+            self.no_aggregates = true;
+            let filter = self.predicate(filter)?;
+            self.end_grouping();
+            return Ok(Some(filter));
         }
+        self.scope = rows.clone();
+        self.scope.variables.extend(after.variables.iter().cloned());
         self.predicate(filter).map(Some)
     }
 
@@ -313,12 +327,16 @@ fn is_name_or_property(expr: &Expr) -> bool {
     }
 }
 
-fn has_aggregate(expr: &Expr) -> bool {
-    any_part(expr, &|part| match &*part.kind {
+fn is_aggregate(expr: &Expr) -> bool {
+    match &*expr.kind {
         ExprKind::CountStar => true,
         ExprKind::Call { name, .. } => find_aggregate(name).is_some(),
         _ => false,
-    })
+    }
+}
+
+fn has_aggregate(expr: &Expr) -> bool {
+    any_part(expr, &is_aggregate)
 }
 
 fn mentions(expr: &Expr, name: &str) -> bool {

@@ -51,6 +51,7 @@ impl Checker<'_> {
         let start = self.create_node(&path.start, single, items)?;
         let (mut nodes, mut rels) = (vec![start], Vec::new());
         for (rel, node) in &path.steps {
+            self.check_new_rel(rel)?;
             self.check_created_rel(rel, true)?;
             let from = nodes[nodes.len() - 1];
             let to = self.create_node(node, false, items)?;
@@ -98,9 +99,6 @@ impl Checker<'_> {
     ) -> Result<Slot> {
         let properties = self.created_properties(&rel.properties)?;
         let slot = match &rel.variable {
-            Some(name) if self.scope.find(&name.text).is_some() => {
-                return self.already_bound(name);
-            }
             Some(name) => self.declare(&name.text, Type::Relationship),
             None => self.slot(),
         };
@@ -108,6 +106,13 @@ impl Checker<'_> {
         let kind = rel.types[0].text.clone();
         items.push(CreateItem::Rel { slot, kind, from, to, properties });
         Ok(slot)
+    }
+
+    fn check_new_rel(&self, rel: &RelPattern) -> Result<()> {
+        match &rel.variable {
+            Some(name) if self.scope.find(&name.text).is_some() => self.already_bound(name),
+            _ => Ok(()),
+        }
     }
 
     fn check_created_rel(&self, rel: &RelPattern, directed: bool) -> Result<()> {
@@ -149,12 +154,8 @@ impl Checker<'_> {
             }
         }
         for (rel, _) in &path.steps {
+            self.check_new_rel(rel)?;
             self.check_created_rel(rel, false)?;
-            if let Some(name) = &rel.variable {
-                if self.scope.find(&name.text).is_some() {
-                    return self.already_bound(name);
-                }
-            }
         }
         let pattern = self.match_pattern(std::slice::from_ref(path))?;
         let create = self.merged_items(&pattern);

@@ -230,6 +230,7 @@ impl Parser<'_> {
                     return self.error(start, Detail::IntegerOverflow, message);
                 }
             },
+            Token::NoNumber(detail, message) => return self.error(start, detail, message),
             Token::Float(number) => literal(Value::Float(number)),
             Token::Text(text) => literal(Value::Text(text)),
             Token::Parameter(name) => ExprKind::Parameter(name),

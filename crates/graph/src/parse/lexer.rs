@@ -18,6 +18,8 @@ pub(super) enum Token {
     Text(Arc<str>),
     Parameter(Arc<str>),
     Symbol(&'static str),
+    /// What begins like a number and is none.
+    NoNumber(Detail, String),
     End,
 }
 
@@ -103,9 +105,9 @@ impl Lexer<'_> {
                 Ok(Token::Word { text, quoted: true })
             }
             '$' => self.parameter(),
-            '0'..='9' => self.number(),
+            '0'..='9' => Ok(self.number()),
             '.' if self.rest()[1..].starts_with(|next: char| next.is_ascii_digit()) => {
-                self.number()
+                Ok(self.number())
             }
             _ if is_word_start(first) => {
                 let text = self.word();
@@ -168,7 +170,7 @@ impl Lexer<'_> {
         Ok(Token::Parameter(name.into()))
     }
 
-    fn number(&mut self) -> Result<Token, Malformed> {
+    fn number(&mut self) -> Token {
         let start = self.at;
         let rest = self.rest();
         let bytes = rest.as_bytes();
@@ -199,31 +201,31 @@ impl Lexer<'_> {
         if self.peek().is_some_and(is_word_part) {
             let tail = self.word();
             let message = format!("{literal}{tail} is not a number");
-            return self.wrong(start, Detail::InvalidNumberLiteral, message);
+            return Token::NoNumber(Detail::InvalidNumberLiteral, message);
         }
         if !float {
             return self.integer(start, &literal, 10);
         }
         match literal.parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok(Token::Float(number)),
+            Ok(number) if number.is_finite() => Token::Float(number),
             _ => {
                 let message = format!("{literal} is too large for a float");
-                self.wrong(start, Detail::FloatingPointOverflow, message)
+                Token::NoNumber(Detail::FloatingPointOverflow, message)
             }
         }
     }
 
-    fn integer(&self, start: usize, digits: &str, radix: u32) -> Result<Token, Malformed> {
+    fn integer(&self, start: usize, digits: &str, radix: u32) -> Token {
         let shown = &self.text[start..self.at];
         if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(radix)) {
             let message = format!("{shown} is not a number");
-            return self.wrong(start, Detail::InvalidNumberLiteral, message);
+            return Token::NoNumber(Detail::InvalidNumberLiteral, message);
         }
         match u64::from_str_radix(digits, radix) {
-            Ok(number) if number <= i64::MIN.unsigned_abs() => Ok(Token::Integer(number)),
+            Ok(number) if number <= i64::MIN.unsigned_abs() => Token::Integer(number),
             _ => {
                 let message = format!("{shown} is too large for an integer");
-                self.wrong(start, Detail::IntegerOverflow, message)
+                Token::NoNumber(Detail::IntegerOverflow, message)
             }
         }
     }

@@ -120,6 +120,11 @@ impl Parser<'_> {
             if self.eat("*") {
                 length = Some(self.bounds()?);
             }
+            if self.is("..") {
+                let message = "bounds of a length come behind a star: *1..3";
+                let detail = Detail::InvalidRelationshipPattern;
+                return self.error(self.span(), detail, message);
+            }
             properties = self.pattern_properties()?;
             self.expect("]")?;
         }

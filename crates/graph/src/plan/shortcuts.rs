@@ -29,8 +29,7 @@ fn ignores_repetition(project: &Project) -> bool {
     match &project.aggregates {
         None => project.distinct && project.filter.is_none(),
         Some(aggregates) => aggregates.iter().all(|aggregate| {
-            aggregate.distinct && aggregate.kind != AggregateKind::Collect
-                || matches!(aggregate.kind, AggregateKind::Min | AggregateKind::Max)
+            aggregate.distinct || matches!(aggregate.kind, AggregateKind::Min | AggregateKind::Max)
         }),
     }
 }
