@@ -5,7 +5,7 @@ use crate::error::{Detail, Result};
 use crate::value::Value;
 
 use super::lexer::Token;
-use super::{DEPTH, Parser};
+use super::{HEIGHT, Parser};
 
 impl Parser<'_> {
     pub(super) fn expression(&mut self) -> Result<Expr> {
@@ -16,7 +16,7 @@ impl Parser<'_> {
     fn make(&self, start: Span, kind: ExprKind, heights: &[u16]) -> Result<Expr> {
         let height = heights.iter().max().copied().unwrap_or(0) + 1;
         let span = self.since(start);
-        if height > 2 * DEPTH {
+        if height > HEIGHT {
             return self.too_deep(span);
         }
         Ok(Expr { kind: Box::new(kind), span, height })

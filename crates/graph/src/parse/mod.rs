@@ -13,8 +13,11 @@ use crate::ast::{Name, Span, Statement};
 use crate::error::{Class, Detail, Error, Phase, Place, Problem, Result};
 use lexer::Token;
 
-/// Expressions nest so deep and no deeper.
-pub(crate) const DEPTH: u16 = 200;
+/// Brackets nest so deep and no deeper.
+pub(crate) const DEPTH: u16 = 60;
+
+/// Expressions are so high and no higher: a sum of many terms is high without a bracket.
+pub(crate) const HEIGHT: u16 = 300;
 
 /// Reads a query.
 pub(crate) fn parse(text: &str) -> Result<Statement> {
@@ -191,7 +194,7 @@ impl Parser<'_> {
     }
 
     fn too_deep<T>(&self, span: Span) -> Result<T> {
-        let message = format!("this is nested more than {DEPTH} deep");
+        let message = "this is nested too deeply";
         self.error(span, Detail::UnexpectedSyntax, message)
     }
 }

@@ -1,0 +1,149 @@
+//! Whether queries touch no more of the graph than they must.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use isolith_graph::{
+    Budget, Direction, Edge, Flow, Graph, Hop, KeyId, LabelId, MemoryGraph, TypeId, Value, prepare,
+};
+use isolith_types::Failure;
+
+use super::{change, graph};
+
+/// A graph that counts what is read of it.
+struct Counted {
+    graph: MemoryGraph,
+    reads: Cell<usize>,
+}
+
+impl Counted {
+    fn read(&self, count: usize) -> &MemoryGraph {
+        self.reads.set(self.reads.get() + count);
+        &self.graph
+    }
+}
+
+type Answer<T> = Result<T, Failure>;
+
+impl Graph for Counted {
+    fn label_id(&self, name: &str) -> Answer<Option<LabelId>> {
+        self.graph.label_id(name)
+    }
+    fn type_id(&self, name: &str) -> Answer<Option<TypeId>> {
+        self.graph.type_id(name)
+    }
+    fn key_id(&self, name: &str) -> Answer<Option<KeyId>> {
+        self.graph.key_id(name)
+    }
+    fn label_name(&self, label: LabelId) -> Answer<Arc<str>> {
+        self.graph.label_name(label)
+    }
+    fn type_name(&self, kind: TypeId) -> Answer<Arc<str>> {
+        self.graph.type_name(kind)
+    }
+    fn key_name(&self, key: KeyId) -> Answer<Arc<str>> {
+        self.graph.key_name(key)
+    }
+    fn node_count(&self, label: Option<LabelId>) -> Answer<u64> {
+        self.graph.node_count(label)
+    }
+    fn edge_count(&self, kind: Option<TypeId>) -> Answer<u64> {
+        self.graph.edge_count(kind)
+    }
+    fn has_node(&self, node: i64) -> Answer<bool> {
+        self.read(1).has_node(node)
+    }
+    fn nodes(
+        &self,
+        label: Option<LabelId>,
+        after: Option<i64>,
+        limit: usize,
+        found: &mut Vec<i64>,
+    ) -> Answer<()> {
+        let before = found.len();
+        self.graph.nodes(label, after, limit, found)?;
+        self.read(found.len() - before);
+        Ok(())
+    }
+    fn lookup_estimate(&self, label: Option<LabelId>, key: KeyId) -> Answer<Option<u64>> {
+        self.graph.lookup_estimate(label, key)
+    }
+    fn lookup(
+        &self,
+        label: Option<LabelId>,
+        key: KeyId,
+        value: &Value,
+        found: &mut Vec<i64>,
+    ) -> Answer<()> {
+        self.read(1).lookup(label, key, value, found)
+    }
+    fn node_labels(&self, node: i64, labels: &mut Vec<LabelId>) -> Answer<()> {
+        self.read(1).node_labels(node, labels)
+    }
+    fn has_label(&self, node: i64, label: LabelId) -> Answer<bool> {
+        self.read(1).has_label(node, label)
+    }
+    fn node_property(&self, node: i64, key: KeyId) -> Answer<Value> {
+        self.read(1).node_property(node, key)
+    }
+    fn node_properties(&self, node: i64) -> Answer<Vec<(KeyId, Value)>> {
+        self.read(1).node_properties(node)
+    }
+    fn edges(
+        &self,
+        node: i64,
+        direction: Direction,
+        kinds: &[TypeId],
+        found: &mut Vec<Hop>,
+    ) -> Answer<()> {
+        self.read(1).edges(node, direction, kinds, found)
+    }
+    fn degree(&self, node: i64, direction: Direction, kinds: &[TypeId]) -> Answer<u64> {
+        self.read(1).degree(node, direction, kinds)
+    }
+    fn edge(&self, edge: i64) -> Answer<Option<Edge>> {
+        self.read(1).edge(edge)
+    }
+    fn edge_property(&self, edge: i64, key: KeyId) -> Answer<Value> {
+        self.read(1).edge_property(edge, key)
+    }
+    fn edge_properties(&self, edge: i64) -> Answer<Vec<(KeyId, Value)>> {
+        self.read(1).edge_properties(edge)
+    }
+}
+
+#[test]
+fn queries_read_no_more_than_they_must() {
+    let graph = graph("UNWIND range(1, 1000) AS i CREATE (:N {i: i, p: i % 10})");
+    change(&graph, "MATCH (a:N), (b:N {i: a.i + 1}) CREATE (a)-[:NEXT]->(b)");
+    change(&graph, "MATCH (a:N {i: 500}) SET a:Rare");
+    let counted = Counted { graph, reads: Cell::new(0) };
+    let table = [
+        ("MATCH (n) RETURN id(n) LIMIT 1", 64),
+        ("MATCH (n {i: 7}) RETURN n.i", 4),
+        ("MATCH (n:N) WHERE n.i = 7 RETURN n.i", 5),
+        ("MATCH (n:N) WHERE 7 = n.i AND n.p = 7 RETURN n.i", 6),
+        ("MATCH (n) WHERE n.i IN [7, 8] RETURN n.i", 10),
+        ("MATCH (n) WHERE id(n) = 7 RETURN n.i", 4),
+        ("MATCH (a)-[:NEXT]->(b {i: 7}) RETURN a.i", 6),
+        ("MATCH (a:N)-[:NEXT]->(b:N)-[:NEXT]->(c:Rare) RETURN a.i", 14),
+        ("UNWIND [1, 2, 3] AS k MATCH (a {i: k})-[:NEXT]->(b) RETURN b.i", 14),
+        ("MATCH (a {i: 1}) MATCH (b {i: a.i + 1}) RETURN b.i", 8),
+        ("MATCH (a {i: 1}), (b {i: a.i + 1}) RETURN b.i", 8),
+        ("MATCH (a {i: 1})-[:NEXT*1..3]->(b) RETURN count(DISTINCT b)", 8),
+        ("MATCH (n)-[r:NEXT]->() RETURN count(r)", 2001),
+    ];
+    for (text, most) in table {
+        counted.reads.set(0);
+        let mut rows = 0;
+        prepare(text)
+            .unwrap()
+            .run(&counted, &Default::default(), &Budget::unbounded(), &mut |_| {
+                rows += 1;
+                Ok(Flow::Continue)
+            })
+            .unwrap();
+        assert!(rows > 0, "{text}");
+        assert!(counted.reads.get() <= most, "{text}: {} reads", counted.reads.get());
+    }
+}
