@@ -34,6 +34,15 @@ pub struct Csr<'a> {
     pub edges: &'a [i64],
 }
 
+/// One of the lists that hold a node's relationships.
+#[derive(Debug, Clone, Copy)]
+pub struct List<'a> {
+    kind: TypeId,
+    csr: Csr<'a>,
+    /// Whether to pass over what begins and ends at one node: another list has it.
+    skip_loops: bool,
+}
+
 impl<'a> Csr<'a> {
     /// The range of a position's list; empty if the slices make no sense there.
     pub fn range(&self, position: u32) -> std::ops::Range<usize> {
@@ -78,27 +87,27 @@ impl<'a> Adjacency<'a> {
         self.nodes.binary_search(&node).ok().map(|at| at as u32)
     }
 
-    /// The lists that hold the relationships of these types, or all, in a direction. A list
-    /// of the second kind passes over what begins and ends at one node: the first has it.
-    pub fn lists(&self, direction: Direction, kinds: &[TypeId]) -> Vec<(TypeId, Csr<'a>, bool)> {
+    /// The lists that hold the relationships of these types, or all, in a direction.
+    pub fn lists(&self, direction: Direction, kinds: &[TypeId]) -> Vec<List<'a>> {
         let mut lists = Vec::new();
-        for kind in &self.kinds {
-            if !kinds.is_empty() && !kinds.contains(&kind.kind) {
+        for &KindAdjacency { kind, out, incoming } in &self.kinds {
+            if !kinds.is_empty() && !kinds.contains(&kind) {
                 continue;
             }
             if direction != Direction::In {
-                lists.push((kind.kind, kind.out, false));
+                lists.push(List { kind, csr: out, skip_loops: false });
             }
             if direction != Direction::Out {
-                lists.push((kind.kind, kind.incoming, direction == Direction::Both));
+                let skip_loops = direction == Direction::Both;
+                lists.push(List { kind, csr: incoming, skip_loops });
             }
         }
         lists
     }
 
     /// Appends the relationships of a node, as [`crate::Graph::edges`] does.
-    pub fn edges(&self, lists: &[(TypeId, Csr<'a>, bool)], position: u32, found: &mut Vec<Hop>) {
-        for (kind, csr, skip_loops) in lists {
+    pub fn edges(&self, lists: &[List<'a>], position: u32, found: &mut Vec<Hop>) {
+        for List { kind, csr, skip_loops } in lists {
             for at in csr.range(position) {
                 let target = csr.targets[at];
                 if *skip_loops && target == position {
@@ -115,10 +124,10 @@ impl<'a> Adjacency<'a> {
     }
 
     /// How many relationships a node has in these lists.
-    pub fn degree(&self, lists: &[(TypeId, Csr<'a>, bool)], position: u32) -> u64 {
-        let count = |(_, csr, skip_loops): &(TypeId, Csr<'a>, bool)| {
-            let targets = csr.targets(position);
-            let loops = if *skip_loops {
+    pub fn degree(&self, lists: &[List<'a>], position: u32) -> u64 {
+        let count = |list: &List<'a>| {
+            let targets = list.csr.targets(position);
+            let loops = if list.skip_loops {
                 targets.iter().filter(|&&target| target == position).count()
             } else {
                 0

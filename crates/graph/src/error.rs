@@ -79,13 +79,13 @@ impl Place {
     /// The place that is so many bytes into the text.
     pub fn of(text: &str, offset: usize) -> Self {
         const AROUND: usize = 60;
-        let offset = text.floor_char_boundary(offset.min(text.len()));
+        let offset = floor(text, offset);
         let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
         let line = text[..start].matches('\n').count() + 1;
         let column = text[start..offset].chars().count() + 1;
         let end = text[offset..].find('\n').map_or(text.len(), |at| offset + at);
-        let from = text.floor_char_boundary(offset.saturating_sub(AROUND).max(start));
-        let to = text.floor_char_boundary((offset + AROUND).min(end)).max(offset);
+        let from = floor(text, offset.saturating_sub(AROUND).max(start));
+        let to = floor(text, (offset + AROUND).min(end)).max(offset);
         let lead = if from > start { "…" } else { "" };
         let trail = if to < end { "…" } else { "" };
         let shown = text[from..to].replace(['\t', '\r'], " ");
@@ -93,6 +93,12 @@ impl Place {
         let excerpt = format!("{lead}{shown}{trail}\n{}^", " ".repeat(blank));
         Place { line, column, excerpt }
     }
+}
+
+/// The start of the character that this byte belongs to.
+fn floor(text: &str, offset: usize) -> usize {
+    let offset = offset.min(text.len());
+    (0..=offset).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 impl fmt::Display for Place {

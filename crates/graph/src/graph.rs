@@ -89,8 +89,8 @@ pub trait Graph {
     /// The name of a property.
     fn key_name(&self, key: KeyId) -> Result<Arc<str>, Failure>;
 
-    /// How many nodes there are, with this label or at all. Cheap; the planner takes it as
-    /// an estimate, but the language's own counts rely on it.
+    /// How many nodes there are, with this label or at all. Cheap, and exact: `count(*)` over
+    /// all of them is this number.
     fn node_count(&self, label: Option<LabelId>) -> Result<u64, Failure>;
     /// How many relationships there are, of this type or at all. Cheap and exact, too.
     fn edge_count(&self, kind: Option<TypeId>) -> Result<u64, Failure>;

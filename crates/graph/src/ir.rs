@@ -164,7 +164,7 @@ pub(crate) enum Ex {
     Reduce(Box<Reduce>),
     PatternComprehension(Box<PatternComprehension>),
     /// Whether a query of its own gives any row.
-    Exists(Box<Vec<Step>>),
+    Exists(Vec<Step>),
     /// The value of a shortest path between two bound nodes.
     ShortestPath(Box<PatternComprehension>),
 }

@@ -12,6 +12,7 @@ mod csr;
 mod error;
 mod functions;
 mod graph;
+mod hash;
 mod ir;
 mod memory;
 mod parse;
@@ -21,7 +22,7 @@ mod run;
 mod value;
 
 pub use budget::Budget;
-pub use csr::{Adjacency, Csr, CsrLists, KindAdjacency};
+pub use csr::{Adjacency, Csr, CsrLists, KindAdjacency, List};
 pub use error::{Class, Detail, Error, Phase, Place, Problem, Result};
 pub use graph::{Direction, Edge, Entity, Graph, GraphMut, Hop, KeyId, LabelId, TypeId};
 pub use memory::MemoryGraph;

@@ -27,6 +27,7 @@ struct Inner {
     edges: Vec<Option<EdgeRecord>>,
     live_nodes: u64,
     live_edges: u64,
+    by_kind: HashMap<TypeId, u64>,
     by_label: HashMap<LabelId, BTreeSet<i64>>,
     by_property: HashMap<(KeyId, GroupKey), BTreeSet<i64>>,
 }
@@ -197,10 +198,7 @@ impl Graph for MemoryGraph {
     fn edge_count(&self, kind: Option<TypeId>) -> Result<u64, Failure> {
         let inner = self.inner.borrow();
         Ok(match kind {
-            Some(kind) => {
-                inner.edges.iter().flatten().filter(|record| record.edge.kind == kind).count()
-                    as u64
-            }
+            Some(kind) => inner.by_kind.get(&kind).copied().unwrap_or(0),
             None => inner.live_edges,
         })
     }
@@ -358,6 +356,7 @@ impl GraphMut for MemoryGraph {
         let edge = Edge { kind, start, end };
         inner.edges.push(Some(EdgeRecord { edge, properties: kept }));
         inner.live_edges += 1;
+        *inner.by_kind.entry(kind).or_default() += 1;
         Ok(id)
     }
 
@@ -428,6 +427,7 @@ impl GraphMut for MemoryGraph {
         inner.node_mut(record.end)?.incoming.retain(|hop| hop.edge != edge);
         inner.edges[edge as usize] = None;
         inner.live_edges -= 1;
+        *inner.by_kind.entry(record.kind).or_default() -= 1;
         Ok(())
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! `MUTATIONS=200000 cargo test -p isolith-graph --test mutations` tries more of them.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 

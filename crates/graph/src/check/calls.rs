@@ -31,12 +31,12 @@ impl Checker<'_> {
             let message = format!("DISTINCT means nothing in {name}()");
             return self.error(expr.span, Detail::UnexpectedSyntax, message);
         }
-        if function == Function::Exists {
-            if let ExprKind::Pattern(pattern) = &*arguments[0].kind {
-                let pattern = self.closed_pattern(pattern)?;
-                let pattern = Match { optional: false, pattern, filters: Vec::new() };
-                return Ok((Ex::Exists(Box::new(vec![Step::Match(pattern)])), Type::Boolean));
-            }
+        if function == Function::Exists
+            && let ExprKind::Pattern(pattern) = &*arguments[0].kind
+        {
+            let pattern = self.closed_pattern(pattern)?;
+            let pattern = Match { optional: false, pattern, filters: Vec::new() };
+            return Ok((Ex::Exists(vec![Step::Match(pattern)]), Type::Boolean));
         }
         let mut result = result;
         let mut lowered = Vec::with_capacity(arguments.len());

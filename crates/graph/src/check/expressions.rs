@@ -69,7 +69,7 @@ impl Checker<'_> {
                 self.error(expr.span, Detail::UnexpectedSyntax, message)
             }
             ExprKind::Exists(query) => {
-                Ok((Ex::Exists(Box::new(self.subquery(query, expr.span)?)), Type::Boolean))
+                Ok((Ex::Exists(self.subquery(query, expr.span)?), Type::Boolean))
             }
         }
     }
@@ -85,7 +85,7 @@ impl Checker<'_> {
             ExprKind::Pattern(pattern) if pattern.shortest.is_none() => {
                 let pattern = self.closed_pattern(pattern)?;
                 let pattern = Match { optional: false, pattern, filters: Vec::new() };
-                Ok(Ex::Exists(Box::new(vec![Step::Match(pattern)])))
+                Ok(Ex::Exists(vec![Step::Match(pattern)]))
             }
             _ => {
                 let (ex, kind) = self.expression(expr)?;

@@ -38,10 +38,10 @@ impl Checker<'_> {
             let message = "a shortest path is one relationship between two nodes";
             return self.error(path.span, Detail::InvalidRelationshipPattern, message);
         }
-        if let Some(name) = &path.variable {
-            if self.scope.find(&name.text).is_some() {
-                return self.already_bound(name);
-            }
+        if let Some(name) = &path.variable
+            && self.scope.find(&name.text).is_some()
+        {
+            return self.already_bound(name);
         }
         let start = self.read_node(reading, &path.start)?;
         let mut from = start;

@@ -209,10 +209,10 @@ impl Checker<'_> {
         }
         let Some(grouping) = &self.grouping else { return Ok(None) };
         let simple = is_name_or_property(expr) || is_aggregate(expr);
-        if simple || grouping.any_key {
-            if let Some((_, slot, kind)) = grouping.keys.iter().find(|(key, _, _)| key == expr) {
-                return Ok(Some((Ex::Slot(*slot), kind.clone())));
-            }
+        if (simple || grouping.any_key)
+            && let Some((_, slot, kind)) = grouping.keys.iter().find(|(key, _, _)| key == expr)
+        {
+            return Ok(Some((Ex::Slot(*slot), kind.clone())));
         }
         let ExprKind::Variable(name) = &*expr.kind else { return Ok(None) };
         // What is local to the expression, or was projected, is in the scope beyond the rows.

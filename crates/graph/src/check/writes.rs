@@ -42,10 +42,10 @@ impl Checker<'_> {
     }
 
     fn create(&mut self, path: &PathPattern, items: &mut Vec<CreateItem>) -> Result<()> {
-        if let Some(name) = &path.variable {
-            if self.scope.find(&name.text).is_some() {
-                return self.already_bound(name);
-            }
+        if let Some(name) = &path.variable
+            && self.scope.find(&name.text).is_some()
+        {
+            return self.already_bound(name);
         }
         let single = path.steps.is_empty();
         let start = self.create_node(&path.start, single, items)?;
@@ -71,14 +71,14 @@ impl Checker<'_> {
         single: bool,
         items: &mut Vec<CreateItem>,
     ) -> Result<Slot> {
-        if let Some(name) = &node.variable {
-            if let Some(variable) = self.scope.find(&name.text).cloned() {
-                if single || !node.labels.is_empty() || node.properties.is_some() {
-                    return self.already_bound(name);
-                }
-                self.expect_kind(name, &variable.kind, &Type::Node)?;
-                return Ok(variable.slot);
+        if let Some(name) = &node.variable
+            && let Some(variable) = self.scope.find(&name.text).cloned()
+        {
+            if single || !node.labels.is_empty() || node.properties.is_some() {
+                return self.already_bound(name);
             }
+            self.expect_kind(name, &variable.kind, &Type::Node)?;
+            return Ok(variable.slot);
         }
         let properties = self.created_properties(&node.properties)?;
         let labels = node.labels.iter().map(|label| label.text.clone()).collect();

@@ -1,9 +1,9 @@
 //! Functions over the values of many rows.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
 
 use crate::error::{Class, Detail, Error, Result};
+use crate::hash::FastSet;
 use crate::ir::Aggregate;
 use crate::run::Run;
 use crate::value::{GroupKey, Value, order};
@@ -11,31 +11,51 @@ use crate::value::{GroupKey, Value, order};
 use super::AggregateKind;
 
 /// What is kept of the values seen so far.
-pub(crate) struct Accumulator {
-    kind: AggregateKind,
-    seen: Option<HashSet<GroupKey>>,
-    count: i64,
-    /// The sum while all values were integers.
-    integers: i64,
-    floats: f64,
-    all_integers: bool,
-    best: Value,
-    values: Vec<Value>,
-    percentile: f64,
+pub(crate) enum Accumulator {
+    Count(i64),
+    Sum(Sum),
+    Average(Sum, i64),
+    /// The best value, and how a better one compares with it.
+    Best(Value, Ordering),
+    Collect(Vec<Value>),
+    Deviation(Vec<f64>, bool),
+    Percentile {
+        values: Vec<Value>,
+        place: f64,
+        between: bool,
+    },
+    /// Values that differ, and what is made of them.
+    Distinct(Box<(FastSet<GroupKey>, Accumulator)>),
+}
+
+/// A sum, which is an integer as long as all its terms are.
+pub(crate) enum Sum {
+    Integer(i64),
+    Float(f64),
 }
 
 impl Accumulator {
     pub(crate) fn new(aggregate: &Aggregate) -> Self {
-        Accumulator {
-            kind: aggregate.kind,
-            seen: aggregate.distinct.then(HashSet::new),
-            count: 0,
-            integers: 0,
-            floats: 0.0,
-            all_integers: true,
-            best: Value::Null,
-            values: Vec::new(),
-            percentile: 0.0,
+        use AggregateKind::*;
+        let plain = match aggregate.kind {
+            CountRows | Count => Accumulator::Count(0),
+            Sum => Accumulator::Sum(self::Sum::Integer(0)),
+            Avg => Accumulator::Average(self::Sum::Float(0.0), 0),
+            Min => Accumulator::Best(Value::Null, Ordering::Less),
+            Max => Accumulator::Best(Value::Null, Ordering::Greater),
+            Collect => Accumulator::Collect(Vec::new()),
+            Deviation => Accumulator::Deviation(Vec::new(), false),
+            DeviationOfAll => Accumulator::Deviation(Vec::new(), true),
+            PercentileContinuous | PercentileDiscrete => Accumulator::Percentile {
+                values: Vec::new(),
+                place: 0.0,
+                between: aggregate.kind == PercentileContinuous,
+            },
+        };
+        if aggregate.distinct {
+            Accumulator::Distinct(Box::new((FastSet::default(), plain)))
+        } else {
+            plain
         }
     }
 
@@ -47,110 +67,117 @@ impl Accumulator {
         second: Value,
         weight: i64,
     ) -> Result<()> {
-        use AggregateKind::*;
-        if matches!(self.kind, PercentileContinuous | PercentileDiscrete) {
-            self.percentile = percentile(&second)?;
+        if let Accumulator::Percentile { place, .. } = self {
+            *place = percentile(&second)?;
         }
         if value.is_null() {
             return Ok(());
         }
-        if let Some(seen) = &mut self.seen {
-            let size = value.size() + 32;
-            if !seen.insert(GroupKey(vec![value.clone()])) {
-                return Ok(());
+        match self {
+            Accumulator::Count(count) => *count += weight,
+            Accumulator::Sum(sum) => sum.add(&value)?,
+            Accumulator::Average(sum, count) => {
+                *count += 1;
+                sum.add(&value)?;
             }
-            run.budget.keep(size)?;
-        }
-        match self.kind {
-            CountRows | Count => self.count += weight,
-            Sum => self.sum(&value)?,
-            Avg => {
-                self.count += 1;
-                self.sum(&value)?;
-            }
-            Min | Max => {
-                let wanted = if self.kind == Min { Ordering::Less } else { Ordering::Greater };
-                if self.best.is_null() || order(&value, &self.best) == wanted {
-                    self.best = value;
+            Accumulator::Best(best, better) => {
+                if best.is_null() || order(&value, best) == *better {
+                    *best = value;
                 }
             }
-            Collect => {
+            Accumulator::Collect(values) => {
                 run.budget.keep(value.size())?;
-                self.values.push(value);
+                values.push(value);
             }
-            Deviation | DeviationOfAll | PercentileContinuous | PercentileDiscrete => {
+            Accumulator::Deviation(values, _) => {
+                run.budget.keep(8)?;
+                values.push(number(&value)?);
+            }
+            Accumulator::Percentile { values, .. } => {
                 number(&value)?;
                 run.budget.keep(value.size())?;
-                self.values.push(value);
+                values.push(value);
+            }
+            Accumulator::Distinct(inner) => {
+                let (seen, accumulator) = &mut **inner;
+                let size = value.size() + 32;
+                if seen.insert(GroupKey(vec![value.clone()])) {
+                    run.budget.keep(size)?;
+                    accumulator.add(run, value, second, weight)?;
+                }
             }
         }
-        Ok(())
-    }
-
-    fn sum(&mut self, value: &Value) -> Result<()> {
-        match value {
-            Value::Integer(number) if self.all_integers && self.kind == AggregateKind::Sum => {
-                self.integers = self.integers.checked_add(*number).ok_or_else(|| {
-                    let message = "the sum is too large for an integer";
-                    Error::run(Class::ArithmeticError, Detail::IntegerOverflow, message)
-                })?;
-                return Ok(());
-            }
-            _ => {}
-        }
-        if self.all_integers {
-            self.floats = self.integers as f64;
-            self.all_integers = false;
-        }
-        self.floats += number(value)?;
         Ok(())
     }
 
     /// The value of the aggregate.
-    pub(crate) fn finish(self, run: &Run<'_>) -> Result<Value> {
-        use AggregateKind::*;
-        Ok(match self.kind {
-            CountRows | Count => Value::Integer(self.count),
-            Sum if self.all_integers => Value::Integer(self.integers),
-            Sum => Value::Float(self.floats),
-            Avg if self.count == 0 => Value::Null,
-            Avg => Value::Float(self.floats / self.count as f64),
-            Min | Max => self.best,
-            Collect => Value::list(self.values),
-            Deviation | DeviationOfAll => self.deviation(run)?,
-            PercentileContinuous | PercentileDiscrete => self.percentile_value(run)?,
+    pub(crate) fn finish(&mut self, run: &Run<'_>) -> Result<Value> {
+        Ok(match self {
+            Accumulator::Count(count) => Value::Integer(*count),
+            Accumulator::Sum(Sum::Integer(sum)) => Value::Integer(*sum),
+            Accumulator::Sum(Sum::Float(sum)) => Value::Float(*sum),
+            Accumulator::Average(_, 0) => Value::Null,
+            Accumulator::Average(sum, count) => Value::Float(sum.as_float() / *count as f64),
+            Accumulator::Best(best, _) => std::mem::take(best),
+            Accumulator::Collect(values) => Value::list(std::mem::take(values)),
+            Accumulator::Deviation(values, all) => {
+                run.budget.steps(values.len())?;
+                Value::Float(deviation(values, *all))
+            }
+            Accumulator::Percentile { values, place, between } => {
+                run.budget.steps(values.len())?;
+                values.sort_by(order);
+                percentile_of(values, *place, *between)?
+            }
+            Accumulator::Distinct(inner) => inner.1.finish(run)?,
         })
     }
+}
 
-    fn deviation(&self, run: &Run<'_>) -> Result<Value> {
-        run.budget.steps(self.values.len())?;
-        let numbers = self.values.iter().map(number).collect::<Result<Vec<f64>>>()?;
-        let count = numbers.len() as f64;
-        let divisor = if self.kind == AggregateKind::Deviation { count - 1.0 } else { count };
-        if divisor < 1.0 {
-            return Ok(Value::Float(0.0));
+impl Sum {
+    fn add(&mut self, value: &Value) -> Result<()> {
+        match (&mut *self, value) {
+            (Sum::Integer(sum), Value::Integer(number)) => {
+                *sum = sum.checked_add(*number).ok_or_else(|| {
+                    let message = "the sum is too large for an integer";
+                    Error::run(Class::ArithmeticError, Detail::IntegerOverflow, message)
+                })?;
+            }
+            _ => *self = Sum::Float(self.as_float() + number(value)?),
         }
-        let mean = numbers.iter().sum::<f64>() / count;
-        let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();
-        Ok(Value::Float((squares / divisor).sqrt()))
+        Ok(())
     }
 
-    fn percentile_value(mut self, run: &Run<'_>) -> Result<Value> {
-        run.budget.steps(self.values.len())?;
-        if self.values.is_empty() {
-            return Ok(Value::Null);
+    fn as_float(&self) -> f64 {
+        match self {
+            Sum::Integer(sum) => *sum as f64,
+            Sum::Float(sum) => *sum,
         }
-        self.values.sort_by(order);
-        let last = self.values.len() - 1;
-        if self.kind == AggregateKind::PercentileDiscrete {
-            let rank = (self.percentile * self.values.len() as f64).ceil() as usize;
-            return Ok(self.values[rank.saturating_sub(1).min(last)].clone());
-        }
-        let place = self.percentile * last as f64;
-        let (low, high) = (place.floor() as usize, place.ceil() as usize);
-        let (a, b) = (number(&self.values[low])?, number(&self.values[high])?);
-        Ok(Value::Float(a + (b - a) * (place - place.floor())))
     }
+}
+
+fn deviation(numbers: &[f64], all: bool) -> f64 {
+    let count = numbers.len() as f64;
+    let divisor = if all { count } else { count - 1.0 };
+    if divisor < 1.0 {
+        return 0.0;
+    }
+    let mean = numbers.iter().sum::<f64>() / count;
+    let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();
+    (squares / divisor).sqrt()
+}
+
+/// The value at a place of sorted values, or between two of them.
+fn percentile_of(values: &[Value], place: f64, between: bool) -> Result<Value> {
+    let Some(last) = values.len().checked_sub(1) else { return Ok(Value::Null) };
+    if !between {
+        let rank = (place * values.len() as f64).ceil() as usize;
+        return Ok(values[rank.saturating_sub(1).min(last)].clone());
+    }
+    let place = place * last as f64;
+    let (low, high) = (place.floor() as usize, place.ceil() as usize);
+    let (a, b) = (number(&values[low])?, number(&values[high])?);
+    Ok(Value::Float(a + (b - a) * (place - place.floor())))
 }
 
 fn number(value: &Value) -> Result<f64> {

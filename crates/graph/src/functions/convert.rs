@@ -53,7 +53,7 @@ fn parsed(text: &str) -> Option<f64> {
 
 fn truncated(number: f64) -> Value {
     let whole = number.trunc();
-    if whole >= -9_223_372_036_854_775_808.0 && whole < 9_223_372_036_854_775_808.0 {
+    if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&whole) {
         Value::Integer(whole as i64)
     } else {
         Value::Null

@@ -36,6 +36,12 @@ pub(crate) enum Op<'r> {
     VarExpand(VarExpand<'r>),
     Reach(VarExpand<'r>),
     Weight(Weight<'r>),
+    /// How many nodes there are, or relationships, in one row.
+    Total {
+        what: Total<'r>,
+        slot: Slot,
+        rel: Slot,
+    },
     BoundRel(BoundRel<'r>),
     BoundRels(BoundRel<'r>),
     Shortest(ShortestPath<'r>),
@@ -114,7 +120,12 @@ pub(crate) struct Weight<'r> {
     /// Where the number goes.
     pub(crate) slot: Slot,
     pub(crate) rel: Slot,
-    pub(crate) to: Slot,
+}
+
+/// What is counted as a whole.
+pub(crate) enum Total<'r> {
+    Nodes(Option<Symbol>),
+    Relationships(&'r [Symbol]),
 }
 
 pub(crate) struct BoundRel<'r> {

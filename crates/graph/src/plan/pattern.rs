@@ -139,10 +139,10 @@ impl<'p, 'r> Planner<'p, 'r> {
         let rels: Vec<usize> = (0..self.pattern.rels.len()).filter(waiting).collect();
         let mut best: Option<(f64, usize)> = None;
         for at in rels {
-            if let Some(cost) = self.cost(at)? {
-                if best.is_none_or(|(least, _)| cost < least) {
-                    best = Some((cost, at));
-                }
+            if let Some(cost) = self.cost(at)?
+                && best.is_none_or(|(least, _)| cost < least)
+            {
+                best = Some((cost, at));
             }
         }
         if let Some((_, at)) = best {
@@ -169,10 +169,8 @@ impl<'p, 'r> Planner<'p, 'r> {
     /// A node is bound now.
     fn bind(&mut self, node: usize) {
         let node = &self.pattern.nodes[node];
-        if self.open.remove(&node.slot) {
-            if !node.labels.is_empty() {
-                self.ops.push(Op::Labels { slot: node.slot, labels: &node.labels });
-            }
+        if self.open.remove(&node.slot) && !node.labels.is_empty() {
+            self.ops.push(Op::Labels { slot: node.slot, labels: &node.labels });
         }
     }
 

@@ -1,27 +1,20 @@
 //! What can be left out because nobody looks: the relationships behind a count, the walks
 //! behind a set of nodes.
 
-use crate::error::Result;
 use crate::functions::AggregateKind;
 use crate::graph::Direction;
 use crate::ir::{Ex, Project, Slot};
-use crate::run::Run;
 
-use super::{Op, Weight};
+use super::{Op, Total, Weight};
 
 /// Shortens the operators before a projection. Gives the slot that says how many rows a row
 /// stands for, if there is one.
-pub(crate) fn shorten<'r>(
-    run: &Run<'r>,
-    ops: &mut Vec<Op<'r>>,
-    project: &'r Project,
-) -> Result<Option<Slot>> {
-    let _ = run;
+pub(crate) fn shorten(ops: &mut Vec<Op<'_>>, project: &Project) -> Option<Slot> {
     if ignores_repetition(project) {
         reach(ops, project);
-        return Ok(None);
+        return None;
     }
-    Ok(weigh(ops, project))
+    weigh(ops, project)
 }
 
 /// Whether the same row twice changes nothing.
@@ -67,40 +60,54 @@ fn reach<'r>(ops: &mut Vec<Op<'r>>, project: &Project) {
     }
 }
 
-/// Turns the last step into the number of its results, if only that number is asked for.
-fn weigh<'r>(ops: &mut Vec<Op<'r>>, project: &'r Project) -> Option<Slot> {
-    let aggregates = project.aggregates.as_ref()?;
-    let Some(Op::Expand(it)) = ops.last() else { return None };
-    if it.to_bound || !it.others.is_empty() {
+/// Turns the last step, or all of them, into the number of results, if only that number is
+/// asked for.
+fn weigh(ops: &mut Vec<Op<'_>>, project: &Project) -> Option<Slot> {
+    let (rel, to) = match ops.last()? {
+        Op::Expand(it) if !it.to_bound && it.others.is_empty() => (it.rel, it.to),
+        Op::Scan { slot, .. } if ops.len() == 1 => (*slot, *slot),
+        _ => return None,
+    };
+    if !counts_only(project, rel, to) {
         return None;
     }
-    let (rel, to) = (it.rel, it.to);
+    // Which node is reached is not asked for, so its slot can hold the number.
+    let alone = project.pre.is_empty();
+    match ops.pop()? {
+        Op::Scan { slot, label } if alone => {
+            ops.push(Op::Total { what: Total::Nodes(label), slot, rel: slot });
+            Some(slot)
+        }
+        Op::Expand(it) => {
+            let from_all = matches!(ops[..], [Op::Scan { slot, label: None }] if slot == it.from);
+            let unseen = alone && !uses(project, it.from);
+            if from_all && unseen && it.ways.direction != Direction::Both {
+                ops.clear();
+                let what = Total::Relationships(it.ways.types);
+                ops.push(Op::Total { what, slot: it.to, rel: it.rel });
+                return Some(it.to);
+            }
+            ops.push(Op::Weight(Weight { from: it.from, ways: it.ways, slot: it.to, rel: it.rel }));
+            Some(it.to)
+        }
+        op => {
+            ops.push(op);
+            None
+        }
+    }
+}
+
+/// Whether these slots are counted at most, and always count.
+fn counts_only(project: &Project, rel: Slot, to: Slot) -> bool {
+    let is_one = |slot: Slot| slot == rel || slot == to;
+    let Some(aggregates) = &project.aggregates else { return false };
     let counted = aggregates.iter().all(|aggregate| match aggregate.kind {
         AggregateKind::CountRows => true,
         AggregateKind::Count => {
-            // One of them is there for each result; anything else that is counted does
-            // not depend on it.
-            !aggregate.distinct
-                && match &aggregate.arguments[0] {
-                    Ex::Slot(_) => true,
-                    ex => !ex.uses(&|slot| slot == rel || slot == to),
-                }
+            let argument = &aggregate.arguments[0];
+            !aggregate.distinct && (matches!(argument, Ex::Slot(_)) || !argument.uses(&is_one))
         }
         _ => false,
     });
-    let grouped = project.pre.iter().any(|(ex, _)| ex.uses(&|slot| slot == rel || slot == to));
-    if !counted || grouped {
-        return None;
-    }
-    let Some(Op::Expand(it)) = ops.pop() else { return None };
-    // The relationship's slot is free to say that it is there, the node's as well; the number
-    // needs one of its own, which is the node's.
-    ops.push(Op::Weight(Weight {
-        from: it.from,
-        ways: it.ways,
-        slot: it.to,
-        rel: it.rel,
-        to: it.rel,
-    }));
-    Some(it.to)
+    counted && !project.pre.iter().any(|(ex, _)| ex.uses(&is_one))
 }

@@ -319,10 +319,10 @@ fn list_comprehension<'r>(
     for value in list.iter() {
         run.budget.step()?;
         row[it.slot] = value.clone();
-        if let Some(filter) = &it.filter {
-            if !is_true(&eval(run, row, filter)?)? {
-                continue;
-            }
+        if let Some(filter) = &it.filter
+            && !is_true(&eval(run, row, filter)?)?
+        {
+            continue;
         }
         result.push(match &it.map {
             Some(map) => eval(run, row, map)?,

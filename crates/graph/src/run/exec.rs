@@ -38,6 +38,7 @@ pub(crate) fn exec<'r>(
         Op::VarExpand(it) => expand::var_expand(run, it, row, next),
         Op::Reach(it) => reach::reach(run, it, row, next),
         Op::Weight(it) => expand::weigh(run, it, row, next),
+        Op::Total { what, slot, rel } => expand::total(run, what, *slot, *rel, row, next),
         Op::BoundRel(it) => expand::bound_rel(run, it, row, next),
         Op::BoundRels(it) => expand::bound_rels(run, it, row, next),
         Op::Shortest(it) => shortest::shortest(run, it, row, next),
@@ -122,10 +123,10 @@ fn seek_node<'r>(
     let mut nodes = Vec::new();
     match seek {
         Seek::Id(ex) => {
-            if let Value::Integer(id) = eval(run, row, ex)? {
-                if run.graph.has_node(id)? {
-                    nodes.push(id);
-                }
+            if let Value::Integer(id) = eval(run, row, ex)?
+                && run.graph.has_node(id)?
+            {
+                nodes.push(id);
             }
         }
         Seek::Property { label, key, value, many } => {

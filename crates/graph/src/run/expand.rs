@@ -1,14 +1,14 @@
 //! From a node along its relationships.
 
 use std::cell::OnceCell;
-use std::collections::HashSet;
 use std::rc::Rc;
 
-use crate::csr::Csr;
+use crate::csr::List;
 use crate::error::Result;
 use crate::graph::{Direction, Hop, TypeId};
-use crate::ir::Symbol;
-use crate::plan::{BoundRel, Expand, VarExpand, Weight};
+use crate::hash::FastSet;
+use crate::ir::{Slot, Symbol};
+use crate::plan::{BoundRel, Expand, Total, VarExpand, Weight};
 use crate::value::{Value, equals};
 
 use super::exec::{has_labels, is_taken, node_at, wrong_kind};
@@ -20,7 +20,7 @@ pub(crate) struct Ways<'r> {
     pub(crate) types: &'r [Symbol],
     pub(crate) direction: Direction,
     kinds: OnceCell<Option<Rc<Vec<TypeId>>>>,
-    lists: OnceCell<Option<Vec<(TypeId, Csr<'r>, bool)>>>,
+    lists: OnceCell<Option<Vec<List<'r>>>>,
 }
 
 impl<'r> Ways<'r> {
@@ -41,7 +41,7 @@ impl<'r> Ways<'r> {
     }
 
     /// The adjacency's lists, if there is one.
-    pub(super) fn lists(&self, run: &Run<'r>) -> Result<Option<&[(TypeId, Csr<'r>, bool)]>> {
+    pub(super) fn lists(&self, run: &Run<'r>) -> Result<Option<&[List<'r>]>> {
         if self.lists.get().is_none() {
             let lists = match (&run.adjacency, self.kinds(run)?) {
                 (Some(adjacency), Some(kinds)) => Some(adjacency.lists(self.direction, &kinds)),
@@ -124,7 +124,41 @@ pub(super) fn weigh<'r>(
     }
     row[it.slot] = Value::Integer(i64::try_from(degree).unwrap_or(i64::MAX));
     row[it.rel] = Value::Boolean(true);
-    row[it.to] = Value::Boolean(true);
+    next(row)
+}
+
+/// How many there are at all.
+pub(super) fn total(
+    run: &Run<'_>,
+    what: &Total<'_>,
+    slot: Slot,
+    rel: Slot,
+    row: &mut Row,
+    next: &mut Sink<'_>,
+) -> Result<Flow> {
+    let count = match what {
+        Total::Nodes(None) => run.graph.node_count(None)?,
+        Total::Nodes(Some(label)) => match run.label(*label)? {
+            Some(label) => run.graph.node_count(Some(label))?,
+            None => 0,
+        },
+        Total::Relationships(types) => match run.kinds(types)? {
+            None => 0,
+            Some(kinds) if kinds.is_empty() => run.graph.edge_count(None)?,
+            Some(kinds) => {
+                let mut count = 0;
+                for kind in kinds {
+                    count += run.graph.edge_count(Some(kind))?;
+                }
+                count
+            }
+        },
+    };
+    if count == 0 {
+        return Ok(Flow::Continue);
+    }
+    row[rel] = Value::Boolean(true);
+    row[slot] = Value::Integer(i64::try_from(count).unwrap_or(i64::MAX));
     next(row)
 }
 
@@ -239,7 +273,7 @@ fn arrive<'r>(
 #[derive(Default)]
 struct Walk {
     edges: Vec<i64>,
-    set: HashSet<i64>,
+    set: FastSet<i64>,
 }
 
 impl Walk {

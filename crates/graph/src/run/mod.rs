@@ -25,6 +25,7 @@ use crate::budget::Budget;
 use crate::csr::Adjacency;
 use crate::error::{Class, Detail, Error, Phase, Problem, Result};
 use crate::graph::{Edge, Entity, Graph, GraphMut, KeyId, LabelId, TypeId};
+use crate::hash::FastSet;
 use crate::ir::{Match, Program, Symbol};
 use crate::plan::Op;
 use crate::value::{Datum, GroupKey, Value};
@@ -98,7 +99,7 @@ pub(crate) fn run(
     sink: &mut dyn FnMut(Vec<Datum>) -> Result<Flow>,
 ) -> Result<Stats> {
     let run = Run::new(program, graph, writer, parameters, budget)?;
-    let mut seen: Option<HashSet<GroupKey>> = (!program.union_all).then(HashSet::new);
+    let mut seen: Option<FastSet<GroupKey>> = (!program.union_all).then(FastSet::default);
     let mut stopped = false;
     for (steps, columns) in program.parts.iter().zip(&program.outputs) {
         let mut row = vec![Value::Null; program.slots];

@@ -63,7 +63,7 @@ fn stages<'r>(run: &Run<'r>, steps: &'r [Step]) -> Result<Vec<Stage<'r>>> {
             Step::Match(_) | Step::Unwind { .. } => ops.extend(operators(run, step)?),
             Step::Project(project) => {
                 let mut ops = std::mem::take(&mut ops);
-                let weight = plan::shorten(run, &mut ops, project)?;
+                let weight = plan::shorten(&mut ops, project);
                 streamed += ops.len() + 1;
                 let eager = streamed > MAX_OPS;
                 let collector = Collector::new(run, project, weight, eager)?;

@@ -1,10 +1,10 @@
 //! What a projection does with the rows that come to it.
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
 
 use crate::error::{Class, Detail, Error, Result};
 use crate::functions::Accumulator;
+use crate::hash::{FastMap, FastSet};
 use crate::ir::{Ex, Project, Slot};
 use crate::value::{GroupKey, Value, order};
 
@@ -16,14 +16,19 @@ pub(super) struct Collector<'r> {
     /// A slot that says how many rows a row stands for.
     weight: Option<Slot>,
     eager: bool,
-    seen: HashSet<GroupKey>,
+    seen: FastSet<GroupKey>,
     skip: u64,
     limit: u64,
     passed: u64,
-    groups: HashMap<GroupKey, Vec<Accumulator>>,
-    /// The groups in the order in which they were met.
-    met: Vec<GroupKey>,
+    /// The groups and their numbers, in the order in which they were met.
+    groups: FastMap<GroupKey, usize>,
+    /// The aggregates of all groups, one group after the other.
+    accumulators: Vec<Accumulator>,
+    /// The key of the group at hand.
+    key: GroupKey,
     rows: Vec<Sorted>,
+    /// What the last row that is still wanted is sorted by.
+    worst: Option<Vec<Value>>,
 }
 
 /// A row with what it is sorted by; its number keeps rows that are alike in order.
@@ -50,13 +55,15 @@ impl<'r> Collector<'r> {
             project,
             weight,
             eager,
-            seen: HashSet::new(),
+            seen: FastSet::default(),
             skip: bound(run, &project.skip, "SKIP")?.unwrap_or(0),
             limit: bound(run, &project.limit, "LIMIT")?.unwrap_or(u64::MAX),
             passed: 0,
-            groups: HashMap::new(),
-            met: Vec::new(),
+            groups: FastMap::default(),
+            accumulators: Vec::new(),
+            key: GroupKey(Vec::new()),
             rows: Vec::new(),
+            worst: None,
         })
     }
 
@@ -122,23 +129,24 @@ impl<'r> Collector<'r> {
 
     fn group(&mut self, run: &Run<'r>, row: &mut Row) -> Result<()> {
         let Some(aggregates) = &self.project.aggregates else { return Ok(()) };
-        let key: Vec<Value> = self.project.pre.iter().map(|(_, slot)| row[*slot].clone()).collect();
         let weight = match self.weight.map(|slot| &row[slot]) {
             Some(Value::Integer(weight)) => *weight,
             _ => 1,
         };
-        let key = GroupKey(key);
-        let accumulators = match self.groups.get_mut(&key) {
-            Some(accumulators) => accumulators,
+        self.key.0.clear();
+        self.key.0.extend(self.project.pre.iter().map(|(_, slot)| row[*slot].clone()));
+        let number = match self.groups.get(&self.key) {
+            Some(number) => *number,
             None => {
-                let size: usize = key.0.iter().map(Value::size).sum();
-                run.budget.keep(2 * size + 64 * aggregates.len() + 64)?;
-                self.met.push(key.clone());
-                let fresh = aggregates.iter().map(Accumulator::new).collect();
-                self.groups.entry(key).or_insert(fresh)
+                let size: usize = self.key.0.iter().map(Value::size).sum();
+                run.budget.keep(size + size_of::<Accumulator>() * aggregates.len() + 64)?;
+                self.accumulators.extend(aggregates.iter().map(Accumulator::new));
+                self.groups.insert(self.key.clone(), self.groups.len());
+                self.groups.len() - 1
             }
         };
-        for (accumulator, aggregate) in accumulators.iter_mut().zip(aggregates) {
+        let first = number * aggregates.len();
+        for (at, aggregate) in aggregates.iter().enumerate() {
             let value = match aggregate.arguments.first() {
                 Some(ex) => eval(run, row, ex)?,
                 None => Value::Boolean(true),
@@ -147,7 +155,7 @@ impl<'r> Collector<'r> {
                 Some(ex) => eval(run, row, ex)?,
                 None => Value::Null,
             };
-            accumulator.add(run, value, second, weight)?;
+            self.accumulators[first + at].add(run, value, second, weight)?;
         }
         Ok(())
     }
@@ -160,6 +168,9 @@ impl<'r> Collector<'r> {
         let mut keys = Vec::with_capacity(self.project.order.len());
         for (ex, _) in &self.project.order {
             keys.push(eval(run, row, ex)?);
+        }
+        if self.worst.as_ref().is_some_and(|worst| self.order(&keys, worst) != Ordering::Less) {
+            return Ok(());
         }
         let number = self.passed as usize;
         self.passed += 1;
@@ -178,22 +189,28 @@ impl<'r> Collector<'r> {
                 let size: usize = row.values.iter().chain(&row.keys).map(Value::size).sum();
                 run.budget.release(size);
             }
+            self.worst = self.rows.last().map(|row| row.keys.clone());
         }
         Ok(())
     }
 
+    fn order(&self, a: &[Value], b: &[Value]) -> Ordering {
+        for ((a, b), (_, descending)) in a.iter().zip(b).zip(&self.project.order) {
+            let ordering = if *descending { order(b, a) } else { order(a, b) };
+            if ordering != Ordering::Equal {
+                return ordering;
+            }
+        }
+        Ordering::Equal
+    }
+
     fn sort(&mut self, run: &Run<'r>) -> Result<()> {
         run.budget.steps(self.rows.len())?;
-        let directions = &self.project.order;
-        self.rows.sort_unstable_by(|a, b| {
-            for ((a, b), (_, descending)) in a.keys.iter().zip(&b.keys).zip(directions) {
-                let ordering = if *descending { order(b, a) } else { order(a, b) };
-                if ordering != Ordering::Equal {
-                    return ordering;
-                }
-            }
-            a.number.cmp(&b.number)
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.sort_unstable_by(|a, b| {
+            self.order(&a.keys, &b.keys).then_with(|| a.number.cmp(&b.number))
         });
+        self.rows = rows;
         Ok(())
     }
 
@@ -201,20 +218,22 @@ impl<'r> Collector<'r> {
     pub(super) fn finish(&mut self, run: &Run<'r>, before: &Row) -> Result<Vec<Vec<Value>>> {
         let mut row = before.clone();
         if let Some(aggregates) = &self.project.aggregates {
-            if self.met.is_empty() && self.project.pre.is_empty() {
+            if self.groups.is_empty() && self.project.pre.is_empty() {
                 // Aggregates over nothing have a value, too.
-                let fresh = aggregates.iter().map(Accumulator::new).collect();
-                self.met.push(GroupKey(Vec::new()));
-                self.groups.insert(GroupKey(Vec::new()), fresh);
+                self.accumulators.extend(aggregates.iter().map(Accumulator::new));
+                self.groups.insert(GroupKey(Vec::new()), 0);
             }
-            for key in std::mem::take(&mut self.met) {
+            let mut groups: Vec<(GroupKey, usize)> =
+                std::mem::take(&mut self.groups).into_iter().collect();
+            groups.sort_unstable_by_key(|(_, number)| *number);
+            for (key, number) in groups {
                 run.budget.step()?;
-                let accumulators = self.groups.remove(&key).unwrap_or_default();
                 for ((_, slot), value) in self.project.pre.iter().zip(key.0) {
                     row[*slot] = value;
                 }
-                for (aggregate, accumulator) in aggregates.iter().zip(accumulators) {
-                    row[aggregate.slot] = accumulator.finish(run)?;
+                let first = number * aggregates.len();
+                for (at, aggregate) in aggregates.iter().enumerate() {
+                    row[aggregate.slot] = self.accumulators[first + at].finish(run)?;
                 }
                 self.work_out(run, &self.project.post, &mut row)?;
                 self.hold(run, &mut row)?;

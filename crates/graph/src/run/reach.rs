@@ -1,8 +1,7 @@
 //! Which nodes can be reached, where nobody asks along which relationships.
 
-use std::collections::HashSet;
-
 use crate::error::Result;
+use crate::hash::FastSet;
 use crate::plan::VarExpand;
 use crate::value::Value;
 
@@ -81,14 +80,14 @@ pub(super) fn reach<'r>(
 /// The nodes that were met: bits if the adjacency numbers them, a set otherwise.
 pub(super) struct Seen {
     bits: Vec<u64>,
-    set: HashSet<i64>,
+    set: FastSet<i64>,
     count: usize,
 }
 
 impl Seen {
     pub(super) fn new(run: &Run<'_>) -> Self {
         let words = run.adjacency.as_ref().map_or(0, |adjacency| adjacency.nodes.len() / 64 + 1);
-        Seen { bits: vec![0; words], set: HashSet::new(), count: 0 }
+        Seen { bits: vec![0; words], set: FastSet::default(), count: 0 }
     }
 
     /// Whether the node is new.

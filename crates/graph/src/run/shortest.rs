@@ -1,9 +1,8 @@
 //! Shortest paths, from both ends at once.
 
-use std::collections::HashMap;
-
 use crate::error::Result;
 use crate::graph::Hop;
+use crate::hash::FastMap;
 use crate::ir::Symbol;
 use crate::plan::ShortestPath;
 use crate::value::{Path, Value};
@@ -33,12 +32,11 @@ pub(super) fn shortest<'r>(
         return next(row);
     }
     let Some(meeting) = meet(run, it, (from, to), &wanted)? else { return Ok(Flow::Continue) };
-    for (middle, forth) in &meeting.nodes {
+    for middle in &meeting.nodes {
         let mut halves = Vec::new();
         meeting.forth.walks(run, *middle, it.all, &mut halves)?;
         let mut ends = Vec::new();
         meeting.back.walks(run, *middle, it.all, &mut ends)?;
-        let _ = forth;
         for half in &halves {
             for end in &ends {
                 run.budget.step()?;
@@ -59,14 +57,14 @@ pub(super) fn shortest<'r>(
 
 /// Where the two searches met, and what each has seen.
 struct Meeting {
-    nodes: Vec<(i64, u64)>,
+    nodes: Vec<i64>,
     forth: Search,
     back: Search,
 }
 
 /// A search from one end: for each node its distance and the steps that lead to it.
 struct Search {
-    seen: HashMap<i64, (u64, Vec<(i64, i64)>)>,
+    seen: FastMap<i64, (u64, Vec<(i64, i64)>)>,
     frontier: Vec<i64>,
     depth: u64,
     start: i64,
@@ -91,12 +89,8 @@ fn meet<'r>(
             back.advance(run, &it.back, wanted)?;
         }
         // Of each path one node is as far from the start as the first search has come.
-        let (newest, depth) = (&forth.frontier, forth.depth);
-        let nodes: Vec<(i64, u64)> = newest
-            .iter()
-            .filter(|node| back.seen.get(node).is_some_and(|(far, _)| *far == back.depth))
-            .map(|node| (*node, depth))
-            .collect();
+        let met = |node: &&i64| back.seen.get(node).is_some_and(|(far, _)| *far == back.depth);
+        let nodes: Vec<i64> = forth.frontier.iter().filter(met).copied().collect();
         if !nodes.is_empty() {
             return Ok(Some(Meeting { nodes, forth, back }));
         }
@@ -106,7 +100,7 @@ fn meet<'r>(
 
 impl Search {
     fn new(start: i64) -> Self {
-        let seen = HashMap::from([(start, (0, Vec::new()))]);
+        let seen = FastMap::from_iter([(start, (0, Vec::new()))]);
         Search { seen, frontier: vec![start], depth: 0, start }
     }
 

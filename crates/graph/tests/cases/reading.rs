@@ -118,6 +118,30 @@ fn aggregates_group_by_the_other_columns() {
 }
 
 #[test]
+fn counts_need_no_rows() {
+    let graph = graph("CREATE (a:A {x: 1})-[:R]->(b:B), (b)-[:S]->(b), (:A)");
+    check(
+        &graph,
+        &[
+            ("MATCH (n) RETURN count(*)", &["3"]),
+            ("MATCH (n:A) RETURN count(n)", &["2"]),
+            ("MATCH (n) RETURN count(n.x)", &["1"]),
+            ("MATCH (n:None) RETURN count(n)", &["0"]),
+            ("UNWIND [1, 2] AS x MATCH (n:A) RETURN x, count(n)", &["1 2", "2 2"]),
+            ("UNWIND [1, 2] AS x MATCH (n:A) RETURN count(x)", &["4"]),
+            ("MATCH ()-[r]->() RETURN count(r), count(*)", &["2 2"]),
+            ("MATCH ()-[r]-() RETURN count(r)", &["3"]),
+            ("MATCH ()-[r:R|None]->() RETURN count(*)", &["1"]),
+            ("MATCH ()-[r:None]->() RETURN count(*)", &["0"]),
+            ("MATCH (a)-[r]->(b) RETURN count(a), count(b), count(r)", &["2 2 2"]),
+            ("MATCH (a)-[r]->(b) RETURN count(a.x), count(*)", &["1 2"]),
+            ("MATCH (a)-->(b) RETURN count(b.x)", &["0"]),
+            ("MATCH (a:A) OPTIONAL MATCH (a)-[r]->(b) RETURN count(a), count(r)", &["2 1"]),
+        ],
+    );
+}
+
+#[test]
 fn numbers_are_reckoned_as_opencypher_does() {
     check(
         &MemoryGraph::new(),

@@ -2,6 +2,8 @@
 //!
 //! `PATTERN_QUERIES=50000 cargo test -p isolith-graph --test patterns` asks more of them.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod brute;
 
 use std::collections::BTreeMap;
