@@ -89,12 +89,12 @@ impl Inner {
     }
 
     fn index(&mut self, node: i64, key: KeyId, value: &Value) {
-        let entry = (key, GroupKey(vec![value.clone()]));
+        let entry = (key, GroupKey::One(value.clone()));
         self.by_property.entry(entry).or_default().insert(node);
     }
 
     fn unindex(&mut self, node: i64, key: KeyId, value: &Value) {
-        let entry = (key, GroupKey(vec![value.clone()]));
+        let entry = (key, GroupKey::One(value.clone()));
         if let Some(nodes) = self.by_property.get_mut(&entry) {
             nodes.remove(&node);
         }
@@ -238,7 +238,7 @@ impl Graph for MemoryGraph {
         value: &Value,
         found: &mut Vec<i64>,
     ) -> Result<(), Failure> {
-        let entry = (key, GroupKey(vec![value.clone()]));
+        let entry = (key, GroupKey::One(value.clone()));
         found.extend(self.inner.borrow().by_property.get(&entry).into_iter().flatten());
         Ok(())
     }

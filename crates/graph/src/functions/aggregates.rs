@@ -101,7 +101,7 @@ impl Accumulator {
             Accumulator::Distinct(inner) => {
                 let (seen, accumulator) = &mut **inner;
                 let size = value.size() + 32;
-                if seen.insert(GroupKey(vec![value.clone()])) {
+                if seen.insert(GroupKey::One(value.clone())) {
                     run.budget.keep(size)?;
                     accumulator.add(run, value, second, weight)?;
                 }

@@ -109,8 +109,8 @@ pub(crate) fn run(
                 return Ok(Flow::Continue);
             }
             if let Some(seen) = &mut seen {
-                let key = GroupKey(columns.iter().map(|&slot| row[slot].clone()).collect());
-                let size = key.0.iter().map(Value::size).sum();
+                let key = GroupKey::of(columns.iter().map(|&slot| &row[slot]));
+                let size = key.size();
                 if !seen.insert(key) {
                     return Ok(Flow::Continue);
                 }

@@ -1,6 +1,7 @@
 //! What a projection does with the rows that come to it.
 
 use std::cmp::Ordering;
+use std::collections::hash_map::Entry;
 
 use crate::error::{Class, Detail, Error, Result};
 use crate::functions::Accumulator;
@@ -24,8 +25,8 @@ pub(super) struct Collector<'r> {
     groups: FastMap<GroupKey, usize>,
     /// The aggregates of all groups, one group after the other.
     accumulators: Vec<Accumulator>,
-    /// The key of the group at hand.
-    key: GroupKey,
+    /// What the row at hand is sorted by.
+    keys: Vec<Value>,
     rows: Vec<Sorted>,
     /// What the last row that is still wanted is sorted by.
     worst: Option<Vec<Value>>,
@@ -61,7 +62,7 @@ impl<'r> Collector<'r> {
             passed: 0,
             groups: FastMap::default(),
             accumulators: Vec::new(),
-            key: GroupKey(Vec::new()),
+            keys: Vec::new(),
             rows: Vec::new(),
             worst: None,
         })
@@ -117,10 +118,9 @@ impl<'r> Collector<'r> {
         if !self.project.distinct {
             return Ok(true);
         }
-        let values: Vec<Value> =
-            self.project.columns.iter().map(|&slot| row[slot].clone()).collect();
-        let size = values.iter().map(Value::size).sum();
-        let new = self.seen.insert(GroupKey(values));
+        let key = GroupKey::of(self.project.columns.iter().map(|&slot| &row[slot]));
+        let size = key.size();
+        let new = self.seen.insert(key);
         if new {
             run.budget.keep(size)?;
         }
@@ -133,16 +133,15 @@ impl<'r> Collector<'r> {
             Some(Value::Integer(weight)) => *weight,
             _ => 1,
         };
-        self.key.0.clear();
-        self.key.0.extend(self.project.pre.iter().map(|(_, slot)| row[*slot].clone()));
-        let number = match self.groups.get(&self.key) {
-            Some(number) => *number,
-            None => {
-                let size: usize = self.key.0.iter().map(Value::size).sum();
+        let key = GroupKey::of(self.project.pre.iter().map(|(_, slot)| &row[*slot]));
+        let count = self.groups.len();
+        let number = match self.groups.entry(key) {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => {
+                let size = entry.key().size();
                 run.budget.keep(size + size_of::<Accumulator>() * aggregates.len() + 64)?;
                 self.accumulators.extend(aggregates.iter().map(Accumulator::new));
-                self.groups.insert(self.key.clone(), self.groups.len());
-                self.groups.len() - 1
+                *entry.insert(count)
             }
         };
         let first = number * aggregates.len();
@@ -165,13 +164,15 @@ impl<'r> Collector<'r> {
         if self.limit == 0 || !self.is_new(run, row)? {
             return Ok(());
         }
-        let mut keys = Vec::with_capacity(self.project.order.len());
+        self.keys.clear();
         for (ex, _) in &self.project.order {
-            keys.push(eval(run, row, ex)?);
+            self.keys.push(eval(run, row, ex)?);
         }
-        if self.worst.as_ref().is_some_and(|worst| self.order(&keys, worst) != Ordering::Less) {
+        let worse = |worst: &Vec<Value>| self.order(&self.keys, worst) != Ordering::Less;
+        if self.worst.as_ref().is_some_and(worse) {
             return Ok(());
         }
+        let keys = std::mem::take(&mut self.keys);
         let number = self.passed as usize;
         self.passed += 1;
         let wanted = self.skip.saturating_add(self.limit);
@@ -221,15 +222,15 @@ impl<'r> Collector<'r> {
             if self.groups.is_empty() && self.project.pre.is_empty() {
                 // Aggregates over nothing have a value, too.
                 self.accumulators.extend(aggregates.iter().map(Accumulator::new));
-                self.groups.insert(GroupKey(Vec::new()), 0);
+                self.groups.insert(GroupKey::Many(Vec::new()), 0);
             }
             let mut groups: Vec<(GroupKey, usize)> =
                 std::mem::take(&mut self.groups).into_iter().collect();
             groups.sort_unstable_by_key(|(_, number)| *number);
             for (key, number) in groups {
                 run.budget.step()?;
-                for ((_, slot), value) in self.project.pre.iter().zip(key.0) {
-                    row[*slot] = value;
+                for ((_, slot), value) in self.project.pre.iter().zip(key.values()) {
+                    row[*slot] = value.clone();
                 }
                 let first = number * aggregates.len();
                 for (at, aggregate) in aggregates.iter().enumerate() {

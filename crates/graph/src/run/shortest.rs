@@ -1,5 +1,7 @@
 //! Shortest paths, from both ends at once.
 
+use std::collections::hash_map::Entry;
+
 use crate::error::Result;
 use crate::graph::Hop;
 use crate::hash::FastMap;
@@ -62,9 +64,12 @@ struct Meeting {
     back: Search,
 }
 
-/// A search from one end: for each node its distance and the steps that lead to it.
+/// A search from one end: for each node its distance and a step that leads to it, node and
+/// relationship.
 struct Search {
-    seen: FastMap<i64, (u64, Vec<(i64, i64)>)>,
+    seen: FastMap<i64, (u64, (i64, i64))>,
+    /// Further steps that lead as quickly to a node.
+    more: FastMap<i64, Vec<(i64, i64)>>,
     frontier: Vec<i64>,
     depth: u64,
     start: i64,
@@ -84,9 +89,9 @@ fn meet<'r>(
         }
         // The smaller side goes on.
         if forth.frontier.len() <= back.frontier.len() {
-            forth.advance(run, &it.ways, wanted)?;
+            forth.advance(run, &it.ways, wanted, it.all)?;
         } else {
-            back.advance(run, &it.back, wanted)?;
+            back.advance(run, &it.back, wanted, it.all)?;
         }
         // Of each path one node is as far from the start as the first search has come.
         let met = |node: &&i64| back.seen.get(node).is_some_and(|(far, _)| *far == back.depth);
@@ -100,8 +105,8 @@ fn meet<'r>(
 
 impl Search {
     fn new(start: i64) -> Self {
-        let seen = FastMap::from_iter([(start, (0, Vec::new()))]);
-        Search { seen, frontier: vec![start], depth: 0, start }
+        let seen = FastMap::from_iter([(start, (0, (start, 0)))]);
+        Search { seen, more: FastMap::default(), frontier: vec![start], depth: 0, start }
     }
 
     fn advance<'r>(
@@ -109,6 +114,7 @@ impl Search {
         run: &Run<'r>,
         ways: &Ways<'r>,
         wanted: &[(Symbol, Value)],
+        all: bool,
     ) -> Result<()> {
         self.depth += 1;
         let mut ahead = Vec::new();
@@ -121,14 +127,17 @@ impl Search {
                 if !wanted.is_empty() && !edge_fits(run, hop.edge, wanted)? {
                     continue;
                 }
-                let depth = self.depth;
-                let (far, steps) = self.seen.entry(hop.node).or_insert_with(|| {
-                    ahead.push(hop.node);
-                    (depth, Vec::new())
-                });
-                if *far == depth {
-                    steps.push((node, hop.edge));
-                    run.budget.keep(64)?;
+                match self.seen.entry(hop.node) {
+                    Entry::Vacant(entry) => {
+                        run.budget.keep(64)?;
+                        entry.insert((self.depth, (node, hop.edge)));
+                        ahead.push(hop.node);
+                    }
+                    Entry::Occupied(entry) if all && entry.get().0 == self.depth => {
+                        run.budget.keep(32)?;
+                        self.more.entry(hop.node).or_default().push((node, hop.edge));
+                    }
+                    Entry::Occupied(_) => {}
                 }
             }
         }
@@ -149,8 +158,9 @@ impl Search {
                 }
                 continue;
             }
-            let Some((_, steps)) = self.seen.get(&node) else { continue };
-            for (before, edge) in steps {
+            let Some((_, first)) = self.seen.get(&node) else { continue };
+            let more = self.more.get(&node);
+            for (before, edge) in std::iter::once(first).chain(more.into_iter().flatten()) {
                 let mut longer: Vec<i64> = walk.clone();
                 longer.push(*edge);
                 open.push((*before, longer));

@@ -151,12 +151,35 @@ fn rank(value: &Value) -> u8 {
 
 /// Values as `DISTINCT` and grouping see them: null is like null, NaN like NaN.
 #[derive(Debug, Clone)]
-pub(crate) struct GroupKey(pub(crate) Vec<Value>);
+pub(crate) enum GroupKey {
+    /// One value, which most keys are.
+    One(Value),
+    Many(Vec<Value>),
+}
+
+impl GroupKey {
+    pub(crate) fn of<'a>(mut values: impl ExactSizeIterator<Item = &'a Value>) -> Self {
+        match (values.len(), values.next()) {
+            (1, Some(value)) => GroupKey::One(value.clone()),
+            (_, first) => GroupKey::Many(first.into_iter().chain(values).cloned().collect()),
+        }
+    }
+
+    pub(crate) fn values(&self) -> &[Value] {
+        match self {
+            GroupKey::One(value) => std::slice::from_ref(value),
+            GroupKey::Many(values) => values,
+        }
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.values().iter().map(Value::size).sum()
+    }
+}
 
 impl PartialEq for GroupKey {
     fn eq(&self, other: &Self) -> bool {
-        self.0.len() == other.0.len()
-            && self.0.iter().zip(&other.0).all(|(a, b)| order(a, b) == Ordering::Equal)
+        self.values() == other.values()
     }
 }
 
@@ -164,7 +187,7 @@ impl Eq for GroupKey {}
 
 impl Hash for GroupKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        for value in &self.0 {
+        for value in self.values() {
             hash_value(value, state);
         }
     }
@@ -257,7 +280,7 @@ mod tests {
 
     #[test]
     fn grouping_joins_what_is_alike() {
-        let key = |value: Value| GroupKey(vec![value]);
+        let key = GroupKey::One;
         assert_eq!(key(Value::Null), key(Value::Null));
         assert_eq!(key(Value::Float(f64::NAN)), key(Value::Float(f64::NAN)));
         let groups: std::collections::HashSet<_> =
