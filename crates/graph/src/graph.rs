@@ -109,8 +109,9 @@ pub trait Graph {
     /// How many nodes a look-up by this property finds, about; `None` if there is no index
     /// to look it up in.
     fn lookup_estimate(&self, label: Option<LabelId>, key: KeyId) -> Result<Option<u64>, Failure>;
-    /// Appends all nodes whose property has this value, and perhaps some others: each is
-    /// looked at again. Only asked if there is an estimate.
+    /// Appends all nodes whose property equals this value, and perhaps some others: each is
+    /// looked at again. An integer equals a float of the same value; the value may be a
+    /// list, too. Only asked if there is an estimate.
     fn lookup(
         &self,
         label: Option<LabelId>,

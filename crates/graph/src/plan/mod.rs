@@ -5,7 +5,7 @@ mod pattern;
 mod shortcuts;
 
 pub(crate) use pattern::plan;
-pub(crate) use shortcuts::shorten;
+pub(crate) use shortcuts::{groups_differ, shorten};
 
 use crate::ast::Shortest;
 use crate::error::Result;
@@ -100,7 +100,6 @@ pub(crate) struct VarExpand<'r> {
     pub(crate) from: Slot,
     pub(crate) to: Slot,
     pub(crate) to_bound: bool,
-    pub(crate) labels: &'r [Symbol],
     pub(crate) rel: Slot,
     /// Whether anyone looks at the relationships.
     pub(crate) keep: bool,

@@ -20,7 +20,7 @@ pub(crate) fn plan<'r>(run: &Run<'r>, clause: &'r Match) -> Result<Vec<Op<'r>>> 
         return Err(Error::TooLarge(message));
     }
     let mut planner = Planner::new(run, clause);
-    planner.known()?;
+    planner.known();
     while planner.step()? {}
     Ok(planner.ops)
 }
@@ -79,7 +79,7 @@ impl<'p, 'r> Planner<'p, 'r> {
     }
 
     /// Checks what earlier clauses have bound.
-    fn known(&mut self) -> Result<()> {
+    fn known(&mut self) {
         for node in self.pattern.nodes.iter().filter(|node| node.bound) {
             self.ops.push(Op::CheckNode { slot: node.slot });
             if !node.labels.is_empty() {
@@ -87,7 +87,6 @@ impl<'p, 'r> Planner<'p, 'r> {
             }
         }
         self.check();
-        Ok(())
     }
 
     /// Adds all checks whose slots are bound by now.
@@ -146,7 +145,7 @@ impl<'p, 'r> Planner<'p, 'r> {
             }
         }
         if let Some((_, at)) = best {
-            self.relationship(at)?;
+            self.relationship(at);
             return Ok(true);
         }
         let mut start: Option<(f64, usize, Op<'r>)> = None;
@@ -160,8 +159,15 @@ impl<'p, 'r> Planner<'p, 'r> {
             }
         }
         let Some((_, node, op)) = start else { return Ok(false) };
+        // Whoever scans by the only label need not look at it again.
+        let labels = &self.pattern.nodes[node].labels[..];
+        let checked = matches!((&op, labels), (Op::Scan { label: Some(_), .. }, [_]));
         self.ops.push(op);
-        self.bind(node);
+        if checked {
+            self.open.remove(&self.pattern.nodes[node].slot);
+        } else {
+            self.bind(node);
+        }
         self.check();
         Ok(true)
     }
@@ -227,12 +233,12 @@ impl<'p, 'r> Planner<'p, 'r> {
         others.filter(|other| !apart(other)).map(|other| other.slot).collect()
     }
 
-    fn relationship(&mut self, at: usize) -> Result<()> {
+    fn relationship(&mut self, at: usize) {
         let rel = &self.pattern.rels[at];
         let others = self.others(at);
         let (from_bound, to_bound) = (self.is_bound(rel.from), self.is_bound(rel.to));
         let slot = |node: usize| self.pattern.nodes[node].slot;
-        let (mut from, mut to) = (slot(rel.from), slot(rel.to));
+        let (from, to) = (slot(rel.from), slot(rel.to));
         self.done.push(at);
         if rel.bound {
             let bound = BoundRel { rel, from, to, from_bound, to_bound, others };
@@ -241,59 +247,58 @@ impl<'p, 'r> Planner<'p, 'r> {
                 None => Op::BoundRel(bound),
             });
             self.arrive(rel);
-            return Ok(());
+            return;
         }
         if let Some(shortest) = rel.shortest {
             let all = ShortestPath::is_all(shortest);
             self.shortest(rel, at, all, others);
             self.arrive(rel);
-            return Ok(());
+            return;
         }
+        self.expand(rel, at, (from, to), (from_bound, to_bound), others);
+        self.arrive(rel);
+    }
+
+    /// Follows a relationship from the end that is bound.
+    fn expand(
+        &mut self,
+        rel: &'r PatternRel,
+        at: usize,
+        (mut from, mut to): (Slot, Slot),
+        (from_bound, to_bound): (bool, bool),
+        others: Vec<Slot>,
+    ) {
         let reversed = !from_bound;
-        let direction = if reversed {
+        let mut direction = rel.direction;
+        if reversed {
             std::mem::swap(&mut from, &mut to);
-            rel.direction.reversed()
-        } else {
-            rel.direction
-        };
+            direction = direction.reversed();
+        }
         let to_bound = from_bound && to_bound;
         let ways = Ways::new(&rel.types, direction);
-        match rel.length {
-            None => {
-                self.ops.push(Op::Expand(Expand {
-                    from,
-                    to,
-                    to_bound,
-                    rel: rel.slot,
-                    ways,
-                    others,
-                }));
-            }
-            Some((min, max)) => {
-                let ready = rel.properties.iter().all(|(_, value)| self.is_ready(value));
-                if !ready {
-                    self.checks.extend(rel_checks(rel));
-                }
-                let properties: &[_] = if ready { &rel.properties } else { &[] };
-                let keep = rel.named || !ready || self.is_watched(at);
-                self.ops.push(Op::VarExpand(VarExpand {
-                    from,
-                    to,
-                    to_bound,
-                    labels: &[],
-                    rel: rel.slot,
-                    keep,
-                    reversed,
-                    ways,
-                    properties,
-                    min,
-                    max,
-                    others,
-                }));
-            }
+        let Some((min, max)) = rel.length else {
+            let expand = Expand { from, to, to_bound, rel: rel.slot, ways, others };
+            self.ops.push(Op::Expand(expand));
+            return;
+        };
+        let ready = rel.properties.iter().all(|(_, value)| self.is_ready(value));
+        if !ready {
+            self.checks.extend(rel_checks(rel));
         }
-        self.arrive(rel);
-        Ok(())
+        let keep = rel.named || !ready || self.is_watched(at);
+        self.ops.push(Op::VarExpand(VarExpand {
+            from,
+            to,
+            to_bound,
+            rel: rel.slot,
+            keep,
+            reversed,
+            ways,
+            properties: if ready { &rel.properties } else { &[] },
+            min,
+            max,
+            others,
+        }));
     }
 
     /// Whether a path or another relationship looks at this one.

@@ -17,6 +17,17 @@ pub(crate) fn shorten(ops: &mut Vec<Op<'_>>, project: &Project) -> Option<Slot> 
     weigh(ops, project)
 }
 
+/// Whether every row that these operators make of one is a group of its own: they go
+/// through nodes, each of which comes once, and the node is one of the keys.
+pub(crate) fn groups_differ(ops: &[Op<'_>], project: &Project) -> bool {
+    let Some((Op::Scan { slot, .. }, rest)) = ops.split_first() else { return false };
+    let once = |op: &Op<'_>| {
+        matches!(op, Op::Labels { .. } | Op::NodeProperty { .. } | Op::Filter(_) | Op::Weight(_))
+    };
+    rest.iter().all(once)
+        && project.pre.iter().any(|(ex, _)| matches!(ex, Ex::Slot(key) if key == slot))
+}
+
 /// Whether the same row twice changes nothing.
 fn ignores_repetition(project: &Project) -> bool {
     match &project.aggregates {

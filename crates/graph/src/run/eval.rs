@@ -7,7 +7,7 @@ use crate::error::{Class, Detail, Error, Result};
 use crate::functions;
 use crate::graph::Entity;
 use crate::ir::{
-    Case, Ex, ListComprehension, MapEntry, PatternComprehension, Reduce, Slot, Step, Symbol,
+    Case, Ex, ListComprehension, MapEntry, Match, PatternComprehension, Reduce, Slot, Step, Symbol,
 };
 use crate::value::{Map, Value, compare, equals};
 
@@ -46,14 +46,8 @@ pub(crate) fn eval<'r>(run: &Run<'r>, row: &mut Row, ex: &'r Ex) -> Result<Value
             Ok(Value::Boolean(value.is_null() != *negated))
         }
         Ex::Call(function, arguments) => call(run, row, *function, arguments),
-        Ex::Minus(inner) => {
-            let value = eval(run, row, inner)?;
-            arithmetic::negate(&value)
-        }
-        Ex::Plus(inner) => {
-            let value = eval(run, row, inner)?;
-            arithmetic::keep_sign(value)
-        }
+        Ex::Minus(inner) => arithmetic::negate(&eval(run, row, inner)?),
+        Ex::Plus(inner) => arithmetic::keep_sign(eval(run, row, inner)?),
         Ex::List(items) => list(run, row, items),
         Ex::Map(entries) => map(run, row, entries),
         Ex::MapProjection(slot, entries) => map_projection(run, row, *slot, entries),
@@ -72,10 +66,7 @@ pub(crate) fn eval<'r>(run: &Run<'r>, row: &mut Row, ex: &'r Ex) -> Result<Value
         Ex::Quantifier(kind, it) => quantifier(run, row, *kind, it),
         Ex::Reduce(it) => reduce(run, row, it),
         Ex::PatternComprehension(it) => pattern_comprehension(run, row, it, usize::MAX),
-        Ex::ShortestPath(it) => match pattern_comprehension(run, row, it, 1)? {
-            Value::List(list) => Ok(list.first().cloned().unwrap_or_default()),
-            other => Ok(other),
-        },
+        Ex::ShortestPath(it) => shortest_path(run, row, it),
         Ex::Exists(steps) => exists(run, row, steps),
     }
 }
@@ -412,13 +403,20 @@ fn pattern_comprehension<'r>(
     Ok(Value::list(values))
 }
 
+fn shortest_path<'r>(run: &Run<'r>, row: &mut Row, it: &'r PatternComprehension) -> Result<Value> {
+    match pattern_comprehension(run, row, it, 1)? {
+        Value::List(list) => Ok(list.first().cloned().unwrap_or_default()),
+        other => Ok(other),
+    }
+}
+
 fn exists<'r>(run: &Run<'r>, row: &mut Row, steps: &'r [Step]) -> Result<Value> {
     let mut found = false;
     let mut stop = |_: &mut Row| {
         found = true;
         Ok(Flow::Stop)
     };
-    if let [Step::Match(pattern)] = steps {
+    if let [Step::Match(pattern @ Match { optional: false, .. })] = steps {
         let ops = run.plan(pattern)?;
         exec(run, &ops, row, &mut stop)?;
     } else {

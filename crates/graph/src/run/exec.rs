@@ -123,7 +123,12 @@ fn seek_node<'r>(
     let mut nodes = Vec::new();
     match seek {
         Seek::Id(ex) => {
-            if let Value::Integer(id) = eval(run, row, ex)?
+            let id = match eval(run, row, ex)? {
+                Value::Integer(id) => Some(id),
+                Value::Float(id) if id.fract() == 0.0 => Some(id as i64),
+                _ => None,
+            };
+            if let Some(id) = id
                 && run.graph.has_node(id)?
             {
                 nodes.push(id);

@@ -11,7 +11,7 @@ use crate::ir::{Slot, Symbol};
 use crate::plan::{BoundRel, Expand, Total, VarExpand, Weight};
 use crate::value::{Value, equals};
 
-use super::exec::{has_labels, is_taken, node_at, wrong_kind};
+use super::exec::{is_taken, node_at, wrong_kind};
 use super::pipeline::Sink;
 use super::{Flow, Row, Run, eval};
 
@@ -200,7 +200,7 @@ pub(super) fn var_expand<'r>(
     };
     let wanted = wanted_properties(run, row, it.properties)?;
     let mut walk = Walk::default();
-    if it.min == 0 && arrive(run, it, &walk, from, target, row, next)? == Flow::Stop {
+    if it.min == 0 && arrive(it, &walk, from, target, row, next)? == Flow::Stop {
         return Ok(Flow::Stop);
     }
     if it.max == 0 {
@@ -226,7 +226,7 @@ pub(super) fn var_expand<'r>(
         }
         walk.forth(hop.edge);
         let length = walk.edges.len() as u64;
-        if length >= it.min && arrive(run, it, &walk, hop.node, target, row, next)? == Flow::Stop {
+        if length >= it.min && arrive(it, &walk, hop.node, target, row, next)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
         if length < it.max {
@@ -241,9 +241,8 @@ pub(super) fn var_expand<'r>(
     Ok(Flow::Continue)
 }
 
-fn arrive<'r>(
-    run: &Run<'r>,
-    it: &VarExpand<'r>,
+fn arrive(
+    it: &VarExpand<'_>,
     walk: &Walk,
     node: i64,
     target: Option<i64>,
@@ -255,18 +254,10 @@ fn arrive<'r>(
         Some(_) => {}
         None => row[it.to] = Value::Node(node),
     }
-    if !has_labels(run, &Value::Node(node), it.labels)? {
-        return Ok(Flow::Continue);
-    }
     if it.keep {
         row[it.rel] = walk.value(it.reversed);
     }
-    let flow = next(row)?;
-    // The operators behind may walk the same slots: ours must not hold a stale walk.
-    if it.keep {
-        row[it.rel] = Value::Null;
-    }
-    Ok(flow)
+    next(row)
 }
 
 /// The relationships of a walk, with a set beside them once they are many.

@@ -66,7 +66,10 @@ fn stages<'r>(run: &Run<'r>, steps: &'r [Step]) -> Result<Vec<Stage<'r>>> {
                 let weight = plan::shorten(&mut ops, project);
                 streamed += ops.len() + 1;
                 let eager = streamed > MAX_OPS;
-                let collector = Collector::new(run, project, weight, eager)?;
+                let mut collector = Collector::new(run, project, weight, eager)?;
+                if stages.is_empty() && plan::groups_differ(&ops, project) {
+                    collector.expect_new_groups();
+                }
                 if collector.is_barrier() {
                     streamed = 0;
                 }

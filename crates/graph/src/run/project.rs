@@ -17,6 +17,8 @@ pub(super) struct Collector<'r> {
     /// A slot that says how many rows a row stands for.
     weight: Option<Slot>,
     eager: bool,
+    /// Whether every row is a group of its own.
+    all_new: bool,
     seen: FastSet<GroupKey>,
     skip: u64,
     limit: u64,
@@ -30,6 +32,8 @@ pub(super) struct Collector<'r> {
     rows: Vec<Sorted>,
     /// What the last row that is still wanted is sorted by.
     worst: Option<Vec<Value>>,
+    /// The bytes that all this takes, about.
+    kept: usize,
 }
 
 /// A row with what it is sorted by; its number keeps rows that are alike in order.
@@ -56,6 +60,7 @@ impl<'r> Collector<'r> {
             project,
             weight,
             eager,
+            all_new: false,
             seen: FastSet::default(),
             skip: bound(run, &project.skip, "SKIP")?.unwrap_or(0),
             limit: bound(run, &project.limit, "LIMIT")?.unwrap_or(u64::MAX),
@@ -65,7 +70,13 @@ impl<'r> Collector<'r> {
             keys: Vec::new(),
             rows: Vec::new(),
             worst: None,
+            kept: 0,
         })
+    }
+
+    /// Says that every row will be a group of its own.
+    pub(super) fn expect_new_groups(&mut self) {
+        self.all_new = true;
     }
 
     /// Whether rows are held back until all are there.
@@ -114,6 +125,11 @@ impl<'r> Collector<'r> {
         Ok(())
     }
 
+    fn keep(&mut self, run: &Run<'r>, size: usize) -> Result<()> {
+        self.kept += size;
+        run.budget.keep(size)
+    }
+
     fn is_new(&mut self, run: &Run<'r>, row: &Row) -> Result<bool> {
         if !self.project.distinct {
             return Ok(true);
@@ -122,7 +138,7 @@ impl<'r> Collector<'r> {
         let size = key.size();
         let new = self.seen.insert(key);
         if new {
-            run.budget.keep(size)?;
+            self.keep(run, size)?;
         }
         Ok(new)
     }
@@ -133,19 +149,41 @@ impl<'r> Collector<'r> {
             Some(Value::Integer(weight)) => *weight,
             _ => 1,
         };
+        if self.all_new {
+            self.accumulators.clear();
+            self.accumulators.extend(aggregates.iter().map(Accumulator::new));
+            self.accumulate(run, row, 0, weight)?;
+            for (at, aggregate) in aggregates.iter().enumerate() {
+                row[aggregate.slot] = self.accumulators[at].finish(run)?;
+            }
+            self.work_out(run, &self.project.post, row)?;
+            return self.hold(run, row);
+        }
         let key = GroupKey::of(self.project.pre.iter().map(|(_, slot)| &row[*slot]));
         let count = self.groups.len();
         let number = match self.groups.entry(key) {
             Entry::Occupied(entry) => *entry.get(),
             Entry::Vacant(entry) => {
                 let size = entry.key().size();
-                run.budget.keep(size + size_of::<Accumulator>() * aggregates.len() + 64)?;
+                let size = size + size_of::<Accumulator>() * aggregates.len() + 64;
+                self.kept += size;
+                run.budget.keep(size)?;
                 self.accumulators.extend(aggregates.iter().map(Accumulator::new));
                 *entry.insert(count)
             }
         };
-        let first = number * aggregates.len();
-        for (at, aggregate) in aggregates.iter().enumerate() {
+        self.accumulate(run, row, number * aggregates.len(), weight)
+    }
+
+    /// Adds a row to the aggregates of its group.
+    fn accumulate(
+        &mut self,
+        run: &Run<'r>,
+        row: &mut Row,
+        first: usize,
+        weight: i64,
+    ) -> Result<()> {
+        for (at, aggregate) in self.project.aggregates.iter().flatten().enumerate() {
             let value = match aggregate.arguments.first() {
                 Some(ex) => eval(run, row, ex)?,
                 None => Value::Boolean(true),
@@ -181,13 +219,14 @@ impl<'r> Collector<'r> {
         }
         let values: Vec<Value> = self.project.keep.iter().map(|&slot| row[slot].clone()).collect();
         let size: usize = values.iter().chain(&keys).map(Value::size).sum();
-        run.budget.keep(size)?;
+        self.keep(run, size)?;
         self.rows.push(Sorted { keys, number, values });
         // Of many rows only the first few are wanted: the others go now and then.
         if self.rows.len() as u64 >= wanted.saturating_mul(2).saturating_add(64) {
             self.sort(run)?;
             for row in self.rows.drain(wanted as usize..) {
                 let size: usize = row.values.iter().chain(&row.keys).map(Value::size).sum();
+                self.kept = self.kept.saturating_sub(size);
                 run.budget.release(size);
             }
             self.worst = self.rows.last().map(|row| row.keys.clone());
@@ -218,28 +257,7 @@ impl<'r> Collector<'r> {
     /// All rows have come: those that go on, as the values of the kept slots.
     pub(super) fn finish(&mut self, run: &Run<'r>, before: &Row) -> Result<Vec<Vec<Value>>> {
         let mut row = before.clone();
-        if let Some(aggregates) = &self.project.aggregates {
-            if self.groups.is_empty() && self.project.pre.is_empty() {
-                // Aggregates over nothing have a value, too.
-                self.accumulators.extend(aggregates.iter().map(Accumulator::new));
-                self.groups.insert(GroupKey::Many(Vec::new()), 0);
-            }
-            let mut groups: Vec<(GroupKey, usize)> =
-                std::mem::take(&mut self.groups).into_iter().collect();
-            groups.sort_unstable_by_key(|(_, number)| *number);
-            for (key, number) in groups {
-                run.budget.step()?;
-                for ((_, slot), value) in self.project.pre.iter().zip(key.values()) {
-                    row[*slot] = value.clone();
-                }
-                let first = number * aggregates.len();
-                for (at, aggregate) in aggregates.iter().enumerate() {
-                    row[aggregate.slot] = self.accumulators[first + at].finish(run)?;
-                }
-                self.work_out(run, &self.project.post, &mut row)?;
-                self.hold(run, &mut row)?;
-            }
-        }
+        self.finish_groups(run, &mut row)?;
         if !self.project.order.is_empty() {
             self.sort(run)?;
         }
@@ -258,7 +276,41 @@ impl<'r> Collector<'r> {
             }
             result.push(values);
         }
+        // What goes on is counted anew.
+        run.budget.release(std::mem::take(&mut self.kept));
+        for values in &result {
+            run.budget.keep(values.iter().map(Value::size).sum())?;
+        }
         Ok(result)
+    }
+
+    /// Works the groups out, in the order in which they were met.
+    fn finish_groups(&mut self, run: &Run<'r>, row: &mut Row) -> Result<()> {
+        let Some(aggregates) = self.project.aggregates.as_ref().filter(|_| !self.all_new) else {
+            return Ok(());
+        };
+        if self.groups.is_empty() && self.project.pre.is_empty() {
+            // Aggregates over nothing have a value, too.
+            self.accumulators.extend(aggregates.iter().map(Accumulator::new));
+            self.groups.insert(GroupKey::Many(Vec::new()), 0);
+        }
+        let mut groups = vec![GroupKey::One(Value::Null); self.groups.len()];
+        for (key, number) in std::mem::take(&mut self.groups) {
+            groups[number] = key;
+        }
+        for (number, key) in groups.into_iter().enumerate() {
+            run.budget.step()?;
+            for ((_, slot), value) in self.project.pre.iter().zip(key.values()) {
+                row[*slot] = value.clone();
+            }
+            let first = number * aggregates.len();
+            for (at, aggregate) in aggregates.iter().enumerate() {
+                row[aggregate.slot] = self.accumulators[first + at].finish(run)?;
+            }
+            self.work_out(run, &self.project.post, row)?;
+            self.hold(run, row)?;
+        }
+        Ok(())
     }
 }
 

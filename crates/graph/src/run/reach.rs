@@ -5,7 +5,7 @@ use crate::hash::FastSet;
 use crate::plan::VarExpand;
 use crate::value::Value;
 
-use super::exec::{has_labels, node_at};
+use super::exec::node_at;
 use super::pipeline::Sink;
 use super::{Flow, Row, Run};
 
@@ -33,9 +33,6 @@ pub(super) fn reach<'r>(
             Some(target) if target != node => return Ok(Flow::Continue),
             Some(_) => {}
             None => row[it.to] = Value::Node(node),
-        }
-        if !has_labels(run, &Value::Node(node), it.labels)? {
-            return Ok(Flow::Continue);
         }
         next(row)
     };

@@ -137,4 +137,9 @@ fn large_queries_that_make_sense_are_answered() {
     for (text, expected) in table {
         assert_eq!(ask(&graph, &text).unwrap(), [expected], "{}", &text[..40]);
     }
+    let chain = super::graph(&format!("CREATE (:S){}", many("-[:T]->()", "", 600)));
+    let long = format!("MATCH (a:S){} RETURN count(*)", many("-->()", "", 190));
+    assert_eq!(ask(&chain, &long).unwrap(), ["1"]);
+    let walk = "MATCH (a:S)-[r*]->(b) RETURN max(size(r))";
+    assert_eq!(ask(&chain, walk).unwrap(), ["600"]);
 }
