@@ -242,13 +242,13 @@ impl Parser<'_> {
                 inner.span = self.since(start);
                 return Ok(inner);
             }
-            Token::Symbol("[") => return self.deeper(Self::list),
-            Token::Symbol("{") => return self.deeper(Self::map),
+            Token::Symbol("[") => return self.list(),
+            Token::Symbol("{") => return self.map(),
             Token::Word { quoted: false, .. } if self.shortest().is_some() => {
                 return self.pattern_expression();
             }
             Token::Word { text, quoted: false } => {
-                if let Some(expr) = self.deeper(|parser| parser.keyword(start, &text))? {
+                if let Some(expr) = self.keyword(start, &text)? {
                     return Ok(expr);
                 }
                 return self.name();
@@ -262,7 +262,7 @@ impl Parser<'_> {
 
     fn pattern_expression(&mut self) -> Result<Expr> {
         let start = self.span();
-        let pattern = self.deeper(Self::path_pattern)?;
+        let pattern = self.path_pattern()?;
         self.make(start, ExprKind::Pattern(pattern), &[1])
     }
 

@@ -90,7 +90,7 @@ impl Parser<'_> {
 
     fn pattern_properties(&mut self) -> Result<Option<Expr>> {
         match self.token() {
-            Token::Symbol("{") => self.deeper(Self::map).map(Some),
+            Token::Symbol("{") => self.map().map(Some),
             Token::Parameter(name) => {
                 let kind = Box::new(ExprKind::Parameter(name.clone()));
                 let span = self.span();
