@@ -14,7 +14,7 @@ pub enum Error {
     #[error("{0}")]
     Query(Box<Problem>),
     /// The query asks for a part of the language that is not there.
-    #[error("{what} {} not supported{}", if what.ends_with('s') { "are" } else { "is" }, at(.place))]
+    #[error("not supported: {what}{}", at(.place))]
     Unsupported {
         /// What it asks for, by name.
         what: String,

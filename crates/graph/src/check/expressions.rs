@@ -234,7 +234,9 @@ impl Checker<'_> {
         }
         // A negative literal is a literal, too.
         let ex = match ex {
-            Ex::Value(Value::Integer(number)) if minus => Ex::Value(Value::Integer(-number)),
+            Ex::Value(Value::Integer(number)) if minus && number != i64::MIN => {
+                Ex::Value(Value::Integer(-number))
+            }
             // openCypher knows one zero.
             Ex::Value(Value::Float(number)) if minus => Ex::Value(Value::Float(0.0 - number)),
             ex if minus => Ex::Minus(Box::new(ex)),

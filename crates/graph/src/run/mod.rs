@@ -242,12 +242,15 @@ impl<'r> Run<'r> {
         if let Some(regex) = self.regexes.borrow().get(pattern) {
             return Ok(regex.clone());
         }
-        let whole = format!("^(?s:{pattern})$");
-        let regex = regex::RegexBuilder::new(&whole).size_limit(1 << 20).build();
-        let regex = Rc::new(regex.map_err(|_| {
-            let message = format!("{pattern:?} is not a regular expression");
-            Error::run(Class::ArgumentError, Detail::InvalidArgumentValue, message)
-        })?);
+        let build = |text: &str| {
+            regex::RegexBuilder::new(text).size_limit(1 << 20).build().map_err(|_| {
+                let message = format!("{pattern:?} is not a regular expression");
+                Error::run(Class::ArgumentError, Detail::InvalidArgumentValue, message)
+            })
+        };
+        // By itself it must make sense, too: brackets in it must not close ours.
+        build(pattern)?;
+        let regex = Rc::new(build(&format!("^(?s:{pattern})$"))?);
         self.regexes.borrow_mut().insert(pattern.to_owned(), regex.clone());
         Ok(regex)
     }

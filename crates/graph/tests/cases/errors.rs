@@ -21,6 +21,8 @@ fn wrong_queries_have_names_for_what_is_wrong() {
         ("RETURN 9223372036854775807 + 1", "IntegerOverflow"),
         ("RETURN -(-9223372036854775807 - 1)", "IntegerOverflow"),
         ("RETURN 9223372036854775808", "IntegerOverflow"),
+        ("RETURN - -9223372036854775808", "IntegerOverflow"),
+        ("RETURN 'ab' =~ 'a)(b'", "InvalidArgumentValue"),
         ("MATCH (a) RETURN b", "UndefinedVariable"),
         ("MATCH (a)-[a]->() RETURN a", "VariableTypeConflict"),
         ("MATCH (a) CREATE (a)", "VariableAlreadyBound"),
