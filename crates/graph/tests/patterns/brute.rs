@@ -72,14 +72,23 @@ pub(crate) enum Bound {
 
 pub(crate) type Binding = BTreeMap<String, Bound>;
 
-/// All bindings of a chain of clauses.
-pub(crate) fn answer(graph: &Small, clauses: &[Clause]) -> Vec<Binding> {
+/// A query with more rows or walks than this is given up.
+const MANY: usize = 20_000;
+
+/// All bindings of a chain of clauses; `None` if there are too many to try.
+pub(crate) fn answer(graph: &Small, clauses: &[Clause]) -> Option<Vec<Binding>> {
     let mut rows = vec![Binding::new()];
+    let mut tried = 0;
     for clause in clauses {
         let mut next = Vec::new();
         for row in rows {
             let mut found = Vec::new();
-            Search { graph, clause, found: &mut found }.path(0, &row, &mut Vec::new());
+            let mut search = Search { graph, clause, found: &mut found, tried };
+            search.path(0, &row, &mut Vec::new());
+            tried = search.tried;
+            if tried > MANY {
+                return None;
+            }
             found.retain(|row| clause.filter.as_ref().is_none_or(|it| holds(graph, it, row)));
             if found.is_empty() && clause.optional {
                 let mut row = row;
@@ -92,7 +101,7 @@ pub(crate) fn answer(graph: &Small, clauses: &[Clause]) -> Vec<Binding> {
         }
         rows = next;
     }
-    rows
+    Some(rows)
 }
 
 /// The names that a clause gives.
@@ -138,15 +147,21 @@ struct Search<'a> {
     graph: &'a Small,
     clause: &'a Clause,
     found: &'a mut Vec<Binding>,
+    /// How many rows and walks were tried.
+    tried: usize,
 }
 
 impl Search<'_> {
     fn path(&mut self, at: usize, row: &Binding, used: &mut Vec<usize>) {
         let Some(path) = self.clause.paths.get(at) else {
+            self.tried += 1;
             self.found.push(row.clone());
             return;
         };
         for node in 0..self.graph.nodes.len() {
+            if self.tried > MANY {
+                return;
+            }
             if let Some(row) = self.node(&path.start, node, row) {
                 self.step(at, 0, &row, used, &mut (vec![node], Vec::new()));
             }
@@ -210,7 +225,7 @@ impl Search<'_> {
     /// All walks from a node that use no edge twice, the empty one among them.
     #[allow(clippy::too_many_arguments)]
     fn trails(
-        &self,
+        &mut self,
         rel: &RelP,
         node: usize,
         max: Option<usize>,
@@ -219,11 +234,16 @@ impl Search<'_> {
         edges: &mut Vec<usize>,
         trails: &mut Vec<(Vec<usize>, Vec<usize>)>,
     ) {
+        self.tried += 1;
+        if self.tried > MANY {
+            return;
+        }
         trails.push((nodes.clone(), edges.clone()));
         if max.is_some_and(|max| edges.len() >= max) {
             return;
         }
-        for (edge, &(from, to, kind)) in self.graph.edges.iter().enumerate() {
+        let graph = self.graph;
+        for (edge, &(from, to, kind)) in graph.edges.iter().enumerate() {
             if used.contains(&edge) || edges.contains(&edge) {
                 continue;
             }
@@ -257,24 +277,29 @@ fn bind(name: &Option<String>, bound: Bound, row: &Binding) -> Option<Binding> {
     Some(row)
 }
 
-/// The length of the shortest walk between two nodes and how many there are of it.
+/// The length of the shortest walk between two nodes and how many there are of it; outside,
+/// `None` if there are too many walks to try.
 pub(crate) fn shortest(
     graph: &Small,
     rel: &RelP,
     from: usize,
     to: usize,
-) -> Option<(usize, usize)> {
+) -> Option<Option<(usize, usize)>> {
     let clause = Clause { optional: false, paths: Vec::new(), filter: None };
     let mut trails = Vec::new();
-    let search = Search { graph, clause: &clause, found: &mut Vec::new() };
+    let mut search = Search { graph, clause: &clause, found: &mut Vec::new(), tried: 0 };
     let (min, max) = rel.length.unwrap_or((1, Some(1)));
     search.trails(rel, from, max, &[], &mut vec![], &mut vec![], &mut trails);
+    if search.tried > MANY {
+        return None;
+    }
     let ends = |nodes: &Vec<usize>| nodes.last().copied().unwrap_or(from) == to;
     let lengths: Vec<usize> = trails
         .iter()
         .filter(|(nodes, edges)| ends(nodes) && edges.len() >= min)
         .map(|(_, edges)| edges.len())
         .collect();
-    let least = *lengths.iter().min()?;
-    Some((least, lengths.iter().filter(|length| **length == least).count()))
+    let least = lengths.iter().min().copied();
+    let count = |least: usize| lengths.iter().filter(|length| **length == least).count();
+    Some(least.map(|least| (least, count(least))))
 }
