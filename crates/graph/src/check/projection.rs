@@ -69,16 +69,7 @@ impl Checker<'_> {
             aggregates = self.end_grouping();
         }
 
-        let after = Scope {
-            variables: columns
-                .iter()
-                .map(|column| Variable {
-                    name: column.name.clone(),
-                    slot: column.slot,
-                    kind: column.kind.clone(),
-                })
-                .collect(),
-        };
+        let after = scope_of(&columns);
         let order = self.order(projection, &columns, &rows, &after, grouped, &mut aggregates)?;
         self.check_names(projection, &columns, last)?;
         let filter = self.projected_filter(projection, &columns, &rows, &after, grouped)?;
@@ -88,16 +79,7 @@ impl Checker<'_> {
         self.scope = after;
 
         let slots: Vec<Slot> = columns.iter().map(|column| column.slot).collect();
-        let mut keep = slots.clone();
-        if let Some(filter) = &filter {
-            for variable in &rows.variables {
-                if filter.uses(&|slot| slot == variable.slot) {
-                    keep.push(variable.slot);
-                }
-            }
-        }
-        keep.sort_unstable();
-        keep.dedup();
+        let keep = kept(&slots, &filter, &rows);
         let names = columns.iter().map(|column| column.name.to_string()).collect();
         let project = Project {
             pre,
@@ -317,6 +299,28 @@ impl Checker<'_> {
         }
         Ok(Some(ex))
     }
+}
+
+/// The columns as variables of what follows.
+fn scope_of(columns: &[Column<'_>]) -> Scope {
+    let variables = columns.iter().map(|column| Variable {
+        name: column.name.clone(),
+        slot: column.slot,
+        kind: column.kind.clone(),
+    });
+    Scope { variables: variables.collect() }
+}
+
+/// The slots that outlive a projection: its columns, and what its filter looks at.
+fn kept(columns: &[Slot], filter: &Option<Ex>, rows: &Scope) -> Vec<Slot> {
+    let mut keep = columns.to_vec();
+    if let Some(filter) = filter {
+        let slots = rows.variables.iter().map(|variable| variable.slot);
+        keep.extend(slots.filter(|&wanted| filter.uses(&|slot| slot == wanted)));
+    }
+    keep.sort_unstable();
+    keep.dedup();
+    keep
 }
 
 fn is_name_or_property(expr: &Expr) -> bool {
