@@ -5,6 +5,7 @@
 //! here does input or output.
 
 mod code;
+mod code_graph;
 mod collection;
 mod fact;
 mod failure;
@@ -14,6 +15,10 @@ mod metadata;
 mod moment;
 
 pub use code::{Chunk, ChunkKind, FileVersion, ParsedFile, Symbol, SymbolKind};
+pub use code_graph::{
+    Certainty, CodeEdge, CodeNode, Definition, DefinitionKind, EdgeKind, FileGraph, Import,
+    Imported, Manifest, Origin, Reference, ReferenceKind,
+};
 pub use collection::{
     Collection, CollectionKind, CollectionSpec, Hit, LONGEST_VECTOR, Metric, Record, Unknown,
 };

@@ -1,0 +1,136 @@
+use std::collections::BTreeSet;
+use std::fmt;
+
+use isolith_types::{Definition, FileGraph, Manifest};
+
+/// Something that was looked up in a project, whether it was there or not.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key(String);
+
+impl Key {
+    /// What the file at a path defines and imports, or that there is none.
+    pub fn file(path: &str) -> Self {
+        Self(format!("file:{path}"))
+    }
+
+    /// Which files are called by a name of [`module_keys`].
+    pub fn module(module: &str) -> Self {
+        Self(format!("module:{module}"))
+    }
+
+    /// Which definitions there are of a name.
+    pub fn name(name: &str) -> Self {
+        Self(format!("name:{name}"))
+    }
+
+    /// As it is stored.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The names by which other files may mean this one, apart from its path:
+/// [`Project::files_of_module`](crate::Project::files_of_module) looks for them.
+pub fn module_keys(path: &str, graph: &FileGraph) -> Vec<String> {
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let stem = file.split_once('.').map_or(file, |(stem, _)| stem);
+    let namespaced = |kind: &str| {
+        let named = graph.definitions.iter().filter(|definition| {
+            definition.kind == isolith_types::DefinitionKind::Module && definition.parent.is_none()
+        });
+        let names = named.map(|definition| definition.name.as_str());
+        let all: BTreeSet<&str> = names.chain(graph.namespace.as_deref()).collect();
+        all.into_iter().map(|name| format!("{kind}:{name}")).collect()
+    };
+    match graph.language.as_str() {
+        "python" if stem == "__init__" => {
+            let package = folder.rsplit('/').next().unwrap_or(folder);
+            vec![format!("python:{package}")]
+        }
+        "python" => vec![format!("python:{stem}")],
+        "go" => vec![format!("go:{folder}")],
+        "c" | "cpp" => vec![format!("include:{file}")],
+        "java" => vec![format!("java:{}", graph.namespace.as_deref().unwrap_or_default())],
+        "csharp" => namespaced("csharp"),
+        "php" => vec![format!("php:{}", graph.namespace.as_deref().unwrap_or_default())],
+        "ruby" => vec![format!("ruby:{stem}")],
+        _ => package_key(file, graph.manifest.as_ref()).into_iter().collect(),
+    }
+}
+
+fn package_key(file: &str, manifest: Option<&Manifest>) -> Option<String> {
+    let name = manifest?.name.as_deref()?;
+    match file {
+        "Cargo.toml" => Some(format!("crate:{}", name.replace('-', "_"))),
+        "package.json" => Some(format!("npm:{name}")),
+        "go.mod" => Some(format!("gomod:{name}")),
+        _ => None,
+    }
+}
+
+/// The keys whose answers differ when a file changes from one graph to the other; none
+/// stands for a file that is not there. Lines and what is inside functions do not count.
+pub fn changed_keys(
+    path: &str,
+    before: Option<&FileGraph>,
+    after: Option<&FileGraph>,
+) -> BTreeSet<Key> {
+    let mut keys = BTreeSet::new();
+    if !same_surface(before, after) {
+        keys.insert(Key::file(path));
+    }
+    let modules = |graph: Option<&FileGraph>| -> BTreeSet<String> {
+        graph.map(|graph| module_keys(path, graph)).into_iter().flatten().collect()
+    };
+    let (old, new) = (modules(before), modules(after));
+    keys.extend(old.symmetric_difference(&new).map(|module| Key::module(module)));
+    let (old, new) = (ids_by_name(before), ids_by_name(after));
+    keys.extend(old.symmetric_difference(&new).map(|(name, _)| Key::name(name)));
+    keys
+}
+
+fn ids_by_name(graph: Option<&FileGraph>) -> BTreeSet<(&str, String)> {
+    let definitions = graph.map(|graph| graph.definitions.as_slice()).unwrap_or_default();
+    definitions.iter().map(|one| (one.name.as_str(), one.local_id())).collect()
+}
+
+fn same_surface(before: Option<&FileGraph>, after: Option<&FileGraph>) -> bool {
+    let (before, after) = match (before, after) {
+        (None, None) => return true,
+        (Some(before), Some(after)) => (before, after),
+        _ => return false,
+    };
+    let same_imports = before.imports.len() == after.imports.len()
+        && before.imports.iter().zip(&after.imports).all(|(a, b)| {
+            a.module == b.module
+                && a.what == b.what
+                && a.bound == b.bound
+                && a.exported == b.exported
+                && a.within == b.within
+        });
+    let same_definitions = before.definitions.len() == after.definitions.len()
+        && before.definitions.iter().zip(&after.definitions).all(|(a, b)| same_meaning(a, b));
+    before.language == after.language
+        && before.namespace == after.namespace
+        && before.manifest == after.manifest
+        && same_imports
+        && same_definitions
+}
+
+fn same_meaning(a: &Definition, b: &Definition) -> bool {
+    a.parent == b.parent
+        && a.kind == b.kind
+        && a.qualified == b.qualified
+        && a.ordinal == b.ordinal
+        && a.exported == b.exported
+        && a.test == b.test
+        && a.owner == b.owner
+        && a.value == b.value
+        && a.bases == b.bases
+}
