@@ -1,7 +1,7 @@
 //! What names mean among the files of a project.
 //!
 //! A file by itself says which names it defines, imports and uses ([`FileGraph`]). Here the
-//! names become edges: `resolve` looks them up, for one file at a time, in whatever
+//! names become edges: [`resolve`] looks them up, for one file at a time, in whatever
 //! implements [`Project`]. It reads no file, opens no database and parses nothing.
 //!
 //! The look-ups are remembered as [`Key`]s, those that found nothing included. A file has to
@@ -10,8 +10,15 @@
 //!
 //! [`FileGraph`]: isolith_types::FileGraph
 
+mod documents;
+mod edges;
 mod keys;
+mod look;
+mod modules;
+mod tests;
+mod value;
 
+pub use edges::resolve;
 pub use keys::{Key, changed_keys, module_keys};
 
 use std::sync::Arc;

@@ -10,6 +10,7 @@
 //! are plain file access and may run in the front. The rest opens no file.
 
 mod chunk;
+mod graph;
 mod language;
 pub mod walk;
 pub mod watch;

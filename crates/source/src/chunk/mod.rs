@@ -9,21 +9,23 @@ mod pieces;
 mod tree;
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use isolate::InWorker;
-use isolith_types::Chunk;
-use tree_sitter::Parser;
+use isolith_types::{Chunk, FileGraph};
+use tree_sitter::{Parser, Tree};
 
 use self::grammar::Grammar;
 use self::lines::Lines;
-use self::outline::Outline;
+use self::outline::{Definition, Outline};
 use self::tree::Stopped;
 use crate::Language;
+use crate::graph::{self, Heading, Syntax};
 
 /// Makes chunks of files. It keeps a parser for each language that it has met.
 pub struct Chunker {
     ready: HashMap<Language, Option<Ready>>,
+    graphs: bool,
 }
 
 /// How a file is to be cut.
@@ -45,6 +47,8 @@ pub struct Chunked {
     /// Its chunks, in order: every line that is not blank is in one of them, and in one
     /// only. A line of over 2,000 characters may go on in the next chunk.
     pub chunks: Vec<Chunk>,
+    /// What it defines, imports and refers to, as far as the graph knows its language.
+    pub graph: FileGraph,
     /// Why it was cut as text, if its language has a grammar.
     pub problem: Option<String>,
 }
@@ -52,12 +56,26 @@ pub struct Chunked {
 struct Ready {
     parser: Parser,
     grammar: Grammar,
+    /// Nothing if the graph does not know the language.
+    syntax: Option<Syntax>,
+}
+
+/// What is defined where, and the tree that says so.
+struct Read {
+    outline: Outline,
+    tree: Option<Tree>,
 }
 
 impl Chunker {
     /// A chunker without parsers; they are made when first needed.
     pub fn new(_token: InWorker) -> Self {
-        Self { ready: HashMap::new() }
+        Self { ready: HashMap::new(), graphs: true }
+    }
+
+    /// The same, but files get no graph: what that costs, for benchmarks.
+    pub fn without_graphs(mut self) -> Self {
+        self.graphs = false;
+        self
     }
 
     /// Cuts a file. There are always chunks, unless the text is only white space: when
@@ -72,13 +90,16 @@ impl Chunker {
     ) -> Chunked {
         let language = Language::of(path, generated::head(text).as_bytes());
         let lines = Lines::of(text);
-        let (outline, problem) = self.outline(language, &lines, mode, budget, cancelled);
-        let chunks = match outline {
-            Some(outline) => assemble::chunks(&lines, outline),
+        let start = Instant::now();
+        let (read, problem) = self.read(language, &lines, mode, budget, cancelled);
+        let go_on = || start.elapsed() < budget && !cancelled();
+        let graph = self.graph(path, language, read.as_ref(), &lines, &go_on);
+        let chunks = match read {
+            Some(read) => assemble::chunks(&lines, read.outline),
             None => assemble::text_chunks(&lines),
         };
         let generated = generated::is_generated(language, &lines);
-        Chunked { language, generated, chunks, problem }
+        Chunked { language, generated, chunks, graph, problem }
     }
 
     /// Parses a file and throws the tree away: what parsing costs by itself, for
@@ -89,17 +110,43 @@ impl Chunker {
         ready.as_mut().is_some_and(|ready| ready.parser.parse(text, None).is_some())
     }
 
+    fn graph(
+        &self,
+        path: &str,
+        language: Language,
+        read: Option<&Read>,
+        lines: &Lines<'_>,
+        go_on: &dyn Fn() -> bool,
+    ) -> FileGraph {
+        let syntax = self.ready.get(&language).and_then(Option::as_ref);
+        let syntax = syntax.and_then(|ready| ready.syntax.as_ref());
+        match (read, syntax) {
+            _ if !self.graphs => FileGraph::default(),
+            (Some(Read { outline, .. }), _) if language == Language::Markdown => {
+                graph::sections(&headings(outline), lines.text())
+            }
+            (Some(Read { tree: Some(tree), .. }), Some(syntax)) => {
+                graph::file_graph(language, syntax, tree, lines.text(), go_on)
+            }
+            _ => FileGraph {
+                language: language.name().to_owned(),
+                manifest: graph::manifest(path, lines.text()),
+                ..FileGraph::default()
+            },
+        }
+    }
+
     /// What is defined where, or nothing if the file is to be cut as text, and why.
-    fn outline(
+    fn read(
         &mut self,
         language: Language,
         lines: &Lines<'_>,
         mode: Mode,
         budget: Duration,
         cancelled: &dyn Fn() -> bool,
-    ) -> (Option<Outline>, Option<String>) {
+    ) -> (Option<Read>, Option<String>) {
         if language == Language::Markdown {
-            return (Some(markdown::outline(lines)), None);
+            return (Some(Read { outline: markdown::outline(lines), tree: None }), None);
         }
         if mode == Mode::Plain || !language.has_grammar() {
             return (None, None);
@@ -109,7 +156,7 @@ impl Chunker {
             return (None, Some(format!("no parser for {language}; indexed as text")));
         };
         match tree::outline(&mut ready.parser, &ready.grammar, lines, budget, cancelled) {
-            Ok(outline) => (Some(outline), None),
+            Ok((outline, tree)) => (Some(Read { outline, tree: Some(tree) }), None),
             Err(Stopped::Late) => {
                 let seconds = budget.as_secs_f32();
                 let why = format!("parsing took longer than {seconds} s; indexed as text");
@@ -122,11 +169,21 @@ impl Chunker {
     }
 }
 
+/// What of an outline's headings the graph wants to know.
+fn headings(outline: &Outline) -> Vec<Heading<'_>> {
+    let mut headings = Vec::with_capacity(outline.definitions.len());
+    for Definition { name, parent, extent, .. } in &outline.definitions {
+        headings.push(Heading { name, parent: *parent, extent: extent.clone() });
+    }
+    headings
+}
+
 impl Ready {
     fn new(language: Language) -> Option<Self> {
         let grammar = Grammar::of(language)?;
         let mut parser = Parser::new();
         parser.set_language(grammar.language()).ok()?;
-        Some(Self { parser, grammar })
+        let syntax = Syntax::of(language, grammar.language());
+        Some(Self { parser, grammar, syntax })
     }
 }

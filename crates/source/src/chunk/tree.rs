@@ -22,7 +22,7 @@ pub(super) enum Stopped {
     Cancelled,
 }
 
-/// Parses a text and lists what it defines. A tree that is mostly errors still gives the
+/// Parses a text and lists what it defines, and gives the tree. A tree that is mostly errors still gives the
 /// definitions that were recognised.
 pub(super) fn outline(
     parser: &mut Parser,
@@ -30,7 +30,7 @@ pub(super) fn outline(
     lines: &Lines<'_>,
     budget: Duration,
     cancelled: &dyn Fn() -> bool,
-) -> Result<Outline, Stopped> {
+) -> Result<(Outline, Tree), Stopped> {
     let clock = Clock { start: Instant::now(), budget, cancelled };
     let tree = parse(parser, lines.text(), &clock)?;
     let mut walk = Walk {
@@ -44,7 +44,8 @@ pub(super) fn outline(
         parsed_again: 0,
     };
     walk.run(&tree)?;
-    Ok(walk.outline)
+    let outline = walk.outline;
+    Ok((outline, tree))
 }
 
 struct Clock<'c> {

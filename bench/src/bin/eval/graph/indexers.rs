@@ -1,0 +1,74 @@
+//! The indexers, installed from npm beside the build's other products when they are first
+//! needed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::scip::{self, Index};
+
+/// What is installed, in the form of a `package.json`.
+const PACKAGES: &str = r#"{
+  "private": true,
+  "dependencies": {
+    "@sourcegraph/scip-python": "0.6.6",
+    "@sourcegraph/scip-typescript": "0.4.0"
+  }
+}
+"#;
+
+/// An indexer of one language.
+#[derive(Clone, Copy)]
+pub(super) enum Indexer {
+    Python,
+    TypeScript,
+}
+
+/// The folder with the indexers in it.
+pub(super) struct Indexers {
+    programs: PathBuf,
+}
+
+impl Indexers {
+    /// Installs them, unless they are there.
+    pub(super) fn installed() -> Result<Self> {
+        // This program is one of the build's products: target/release/eval.
+        let program = std::env::current_exe()?;
+        let products = program.parent().and_then(Path::parent).context("the build has no folder")?;
+        let folder = products.join("scip");
+        let (list, programs) = (folder.join("package.json"), folder.join("node_modules/.bin"));
+        if fs::read_to_string(&list).ok().as_deref() != Some(PACKAGES) || !programs.is_dir() {
+            fs::create_dir_all(&folder)?;
+            fs::write(&list, PACKAGES)?;
+            let npm = Command::new("npm")
+                .args(["install", "--no-audit", "--no-fund", "--no-package-lock", "--silent"])
+                .current_dir(&folder)
+                .status()
+                .context("the indexers need npm")?;
+            ensure!(npm.success(), "npm could not install the indexers: {npm}");
+        }
+        Ok(Self { programs })
+    }
+
+    /// Makes and reads the index of a checkout.
+    pub(super) fn index(&self, indexer: Indexer, folder: &Path) -> Result<Index> {
+        let output = folder.with_extension("scip");
+        let mut command = match indexer {
+            Indexer::Python => {
+                let mut command = Command::new(self.programs.join("scip-python"));
+                command.args(["index", ".", "--project-name=evaluated", "--project-version=1"]);
+                command
+            }
+            Indexer::TypeScript => {
+                let mut command = Command::new(self.programs.join("scip-typescript"));
+                command.args(["index", "--infer-tsconfig"]);
+                command
+            }
+        };
+        let made = command.arg("--output").arg(&output).current_dir(folder).output()?;
+        ensure!(output.exists(), "no index: {}", String::from_utf8_lossy(&made.stderr));
+        scip::read(&fs::read(&output)?)
+    }
+}

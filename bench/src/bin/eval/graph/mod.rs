@@ -1,0 +1,170 @@
+//! Whether the edges of the code graph are right: compared with the exact indexes that
+//! `scip-python` and `scip-typescript` make, which resolve names with a type checker.
+
+mod indexers;
+mod ours;
+mod scip;
+mod truth;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use isolith_types::{Certainty, CodeEdge, CodeNode, DefinitionKind, EdgeKind};
+
+use self::indexers::{Indexer, Indexers};
+use self::ours::Checkout;
+use self::truth::{Place, Truth};
+
+#[derive(Args)]
+pub(super) struct Options {
+    /// Repositories in Python, as clones of any kind
+    #[arg(long, value_name = "FOLDER", num_args = 1..)]
+    python: Vec<PathBuf>,
+    /// Repositories in TypeScript that need nothing installed
+    #[arg(long, value_name = "FOLDER", num_args = 1..)]
+    typescript: Vec<PathBuf>,
+    /// Print the edges that are wrong or missing, for this kind: calls, imports, inherits
+    #[arg(long, value_name = "KIND")]
+    differences: Option<String>,
+}
+
+/// What is compared.
+const KINDS: [&str; 3] = ["calls", "imports", "inherits"];
+
+pub(super) fn run(options: &Options) -> Result<()> {
+    ensure!(
+        !options.python.is_empty() || !options.typescript.is_empty(),
+        "name repositories with --python and --typescript"
+    );
+    let indexers = Indexers::installed()?;
+    println!("repository            revision   files  kind      edges  exact  precision  recall");
+    for (indexer, folders) in
+        [(Indexer::Python, &options.python), (Indexer::TypeScript, &options.typescript)]
+    {
+        for folder in folders {
+            compare(&indexers, indexer, folder, options.differences.as_deref())
+                .with_context(|| format!("{}", folder.display()))?;
+        }
+    }
+    Ok(())
+}
+
+fn compare(
+    indexers: &Indexers,
+    indexer: Indexer,
+    repository: &Path,
+    differences: Option<&str>,
+) -> Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let folder = scratch.path().join("checkout");
+    let clone = Command::new("git")
+        .args(["clone", "--quiet", "--shared"])
+        .args([repository, &folder])
+        .status()?;
+    ensure!(clone.success(), "it could not be cloned");
+    let list = git(&folder, &["ls-files"])?;
+    let paths: Vec<String> = list.lines().map(str::to_owned).collect();
+    let revision = git(&folder, &["rev-parse", "--short=9", "HEAD"])?;
+    let index = indexers.index(indexer, &folder)?;
+    let checkout = Checkout::read(&folder, &paths)?;
+    let text = |path: &str| {
+        let text = std::fs::read_to_string(folder.join(path)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    };
+    let truth = truth::truth(&index, &text, &|place| is_definition(&checkout, place));
+    let ours = edges(&checkout, &truth);
+    let exact = exact(&checkout, &truth);
+    let name = repository.components().rev().map(|part| part.as_os_str().to_string_lossy());
+    let name = name.into_iter().find(|part| part != "repo" && part != ".git").unwrap_or_default();
+    for ((kind, ours), exact) in KINDS.iter().zip(&ours).zip(&exact) {
+        let right = ours.intersection(exact).count() as f64;
+        println!(
+            "{name:<21} {:<10} {:>5}  {kind:<8} {:>6} {:>6} {:>10.3} {:>7.3}",
+            revision.trim(),
+            truth.files.len(),
+            ours.len(),
+            exact.len(),
+            right / ours.len().max(1) as f64,
+            right / exact.len().max(1) as f64,
+        );
+        if differences == Some(*kind) {
+            ours.difference(exact).for_each(|edge| println!("  wrong   {}", shown(edge)));
+            exact.difference(ours).for_each(|edge| println!("  missing {}", shown(edge)));
+        }
+    }
+    Ok(())
+}
+
+/// An edge from where it starts to where it ends.
+type Edge = (Place, Place);
+
+fn shown(((from, line), (to, at)): &Edge) -> String {
+    format!("{from}:{line} -> {to}:{at}")
+}
+
+/// Our sure edges between files that the index has, in the order of [`KINDS`].
+fn edges(checkout: &Checkout, truth: &Truth) -> [BTreeSet<Edge>; 3] {
+    let mut sets: [BTreeSet<Edge>; 3] = Default::default();
+    for (path, edges) in checkout.edges() {
+        for edge in edges.iter().filter(|edge| edge.certainty == Certainty::Resolved) {
+            let known = truth.files.contains(&path) && truth.files.contains(&edge.to.path);
+            let Some(set) = set_of(edge).filter(|_| known) else { continue };
+            let from = match edge.kind {
+                EdgeKind::Calls => checkout.around(&path, edge.line),
+                EdgeKind::Imports => 0,
+                _ => {
+                    let node = CodeNode { path: path.clone(), definition: edge.from };
+                    checkout.definition(&node).map_or(0, |one| one.line)
+                }
+            };
+            let from = truth.same(&(path.clone(), from));
+            let to = truth.same(&place(checkout, &edge.to));
+            sets[set].insert((from, to));
+        }
+    }
+    sets
+}
+
+fn set_of(edge: &CodeEdge) -> Option<usize> {
+    match edge.kind {
+        EdgeKind::Calls => Some(0),
+        EdgeKind::Imports => Some(1),
+        EdgeKind::Inherits | EdgeKind::Implements => Some(2),
+        _ => None,
+    }
+}
+
+/// Where a node is defined; a constructor counts as its class.
+fn place(checkout: &Checkout, node: &CodeNode) -> Place {
+    let mut node = node.clone();
+    if let Some(one) = checkout.definition(&node)
+        && one.kind == DefinitionKind::Constructor
+    {
+        node.definition = one.parent;
+    }
+    let line = checkout.definition(&node).map_or(0, |one| one.line);
+    (node.path, line)
+}
+
+/// The exact edges, calls as coming from the function or class around them.
+fn exact(checkout: &Checkout, truth: &Truth) -> [BTreeSet<Edge>; 3] {
+    let calls = truth.calls.iter().map(|((path, line), to)| {
+        let from = (path.clone(), checkout.around(path, *line));
+        (truth.same(&from), to.clone())
+    });
+    [calls.collect(), truth.imports.clone(), truth.bases.clone()]
+}
+
+fn is_definition(checkout: &Checkout, (path, line): &Place) -> bool {
+    let graph = checkout.files.get(path);
+    graph.is_some_and(|graph| graph.definitions.iter().any(|one| one.line == *line))
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
+    let output = Command::new("git").arg("-C").arg(folder).args(arguments).output()?;
+    ensure!(output.status.success(), "git {arguments:?}: {}", output.status);
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

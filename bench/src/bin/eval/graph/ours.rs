@@ -1,0 +1,79 @@
+//! The edges that the product finds: the chunker and the resolver as they ship.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use isolate::InWorker;
+use isolith_resolve::{Project, module_keys, resolve};
+use isolith_source::{Chunker, Mode};
+use isolith_types::{CodeEdge, CodeNode, Definition, FileGraph};
+
+/// A repository in memory.
+#[derive(Default)]
+pub(super) struct Checkout {
+    pub(super) files: BTreeMap<String, Arc<FileGraph>>,
+    modules: BTreeMap<String, Vec<String>>,
+    names: BTreeMap<String, Vec<CodeNode>>,
+}
+
+impl Checkout {
+    /// Reads and parses the files at some paths.
+    pub(super) fn read(folder: &Path, paths: &[String]) -> Result<Self> {
+        let mut chunker = Chunker::new(InWorker::in_process());
+        let mut checkout = Self::default();
+        for path in paths {
+            let Ok(text) = std::fs::read_to_string(folder.join(path)) else { continue };
+            let budget = Duration::from_secs(10);
+            let graph = chunker.chunk(path, &text, Mode::Parsed, budget, &|| false).graph;
+            for module in module_keys(path, &graph) {
+                checkout.modules.entry(module).or_default().push(path.clone());
+            }
+            for (index, definition) in graph.definitions.iter().enumerate() {
+                let node = CodeNode { path: path.clone(), definition: Some(index as u32) };
+                checkout.names.entry(definition.name.clone()).or_default().push(node);
+            }
+            checkout.files.insert(path.clone(), Arc::new(graph));
+        }
+        Ok(checkout)
+    }
+
+    /// The edges of every file.
+    pub(super) fn edges(&self) -> Vec<(String, Vec<CodeEdge>)> {
+        let resolved = |(path, graph)| (String::clone(path), resolve(path, graph, self).edges);
+        self.files.iter().map(resolved).collect()
+    }
+
+    /// A definition by its node.
+    pub(super) fn definition(&self, node: &CodeNode) -> Option<&Definition> {
+        self.files.get(&node.path)?.definitions.get(node.definition? as usize)
+    }
+
+    /// The line of the innermost function or class around a line, 0 for none.
+    pub(super) fn around(&self, path: &str, line: u32) -> u32 {
+        let definitions = self.files.get(path).map(|graph| graph.definitions.as_slice());
+        let holds = |one: &&Definition| {
+            (one.kind.is_callable() || one.kind.is_type())
+                && (one.start_line..=one.end_line).contains(&line)
+        };
+        let inner = definitions.unwrap_or_default().iter().filter(holds);
+        inner.min_by_key(|one| one.end_line - one.start_line).map_or(0, |one| one.line)
+    }
+}
+
+impl Project for Checkout {
+    fn file(&self, path: &str) -> Option<Arc<FileGraph>> {
+        self.files.get(path).cloned()
+    }
+
+    fn files_of_module(&self, module: &str) -> Vec<String> {
+        self.modules.get(module).cloned().unwrap_or_default()
+    }
+
+    fn definitions_named(&self, name: &str, most: usize) -> Vec<CodeNode> {
+        let named = self.names.get(name).map(Vec::as_slice).unwrap_or_default();
+        named.iter().take(most).cloned().collect()
+    }
+}

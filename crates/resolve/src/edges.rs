@@ -1,0 +1,170 @@
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use isolith_types::{
+    Certainty, CodeEdge, CodeNode, DefinitionKind, EdgeKind, FileGraph, Imported, Origin,
+    Reference, ReferenceKind,
+};
+
+use crate::look::{Found, Look};
+use crate::modules::{self, Located};
+use crate::value::{At, Evaluate, Value};
+use crate::{Project, Resolution, documents, tests};
+
+/// If a name has more definitions than this, a call on something unknown means none of them.
+const MOST_CANDIDATES: usize = 3;
+
+/// Finds out what the names in a file mean.
+pub fn resolve(path: &str, graph: &Arc<FileGraph>, project: &dyn Project) -> Resolution {
+    let look = Look::new(project, path, Arc::clone(graph));
+    let mut edges = Edges { evaluate: Evaluate { look: &look }, edges: BTreeSet::new() };
+    edges.imports();
+    for reference in &graph.references {
+        edges.reference(reference);
+    }
+    let edges = tests::with_tests(path, graph, edges.once());
+    Resolution { edges, keys: look.into_keys() }
+}
+
+struct Edges<'l, 'p> {
+    evaluate: Evaluate<'l, 'p>,
+    edges: BTreeSet<CodeEdge>,
+}
+
+impl Edges<'_, '_> {
+    /// Each edge at the first line that says so, and as sure as the surest of them.
+    fn once(self) -> Vec<CodeEdge> {
+        let mut edges: Vec<CodeEdge> = self.edges.into_iter().collect();
+        // In this order equal edges are neighbours, the surest and first of them in front.
+        edges.dedup_by(|b, a| a.kind == b.kind && a.from == b.from && a.to == b.to);
+        edges
+    }
+
+    fn add(&mut self, kind: EdgeKind, from: Option<u32>, to: CodeNode, sure: Certainty, line: u32) {
+        let own = CodeNode { path: self.evaluate.look.own().path.to_string(), definition: from };
+        // Naming oneself says nothing, but calling oneself does.
+        if to != own || kind == EdgeKind::Calls {
+            self.edges.insert(CodeEdge { kind, from, to, certainty: sure, line });
+        }
+    }
+
+    fn imports(&mut self) {
+        let own = self.evaluate.look.own().clone();
+        let sure = Certainty::Resolved;
+        for (index, import) in own.graph.imports.iter().enumerate() {
+            if import.module.is_empty() {
+                continue;
+            }
+            if let Located::File(file) = modules::locate(self.evaluate.look, &own, &import.module) {
+                let to = CodeNode { path: file.path.to_string(), definition: None };
+                self.add(EdgeKind::Imports, None, to, sure, import.line);
+            }
+            if !matches!(import.what, Imported::Name(_)) {
+                continue;
+            }
+            let origin = Origin::Import(index as u32);
+            let to = match self.evaluate.value(&origin, At::new(&own, false)) {
+                Value::Found(found) => found.node(),
+                Value::File(file) => CodeNode { path: file.path.to_string(), definition: None },
+                _ => continue,
+            };
+            self.add(EdgeKind::Imports, None, to, sure, import.line);
+        }
+    }
+
+    fn reference(&mut self, reference: &Reference) {
+        let Reference { within, kind, target, line } = reference;
+        if *kind == ReferenceKind::Mention {
+            for (to, sure) in documents::meant(self.evaluate.look, target) {
+                self.add(EdgeKind::Documents, *within, to, sure, *line);
+            }
+            return;
+        }
+        let own = self.evaluate.look.own().clone();
+        let types = matches!(kind, ReferenceKind::Inherit | ReferenceKind::Implement);
+        let value = self.evaluate.value(target, At::new(&own, types));
+        match self.meant(value, *kind) {
+            Some(found) => {
+                let edge = edge_kind(*kind, *within, &own.graph, &found);
+                self.add(edge, *within, found.node(), Certainty::Resolved, *line);
+            }
+            None if *kind == ReferenceKind::Call => self.candidates(reference),
+            None => {}
+        }
+    }
+
+    /// The definition that a value is.
+    fn meant(&self, value: Value, kind: ReferenceKind) -> Option<Found> {
+        match value {
+            Value::Found(found) => Some(found),
+            Value::Applied(base, _) => self.meant(*base, kind),
+            // A module that is called is what it gives by default.
+            Value::File(file) if kind == ReferenceKind::Call => {
+                match self.evaluate.exported(&file, "default", At::new(&file, false)) {
+                    Value::Found(found) => Some(found),
+                    _ => None,
+                }
+            }
+            Value::Super(class) => {
+                let base = class.definition().bases.first()?;
+                let base = self.evaluate.value(base, At::new(&class.file, true));
+                self.meant(base, ReferenceKind::Use)
+            }
+            _ => None,
+        }
+    }
+
+    /// A method that is called on something unknown is one of few, or nothing is said.
+    fn candidates(&mut self, reference: &Reference) {
+        let Origin::Member(object, name) = &reference.target else { return };
+        let own = self.evaluate.look.own().clone();
+        let object = self.evaluate.value(object, At::new(&own, false));
+        let object = self.evaluate.settled(object, At::new(&own, false));
+        if !matches!(object, Value::Unknown) {
+            return;
+        }
+        let Some(named) = self.evaluate.look.named(name, 4 * MOST_CANDIDATES) else { return };
+        let methods: Vec<Found> = named
+            .into_iter()
+            .filter(|found| {
+                let kind = found.definition().kind;
+                matches!(kind, DefinitionKind::Method)
+                    && family(&found.file.graph.language) == family(&own.graph.language)
+            })
+            .collect();
+        if methods.len() <= MOST_CANDIDATES {
+            for method in methods {
+                let (to, sure) = (method.node(), Certainty::Candidate);
+                self.add(EdgeKind::Calls, reference.within, to, sure, reference.line);
+            }
+        }
+    }
+}
+
+fn edge_kind(kind: ReferenceKind, within: Option<u32>, graph: &FileGraph, to: &Found) -> EdgeKind {
+    let is_contract = |kind| matches!(kind, DefinitionKind::Interface | DefinitionKind::Trait);
+    let own = within.and_then(|index| graph.definitions.get(index as usize));
+    match kind {
+        ReferenceKind::Call => EdgeKind::Calls,
+        ReferenceKind::Implement => EdgeKind::Implements,
+        // Some languages write both alike.
+        ReferenceKind::Inherit
+            if is_contract(to.definition().kind)
+                && own.is_some_and(|own| !is_contract(own.kind)) =>
+        {
+            EdgeKind::Implements
+        }
+        ReferenceKind::Inherit => EdgeKind::Inherits,
+        ReferenceKind::Use => EdgeKind::References,
+        ReferenceKind::Mention => EdgeKind::Documents,
+    }
+}
+
+/// Languages that call each other's functions.
+fn family(language: &str) -> &str {
+    match language {
+        "javascript" | "typescript" | "tsx" => "javascript",
+        "c" | "cpp" => "c",
+        other => other,
+    }
+}

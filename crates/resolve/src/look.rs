@@ -1,0 +1,137 @@
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use isolith_types::{CodeNode, Definition, FileGraph};
+
+use crate::{Key, Project};
+
+/// A project as one file looks at it: every look is remembered.
+pub(crate) struct Look<'p> {
+    project: &'p dyn Project,
+    own: File,
+    files: RefCell<HashMap<String, Option<File>>>,
+    keys: RefCell<BTreeSet<Key>>,
+}
+
+/// A file with its place.
+#[derive(Clone)]
+pub(crate) struct File {
+    pub(crate) path: Arc<str>,
+    pub(crate) graph: Arc<FileGraph>,
+}
+
+/// A definition with its file.
+#[derive(Clone)]
+pub(crate) struct Found {
+    pub(crate) file: File,
+    pub(crate) index: u32,
+}
+
+impl<'p> Look<'p> {
+    pub(crate) fn new(project: &'p dyn Project, path: &str, graph: Arc<FileGraph>) -> Self {
+        let own = File { path: Arc::from(path), graph };
+        Self { project, own, files: RefCell::default(), keys: RefCell::default() }
+    }
+
+    pub(crate) fn own(&self) -> &File {
+        &self.own
+    }
+
+    /// The file at a path.
+    pub(crate) fn file(&self, path: &str) -> Option<File> {
+        if *path == *self.own.path {
+            return Some(self.own.clone());
+        }
+        if let Some(known) = self.files.borrow().get(path) {
+            return known.clone();
+        }
+        self.keys.borrow_mut().insert(Key::file(path));
+        let found = self.project.file(path);
+        let found = found.map(|graph| File { path: Arc::from(path), graph });
+        self.files.borrow_mut().insert(path.to_owned(), found.clone());
+        found
+    }
+
+    /// The files that go by a name.
+    pub(crate) fn files_of_module(&self, module: &str) -> Vec<String> {
+        self.keys.borrow_mut().insert(Key::module(module));
+        self.project.files_of_module(module)
+    }
+
+    /// The definitions of a name, if there are no more than so many.
+    pub(crate) fn named(&self, name: &str, most: usize) -> Option<Vec<Found>> {
+        self.keys.borrow_mut().insert(Key::name(name));
+        let nodes = self.project.definitions_named(name, most + 1);
+        if nodes.len() > most {
+            return None;
+        }
+        Some(nodes.into_iter().filter_map(|node| self.found(&node)).collect())
+    }
+
+    fn found(&self, node: &CodeNode) -> Option<Found> {
+        let file = self.file(&node.path)?;
+        let index = node.definition?;
+        file.graph.definitions.get(index as usize)?;
+        Some(Found { file, index })
+    }
+
+    /// All that was looked at.
+    pub(crate) fn into_keys(self) -> Vec<Key> {
+        self.keys.into_inner().into_iter().collect()
+    }
+}
+
+impl File {
+    /// A definition of the file.
+    pub(crate) fn found(&self, index: u32) -> Option<Found> {
+        self.graph.definitions.get(index as usize)?;
+        Some(Found { file: self.clone(), index })
+    }
+
+    /// What the file itself defines under a name, outside of all else. Types are preferred
+    /// over values, or the other way round; the last of equals counts.
+    pub(crate) fn top(&self, name: &str, types: bool) -> Option<Found> {
+        self.best(name, types, |definition| {
+            definition.parent.is_none() && definition.owner.is_none()
+        })
+    }
+
+    /// The member of a definition of the file.
+    pub(crate) fn child(&self, parent: u32, name: &str, types: bool) -> Option<Found> {
+        self.best(name, types, |definition| definition.parent == Some(parent))
+    }
+
+    fn best(
+        &self,
+        name: &str,
+        types: bool,
+        is_meant: impl Fn(&Definition) -> bool,
+    ) -> Option<Found> {
+        use isolith_types::DefinitionKind::{Interface, Type};
+        let all = self.graph.definitions.iter().enumerate();
+        let meant = all.filter(|(_, one)| one.name == name && is_meant(one));
+        let rank = |one: &Definition| {
+            let fits = matches!(one.kind, Interface | Type) == types;
+            // A getter says more than a setter.
+            (fits, one.value.is_some())
+        };
+        let (index, _) = meant.max_by_key(|(_, one)| rank(one))?;
+        Some(Found { file: self.clone(), index: index as u32 })
+    }
+}
+
+impl Found {
+    pub(crate) fn definition(&self) -> &Definition {
+        // Made only for definitions that are there.
+        &self.file.graph.definitions[self.index as usize]
+    }
+
+    pub(crate) fn node(&self) -> CodeNode {
+        CodeNode { path: self.file.path.as_ref().to_owned(), definition: Some(self.index) }
+    }
+
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.index == other.index && self.file.path == other.file.path
+    }
+}

@@ -1,0 +1,124 @@
+use super::{folder, folders_up, joined};
+use crate::look::{File, Look};
+
+/// What a module may be called besides its name, in the order of preference.
+const ENDINGS: [&str; 8] = [".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".mts"];
+
+/// The same for what is said to be JavaScript and is written in TypeScript.
+const SOURCES: [(&str, &[&str]); 4] = [
+    (".js", &[".ts", ".tsx", ".d.ts"]),
+    (".jsx", &[".tsx"]),
+    (".mjs", &[".mts", ".d.mts"]),
+    (".cjs", &[".cts", ".d.cts"]),
+];
+
+pub(super) fn locate(look: &Look<'_>, from: &File, module: &str) -> Option<File> {
+    let here = folder(&from.path);
+    if module.starts_with('.') {
+        return file_at(look, &joined(here, module)?);
+    }
+    aliased(look, here, module).or_else(|| package(look, module))
+}
+
+/// The file at a path without its ending, or the index of the folder.
+fn file_at(look: &Look<'_>, path: &str) -> Option<File> {
+    if let Some(file) = look.file(path).filter(|file| is_script(file)) {
+        return Some(file);
+    }
+    for (ending, sources) in SOURCES {
+        if let Some(stem) = path.strip_suffix(ending) {
+            let source = sources.iter().find_map(|one| look.file(&format!("{stem}{one}")));
+            if source.is_some() {
+                return source;
+            }
+        }
+    }
+    let beside = ENDINGS.iter().find_map(|ending| look.file(&format!("{path}{ending}")));
+    let slash = if path.is_empty() { "" } else { "/" };
+    beside.or_else(|| {
+        ENDINGS.iter().find_map(|ending| look.file(&format!("{path}{slash}index{ending}")))
+    })
+}
+
+fn is_script(file: &File) -> bool {
+    matches!(file.graph.language.as_str(), "javascript" | "typescript" | "tsx")
+}
+
+/// `paths` and `baseUrl` of the options that are nearest.
+fn aliased(look: &Look<'_>, here: &str, module: &str) -> Option<File> {
+    for folder in folders_up(here) {
+        for name in ["tsconfig.json", "tsconfig.base.json", "jsconfig.json"] {
+            let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+            let Some(options) = look.file(&path) else { continue };
+            let Some(manifest) = &options.graph.manifest else { continue };
+            let base = joined(folder, manifest.base.as_deref().unwrap_or("."))?;
+            let mut targets = manifest
+                .aliases
+                .iter()
+                .filter_map(|(pattern, targets)| Some((matched(pattern, module)?, targets)));
+            let found = targets.find_map(|(part, targets)| {
+                targets.iter().find_map(|target| {
+                    file_at(look, &joined(&base, &target.replacen('*', part, 1))?)
+                })
+            });
+            let plain = || {
+                let base = manifest.base.as_ref().map(|_| base.as_str())?;
+                file_at(look, &joined(base, module)?)
+            };
+            if let Some(file) = found.or_else(plain) {
+                return Some(file);
+            }
+        }
+    }
+    None
+}
+
+/// What the `*` of a pattern stands for.
+fn matched<'m>(pattern: &str, module: &'m str) -> Option<&'m str> {
+    match pattern.split_once('*') {
+        Some((before, after)) => module.strip_prefix(before)?.strip_suffix(after),
+        None => (pattern == module).then_some(""),
+    }
+}
+
+/// A package of the same project.
+fn package(look: &Look<'_>, module: &str) -> Option<File> {
+    let mut parts = module.splitn(if module.starts_with('@') { 3 } else { 2 }, '/');
+    let name = match module.starts_with('@') {
+        true => format!("{}/{}", parts.next()?, parts.next()?),
+        false => parts.next()?.to_owned(),
+    };
+    let rest = parts.next();
+    let path = look.files_of_module(&format!("npm:{name}")).into_iter().next()?;
+    let manifest = look.file(&path)?;
+    let manifest = manifest.graph.manifest.as_ref()?;
+    let home = folder(&path);
+    let wanted = rest.map_or_else(|| ".".to_owned(), |rest| format!("./{rest}"));
+    let listed = manifest
+        .aliases
+        .iter()
+        .filter_map(|(pattern, targets)| Some((matched(pattern, &wanted)?, targets)));
+    let listed = listed
+        .flat_map(|(part, targets)| targets.iter().map(move |target| target.replace('*', part)));
+    let entry = manifest.entry.clone().filter(|_| rest.is_none());
+    let guesses: Vec<String> = match rest {
+        None => vec!["src/index".to_owned(), "index".to_owned(), "src/main".to_owned()],
+        Some(rest) => vec![rest.to_owned(), format!("src/{rest}")],
+    };
+    let all: Vec<String> = listed.chain(entry).chain(guesses).collect();
+    all.iter().find_map(|target| source_of(look, home, target))
+}
+
+/// What is built lies beside its source: `dist/a.js` is made of `src/a.ts`.
+fn source_of(look: &Look<'_>, home: &str, target: &str) -> Option<File> {
+    let target = target.trim_start_matches("./");
+    if let Some(file) = file_at(look, &joined(home, target)?) {
+        return Some(file);
+    }
+    let (first, rest) = target.split_once('/')?;
+    if !matches!(first, "dist" | "lib" | "build" | "out") {
+        return None;
+    }
+    let stem = rest.split_once('.').map_or(rest, |(stem, _)| stem);
+    file_at(look, &joined(home, &format!("src/{stem}"))?)
+}

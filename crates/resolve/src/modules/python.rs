@@ -1,0 +1,97 @@
+use std::sync::Arc;
+
+use super::{Located, folder, joined};
+use crate::look::{File, Look};
+use crate::value::Package;
+
+/// `a.b`, or `.a`, `..` relative to the package of the file.
+pub(super) fn locate(look: &Look<'_>, from: &File, module: &str) -> Located {
+    let bare = module.trim_start_matches('.');
+    let dots = module.len() - bare.len();
+    let steps = bare.replace('.', "/");
+    if dots > 0 {
+        let up = "../".repeat(dots - 1);
+        let path = joined(folder(&from.path), &format!("{up}{steps}"));
+        return path.map_or(Located::Nowhere, |path| at(look, &path));
+    }
+    absolute(look, from, &steps)
+}
+
+/// The module at a path: a file, a package with or without `__init__`.
+fn at(look: &Look<'_>, path: &str) -> Located {
+    match module_file(look, path) {
+        Some(file) => Located::File(file),
+        // A folder without `__init__` is a package too.
+        None => Located::Package(Package { language: Arc::from("python"), name: path.to_owned() }),
+    }
+}
+
+fn module_file(look: &Look<'_>, path: &str) -> Option<File> {
+    let forms = match path {
+        "" => vec!["__init__.py".to_owned()],
+        path => vec![
+            format!("{path}/__init__.py"),
+            format!("{path}.py"),
+            format!("{path}.pyi"),
+            format!("{path}/__init__.pyi"),
+        ],
+    };
+    forms.iter().find_map(|form| look.file(form))
+}
+
+/// A module named from the top may start in any folder that is not itself a package.
+fn absolute(look: &Look<'_>, from: &File, steps: &str) -> Located {
+    let last = steps.rsplit('/').next().unwrap_or(steps);
+    let mut best: Option<(usize, String)> = None;
+    for path in look.files_of_module(&format!("python:{last}")) {
+        let stem = path.strip_suffix(".py").or_else(|| path.strip_suffix(".pyi"));
+        let Some(stem) = stem else { continue };
+        let stem = stem.strip_suffix("/__init__").unwrap_or(stem);
+        let Some(root) = stem.strip_suffix(steps) else { continue };
+        let root = match root.strip_suffix('/') {
+            Some(root) => root,
+            None if root.is_empty() => root,
+            None => continue,
+        };
+        if !is_start(look, from, root, steps) {
+            continue;
+        }
+        let shared = shared_length(root, &from.path);
+        if best.as_ref().is_none_or(|(length, _)| shared > *length) {
+            best = Some((shared, path));
+        }
+    }
+    match best {
+        Some((_, path)) => Located::of(look.file(&path)),
+        None => Located::Nowhere,
+    }
+}
+
+/// Whether a folder may be one where Python starts looking.
+fn is_start(look: &Look<'_>, from: &File, root: &str, steps: &str) -> bool {
+    if !root.is_empty() && look.file(&format!("{root}/__init__.py")).is_some() {
+        return false;
+    }
+    let around =
+        root.is_empty() || from.path.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'));
+    let usual = matches!(root.rsplit('/').next(), Some("src" | "lib" | "python"));
+    around || usual || steps.contains('/')
+}
+
+fn shared_length(root: &str, path: &str) -> usize {
+    root.bytes().zip(path.bytes()).take_while(|(a, b)| a == b).count()
+}
+
+/// A file or package in the folder of an `__init__`.
+pub(super) fn submodule(look: &Look<'_>, file: &File, name: &str) -> Option<File> {
+    let is_package = file.path.ends_with("__init__.py") || file.path.ends_with("__init__.pyi");
+    if !is_package {
+        return None;
+    }
+    module_file(look, &joined(folder(&file.path), name)?)
+}
+
+/// What a folder without `__init__` has.
+pub(super) fn in_folder(look: &Look<'_>, folder: &str, name: &str) -> Located {
+    Located::of(joined(folder, name).and_then(|path| module_file(look, &path)))
+}

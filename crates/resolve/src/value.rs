@@ -1,0 +1,507 @@
+use std::sync::Arc;
+
+use isolith_types::{DefinitionKind, Imported, Origin};
+
+use crate::look::{File, Found, Look};
+use crate::modules::{self, Located};
+
+/// What an origin turns out to be.
+#[derive(Clone)]
+pub(crate) enum Value {
+    /// It may be anything.
+    Unknown,
+    /// Whatever it is, it is not in the project.
+    External,
+    /// A file as a whole.
+    File(File),
+    /// A package of several files.
+    Package(Package),
+    /// A definition itself.
+    Found(Found),
+    /// A value of a type.
+    Instance(Box<Value>),
+    /// A type with others in brackets.
+    Applied(Box<Value>, Vec<Value>),
+    /// The type of a value.
+    TypeOf(Box<Value>),
+    /// What a class inherits.
+    Super(Found),
+}
+
+/// A package of several files.
+#[derive(Clone)]
+pub(crate) struct Package {
+    /// The language whose package it is.
+    pub(crate) language: Arc<str>,
+    /// As the language names it.
+    pub(crate) name: String,
+}
+
+/// How many steps from an origin to its value are followed.
+const MOST_STEPS: u32 = 40;
+
+/// How many classes are gone through for one member.
+const MOST_CLASSES: usize = 40;
+
+/// Finds out what origins are.
+pub(crate) struct Evaluate<'l, 'p> {
+    pub(crate) look: &'l Look<'p>,
+}
+
+/// Where an origin is read.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'f> {
+    pub(crate) file: &'f File,
+    /// Whether a type is meant.
+    pub(crate) types: bool,
+    left: u32,
+}
+
+impl<'f> At<'f> {
+    pub(crate) fn new(file: &'f File, types: bool) -> Self {
+        Self { file, types, left: MOST_STEPS }
+    }
+
+    fn inside<'g>(self, file: &'g File) -> At<'g> {
+        At { file, types: self.types, left: self.left }
+    }
+
+    fn of_type(self) -> Self {
+        Self { types: true, ..self }
+    }
+
+    fn of_value(self) -> Self {
+        Self { types: false, ..self }
+    }
+}
+
+impl Evaluate<'_, '_> {
+    /// What an origin of a file is.
+    pub(crate) fn value(&self, origin: &Origin, at: At<'_>) -> Value {
+        let Some(left) = at.left.checked_sub(1) else { return Value::Unknown };
+        let at = At { left, ..at };
+        match origin {
+            Origin::Unknown => Value::Unknown,
+            Origin::Definition(index) => found(at.file.found(*index)),
+            Origin::Import(index) => self.import(*index, at),
+            Origin::Name(name) => self.unbound(name, at),
+            Origin::Implicit(class, name) => self.implicit(*class, name, at),
+            Origin::This(class) => instance(found(at.file.found(*class))),
+            Origin::Super(class) => match at.file.found(*class) {
+                Some(class) => Value::Super(class),
+                None => Value::Unknown,
+            },
+            Origin::Member(object, name) => {
+                let object = self.value(object, at.of_value());
+                self.member(&object, name, at)
+            }
+            Origin::Call(callee) => {
+                let callee = self.value(callee, at.of_value());
+                self.called(&callee, at)
+            }
+            Origin::Instance(of) => {
+                let of = self.value(of, at.of_type());
+                self.instance(of, at)
+            }
+            Origin::Applied(base, arguments) => self.applied(base, arguments, at),
+            Origin::Element(of) => {
+                let of = self.value(of, at.of_value());
+                self.element(&self.settled(of, at), at)
+            }
+            Origin::Awaited(of) => {
+                let of = self.value(of, at.of_value());
+                match self.settled(of, at) {
+                    Value::Instance(inner) if is_outside_with_arguments(&inner) => {
+                        self.element(&Value::Instance(inner), at)
+                    }
+                    other => other,
+                }
+            }
+        }
+    }
+
+    fn applied(&self, base: &Origin, arguments: &[Origin], at: At<'_>) -> Value {
+        if let (Origin::Name(name), [value]) = (base, arguments)
+            && name == "typeof"
+        {
+            return Value::TypeOf(Box::new(self.value(value, at.of_value())));
+        }
+        let base = self.value(base, at.of_type());
+        let arguments = arguments.iter().map(|one| self.value(one, at.of_type())).collect();
+        Value::Applied(Box::new(base), arguments)
+    }
+
+    /// What is imported.
+    fn import(&self, index: u32, at: At<'_>) -> Value {
+        let Some(import) = at.file.graph.imports.get(index as usize) else {
+            return Value::Unknown;
+        };
+        if import.module.is_empty() {
+            let Imported::Name(name) = &import.what else { return Value::Unknown };
+            return self.own(name, at);
+        }
+        let located = modules::locate(self.look, at.file, &import.module);
+        match (&import.what, located) {
+            (_, Located::Nowhere) => Value::External,
+            (Imported::Module | Imported::All, Located::File(file)) => Value::File(file),
+            (Imported::Module | Imported::All, Located::Package(package)) => {
+                Value::Package(package)
+            }
+            (Imported::Name(name), Located::File(file)) => {
+                self.exported(&file, name, at.inside(&file))
+            }
+            (Imported::Name(name), Located::Package(package)) => {
+                self.in_package(&package, name, at)
+            }
+        }
+    }
+
+    /// What a file means by one of its own names.
+    fn own(&self, name: &str, at: At<'_>) -> Value {
+        if let Some(top) = at.file.top(name, at.types) {
+            return Value::Found(top);
+        }
+        let imports = at.file.graph.imports.iter();
+        let bound = imports
+            .enumerate()
+            .find(|(_, import)| import.bound.as_deref() == Some(name) && !import.module.is_empty());
+        bound.map_or(Value::Unknown, |(index, _)| self.import(index as u32, at))
+    }
+
+    /// What a file gives to others under a name.
+    pub(crate) fn exported(&self, file: &File, name: &str, at: At<'_>) -> Value {
+        let Some(left) = at.left.checked_sub(1) else { return Value::Unknown };
+        let at = At { left, file, types: at.types };
+        let imports = &file.graph.imports;
+        let passed_on = imports.iter().position(|import| {
+            import.exported && import.within.is_none() && import.bound.as_deref() == Some(name)
+        });
+        let top = file.top(name, at.types);
+        // A name may be imported in one case and defined in the other.
+        if let Some(top) = top {
+            return Value::Found(top);
+        }
+        if let Some(index) = passed_on {
+            return self.import(index as u32, at);
+        }
+        let stars = imports.iter().filter(|import| import.what == Imported::All && import.exported);
+        for star in stars {
+            let value = match modules::locate(self.look, file, &star.module) {
+                Located::File(other) if other.path != file.path => {
+                    self.exported(&other, name, at.inside(&other))
+                }
+                Located::Package(package) => self.in_package(&package, name, at),
+                _ => continue,
+            };
+            if !matches!(value, Value::Unknown | Value::External) {
+                return value;
+            }
+        }
+        match modules::submodule(self.look, file, name) {
+            Some(file) => Value::File(file),
+            None => Value::Unknown,
+        }
+    }
+
+    /// What a package of several files has under a name.
+    fn in_package(&self, package: &Package, name: &str, at: At<'_>) -> Value {
+        for path in modules::files_of(self.look, package, at.file) {
+            let Some(file) = self.look.file(&path) else { continue };
+            if let Some(top) = modules::in_package(&file, package, name, at.types) {
+                return Value::Found(top);
+            }
+        }
+        match modules::subpackage(self.look, package, name) {
+            Located::File(file) => Value::File(file),
+            Located::Package(package) => Value::Package(package),
+            Located::Nowhere => Value::Unknown,
+        }
+    }
+
+    /// A name that a file does not bind itself.
+    fn unbound(&self, name: &str, at: At<'_>) -> Value {
+        for located in modules::around(self.look, at.file, name) {
+            let value = match located {
+                Located::File(file) => self.exported(&file, name, at.inside(&file)),
+                Located::Package(package) => self.in_package(&package, name, at),
+                Located::Nowhere => continue,
+            };
+            if !matches!(value, Value::Unknown | Value::External) {
+                return value;
+            }
+        }
+        match modules::root(self.look, at.file, name) {
+            Located::File(file) => Value::File(file),
+            Located::Package(package) => Value::Package(package),
+            Located::Nowhere => Value::External,
+        }
+    }
+
+    /// A name that may be a member of the class around it.
+    fn implicit(&self, class: u32, name: &str, at: At<'_>) -> Value {
+        let mut around = at.file.found(class);
+        while let Some(class) = around {
+            if let Some(member) = self.class_member(&class, name, at) {
+                return Value::Found(member);
+            }
+            around = class.definition().parent.and_then(|parent| at.file.found(parent));
+        }
+        self.unbound(name, at)
+    }
+
+    /// Of a value, what it has under a name.
+    pub(crate) fn member(&self, object: &Value, name: &str, at: At<'_>) -> Value {
+        let Some(left) = at.left.checked_sub(1) else { return Value::Unknown };
+        let at = At { left, ..at };
+        match object {
+            Value::Unknown => Value::Unknown,
+            Value::External | Value::TypeOf(_) => Value::External,
+            Value::File(file) => self.exported(file, name, at.inside(file)),
+            Value::Package(package) => self.in_package(package, name, at),
+            Value::Applied(base, _) => self.member(base, name, at),
+            Value::Instance(of) => match of.as_ref() {
+                Value::Applied(base, _) => self.instance_member(base, name, at),
+                of => self.instance_member(of, name, at),
+            },
+            Value::Super(class) => {
+                self.inherited(class, name, at).map_or(Value::Unknown, Value::Found)
+            }
+            Value::Found(one) => self.found_member(one, name, at),
+        }
+    }
+
+    fn instance_member(&self, of: &Value, name: &str, at: At<'_>) -> Value {
+        match of {
+            Value::Found(class) => {
+                self.class_member(class, name, at).map_or(Value::Unknown, Value::Found)
+            }
+            Value::External => Value::External,
+            _ => Value::Unknown,
+        }
+    }
+
+    fn found_member(&self, one: &Found, name: &str, at: At<'_>) -> Value {
+        let kind = one.definition().kind;
+        if kind.is_type() {
+            return self.class_member(one, name, at).map_or(Value::Unknown, Value::Found);
+        }
+        if let Some(child) = one.file.child(one.index, name, at.types) {
+            return Value::Found(child);
+        }
+        match kind {
+            DefinitionKind::Field
+            | DefinitionKind::Variable
+            | DefinitionKind::Constant
+            | DefinitionKind::Property => match self.settled(Value::Found(one.clone()), at) {
+                Value::Found(same) if same.is(one) => Value::Unknown,
+                other => self.member(&other, name, at),
+            },
+            // What a function or a namespace does not have itself is not of the project.
+            _ => Value::Unknown,
+        }
+    }
+
+    /// The member of a class or of one that it is made from.
+    fn class_member(&self, class: &Found, name: &str, at: At<'_>) -> Option<Found> {
+        let mut seen = Vec::new();
+        self.member_of(class, name, at, &mut seen)
+    }
+
+    fn inherited(&self, class: &Found, name: &str, at: At<'_>) -> Option<Found> {
+        let mut seen = vec![class.clone()];
+        self.member_of_bases(class, name, at, &mut seen)
+    }
+
+    fn member_of(
+        &self,
+        class: &Found,
+        name: &str,
+        at: At<'_>,
+        seen: &mut Vec<Found>,
+    ) -> Option<Found> {
+        if seen.len() >= MOST_CLASSES || seen.iter().any(|other| other.is(class)) {
+            return None;
+        }
+        seen.push(class.clone());
+        if let Some(child) = class.file.child(class.index, name, false) {
+            return Some(child);
+        }
+        if let Some(member) = self.owned(class, name, at) {
+            return Some(member);
+        }
+        self.member_of_bases(class, name, at, seen)
+    }
+
+    fn member_of_bases(
+        &self,
+        class: &Found,
+        name: &str,
+        at: At<'_>,
+        seen: &mut Vec<Found>,
+    ) -> Option<Found> {
+        let definition = class.definition();
+        let at = at.inside(&class.file).of_type();
+        let alias = definition.value.as_ref().filter(|_| definition.kind == DefinitionKind::Type);
+        for base in definition.bases.iter().chain(alias) {
+            let base = match self.value(base, at) {
+                Value::Applied(base, _) => *base,
+                base => base,
+            };
+            let base = match base {
+                Value::Found(base) => base,
+                Value::TypeOf(value) => match self.member(&value, name, at.of_value()) {
+                    Value::Found(member) => return Some(member),
+                    _ => continue,
+                },
+                _ => continue,
+            };
+            if let Some(member) = self.member_of(&base, name, at, seen) {
+                return Some(member);
+            }
+        }
+        None
+    }
+
+    /// A member that is defined away from its class: `impl`, `func (t T)`, `T::f() {}`.
+    fn owned(&self, class: &Found, name: &str, at: At<'_>) -> Option<Found> {
+        const MOST: usize = 200;
+        if !modules::has_distant_members(&class.file.graph.language) {
+            return None;
+        }
+        let of = class.definition();
+        let candidates = self.look.named(name, MOST)?;
+        candidates.into_iter().find(|candidate| {
+            let Some(owner) = &candidate.definition().owner else { return false };
+            let owner = self.value(owner, at.inside(&candidate.file).of_type());
+            let owner = match owner {
+                Value::Applied(base, _) => *base,
+                owner => owner,
+            };
+            matches!(&owner, Value::Found(owner) if owner.is(class)
+                || (owner.definition().qualified == of.qualified
+                    && owner.file.path == class.file.path))
+        })
+    }
+
+    /// What a call gives.
+    fn called(&self, callee: &Value, at: At<'_>) -> Value {
+        match callee {
+            Value::Found(one) => {
+                let definition = one.definition();
+                if definition.kind.is_type() {
+                    return self.instance(callee.clone(), at);
+                }
+                let Some(value) = &definition.value else { return Value::Unknown };
+                let value = self.value(value, at.inside(&one.file).of_value());
+                match definition.kind {
+                    DefinitionKind::Function | DefinitionKind::Method | DefinitionKind::Macro => {
+                        value
+                    }
+                    DefinitionKind::Constructor => value,
+                    // The function is the value of a variable.
+                    _ => match value {
+                        Value::Found(inner) if inner.is(one) => Value::Unknown,
+                        value => self.called(&value, at),
+                    },
+                }
+            }
+            Value::File(file) => {
+                let default = self.exported(file, "default", at.inside(file));
+                match default {
+                    Value::File(_) => Value::Unknown,
+                    default => self.called(&default, at),
+                }
+            }
+            Value::Applied(base, _) => self.called(base, at),
+            Value::External => Value::External,
+            _ => Value::Unknown,
+        }
+    }
+
+    /// A value of a type.
+    fn instance(&self, of: Value, at: At<'_>) -> Value {
+        let Some(left) = at.left.checked_sub(1) else { return Value::Unknown };
+        let at = At { left, ..at };
+        match of {
+            Value::Unknown => Value::Unknown,
+            Value::TypeOf(value) => *value,
+            Value::Found(ref one) if one.definition().kind == DefinitionKind::Type => {
+                let definition = one.definition();
+                let has_members =
+                    one.file.graph.definitions.iter().any(|other| other.parent == Some(one.index));
+                match &definition.value {
+                    Some(value) if !has_members => {
+                        let inner = self.value(value, at.inside(&one.file).of_type());
+                        self.instance(inner, at)
+                    }
+                    _ => Value::Instance(Box::new(of)),
+                }
+            }
+            Value::Found(ref one) if !one.definition().kind.is_type() => {
+                match self.settled(of.clone(), at) {
+                    Value::Found(same) if same.is(one) => Value::Unknown,
+                    other => self.instance(other, at),
+                }
+            }
+            Value::Instance(_) => of,
+            of => Value::Instance(Box::new(of)),
+        }
+    }
+
+    /// An element of a value whose type has others in brackets.
+    fn element(&self, of: &Value, at: At<'_>) -> Value {
+        match of {
+            Value::External => Value::External,
+            Value::Instance(of) => match of.as_ref() {
+                Value::Applied(_, arguments) => match arguments.last() {
+                    Some(last) => self.instance(last.clone(), at),
+                    None => Value::Unknown,
+                },
+                Value::External => Value::External,
+                _ => Value::Unknown,
+            },
+            _ => Value::Unknown,
+        }
+    }
+
+    /// The value of a variable in the place of the variable.
+    pub(crate) fn settled(&self, value: Value, at: At<'_>) -> Value {
+        let Value::Found(one) = &value else { return value };
+        let definition = one.definition();
+        let is_variable = matches!(
+            definition.kind,
+            DefinitionKind::Field
+                | DefinitionKind::Variable
+                | DefinitionKind::Constant
+                | DefinitionKind::Property
+        );
+        match &definition.value {
+            _ if !is_variable => value,
+            None => Value::Unknown,
+            Some(origin) => {
+                let Some(left) = at.left.checked_sub(1) else { return Value::Unknown };
+                let at = At { left, file: &one.file, types: false };
+                match self.value(origin, at) {
+                    Value::Found(same) if same.is(one) => Value::Unknown,
+                    inner => self.settled(inner, at),
+                }
+            }
+        }
+    }
+}
+
+fn found(one: Option<Found>) -> Value {
+    one.map_or(Value::Unknown, Value::Found)
+}
+
+fn instance(of: Value) -> Value {
+    match of {
+        Value::Unknown => Value::Unknown,
+        of => Value::Instance(Box::new(of)),
+    }
+}
+
+/// `Promise<T>` and the like: a type that is not of the project, with others in brackets.
+fn is_outside_with_arguments(of: &Value) -> bool {
+    matches!(of, Value::Applied(base, _) if !matches!(base.as_ref(), Value::Found(_)))
+}

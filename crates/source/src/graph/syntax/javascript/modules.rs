@@ -1,0 +1,229 @@
+use isolith_types::DefinitionKind as Kind;
+use isolith_types::{Import, Imported};
+use tree_sitter::Node;
+
+use super::is_function;
+use crate::graph::build::{Build, Enter, child_of, children, line, named};
+use crate::graph::scope::Source;
+
+/// What a module gives if no name is asked for.
+const DEFAULT: &str = "default";
+
+pub(super) fn import<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
+    let Some(module) = node.child_by_field_name("source").map(|source| unquoted(build, source))
+    else {
+        return Enter::Over;
+    };
+    let Some(clause) = child_of(node, "import_clause") else {
+        add(build, node, module, Imported::Module, None, false);
+        return Enter::Over;
+    };
+    for part in named(clause) {
+        match part.kind() {
+            "identifier" => {
+                let name = build.of(part);
+                add(build, part, module, Imported::Name(DEFAULT.to_owned()), Some(name), false);
+            }
+            "namespace_import" => {
+                let name = named(part).next().map(|name| build.of(name));
+                add(build, part, module, Imported::Module, name, false);
+            }
+            "named_imports" => {
+                for one in named(part) {
+                    if let Some(name) = build.field(one, "name") {
+                        let bound = build.field(one, "alias").unwrap_or(name);
+                        let what = Imported::Name(name.to_owned());
+                        add(build, one, module, what, Some(bound), false);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Enter::Over
+}
+
+pub(super) fn export<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
+    let source = node.child_by_field_name("source").map(|source| unquoted(build, source));
+    let module = source.unwrap_or_default();
+    if let Some(clause) = child_of(node, "export_clause") {
+        for one in named(clause) {
+            if let Some(name) = build.field(one, "name") {
+                let bound = build.field(one, "alias").unwrap_or(name);
+                add(build, one, module, Imported::Name(name.to_owned()), Some(bound), true);
+            }
+        }
+        return Enter::Over;
+    }
+    if source.is_some() {
+        match child_of(node, "namespace_export").and_then(|part| named(part).next()) {
+            Some(name) => {
+                let name = build.of(name);
+                add(build, node, module, Imported::Module, Some(name), true);
+            }
+            None => add(build, node, module, Imported::All, None, true),
+        }
+        return Enter::Over;
+    }
+    build.export_until(node.end_byte());
+    if children(node).any(|child| child.kind() == "default") {
+        return default(build, node);
+    }
+    Enter::Into
+}
+
+fn default<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
+    let value =
+        node.child_by_field_name("declaration").or_else(|| node.child_by_field_name("value"));
+    let Some(value) = value else { return Enter::Into };
+    let name = match value.kind() {
+        "identifier" => Some(value),
+        _ => value.child_by_field_name("name").filter(|_| value.kind().contains("declaration")),
+    };
+    if let Some(name) = name {
+        let what = Imported::Name(build.of(name).to_owned());
+        add(build, node, "", what, Some(DEFAULT), true);
+        return Enter::Into;
+    }
+    let kind = match value.kind() {
+        "class" => Kind::Class,
+        _ if is_function(value) => Kind::Function,
+        _ => Kind::Variable,
+    };
+    let Some(index) = build.note(node, value, DEFAULT, kind, None) else { return Enter::Into };
+    if let Some(draft) = build.draft(index) {
+        draft.definition.exported = true;
+        if kind == Kind::Variable {
+            draft.value = Source::Value(value);
+        }
+    }
+    build.wrap(value, index);
+    Enter::Inside(None, Some(index))
+}
+
+/// `const x = require('y')`, `const { a } = require('y')`.
+pub(super) fn require<'t>(
+    build: &mut Build<'t>,
+    node: Node<'t>,
+    name: Node<'t>,
+    value: Node<'t>,
+) -> bool {
+    let is_call = value.kind() == "call_expression";
+    if !is_call || build.field(value, "function") != Some("require") {
+        return false;
+    }
+    let argument = value.child_by_field_name("arguments").and_then(|list| named(list).next());
+    let Some(module) = argument.filter(|argument| argument.kind() == "string") else {
+        return false;
+    };
+    let module = unquoted(build, module);
+    match name.kind() {
+        "identifier" => {
+            let bound = build.of(name);
+            add(build, node, module, Imported::Module, Some(bound), false);
+        }
+        "object_pattern" => {
+            for part in named(name) {
+                let key = build.field(part, "key").unwrap_or_else(|| build.of(part));
+                let bound = build.field(part, "value").unwrap_or_else(|| build.of(part));
+                add(build, part, module, Imported::Name(key.to_owned()), Some(bound), false);
+            }
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// `module.exports = …` and `exports.x = …`. False if it is something else.
+pub(super) fn exports<'t>(
+    build: &mut Build<'t>,
+    node: Node<'t>,
+    left: Node<'t>,
+    right: Node<'t>,
+) -> bool {
+    if !build.is_outside_functions() {
+        return false;
+    }
+    let object = build.field(left, "object").unwrap_or_default();
+    let Some(property) = left.child_by_field_name("property") else { return false };
+    let name = build.of(property);
+    match (object, name) {
+        ("module", "exports") => whole(build, node, right),
+        ("exports" | "module.exports", _) => match right.kind() {
+            "identifier" => {
+                let what = Imported::Name(build.of(right).to_owned());
+                add(build, node, "", what, Some(name), true);
+            }
+            _ => {
+                let kind = if is_function(right) { Kind::Function } else { Kind::Variable };
+                note(build, node, property, name, right, kind);
+            }
+        },
+        _ => return false,
+    }
+    true
+}
+
+fn whole<'t>(build: &mut Build<'t>, node: Node<'t>, right: Node<'t>) {
+    match right.kind() {
+        "identifier" => {
+            let what = Imported::Name(build.of(right).to_owned());
+            add(build, node, "", what, Some(DEFAULT), true);
+        }
+        "object" => {
+            for part in named(right) {
+                let key = build.field(part, "key").unwrap_or_else(|| build.of(part));
+                let value = part.child_by_field_name("value").unwrap_or(part);
+                if matches!(value.kind(), "identifier" | "shorthand_property_identifier") {
+                    let what = Imported::Name(build.of(value).to_owned());
+                    add(build, part, "", what, Some(key), true);
+                }
+            }
+        }
+        _ if is_function(right) => note(build, node, right, DEFAULT, right, Kind::Function),
+        "class" => note(build, node, right, DEFAULT, right, Kind::Class),
+        _ => {}
+    }
+}
+
+fn note<'t>(
+    build: &mut Build<'t>,
+    node: Node<'t>,
+    name: Node<'t>,
+    text: &str,
+    value: Node<'t>,
+    kind: Kind,
+) {
+    let Some(index) = build.note(node, name, text, kind, None) else { return };
+    build.wrap(value, index);
+    if let Some(draft) = build.draft(index) {
+        draft.definition.exported = true;
+        if kind == Kind::Variable {
+            draft.value = Source::Value(value);
+        }
+    }
+}
+
+fn unquoted<'t>(build: &Build<'t>, string: Node<'t>) -> &'t str {
+    build.of(string).trim_matches(['"', '\'', '`'])
+}
+
+/// What is only passed on has no name in the file itself.
+fn add<'t>(
+    build: &mut Build<'t>,
+    node: Node<'t>,
+    module: &str,
+    what: Imported,
+    bound: Option<&'t str>,
+    exported: bool,
+) {
+    let import = Import {
+        module: module.to_owned(),
+        what,
+        bound: bound.map(str::to_owned),
+        exported,
+        line: line(node),
+        within: build.within,
+    };
+    build.import(import, bound.filter(|_| !exported), node.start_byte());
+}
