@@ -1,11 +1,12 @@
 use std::collections::{HashMap, HashSet};
 
 use isolith_types::{FileGraph, Imported, Origin, Reference, ReferenceKind};
+use tree_sitter::Node;
 
 use super::build::{Build, Draft, Site, line};
 use super::origin::MOST_STEPS;
 use super::scope::Source;
-use super::syntax::Place;
+use super::syntax::{Place, Rule};
 
 /// How many places are read between two looks at the clock.
 const SITES_PER_LOOK: usize = 256;
@@ -101,7 +102,20 @@ fn reference<'t>(build: &Build<'t>, site: &Site<'t>, open: bool) -> Option<Refer
             | Origin::Awaited(_)
     );
     let kept = worthwhile && (!mere_value || keeps_value(site.kind, &target));
-    kept.then(|| Reference { within: site.within, kind: site.kind, target, line: line(site.node) })
+    kept.then(|| Reference {
+        within: site.within,
+        kind: site.kind,
+        target,
+        line: line(last_name(build, site.node)),
+    })
+}
+
+/// Of `a.b.c` it is `c` that is meant, which may stand on another line.
+fn last_name<'t>(build: &Build<'t>, node: Node<'t>) -> Node<'t> {
+    match build.syntax.entry(node).rule {
+        Rule::Member(property) => node.child_by_field_name(property).unwrap_or(node),
+        _ => node,
+    }
 }
 
 /// `super()` calls what is inherited.

@@ -1,6 +1,7 @@
 //! The indexers, installed from npm beside the build's other products when they are first
 //! needed.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,6 +30,10 @@ pub(super) enum Indexer {
 /// The folder with the indexers in it.
 pub(super) struct Indexers {
     programs: PathBuf,
+    /// A list of no packages.
+    environment: PathBuf,
+    /// Where programs are found, a Python without packages first.
+    path: OsString,
 }
 
 impl Indexers {
@@ -49,7 +54,21 @@ impl Indexers {
                 .context("the indexers need npm")?;
             ensure!(npm.success(), "npm could not install the indexers: {npm}");
         }
-        Ok(Self { programs })
+        let environment = folder.join("environment.json");
+        fs::write(&environment, "[]")?;
+        let bare = folder.join("venv");
+        if !bare.is_dir() {
+            let made = Command::new("python3")
+                .args(["-m", "venv", "--without-pip"])
+                .arg(&bare)
+                .status()
+                .context("the indexer of Python needs python3")?;
+            ensure!(made.success(), "no environment for Python: {made}");
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(bare.join("bin")).chain(std::env::split_paths(&path));
+        let path = std::env::join_paths(folders)?;
+        Ok(Self { programs, environment, path })
     }
 
     /// Makes and reads the index of a checkout.
@@ -59,6 +78,11 @@ impl Indexers {
             Indexer::Python => {
                 let mut command = Command::new(self.programs.join("scip-python"));
                 command.args(["index", ".", "--project-name=evaluated", "--project-version=1"]);
+                // Otherwise a package that happens to be installed here stands for its own
+                // sources.
+                command.arg("--environment").arg(&self.environment);
+                command.env("PATH", &self.path);
+                command.env("PYTHONPATH", folder.join("src"));
                 command
             }
             Indexer::TypeScript => {

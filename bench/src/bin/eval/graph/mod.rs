@@ -6,7 +6,7 @@ mod ours;
 mod scip;
 mod truth;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -40,7 +40,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
         "name repositories with --python and --typescript"
     );
     let indexers = Indexers::installed()?;
-    println!("repository            revision   files  kind      edges  exact  precision  recall");
+    println!("repository            revision   files  kind      edges  exact  unjudged  precision  recall");
     for (indexer, folders) in
         [(Indexer::Python, &options.python), (Indexer::TypeScript, &options.typescript)]
     {
@@ -80,9 +80,15 @@ fn compare(
     let name = repository.components().rev().map(|part| part.as_os_str().to_string_lossy());
     let name = name.into_iter().find(|part| part != "repo" && part != ".git").unwrap_or_default();
     for ((kind, ours), exact) in KINDS.iter().zip(&ours).zip(&exact) {
+        let unjudged = ours.iter().filter(|(edge, judged)| !**judged && !exact.contains(edge)).count();
+        let ours: BTreeSet<Edge> = ours
+            .iter()
+            .filter(|(edge, judged)| **judged || exact.contains(edge))
+            .map(|(edge, _)| edge.clone())
+            .collect();
         let right = ours.intersection(exact).count() as f64;
         println!(
-            "{name:<21} {:<10} {:>5}  {kind:<8} {:>6} {:>6} {:>10.3} {:>7.3}",
+            "{name:<21} {:<10} {:>5}  {kind:<8} {:>6} {:>6} {unjudged:>9} {:>10.3} {:>7.3}",
             revision.trim(),
             truth.files.len(),
             ours.len(),
@@ -92,7 +98,7 @@ fn compare(
         );
         if differences == Some(*kind) {
             ours.difference(exact).for_each(|edge| println!("  wrong   {}", shown(edge)));
-            exact.difference(ours).for_each(|edge| println!("  missing {}", shown(edge)));
+            exact.difference(&ours).for_each(|edge| println!("  missing {}", shown(edge)));
         }
     }
     Ok(())
@@ -105,9 +111,10 @@ fn shown(((from, line), (to, at)): &Edge) -> String {
     format!("{from}:{line} -> {to}:{at}")
 }
 
-/// Our sure edges between files that the index has, in the order of [`KINDS`].
-fn edges(checkout: &Checkout, truth: &Truth) -> [BTreeSet<Edge>; 3] {
-    let mut sets: [BTreeSet<Edge>; 3] = Default::default();
+/// Our sure edges between files that the index has, in the order of [`KINDS`], and whether
+/// the index can judge them.
+fn edges(checkout: &Checkout, truth: &Truth) -> [BTreeMap<Edge, bool>; 3] {
+    let mut sets: [BTreeMap<Edge, bool>; 3] = Default::default();
     for (path, edges) in checkout.edges() {
         for edge in edges.iter().filter(|edge| edge.certainty == Certainty::Resolved) {
             let known = truth.files.contains(&path) && truth.files.contains(&edge.to.path);
@@ -120,9 +127,14 @@ fn edges(checkout: &Checkout, truth: &Truth) -> [BTreeSet<Edge>; 3] {
                     checkout.definition(&node).map_or(0, |one| one.line)
                 }
             };
-            let from = truth.same(&(path.clone(), from));
+            let line = (path.clone(), edge.line);
+            let judged = match edge.kind {
+                EdgeKind::Imports => truth.knows_import(&line),
+                _ => truth.knows(&line, &checkout.names(&path, &edge.to)),
+            };
+            let from = truth.same(&checkout.first(&(path.clone(), from)));
             let to = truth.same(&place(checkout, &edge.to));
-            sets[set].insert((from, to));
+            *sets[set].entry((from, to)).or_default() |= judged;
         }
     }
     sets
@@ -146,13 +158,13 @@ fn place(checkout: &Checkout, node: &CodeNode) -> Place {
         node.definition = one.parent;
     }
     let line = checkout.definition(&node).map_or(0, |one| one.line);
-    (node.path, line)
+    checkout.first(&(node.path, line))
 }
 
 /// The exact edges, calls as coming from the function or class around them.
 fn exact(checkout: &Checkout, truth: &Truth) -> [BTreeSet<Edge>; 3] {
     let calls = truth.calls.iter().map(|((path, line), to)| {
-        let from = (path.clone(), checkout.around(path, *line));
+        let from = checkout.first(&(path.clone(), checkout.around(path, *line)));
         (truth.same(&from), to.clone())
     });
     [calls.collect(), truth.imports.clone(), truth.bases.clone()]

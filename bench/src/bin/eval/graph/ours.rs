@@ -51,6 +51,26 @@ impl Checkout {
         self.files.get(&node.path)?.definitions.get(node.definition? as usize)
     }
 
+    /// The names under which a file may call a definition.
+    pub(super) fn names(&self, path: &str, node: &CodeNode) -> Vec<&str> {
+        let Some(name) = self.definition(node).map(|one| one.name.as_str()) else {
+            return Vec::new();
+        };
+        let imports = self.files.get(path).map(|graph| graph.imports.as_slice());
+        let bound = imports.unwrap_or_default().iter().filter_map(|import| import.bound.as_deref());
+        std::iter::once(name).chain(bound).collect()
+    }
+
+    /// Where the first of the overloads is whose definition is at a place.
+    pub(super) fn first(&self, place: &(String, u32)) -> (String, u32) {
+        let definitions = self.files.get(&place.0).map(|graph| graph.definitions.as_slice());
+        let definitions = definitions.unwrap_or_default();
+        let own = definitions.iter().find(|one| one.line == place.1 && !is_variable(one));
+        let same = |other: &&Definition| own.is_some_and(|own| other.qualified == own.qualified);
+        let first = definitions.iter().find(same).map_or(place.1, |first| first.line);
+        (place.0.clone(), first)
+    }
+
     /// The line of the innermost function or class around a line, 0 for none.
     pub(super) fn around(&self, path: &str, line: u32) -> u32 {
         let definitions = self.files.get(path).map(|graph| graph.definitions.as_slice());
@@ -61,6 +81,10 @@ impl Checkout {
         let inner = definitions.unwrap_or_default().iter().filter(holds);
         inner.min_by_key(|one| one.end_line - one.start_line).map_or(0, |one| one.line)
     }
+}
+
+fn is_variable(one: &Definition) -> bool {
+    !one.kind.is_callable() && !one.kind.is_type()
 }
 
 impl Project for Checkout {

@@ -13,6 +13,10 @@
 //!
 //! Only what is defined in the repository counts. A symbol with several definitions
 //! (overloads, both branches of a condition) is one.
+//!
+//! Where the index does not know what a name is (it comes from a package that is not
+//! installed, or from a value without a type), it cannot say that an edge is wrong. Such
+//! edges of ours are counted, and not judged.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -32,6 +36,12 @@ pub(super) struct Truth {
     pub(super) bases: BTreeSet<(Place, Place)>,
     /// The first of the places of a symbol, by each of them.
     first: HashMap<Place, Place>,
+    /// The names that the index knows in each line.
+    known: HashMap<Place, Vec<String>>,
+    /// The first line of the import statement that each line is part of, from 1.
+    statements: HashMap<Place, u32>,
+    /// The import statements that the index knows something of, by their first lines.
+    known_imports: BTreeSet<Place>,
     /// The files that the index has.
     pub(super) files: BTreeSet<String>,
 }
@@ -40,6 +50,20 @@ impl Truth {
     /// The one place that stands for a symbol with several.
     pub(super) fn same(&self, place: &Place) -> Place {
         self.first.get(place).unwrap_or(place).clone()
+    }
+}
+
+impl Truth {
+    /// Whether the index knows what one of these names is in a line.
+    pub(super) fn knows(&self, line: &Place, names: &[&str]) -> bool {
+        let known = self.known.get(line).map(Vec::as_slice).unwrap_or_default();
+        known.iter().any(|name| names.contains(&name.as_str()))
+    }
+
+    /// Whether the index knows what is imported in a line.
+    pub(super) fn knows_import(&self, line: &Place) -> bool {
+        let first = self.statements.get(line).copied().unwrap_or_default();
+        self.known_imports.contains(&(line.0.clone(), first))
     }
 }
 
@@ -67,10 +91,17 @@ pub(super) fn truth(
         let lines = text(&document.path);
         let imports = import_lines(&document.path, &lines);
         for one in document.occurrences.iter().filter(|one| !one.defines) {
+            let here = (document.path.clone(), one.line as u32 + 1);
             let target = target(&symbols, document, one);
+            let statement = imports.get(one.line).copied().unwrap_or(0);
+            if target.is_some() || !one.symbol.starts_with("local ") {
+                truth.known.entry(here.clone()).or_default().push(name(&lines, one));
+                truth.known_imports.insert((document.path.clone(), statement));
+            }
+            truth.statements.insert(here.clone(), statement);
             let Some(target) = target else { continue };
             let file = (document.path.clone(), 0);
-            if imports.get(one.line).copied().unwrap_or(false) {
+            if statement > 0 {
                 if target.0 != document.path {
                     truth.imports.insert((file, target));
                 }
@@ -78,7 +109,7 @@ pub(super) fn truth(
                 && !is_module(&one.symbol)
                 && (!one.symbol.starts_with("local ") || is_definition(&target))
             {
-                truth.calls.insert(((document.path.clone(), one.line as u32 + 1), target));
+                truth.calls.insert((here, target));
             }
         }
         for (class, base) in &document.bases {
@@ -136,10 +167,20 @@ fn is_module(symbol: &str) -> bool {
     symbol.ends_with("/__init__:") || symbol.ends_with("`/")
 }
 
+fn name(lines: &[String], one: &Occurrence) -> String {
+    let line = lines.get(one.line).map(String::as_str).unwrap_or_default();
+    line.chars().skip(one.start).take(one.end - one.start).collect()
+}
+
 /// Whether a bracket follows that opens arguments.
 fn is_call(lines: &[String], one: &Occurrence) -> bool {
     let Some(line) = lines.get(one.line) else { return false };
     let units: Vec<char> = line.chars().collect();
+    let before: String = units.get(..one.start).unwrap_or_default().iter().collect();
+    // The Python indexer takes the second overload of a function for a use of the first.
+    if ["def", "class", "function"].iter().any(|word| before.trim_end().ends_with(word)) {
+        return false;
+    }
     let mut rest = units.get(one.end..).unwrap_or_default().iter().copied().peekable();
     let mut depth = 0usize;
     while let Some(c) = rest.next() {
@@ -158,13 +199,15 @@ fn is_call(lines: &[String], one: &Occurrence) -> bool {
     false
 }
 
-/// For each line whether it is part of an import statement.
-fn import_lines(path: &str, lines: &[String]) -> Vec<bool> {
+/// For each line the first one of the import statement that it is part of, 0 for none.
+fn import_lines(path: &str, lines: &[String]) -> Vec<u32> {
     let python = path.ends_with(".py");
     let mut marks = vec![false; lines.len()];
+    let mut firsts = vec![0; lines.len()];
     let mut open = false;
     for (index, line) in lines.iter().enumerate() {
         let bare = line.trim();
+        let was_open = open;
         if !open {
             open = match python {
                 true => bare.starts_with("import ") || bare.starts_with("from "),
@@ -176,6 +219,11 @@ fn import_lines(path: &str, lines: &[String]) -> Vec<bool> {
             };
         }
         marks[index] = open;
+        firsts[index] = match (open, was_open) {
+            (true, true) => firsts[index - 1],
+            (true, false) => index as u32 + 1,
+            (false, _) => 0,
+        };
         if open {
             open = match python {
                 true => (bare.contains('(') || marks_open(&marks, lines, index))
@@ -186,7 +234,7 @@ fn import_lines(path: &str, lines: &[String]) -> Vec<bool> {
             };
         }
     }
-    marks
+    firsts
 }
 
 /// Whether a bracket that an import opened before is still open.
