@@ -55,20 +55,28 @@ impl Edges<'_, '_> {
             if import.module.is_empty() {
                 continue;
             }
+            let origin = Origin::Import(index as u32);
+            let value = match import.what {
+                Imported::Name(_) => self.evaluate.value(&origin, At::new(&own, false)),
+                _ => Value::Unknown,
+            };
+            let to = match value {
+                // A module that is taken out of its package stands for both.
+                Value::File(file) => {
+                    let to = CodeNode { path: file.path.to_string(), definition: None };
+                    self.add(EdgeKind::Imports, None, to, sure, import.line);
+                    continue;
+                }
+                Value::Found(found) => Some(found.node()),
+                _ => None,
+            };
             if let Located::File(file) = modules::locate(self.evaluate.look, &own, &import.module) {
                 let to = CodeNode { path: file.path.to_string(), definition: None };
                 self.add(EdgeKind::Imports, None, to, sure, import.line);
             }
-            if !matches!(import.what, Imported::Name(_)) {
-                continue;
+            if let Some(to) = to {
+                self.add(EdgeKind::Imports, None, to, sure, import.line);
             }
-            let origin = Origin::Import(index as u32);
-            let to = match self.evaluate.value(&origin, At::new(&own, false)) {
-                Value::Found(found) => found.node(),
-                Value::File(file) => CodeNode { path: file.path.to_string(), definition: None },
-                _ => continue,
-            };
-            self.add(EdgeKind::Imports, None, to, sure, import.line);
         }
     }
 

@@ -113,8 +113,8 @@ impl File {
         let meant = all.filter(|(_, one)| one.name == name && is_meant(one));
         let rank = |one: &Definition| {
             let fits = matches!(one.kind, Interface | Type) == types;
-            // A getter says more than a setter.
-            (fits, one.value.is_some())
+            // `this.f = this.f.bind(this)` is still the method; a getter says more than a setter.
+            (fits, one.kind.is_callable(), one.value.is_some())
         };
         let (index, _) = meant.max_by_key(|(_, one)| rank(one))?;
         Some(Found { file: self.clone(), index: index as u32 })

@@ -181,7 +181,9 @@ impl Evaluate<'_, '_> {
         if let Some(top) = top {
             return Value::Found(top);
         }
-        if let Some(index) = passed_on {
+        if let Some(index) = passed_on
+            && !self.is_from_itself(file, index, name)
+        {
             return self.import(index as u32, at);
         }
         let stars = imports.iter().filter(|import| import.what == Imported::All && import.exported);
@@ -201,6 +203,18 @@ impl Evaluate<'_, '_> {
             Some(file) => Value::File(file),
             None => Value::Unknown,
         }
+    }
+
+    /// Whether an import takes a name out of the very file that it is in: a package that
+    /// imports its own modules.
+    fn is_from_itself(&self, file: &File, index: usize, name: &str) -> bool {
+        let Some(import) = file.graph.imports.get(index) else { return false };
+        let same_name = matches!(&import.what, Imported::Name(other) if other == name);
+        let from_itself = || match modules::locate(self.look, file, &import.module) {
+            Located::File(other) => other.path == file.path,
+            _ => false,
+        };
+        same_name && !import.module.is_empty() && from_itself()
     }
 
     /// What a package of several files has under a name.

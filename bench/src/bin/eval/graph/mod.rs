@@ -1,6 +1,7 @@
 //! Whether the edges of the code graph are right: compared with the exact indexes that
 //! `scip-python` and `scip-typescript` make, which resolve names with a type checker.
 
+mod head;
 mod indexers;
 mod ours;
 mod scip;

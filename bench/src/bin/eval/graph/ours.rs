@@ -9,7 +9,7 @@ use anyhow::Result;
 use isolate::InWorker;
 use isolith_resolve::{Project, module_keys, resolve};
 use isolith_source::{Chunker, Mode};
-use isolith_types::{CodeEdge, CodeNode, Definition, FileGraph};
+use isolith_types::{CodeEdge, CodeNode, Definition, FileGraph, Import, Imported};
 
 /// A repository in memory.
 #[derive(Default)]
@@ -56,9 +56,17 @@ impl Checkout {
         let Some(name) = self.definition(node).map(|one| one.name.as_str()) else {
             return Vec::new();
         };
-        let imports = self.files.get(path).map(|graph| graph.imports.as_slice());
-        let bound = imports.unwrap_or_default().iter().filter_map(|import| import.bound.as_deref());
-        std::iter::once(name).chain(bound).collect()
+        let bound_in = |path: &str| {
+            let imports = self.files.get(path).map(|graph| graph.imports.as_slice());
+            let meant = |import: &&Import| match &import.what {
+                Imported::Name(other) => other == name || other == "default",
+                _ => false,
+            };
+            let imports = imports.unwrap_or_default().iter().filter(meant);
+            imports.filter_map(|import| import.bound.as_deref()).collect::<Vec<_>>()
+        };
+        let renamed = bound_in(path).into_iter().chain(bound_in(&node.path));
+        std::iter::once(name).chain(renamed).collect()
     }
 
     /// Where the first of the overloads is whose definition is at a place.

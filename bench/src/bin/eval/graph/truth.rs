@@ -9,7 +9,9 @@
 //! - **IMPORTS**: a place inside an import statement, from the file to the symbol, or to the
 //!   file if the symbol is a module. Statements are found by their first word and their
 //!   brackets.
-//! - **INHERITS**: the relationships between classes that the index lists.
+//! - **INHERITS**: the relationships between classes that the index lists, and, as it does
+//!   not list all of them, the types that stand in the head of a class: in Python within its
+//!   brackets, otherwise after `extends` and `implements`, and not within others' brackets.
 //!
 //! Only what is defined in the repository counts. A symbol with several definitions
 //! (overloads, both branches of a condition) is one.
@@ -20,6 +22,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::head;
 use super::scip::{Document, Index, Occurrence};
 
 /// A place in a file where something is defined: the line from 1, or 0 for the whole file.
@@ -110,6 +113,19 @@ pub(super) fn truth(
                 && (!one.symbol.starts_with("local ") || is_definition(&target))
             {
                 truth.calls.insert((here, target));
+            }
+        }
+        for class in document.occurrences.iter().filter(|one| one.defines) {
+            let bases = head::bases(&document.path, &lines, class);
+            let named = document.occurrences.iter().filter(|one| {
+                one.symbol.ends_with('#') && bases.contains(&(one.line, one.start))
+            });
+            for base in named {
+                let class = symbols.get(&key(document, &class.symbol));
+                let base = symbols.get(&key(document, &base.symbol));
+                if let (Some(class), Some(base)) = (class, base) {
+                    truth.bases.insert((class.clone(), base.clone()));
+                }
             }
         }
         for (class, base) in &document.bases {
