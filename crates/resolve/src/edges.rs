@@ -7,7 +7,7 @@ use isolith_types::{
 };
 
 use crate::look::{Found, Look};
-use crate::modules::{self, Located};
+use crate::modules;
 use crate::value::{At, Evaluate, Value};
 use crate::{Project, Resolution, documents, tests};
 
@@ -62,16 +62,20 @@ impl Edges<'_, '_> {
             };
             let to = match value {
                 // A module that is taken out of its package stands for both.
-                Value::File(file) => {
+                Value::File(file) if own.graph.language == "python" => {
                     let to = CodeNode { path: file.path.to_string(), definition: None };
                     self.add(EdgeKind::Imports, None, to, sure, import.line);
                     continue;
                 }
                 Value::Found(found) => Some(found.node()),
+                Value::File(file) => {
+                    Some(CodeNode { path: file.path.to_string(), definition: None })
+                }
                 _ => None,
             };
-            if let Located::File(file) = modules::locate(self.evaluate.look, &own, &import.module) {
-                let to = CodeNode { path: file.path.to_string(), definition: None };
+            let (located, _) = modules::locate(self.evaluate.look, &own, &import.module);
+            for path in modules::paths(self.evaluate.look, &located) {
+                let to = CodeNode { path, definition: None };
                 self.add(EdgeKind::Imports, None, to, sure, import.line);
             }
             if let Some(to) = to {
@@ -90,14 +94,38 @@ impl Edges<'_, '_> {
         }
         let own = self.evaluate.look.own().clone();
         let types = matches!(kind, ReferenceKind::Inherit | ReferenceKind::Implement);
-        let value = self.evaluate.value(target, At::new(&own, types));
+        let value = match self.own_member(*within, target) {
+            Some(member) => Value::Found(member),
+            None => self.evaluate.value(target, At::new(&own, types)),
+        };
         match self.meant(value, *kind) {
             Some(found) => {
+                let found = self.defined(found);
                 let edge = edge_kind(*kind, *within, &own.graph, &found);
                 self.add(edge, *within, found.node(), Certainty::Resolved, *line);
             }
             None if *kind == ReferenceKind::Call => self.candidates(reference),
             None => {}
+        }
+    }
+
+    /// In C++ a method that is written away from its class sees the members all the same.
+    fn own_member(&self, within: Option<u32>, target: &Origin) -> Option<Found> {
+        let own = self.evaluate.look.own();
+        let Origin::Name(name) = target else { return None };
+        let around = own.graph.definitions.get(within? as usize)?;
+        if own.graph.language != "cpp" || around.kind != DefinitionKind::Method {
+            return None;
+        }
+        let at = At::new(own, true);
+        let class = match (&around.owner, around.parent) {
+            (Some(owner), _) => self.evaluate.value(owner, at),
+            (None, Some(class)) => Value::Found(own.found(class)?),
+            (None, None) => return None,
+        };
+        match self.evaluate.member(&class, name, at) {
+            Value::Found(member) => Some(member),
+            _ => None,
         }
     }
 
@@ -119,6 +147,31 @@ impl Edges<'_, '_> {
                 self.meant(base, ReferenceKind::Use)
             }
             _ => None,
+        }
+    }
+
+    /// The definition of what is only declared, if there is one and no other.
+    fn defined(&self, declared: Found) -> Found {
+        const MOST: usize = 12;
+        let own = declared.definition();
+        if !own.declared {
+            return declared;
+        }
+        let named = self.evaluate.look.named(&own.name, MOST).unwrap_or_default();
+        let mut defined = named.into_iter().filter(|found| {
+            let other = found.definition();
+            let alike = other.qualified == own.qualified
+                || other.qualified.ends_with(&format!(".{}", own.qualified))
+                || own.qualified.ends_with(&format!(".{}", other.qualified));
+            !other.declared
+                && other.kind.is_callable()
+                && alike
+                && (other.exported || found.file.path == declared.file.path)
+                && family(&found.file.graph.language) == family(&declared.file.graph.language)
+        });
+        match (defined.next(), defined.next()) {
+            (Some(only), None) => only,
+            _ => declared,
         }
     }
 

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use isolith_types::{Definition, FileGraph, Manifest};
+use isolith_types::{Definition, DefinitionKind, FileGraph, Manifest};
 
 /// Something that was looked up in a project, whether it was there or not.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -41,10 +41,9 @@ pub fn module_keys(path: &str, graph: &FileGraph) -> Vec<String> {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let stem = file.split_once('.').map_or(file, |(stem, _)| stem);
     let namespaced = |kind: &str| {
-        let named = graph.definitions.iter().filter(|definition| {
-            definition.kind == isolith_types::DefinitionKind::Module && definition.parent.is_none()
-        });
-        let names = named.map(|definition| definition.name.as_str());
+        let modules = |definition: &&Definition| definition.kind == DefinitionKind::Module;
+        let named = graph.definitions.iter().filter(modules);
+        let names = named.map(|definition| definition.qualified.as_str());
         let all: BTreeSet<&str> = names.chain(graph.namespace.as_deref()).collect();
         all.into_iter().map(|name| format!("{kind}:{name}")).collect()
     };
@@ -130,6 +129,7 @@ fn same_meaning(a: &Definition, b: &Definition) -> bool {
         && a.ordinal == b.ordinal
         && a.exported == b.exported
         && a.test == b.test
+        && a.declared == b.declared
         && a.owner == b.owner
         && a.value == b.value
         && a.bases == b.bases

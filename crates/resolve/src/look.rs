@@ -2,7 +2,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use isolith_types::{CodeNode, Definition, FileGraph};
+use isolith_types::{CodeNode, Definition, DefinitionKind, FileGraph};
 
 use crate::{Key, Project};
 
@@ -92,8 +92,15 @@ impl File {
     /// What the file itself defines under a name, outside of all else. Types are preferred
     /// over values, or the other way round; the last of equals counts.
     pub(crate) fn top(&self, name: &str, types: bool) -> Option<Found> {
+        // What is in a namespace of C++ is seen from inside the same one, wherever that is.
+        let in_namespace = |definition: &Definition| {
+            let parent =
+                definition.parent.and_then(|parent| self.graph.definitions.get(parent as usize));
+            self.graph.language == "cpp"
+                && parent.is_some_and(|parent| parent.kind == DefinitionKind::Module)
+        };
         self.best(name, types, |definition| {
-            definition.parent.is_none() && definition.owner.is_none()
+            definition.owner.is_none() && (definition.parent.is_none() || in_namespace(definition))
         })
     }
 
@@ -108,11 +115,11 @@ impl File {
         types: bool,
         is_meant: impl Fn(&Definition) -> bool,
     ) -> Option<Found> {
-        use isolith_types::DefinitionKind::{Interface, Type};
         let all = self.graph.definitions.iter().enumerate();
         let meant = all.filter(|(_, one)| one.name == name && is_meant(one));
         let rank = |one: &Definition| {
-            let fits = matches!(one.kind, Interface | Type) == types;
+            let fits =
+                matches!(one.kind, DefinitionKind::Interface | DefinitionKind::Type) == types;
             // `this.f = this.f.bind(this)` is still the method; a getter says more than a setter.
             (fits, one.kind.is_callable(), one.value.is_some())
         };

@@ -140,19 +140,16 @@ impl Evaluate<'_, '_> {
             let Imported::Name(name) = &import.what else { return Value::Unknown };
             return self.own(name, at);
         }
-        let located = modules::locate(self.look, at.file, &import.module);
-        match (&import.what, located) {
-            (_, Located::Nowhere) => Value::External,
-            (Imported::Module | Imported::All, Located::File(file)) => Value::File(file),
-            (Imported::Module | Imported::All, Located::Package(package)) => {
-                Value::Package(package)
-            }
-            (Imported::Name(name), Located::File(file)) => {
-                self.exported(&file, name, at.inside(&file))
-            }
-            (Imported::Name(name), Located::Package(package)) => {
-                self.in_package(&package, name, at)
-            }
+        let (located, rest) = modules::locate(self.look, at.file, &import.module);
+        let module = match located {
+            Located::Nowhere => return Value::External,
+            Located::File(file) => Value::File(file),
+            Located::Package(package) => Value::Package(package),
+        };
+        let module = rest.iter().fold(module, |outer, name| self.member(&outer, name, at));
+        match &import.what {
+            Imported::Module | Imported::All => module,
+            Imported::Name(name) => self.member(&module, name, at),
         }
     }
 
@@ -188,9 +185,16 @@ impl Evaluate<'_, '_> {
         }
         let stars = imports.iter().filter(|import| import.what == Imported::All && import.exported);
         for star in stars {
-            let value = match modules::locate(self.look, file, &star.module) {
-                Located::File(other) if other.path != file.path => {
+            let (located, rest) = modules::locate(self.look, file, &star.module);
+            let value = match located {
+                Located::File(other) if other.path != file.path && rest.is_empty() => {
                     self.exported(&other, name, at.inside(&other))
+                }
+                Located::File(other) if !rest.is_empty() => {
+                    let outer = Value::File(other);
+                    let outer =
+                        rest.iter().fold(outer, |outer, part| self.member(&outer, part, at));
+                    self.member(&outer, name, at)
                 }
                 Located::Package(package) => self.in_package(&package, name, at),
                 _ => continue,
@@ -211,7 +215,7 @@ impl Evaluate<'_, '_> {
         let Some(import) = file.graph.imports.get(index) else { return false };
         let same_name = matches!(&import.what, Imported::Name(other) if other == name);
         let from_itself = || match modules::locate(self.look, file, &import.module) {
-            Located::File(other) => other.path == file.path,
+            (Located::File(other), rest) => other.path == file.path && rest.is_empty(),
             _ => false,
         };
         same_name && !import.module.is_empty() && from_itself()
@@ -219,7 +223,7 @@ impl Evaluate<'_, '_> {
 
     /// What a package of several files has under a name.
     fn in_package(&self, package: &Package, name: &str, at: At<'_>) -> Value {
-        for path in modules::files_of(self.look, package, at.file) {
+        for path in modules::files_of(self.look, package) {
             let Some(file) = self.look.file(&path) else { continue };
             if let Some(top) = modules::in_package(&file, package, name, at.types) {
                 return Value::Found(top);
@@ -244,11 +248,13 @@ impl Evaluate<'_, '_> {
                 return value;
             }
         }
-        match modules::root(self.look, at.file, name) {
+        let (located, rest) = modules::root(self.look, at.file, name);
+        let module = match located {
+            Located::Nowhere => return Value::External,
             Located::File(file) => Value::File(file),
             Located::Package(package) => Value::Package(package),
-            Located::Nowhere => Value::External,
-        }
+        };
+        rest.iter().fold(module, |outer, name| self.member(&outer, name, at))
     }
 
     /// A name that may be a member of the class around it.

@@ -12,7 +12,7 @@ pub struct FileGraph {
     pub language: String,
     /// The package or namespace that it says it is part of.
     pub namespace: Option<String>,
-    /// In the order in which they start; one inside another comes after it.
+    /// In the order in which they start.
     pub definitions: Vec<Definition>,
     /// In the order of lines.
     pub imports: Vec<Import>,
@@ -47,6 +47,8 @@ pub struct Definition {
     pub exported: bool,
     /// Whether it is a test, or there only for tests.
     pub test: bool,
+    /// Whether it is only declared here, and defined elsewhere: a prototype.
+    pub declared: bool,
     /// The type that it is a member of, if that is not the definition around it:
     /// `impl Type`, `func (t *Type)`, `Type::method() {}`.
     pub owner: Option<Origin>,

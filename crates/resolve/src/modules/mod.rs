@@ -1,7 +1,12 @@
 //! Which file a language means by a module.
 
+mod go;
+mod include;
 mod javascript;
+mod packages;
 mod python;
+mod ruby;
+mod rust;
 
 use isolith_types::Imported;
 
@@ -22,12 +27,21 @@ impl Located {
     }
 }
 
-/// The module that a file imports under this name.
-pub(crate) fn locate(look: &Look<'_>, from: &File, module: &str) -> Located {
+/// The module that a file imports under this name. What of the name is no module is the
+/// rest, to be looked for inside.
+pub(crate) fn locate(look: &Look<'_>, from: &File, module: &str) -> (Located, Vec<String>) {
+    let whole = |located| (located, Vec::new());
     match from.graph.language.as_str() {
-        "python" => python::locate(look, from, module),
-        "javascript" | "typescript" | "tsx" => Located::of(javascript::locate(look, from, module)),
-        _ => Located::Nowhere,
+        "python" => whole(python::locate(look, from, module)),
+        "javascript" | "typescript" | "tsx" => {
+            whole(Located::of(javascript::locate(look, from, module)))
+        }
+        "rust" => rust::locate(look, from, module),
+        "go" => whole(go::locate(look, from, module)),
+        "c" | "cpp" => whole(Located::of(include::locate(look, from, module))),
+        "ruby" => whole(Located::of(ruby::locate(look, from, module))),
+        language @ ("java" | "csharp" | "php") => packages::locate(look, language, module),
+        _ => whole(Located::Nowhere),
     }
 }
 
@@ -35,45 +49,73 @@ pub(crate) fn locate(look: &Look<'_>, from: &File, module: &str) -> Located {
 pub(crate) fn submodule(look: &Look<'_>, file: &File, name: &str) -> Option<File> {
     match file.graph.language.as_str() {
         "python" => python::submodule(look, file, name),
+        "rust" => rust::child(look, &file.path, name),
         _ => None,
     }
 }
 
 /// The files of a package.
-pub(crate) fn files_of(look: &Look<'_>, package: &Package, _from: &File) -> Vec<String> {
+pub(crate) fn files_of(look: &Look<'_>, package: &Package) -> Vec<String> {
     match package.language.as_ref() {
         "python" => Vec::new(),
         language => look.files_of_module(&format!("{language}:{}", package.name)),
     }
 }
 
+/// The files that importing a module imports. In Go that is all of a package; where files
+/// only share a namespace, it is what they define that counts.
+pub(crate) fn paths(look: &Look<'_>, located: &Located) -> Vec<String> {
+    match located {
+        Located::File(file) => vec![file.path.to_string()],
+        Located::Package(package) if package.language.as_ref() == "go" => {
+            let mut files = files_of(look, package);
+            files.retain(|path| !path.ends_with("_test.go"));
+            files
+        }
+        Located::Package(_) | Located::Nowhere => Vec::new(),
+    }
+}
+
 /// What a file of a package adds to it under a name.
-pub(crate) fn in_package(
-    file: &File,
-    _package: &Package,
-    name: &str,
-    types: bool,
-) -> Option<Found> {
-    file.top(name, types)
+pub(crate) fn in_package(file: &File, package: &Package, name: &str, types: bool) -> Option<Found> {
+    match package.language.as_ref() {
+        "csharp" => packages::in_namespace(file, &package.name, name, types),
+        _ => file.top(name, types),
+    }
 }
 
 /// A package or module inside of a package.
 pub(crate) fn subpackage(look: &Look<'_>, package: &Package, name: &str) -> Located {
     match package.language.as_ref() {
         "python" => python::in_folder(look, &package.name, name),
+        "java" | "csharp" => packages::inner(look, package, name),
         _ => Located::Nowhere,
     }
 }
 
-/// Where a name is looked for that a file does not bind itself.
-pub(crate) fn around(look: &Look<'_>, file: &File, _name: &str) -> Vec<Located> {
+/// Where a name is looked for that a file does not bind itself, nearest first.
+pub(crate) fn around(look: &Look<'_>, file: &File, name: &str) -> Vec<Located> {
     let stars = file.graph.imports.iter().filter(|import| import.what == Imported::All);
-    stars.map(|star| locate(look, file, &star.module)).collect()
+    let stars = stars.filter_map(|star| match locate(look, file, &star.module) {
+        (located, rest) if rest.is_empty() => Some(located),
+        _ => None,
+    });
+    match file.graph.language.as_str() {
+        "go" => std::iter::once(go::own(file)).chain(stars).collect(),
+        "java" | "csharp" | "php" => packages::own(file).into_iter().chain(stars).collect(),
+        "ruby" => ruby::around(look, file, name).into_iter().chain(stars).collect(),
+        _ => stars.collect(),
+    }
 }
 
 /// What a name stands for that nothing defines: the name of a module.
-pub(crate) fn root(_look: &Look<'_>, _file: &File, _name: &str) -> Located {
-    Located::Nowhere
+pub(crate) fn root(look: &Look<'_>, file: &File, name: &str) -> (Located, Vec<String>) {
+    match file.graph.language.as_str() {
+        "rust" => rust::locate(look, file, name),
+        "php" if name.contains('\\') => packages::qualified(name),
+        "java" | "csharp" => packages::locate(look, &file.graph.language, name),
+        _ => (Located::Nowhere, Vec::new()),
+    }
 }
 
 /// Whether members may be defined away from their class.

@@ -31,6 +31,10 @@ pub(super) struct Build<'t> {
     pub(super) scope: u32,
     /// The definition at hand.
     pub(super) within: Option<u32>,
+    /// Types with the interfaces and traits that they are said to have elsewhere.
+    pub(super) adopted: Vec<Adopted<'t>>,
+    /// Whether the next definition is for tests.
+    pub(super) next_is_test: bool,
     /// Where the export at hand ends.
     exporting: usize,
     /// The member that is called by the call at hand.
@@ -53,6 +57,13 @@ pub(super) struct Draft<'t> {
     pub(super) returns: Vec<(Node<'t>, u32)>,
     pub(super) owner: Option<Node<'t>>,
     pub(super) bases: Vec<Node<'t>>,
+}
+
+/// A type that gets an interface or trait away from its definition: `impl Trait for Type`.
+pub(super) struct Adopted<'t> {
+    pub(super) class: Node<'t>,
+    pub(super) base: Node<'t>,
+    pub(super) scope: u32,
 }
 
 /// A place where something is named.
@@ -89,6 +100,8 @@ impl<'t> Build<'t> {
             namespace: None,
             scope: 0,
             within: None,
+            adopted: Vec::new(),
+            next_is_test: false,
             exporting: 0,
             callee: 0,
             passed: Vec::new(),
@@ -276,7 +289,8 @@ impl<'t> Build<'t> {
             end_line: last_line(node),
             signature: None,
             exported: false,
-            test: false,
+            test: std::mem::take(&mut self.next_is_test),
+            declared: false,
             owner: None,
             value: None,
             bases: Vec::new(),

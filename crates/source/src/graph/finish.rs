@@ -4,6 +4,7 @@ use isolith_types::{FileGraph, Imported, Origin, Reference, ReferenceKind};
 use tree_sitter::Node;
 
 use super::build::{Build, Draft, Site, line};
+use super::names;
 use super::origin::MOST_STEPS;
 use super::scope::Source;
 use super::syntax::{Place, Rule};
@@ -13,17 +14,24 @@ const SITES_PER_LOOK: usize = 256;
 
 /// Turns what the walk has gathered into plain data.
 pub(super) fn finish(mut build: Build<'_>, go_on: &dyn Fn() -> bool) -> FileGraph {
-    let Some(references) = references(&build, go_on) else { return FileGraph::default() };
-    let meanings: Vec<Meaning> = build.drafts.iter().map(|draft| meaning(&build, draft)).collect();
+    let Some(mut references) = references(&build, go_on) else { return FileGraph::default() };
+    let mut meanings: Vec<Meaning> =
+        build.drafts.iter().map(|draft| meaning(&build, draft)).collect();
+    adopt(&build, &mut meanings, &mut references);
+    let qualified = names::qualified(&build, &meanings);
     let mut seen: HashMap<String, u32> = HashMap::new();
     let drafts = std::mem::take(&mut build.drafts);
-    let definitions = drafts.into_iter().zip(meanings).map(|(draft, meaning)| {
+    let definitions = drafts.into_iter().zip(meanings).zip(qualified);
+    let definitions = definitions.map(|((draft, meaning), qualified)| {
         let mut definition = draft.definition;
-        let count = seen.entry(definition.qualified.clone()).or_default();
+        let count = seen.entry(qualified.clone()).or_default();
         definition.ordinal = *count;
         *count += 1;
+        definition.qualified = qualified;
+        definition.parent = meaning.class().or(definition.parent);
         definition.value = Some(meaning.value).filter(is_of_use);
-        definition.owner = meaning.owner.filter(is_of_use);
+        definition.owner =
+            meaning.owner.filter(|owner| class_of(owner).is_none() && is_of_use(owner));
         definition.bases = meaning.bases.into_iter().filter(is_of_use).collect();
         definition
     });
@@ -37,10 +45,46 @@ pub(super) fn finish(mut build: Build<'_>, go_on: &dyn Fn() -> bool) -> FileGrap
     }
 }
 
-struct Meaning {
+/// What a type is said to have away from its definition becomes part of it.
+fn adopt(build: &Build<'_>, meanings: &mut [Meaning], references: &mut Vec<Reference>) {
+    for adopted in &build.adopted {
+        let place = Place { scope: adopted.scope, types: true, left: MOST_STEPS };
+        let base = build.origin(adopted.base, place);
+        let class = class_of(&build.origin(adopted.class, place));
+        let Some(class) = class.filter(|_| is_of_use(&base)) else { continue };
+        if let Some(meaning) = meanings.get_mut(class as usize) {
+            meaning.bases.push(base.clone());
+            references.push(Reference {
+                within: Some(class),
+                kind: ReferenceKind::Implement,
+                target: base,
+                line: line(adopted.base),
+            });
+        }
+    }
+}
+
+/// The definition of the same file that a type is.
+pub(super) fn class_of(origin: &Origin) -> Option<u32> {
+    match origin {
+        Origin::Definition(index) => Some(*index),
+        Origin::Applied(base, _) => class_of(base),
+        _ => None,
+    }
+}
+
+/// What the nodes of a draft mean.
+pub(super) struct Meaning {
     value: Origin,
     owner: Option<Origin>,
     bases: Vec<Origin>,
+}
+
+impl Meaning {
+    /// The class of the same file that it is a member of by its owner's name.
+    pub(super) fn class(&self) -> Option<u32> {
+        self.owner.as_ref().and_then(class_of)
+    }
 }
 
 fn meaning<'t>(build: &Build<'t>, draft: &Draft<'t>) -> Meaning {
@@ -85,7 +129,9 @@ fn references(build: &Build<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<Referen
 
 fn reference<'t>(build: &Build<'t>, site: &Site<'t>, open: bool) -> Option<Reference> {
     let place = Place { scope: site.scope, types: site.types, left: MOST_STEPS };
-    let target = build.origin(site.node, place);
+    let called = build.syntax.table.callee.filter(|_| site.kind == ReferenceKind::Call);
+    let called = called.and_then(|read| read(build, site.node, place));
+    let target = called.unwrap_or_else(|| build.origin(site.node, place));
     let worthwhile = match root(&target) {
         Origin::Unknown => site.kind == ReferenceKind::Call && matches!(target, Origin::Member(..)),
         Origin::Name(_) => open,

@@ -45,6 +45,7 @@ pub(crate) fn sections(headings: &[Heading<'_>], text: &str) -> FileGraph {
             signature: None,
             exported: true,
             test: false,
+            declared: false,
             owner: None,
             value: None,
             bases: Vec::new(),

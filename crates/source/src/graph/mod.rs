@@ -8,6 +8,7 @@ mod build;
 mod finish;
 mod manifest;
 mod mention;
+mod names;
 mod origin;
 mod scope;
 mod syntax;

@@ -29,7 +29,10 @@ impl<'t> Build<'t> {
             Form::This => self.scopes.class(place.scope).map_or(Origin::Unknown, Origin::This),
             Form::Super => self.scopes.class(place.scope).map_or(Origin::Unknown, Origin::Super),
             Form::Member(object, property) => match self.field(node, property) {
-                Some(name) => member(field(object), name),
+                // `a.f<T>` is called `f`.
+                Some(name) => {
+                    member(field(object), name.split('<').next().unwrap_or(name).trim_end())
+                }
                 None => Origin::Unknown,
             },
             Form::Call(callee) => call(field(callee)),
@@ -85,6 +88,23 @@ impl<'t> Build<'t> {
                 None => Origin::Name(name.to_owned()),
             },
         }
+    }
+
+    /// What a bare name means that is called as a method: never a variable.
+    pub(super) fn method(&self, name: &str, place: Place) -> Origin {
+        let found = self.scopes.find(name, place.scope, usize::MAX, false, true);
+        match (found, self.scopes.class(place.scope)) {
+            (Some((_, Bound::Definition(index))), _) if self.is_callable(*index) => {
+                Origin::Definition(*index)
+            }
+            (Some((_, Bound::Import(index))), _) => Origin::Import(*index),
+            (_, Some(class)) => Origin::Implicit(class, name.to_owned()),
+            (_, None) => Origin::Name(name.to_owned()),
+        }
+    }
+
+    fn is_callable(&self, index: u32) -> bool {
+        self.drafts.get(index as usize).is_some_and(|draft| draft.definition.kind.is_callable())
     }
 
     /// What a variable is.

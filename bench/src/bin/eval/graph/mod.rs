@@ -130,7 +130,7 @@ fn edges(checkout: &Checkout, truth: &Truth) -> [BTreeMap<Edge, bool>; 3] {
             };
             let line = (path.clone(), edge.line);
             let judged = match edge.kind {
-                EdgeKind::Imports => truth.knows_import(&line),
+                EdgeKind::Imports if edge.to.definition.is_none() => truth.knows_import(&line),
                 _ => truth.knows(&line, &checkout.names(&path, &edge.to)),
             };
             let from = truth.same(&checkout.first(&(path.clone(), from)));

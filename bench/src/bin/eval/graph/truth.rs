@@ -81,7 +81,9 @@ pub(super) fn truth(
     let mut symbols: HashMap<String, Place> = HashMap::new();
     for document in &index.documents {
         truth.files.insert(document.path.clone());
-        for one in document.occurrences.iter().filter(|one| one.defines) {
+        // A module that another one adds to is still where it is.
+        let defines = |one: &&Occurrence| one.defines && (!is_module(&one.symbol) || one.end == 0);
+        for one in document.occurrences.iter().filter(defines) {
             let place = match is_module(&one.symbol) {
                 true => (document.path.clone(), 0),
                 false => (document.path.clone(), one.line as u32 + 1),

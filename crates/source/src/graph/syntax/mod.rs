@@ -1,8 +1,16 @@
 //! What the languages look like to the graph: for each kind of node what is to be noted of
 //! it, and how it is read as a value or a type.
 
+mod c;
+mod csharp;
+mod go;
+mod java;
 mod javascript;
+mod php;
 mod python;
+mod ruby;
+mod rust;
+mod shared;
 
 use isolith_types::Origin;
 use tree_sitter::Node;
@@ -26,10 +34,12 @@ pub(super) struct Table {
     /// Whether methods see the members of their class by their bare names.
     pub(super) bare_members: bool,
     /// Reads a type that is written like a value.
-    pub(super) read_type: Option<ReadType>,
+    pub(super) read_type: Option<ReadNode>,
+    /// Reads what is called, where the name is part of the call itself.
+    pub(super) callee: Option<ReadNode>,
 }
 
-pub(super) type ReadType = for<'t> fn(&Build<'t>, Node<'t>, Place) -> Option<Origin>;
+pub(super) type ReadNode = for<'t> fn(&Build<'t>, Node<'t>, Place) -> Option<Origin>;
 
 /// Where a node is read.
 #[derive(Debug, Clone, Copy)]
@@ -119,6 +129,48 @@ fn table(language: Language) -> Option<&'static Table> {
     Some(match language {
         Language::Python => &python::TABLE,
         Language::JavaScript | Language::TypeScript | Language::Tsx => &javascript::TABLE,
+        Language::Rust => &rust::TABLE,
+        Language::Go => &go::TABLE,
+        Language::Java => &java::TABLE,
+        Language::C | Language::Cpp => &c::TABLE,
+        Language::CSharp => &csharp::TABLE,
+        Language::Ruby => &ruby::TABLE,
+        Language::Php => &php::TABLE,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_exists_and_is_there_once() {
+        let grammars: [(Language, tree_sitter::Language); 8] = [
+            (Language::Rust, tree_sitter_rust::LANGUAGE.into()),
+            (Language::Python, tree_sitter_python::LANGUAGE.into()),
+            (Language::Go, tree_sitter_go::LANGUAGE.into()),
+            (Language::Java, tree_sitter_java::LANGUAGE.into()),
+            (Language::Cpp, tree_sitter_cpp::LANGUAGE.into()),
+            (Language::CSharp, tree_sitter_c_sharp::LANGUAGE.into()),
+            (Language::Ruby, tree_sitter_ruby::LANGUAGE.into()),
+            (Language::Php, tree_sitter_php::LANGUAGE_PHP.into()),
+        ];
+        for (language, grammar) in grammars {
+            let mut seen = std::collections::HashSet::new();
+            for (kind, ..) in table(language).unwrap().kinds {
+                assert_ne!(grammar.id_for_node_kind(kind, true), 0, "{language}: {kind}");
+                assert!(seen.insert(kind), "{language}: {kind} twice");
+            }
+        }
+        let scripts = &javascript::TABLE;
+        let both = [
+            tree_sitter::Language::from(tree_sitter_javascript::LANGUAGE),
+            tree_sitter_typescript::LANGUAGE_TSX.into(),
+        ];
+        for (kind, ..) in scripts.kinds {
+            let known = both.iter().any(|grammar| grammar.id_for_node_kind(kind, true) != 0);
+            assert!(known, "javascript: {kind}");
+        }
+    }
 }

@@ -42,6 +42,7 @@ pub(super) static TABLE: Table = Table {
     open: false,
     bare_members: false,
     read_type: Some(read_type),
+    callee: None,
 };
 
 fn decorated<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {

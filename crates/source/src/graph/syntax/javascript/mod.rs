@@ -87,6 +87,7 @@ pub(super) static TABLE: Table = Table {
     open: false,
     bare_members: false,
     read_type: None,
+    callee: None,
 };
 
 const MEMBER: Rule = Rule::Member("property");

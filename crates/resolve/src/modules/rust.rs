@@ -1,0 +1,92 @@
+use super::{Located, folder, folders_up};
+use crate::look::{File, Look};
+
+/// `crate::a::b`, `super::a`, `self::a`, a module beside this one, or another crate.
+pub(super) fn locate(look: &Look<'_>, from: &File, module: &str) -> (Located, Vec<String>) {
+    let mut parts = module.split("::").filter(|part| !part.is_empty());
+    let Some(first) = parts.next() else { return (Located::Nowhere, Vec::new()) };
+    let start = match first {
+        "crate" => crate_root(look, &from.path),
+        "self" => Some(from.clone()),
+        "super" => parent(look, &from.path),
+        name => child(look, &from.path, name).or_else(|| other_crate(look, name)),
+    };
+    let Some(mut file) = start else { return (Located::Nowhere, Vec::new()) };
+    let mut rest = Vec::new();
+    for part in parts {
+        let next = match part {
+            _ if !rest.is_empty() => None,
+            "super" => parent(look, &file.path),
+            "self" => Some(file.clone()),
+            name => child(look, &file.path, name),
+        };
+        match next {
+            Some(next) => file = next,
+            None => rest.push(part.to_owned()),
+        }
+    }
+    (Located::File(file), rest)
+}
+
+/// Where the modules inside of a file lie.
+fn inside(path: &str) -> String {
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let stem = file.strip_suffix(".rs").unwrap_or(file);
+    match stem {
+        "mod" | "lib" | "main" => folder.to_owned(),
+        _ if folder.is_empty() => stem.to_owned(),
+        _ => format!("{folder}/{stem}"),
+    }
+}
+
+/// A module inside of a file.
+pub(super) fn child(look: &Look<'_>, path: &str, name: &str) -> Option<File> {
+    let home = inside(path);
+    let slash = if home.is_empty() { "" } else { "/" };
+    [format!("{home}{slash}{name}.rs"), format!("{home}{slash}{name}/mod.rs")]
+        .iter()
+        .filter(|child| child.as_str() != path)
+        .find_map(|child| look.file(child))
+}
+
+/// The module around a file.
+fn parent(look: &Look<'_>, path: &str) -> Option<File> {
+    let own = folder(path);
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let home = if file == "mod.rs" { folder(own) } else { own };
+    let slash = if home.is_empty() { "" } else { "/" };
+    let beside = ["mod.rs", "lib.rs", "main.rs"];
+    let beside = beside.iter().map(|name| format!("{home}{slash}{name}"));
+    let above = (!home.is_empty()).then(|| format!("{home}.rs"));
+    beside.chain(above).filter(|parent| parent != path).find_map(|parent| look.file(&parent))
+}
+
+/// The file that a crate starts with: the one of the package, unless the file is one itself.
+fn crate_root(look: &Look<'_>, path: &str) -> Option<File> {
+    for folder in folders_up(folder(path)) {
+        let slash = if folder.is_empty() { "" } else { "/" };
+        if let Some(manifest) = look.file(&format!("{folder}{slash}Cargo.toml")) {
+            return library(look, &manifest).or_else(|| look.file(path));
+        }
+    }
+    let roots = folders_up(folder(path)).flat_map(|folder| {
+        let slash = if folder.is_empty() { "" } else { "/" };
+        [format!("{folder}{slash}lib.rs"), format!("{folder}{slash}main.rs")]
+    });
+    roots.into_iter().find_map(|root| look.file(&root))
+}
+
+/// Another crate of the same project.
+fn other_crate(look: &Look<'_>, name: &str) -> Option<File> {
+    let path = look.files_of_module(&format!("crate:{name}")).into_iter().next()?;
+    library(look, &look.file(&path)?)
+}
+
+fn library(look: &Look<'_>, manifest: &File) -> Option<File> {
+    let home = folder(&manifest.path);
+    let slash = if home.is_empty() { "" } else { "/" };
+    let entry = manifest.graph.manifest.as_ref().and_then(|manifest| manifest.entry.clone());
+    let usual = ["src/lib.rs", "src/main.rs", "lib.rs"].map(str::to_owned);
+    let all = entry.into_iter().chain(usual);
+    all.map(|file| format!("{home}{slash}{file}")).find_map(|file| look.file(&file))
+}
