@@ -94,10 +94,9 @@ impl Edges<'_, '_> {
         }
         let own = self.evaluate.look.own().clone();
         let types = matches!(kind, ReferenceKind::Inherit | ReferenceKind::Implement);
-        let value = match self.own_member(*within, target) {
-            Some(member) => Value::Found(member),
-            None => self.evaluate.value(target, At::new(&own, types)),
-        };
+        let class = self.distant_class(*within);
+        let at = At::new(&own, types).with_class(class.as_ref());
+        let value = self.evaluate.value(target, at);
         match self.meant(value, *kind) {
             Some(found) => {
                 let found = self.defined(found);
@@ -110,22 +109,18 @@ impl Edges<'_, '_> {
     }
 
     /// In C++ a method that is written away from its class sees the members all the same.
-    fn own_member(&self, within: Option<u32>, target: &Origin) -> Option<Found> {
+    fn distant_class(&self, within: Option<u32>) -> Option<Found> {
         let own = self.evaluate.look.own();
-        let Origin::Name(name) = target else { return None };
         let around = own.graph.definitions.get(within? as usize)?;
         if own.graph.language != "cpp" || around.kind != DefinitionKind::Method {
             return None;
         }
-        let at = At::new(own, true);
-        let class = match (&around.owner, around.parent) {
-            (Some(owner), _) => self.evaluate.value(owner, at),
-            (None, Some(class)) => Value::Found(own.found(class)?),
-            (None, None) => return None,
-        };
-        match self.evaluate.member(&class, name, at) {
-            Value::Found(member) => Some(member),
-            _ => None,
+        match (&around.owner, around.parent) {
+            (Some(owner), _) => match self.evaluate.value(owner, At::new(own, true)) {
+                Value::Found(class) => Some(class),
+                _ => None,
+            },
+            (None, parent) => own.found(parent?).filter(|class| class.definition().kind.is_type()),
         }
     }
 

@@ -54,16 +54,22 @@ pub(crate) struct At<'f> {
     pub(crate) file: &'f File,
     /// Whether a type is meant.
     pub(crate) types: bool,
+    /// A class whose members may be meant by bare names.
+    class: Option<&'f Found>,
     left: u32,
 }
 
 impl<'f> At<'f> {
     pub(crate) fn new(file: &'f File, types: bool) -> Self {
-        Self { file, types, left: MOST_STEPS }
+        Self { file, types, class: None, left: MOST_STEPS }
+    }
+
+    pub(crate) fn with_class(self, class: Option<&'f Found>) -> Self {
+        Self { class, ..self }
     }
 
     fn inside<'g>(self, file: &'g File) -> At<'g> {
-        At { file, types: self.types, left: self.left }
+        At { file, types: self.types, class: None, left: self.left }
     }
 
     fn of_type(self) -> Self {
@@ -168,7 +174,7 @@ impl Evaluate<'_, '_> {
     /// What a file gives to others under a name.
     pub(crate) fn exported(&self, file: &File, name: &str, at: At<'_>) -> Value {
         let Some(left) = at.left.checked_sub(1) else { return Value::Unknown };
-        let at = At { left, file, types: at.types };
+        let at = At { left, ..at.inside(file) };
         let imports = &file.graph.imports;
         let passed_on = imports.iter().position(|import| {
             import.exported && import.within.is_none() && import.bound.as_deref() == Some(name)
@@ -238,6 +244,9 @@ impl Evaluate<'_, '_> {
 
     /// A name that a file does not bind itself.
     fn unbound(&self, name: &str, at: At<'_>) -> Value {
+        if let Some(member) = at.class.and_then(|class| self.class_member(class, name, at)) {
+            return Value::Found(member);
+        }
         for located in modules::around(self.look, at.file, name) {
             let value = match located {
                 Located::File(file) => self.exported(&file, name, at.inside(&file)),
@@ -500,7 +509,7 @@ impl Evaluate<'_, '_> {
             None => Value::Unknown,
             Some(origin) => {
                 let Some(left) = at.left.checked_sub(1) else { return Value::Unknown };
-                let at = At { left, file: &one.file, types: false };
+                let at = At { left, ..at.inside(&one.file).of_value() };
                 match self.value(origin, at) {
                     Value::Found(same) if same.is(one) => Value::Unknown,
                     inner => self.settled(inner, at),
