@@ -26,7 +26,8 @@ enum Task {
     /// How good answers are, on questions whose right answers are known.
     Eval {
         /// What the evaluation itself takes: code-search CHECKOUTS [--ablation] [--misses] ...,
-        /// memory SET... [--ablation] ...
+        /// memory SET... [--ablation] ..., graph --python REPOSITORY... --typescript
+        /// REPOSITORY... (needs npm)
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },

@@ -1,4 +1,4 @@
-//! What chunks cost beyond parsing. Run by hand, optimised, on sources of your choice:
+//! What chunks cost beyond parsing, and the graph beyond chunks. Run by hand, optimised, on sources of your choice:
 //! `ISOLITH_SOURCES=folder cargo test --release -p isolith-source --test speed -- --ignored
 //! --nocapture`.
 
@@ -20,6 +20,9 @@ struct Cost {
     symbols: usize,
     parsing: Duration,
     chunking: Duration,
+    graphs: Duration,
+    definitions: usize,
+    references: usize,
     longest: Duration,
 }
 
@@ -28,7 +31,8 @@ struct Cost {
 fn chunks_cost_little_beyond_parsing() {
     let Some(folder) = std::env::var_os("ISOLITH_SOURCES") else { return };
     let mut costs: BTreeMap<&str, Cost> = BTreeMap::new();
-    let mut chunker = Chunker::new(InWorker::in_process());
+    let mut chunker = Chunker::new(InWorker::in_process()).without_graphs();
+    let mut with_graphs = Chunker::new(InWorker::in_process());
     for path in files(PathBuf::from(folder)) {
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
         let name = path.to_string_lossy();
@@ -41,29 +45,44 @@ fn chunks_cost_little_beyond_parsing() {
         // The first file of a language pays for its tables.
         if cost.files == 0 {
             chunker.chunk(&name, "", Mode::Parsed, Duration::from_secs(9), &|| false);
+            with_graphs.chunk(&name, "", Mode::Parsed, Duration::from_secs(9), &|| false);
         }
         let start = Instant::now();
         let chunked = chunker.chunk(&name, &text, Mode::Parsed, Duration::from_secs(60), &|| false);
         let took = start.elapsed();
         assert_eq!(chunked.problem, None, "{name}");
         cost.chunking += took;
+        let start = Instant::now();
+        let graph =
+            with_graphs.chunk(&name, &text, Mode::Parsed, Duration::from_secs(60), &|| false).graph;
+        cost.graphs += start.elapsed();
+        cost.definitions += graph.definitions.len();
+        cost.references += graph.references.len();
         cost.longest = cost.longest.max(took);
         cost.files += 1;
         cost.bytes += text.len();
         cost.chunks += chunked.chunks.len();
         cost.symbols += chunked.chunks.iter().map(|chunk| chunk.symbols.len()).sum::<usize>();
     }
-    println!("language    files     MB  chunks symbols  parse MB/s  chunk MB/s  ratio  longest ms");
+    println!(
+        "language    files     MB  chunks symbols  parse MB/s  chunk MB/s  ratio  graph MB/s  ratio  \
+         definitions  references  longest ms"
+    );
     for (language, cost) in costs {
         let megabytes = cost.bytes as f64 / 1e6;
         println!(
-            "{language:<10} {:>6} {megabytes:>6.1} {:>7} {:>7} {:>11.1} {:>11.1} {:>6.2} {:>11.0}",
+            "{language:<10} {:>6} {megabytes:>6.1} {:>7} {:>7} {:>11.1} {:>11.1} {:>6.2} {:>11.1} \
+             {:>6.2} {:>12} {:>11} {:>11.0}",
             cost.files,
             cost.chunks,
             cost.symbols,
             megabytes / cost.parsing.as_secs_f64(),
             megabytes / cost.chunking.as_secs_f64(),
             cost.chunking.as_secs_f64() / cost.parsing.as_secs_f64(),
+            megabytes / cost.graphs.as_secs_f64(),
+            cost.graphs.as_secs_f64() / cost.chunking.as_secs_f64(),
+            cost.definitions,
+            cost.references,
             cost.longest.as_secs_f64() * 1e3,
         );
     }

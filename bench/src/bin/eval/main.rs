@@ -1,10 +1,12 @@
 //! How good answers are, on questions whose right answers are known.
 //!
-//! `cargo xtask eval code-search CHECKOUTS` and `cargo xtask eval memory SET...`. The sets
-//! are not part of this repository.
+//! `cargo xtask eval code-search CHECKOUTS`, `cargo xtask eval memory SET...` and `cargo xtask
+//! eval graph --python REPOSITORY... --typescript REPOSITORY...`. The sets are not part of
+//! this repository.
 
 mod choose;
 mod code_search;
+mod graph;
 mod memory;
 mod score;
 
@@ -24,6 +26,8 @@ struct Typed {
 enum Set {
     /// Questions about public repositories: file-level NDCG@10
     CodeSearch(code_search::Options),
+    /// Edges of the code graph, beside those of exact indexes: precision and recall
+    Graph(graph::Options),
     /// Questions about conversations and notes: recall@10, MRR@10
     Memory(memory::Options),
 }
@@ -33,6 +37,7 @@ fn main() -> Result<()> {
     isolate::worker_main(&isolith_engine::worker_roles());
     match Typed::parse().set {
         Set::CodeSearch(options) => code_search::run(&options),
+        Set::Graph(options) => graph::run(&options),
         Set::Memory(options) => memory::run(&options),
     }
 }

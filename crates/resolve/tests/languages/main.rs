@@ -1,5 +1,6 @@
 //! Edges and non-edges, language by language: each list is all there is of these kinds.
 
+mod again;
 mod project;
 
 use isolith_types::EdgeKind;

@@ -92,7 +92,12 @@ mod tests {
         let table = [
             ("a.py", "class A(B, c.D, E[F], metaclass=M): x", "A", vec!["B", "c", "D", "E"]),
             ("a.py", "x = A", "A", vec![]),
-            ("a.ts", "class A<T extends X> extends B<Y> implements C, d.E {", "A", vec!["B", "C", "d", "E"]),
+            (
+                "a.ts",
+                "class A<T extends X> extends B<Y> implements C, d.E {",
+                "A",
+                vec!["B", "C", "d", "E"],
+            ),
             ("a.ts", "export interface A extends B {", "A", vec!["B"]),
         ];
         for (path, text, name, expected) in table {

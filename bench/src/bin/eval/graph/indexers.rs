@@ -41,7 +41,8 @@ impl Indexers {
     pub(super) fn installed() -> Result<Self> {
         // This program is one of the build's products: target/release/eval.
         let program = std::env::current_exe()?;
-        let products = program.parent().and_then(Path::parent).context("the build has no folder")?;
+        let products =
+            program.parent().and_then(Path::parent).context("the build has no folder")?;
         let folder = products.join("scip");
         let (list, programs) = (folder.join("package.json"), folder.join("node_modules/.bin"));
         if fs::read_to_string(&list).ok().as_deref() != Some(PACKAGES) || !programs.is_dir() {

@@ -41,7 +41,9 @@ pub(super) fn run(options: &Options) -> Result<()> {
         "name repositories with --python and --typescript"
     );
     let indexers = Indexers::installed()?;
-    println!("repository            revision   files  kind      edges  exact  unjudged  precision  recall");
+    println!(
+        "repository            revision   files  kind      edges  exact  unjudged  precision  recall"
+    );
     for (indexer, folders) in
         [(Indexer::Python, &options.python), (Indexer::TypeScript, &options.typescript)]
     {
@@ -81,7 +83,8 @@ fn compare(
     let name = repository.components().rev().map(|part| part.as_os_str().to_string_lossy());
     let name = name.into_iter().find(|part| part != "repo" && part != ".git").unwrap_or_default();
     for ((kind, ours), exact) in KINDS.iter().zip(&ours).zip(&exact) {
-        let unjudged = ours.iter().filter(|(edge, judged)| !**judged && !exact.contains(edge)).count();
+        let unjudged =
+            ours.iter().filter(|(edge, judged)| !**judged && !exact.contains(edge)).count();
         let ours: BTreeSet<Edge> = ours
             .iter()
             .filter(|(edge, judged)| **judged || exact.contains(edge))

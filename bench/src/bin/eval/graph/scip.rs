@@ -110,10 +110,7 @@ enum Value<'b> {
     Bytes(&'b [u8]),
 }
 
-fn for_each<'b>(
-    bytes: &'b [u8],
-    mut take: impl FnMut(u64, Value<'b>) -> Result<()>,
-) -> Result<()> {
+fn for_each<'b>(bytes: &'b [u8], mut take: impl FnMut(u64, Value<'b>) -> Result<()>) -> Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() {
         let key = varint(&mut rest)?;

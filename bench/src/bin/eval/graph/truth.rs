@@ -119,9 +119,10 @@ pub(super) fn truth(
         }
         for class in document.occurrences.iter().filter(|one| one.defines) {
             let bases = head::bases(&document.path, &lines, class);
-            let named = document.occurrences.iter().filter(|one| {
-                one.symbol.ends_with('#') && bases.contains(&(one.line, one.start))
-            });
+            let named = document
+                .occurrences
+                .iter()
+                .filter(|one| one.symbol.ends_with('#') && bases.contains(&(one.line, one.start)));
             for base in named {
                 let class = symbols.get(&key(document, &class.symbol));
                 let base = symbols.get(&key(document, &base.symbol));
@@ -160,7 +161,8 @@ fn target(
         return None;
     }
     let class = symbol.strip_suffix("`<constructor>`().");
-    let class = class.or_else(|| symbol.strip_suffix("__init__().").filter(|_| one.end - one.start != 8));
+    let class =
+        class.or_else(|| symbol.strip_suffix("__init__().").filter(|_| one.end - one.start != 8));
     if let Some(place) = class.and_then(|class| symbols.get(class)) {
         return Some(place.clone());
     }
@@ -175,7 +177,8 @@ fn target(
         let stem = place.0.strip_suffix(".py").unwrap_or(&place.0);
         let stem = stem.strip_suffix("/__init__").unwrap_or(stem);
         let own = stem.strip_suffix(&steps).and_then(|root| root.strip_suffix('/'));
-        place.1 == 0 && own.is_some_and(|root| folder == root || folder.starts_with(&format!("{root}/")))
+        place.1 == 0
+            && own.is_some_and(|root| folder == root || folder.starts_with(&format!("{root}/")))
     };
     symbols.values().filter(named).max_by_key(|place| place.0.len()).cloned()
 }
@@ -244,11 +247,17 @@ fn import_lines(path: &str, lines: &[String]) -> Vec<u32> {
         };
         if open {
             open = match python {
-                true => (bare.contains('(') || marks_open(&marks, lines, index))
-                    && !bare.contains(')')
-                    || bare.ends_with('\\'),
-                false => !(bare.contains(" from ") || bare.starts_with("from ") || bare.ends_with(';')
-                    || bare.ends_with('\'') || bare.ends_with('"')),
+                true => {
+                    (bare.contains('(') || marks_open(&marks, lines, index)) && !bare.contains(')')
+                        || bare.ends_with('\\')
+                }
+                false => {
+                    !(bare.contains(" from ")
+                        || bare.starts_with("from ")
+                        || bare.ends_with(';')
+                        || bare.ends_with('\'')
+                        || bare.ends_with('"'))
+                }
             };
         }
     }
