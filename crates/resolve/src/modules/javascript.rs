@@ -22,7 +22,7 @@ pub(super) fn locate(look: &Look<'_>, from: &File, module: &str) -> Option<File>
 
 /// The file at a path without its ending, or the index of the folder.
 fn file_at(look: &Look<'_>, path: &str) -> Option<File> {
-    if let Some(file) = look.file(path).filter(|file| is_script(file)) {
+    if let Some(file) = look.file(path).filter(is_script) {
         return Some(file);
     }
     for (ending, sources) in SOURCES {

@@ -4,7 +4,7 @@ use isolith_types::{Definition, DefinitionKind, Import, ReferenceKind};
 use tree_sitter::{Node, Tree};
 
 use super::scope::{Bound, ScopeKind, Scopes, Source};
-use super::syntax::{Entry, Form, Rule, Syntax};
+use super::syntax::{Form, Rule, Syntax};
 
 /// How many nodes are visited between two looks at the clock.
 const NODES_PER_LOOK: u32 = 1_024;
@@ -147,8 +147,8 @@ impl<'t> Build<'t> {
         if !self.passed.is_empty() && self.take_passed(node) {
             return Enter::Over;
         }
-        let Entry { rule, .. } = self.syntax.entry(node);
-        match rule {
+        let entry = self.syntax.entry(node);
+        match entry.rule {
             Rule::Pass => Enter::Into,
             Rule::Skip => Enter::Over,
             Rule::Block => Enter::Open(ScopeKind::Block),
@@ -160,17 +160,17 @@ impl<'t> Build<'t> {
                 self.type_site(node, ReferenceKind::Use);
                 Enter::Over
             }
-            Rule::Call(field) => {
-                if let Some(callee) = node.child_by_field_name(field) {
+            Rule::Call(_) => {
+                if let Some(callee) = entry.rule_field(node) {
                     self.call(callee);
                 }
                 Enter::Into
             }
-            Rule::Member(property) => {
+            Rule::Member(_) => {
                 if self.callee != node.id() {
                     self.site(node, ReferenceKind::Use);
                 }
-                if let Some(property) = node.child_by_field_name(property) {
+                if let Some(property) = entry.rule_field(node) {
                     self.pass(property);
                 }
                 Enter::Into
@@ -400,6 +400,12 @@ pub(super) fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
 /// The named children of a node.
 pub(super) fn named<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
     children(node).filter(|child| child.is_named() && !child.is_extra())
+}
+
+/// The first named child of a node that is no comment.
+pub(super) fn first_named<'t>(node: Node<'t>) -> Option<Node<'t>> {
+    let count = node.named_child_count() as u32;
+    (0..count).filter_map(|index| node.named_child(index)).find(|child| !child.is_extra())
 }
 
 /// The first child of a kind.

@@ -1,4 +1,5 @@
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 
 use isolith_types::{FileGraph, Imported, Origin, Reference, ReferenceKind};
 use tree_sitter::Node;
@@ -6,8 +7,8 @@ use tree_sitter::Node;
 use super::build::{Build, Draft, Site, line};
 use super::names;
 use super::origin::MOST_STEPS;
-use super::scope::Source;
-use super::syntax::{Place, Rule};
+use super::scope::{Bound, Source};
+use super::syntax::{Form, Place, Rule};
 
 /// How many places are read between two looks at the clock.
 const SITES_PER_LOOK: usize = 256;
@@ -112,19 +113,43 @@ fn returned<'t>(build: &Build<'t>, draft: &Draft<'t>, place: Place) -> Origin {
 fn references(build: &Build<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<Reference>> {
     let stars = build.imports.iter().any(|import| import.what == Imported::All && !import.exported);
     let open = build.syntax.table.open || stars;
-    let mut seen = HashSet::new();
-    let mut references = Vec::new();
+    let hasher = RandomState::new();
+    // By their hashes, so that nothing is copied to be compared.
+    let mut seen: HashMap<u64, Vec<usize>> = HashMap::new();
+    let mut references: Vec<Reference> = Vec::new();
     for (index, site) in build.sites.iter().enumerate() {
         if index.is_multiple_of(SITES_PER_LOOK) && !go_on() {
             return None;
         }
+        if is_variable(build, site) {
+            continue;
+        }
         let Some(reference) = reference(build, site, open) else { continue };
-        let said = (reference.within, reference.kind, reference.target.clone());
-        if seen.insert(said) {
+        let hash = hasher.hash_one((reference.within, reference.kind, &reference.target));
+        let alike = seen.entry(hash).or_default();
+        let same = |other: &&Reference| {
+            other.within == reference.within
+                && other.kind == reference.kind
+                && other.target == reference.target
+        };
+        if !alike.iter().filter_map(|index| references.get(*index)).any(|other| same(&other)) {
+            alike.push(references.len());
             references.push(reference);
         }
     }
     Some(references)
+}
+
+/// Most names are those of variables, of which nothing is to be said.
+fn is_variable(build: &Build<'_>, site: &Site<'_>) -> bool {
+    let is_name = matches!(build.syntax.entry(site.node).form, Form::Name);
+    if site.kind != ReferenceKind::Use || site.types || !is_name {
+        return false;
+    }
+    let (name, at) = (build.of(site.node), site.node.start_byte());
+    let members = build.syntax.table.bare_members;
+    let found = build.scopes.find(name, site.scope, at, false, members);
+    matches!(found, Some((_, Bound::Local(source))) if !matches!(source, Source::Alias(_)))
 }
 
 fn reference<'t>(build: &Build<'t>, site: &Site<'t>, open: bool) -> Option<Reference> {
@@ -158,8 +183,9 @@ fn reference<'t>(build: &Build<'t>, site: &Site<'t>, open: bool) -> Option<Refer
 
 /// Of `a.b.c` it is `c` that is meant, which may stand on another line.
 fn last_name<'t>(build: &Build<'t>, node: Node<'t>) -> Node<'t> {
-    match build.syntax.entry(node).rule {
-        Rule::Member(property) => node.child_by_field_name(property).unwrap_or(node),
+    let entry = build.syntax.entry(node);
+    match entry.rule {
+        Rule::Member(_) => entry.rule_field(node).unwrap_or(node),
         _ => node,
     }
 }

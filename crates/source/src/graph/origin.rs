@@ -1,7 +1,7 @@
 use isolith_types::Origin;
 use tree_sitter::Node;
 
-use super::build::{Build, named};
+use super::build::{Build, first_named, named};
 use super::scope::{Bound, Source};
 use super::syntax::{Form, Place};
 
@@ -19,39 +19,36 @@ impl<'t> Build<'t> {
         {
             return origin;
         }
-        let field = |field: &str| match node.child_by_field_name(field) {
+        let entry = self.syntax.entry(node);
+        let first = || match entry.first_field(node) {
             Some(child) => self.origin(child, place),
             None => Origin::Unknown,
         };
-        match self.syntax.entry(node).form {
+        match entry.form {
             Form::Unknown => Origin::Unknown,
             Form::Name => self.name(self.of(node), node.start_byte(), place),
             Form::This => self.scopes.class(place.scope).map_or(Origin::Unknown, Origin::This),
             Form::Super => self.scopes.class(place.scope).map_or(Origin::Unknown, Origin::Super),
-            Form::Member(object, property) => match self.field(node, property) {
+            Form::Member(..) => match entry.second_field(node).map(|name| self.of(name)) {
                 // `a.f<T>` is called `f`.
-                Some(name) => {
-                    member(field(object), name.split('<').next().unwrap_or(name).trim_end())
-                }
+                Some(name) => member(first(), name.split('<').next().unwrap_or(name).trim_end()),
                 None => Origin::Unknown,
             },
-            Form::Call(callee) => call(field(callee)),
+            Form::Call(_) => call(first()),
             Form::Same => self.first(node, place),
-            Form::Field(inner) => field(inner),
-            Form::Element(inner) => element(field(inner)),
+            Form::Field(_) => first(),
+            Form::Element(_) => element(first()),
             Form::Awaited => awaited(self.first(node, place)),
-            Form::Applied(base, arguments) => self.applied(
-                node.child_by_field_name(base),
-                node.child_by_field_name(arguments),
-                place,
-            ),
+            Form::Applied(..) => {
+                self.applied(entry.first_field(node), entry.second_field(node), place)
+            }
             Form::Ask(read) => read(self, node, place),
         }
     }
 
     /// What the first named child of a node means.
     pub(super) fn first(&self, node: Node<'t>, place: Place) -> Origin {
-        named(node).next().map_or(Origin::Unknown, |child| self.origin(child, place))
+        first_named(node).map_or(Origin::Unknown, |child| self.origin(child, place))
     }
 
     /// A value of a type.

@@ -51,10 +51,48 @@ pub(super) struct Place {
     pub(super) left: u32,
 }
 
+/// What is to be known of a kind of node.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     pub(super) rule: Rule,
     pub(super) form: Form,
+    /// The numbers of the fields that they name: one of the rule, two of the form. Looking
+    /// for a field by its name costs more than all else that is done at a node.
+    fields: [u16; 3],
+}
+
+impl Entry {
+    fn new(rule: Rule, form: Form, grammar: &tree_sitter::Language) -> Self {
+        let of_rule = match rule {
+            Rule::Call(field) | Rule::Member(field) => Some(field),
+            _ => None,
+        };
+        let (first, second) = match form {
+            Form::Member(object, property) => (Some(object), Some(property)),
+            Form::Applied(base, arguments) => (Some(base), Some(arguments)),
+            Form::Call(field) | Form::Field(field) | Form::Element(field) => (Some(field), None),
+            _ => (None, None),
+        };
+        let number = |field: Option<&str>| {
+            field.and_then(|field| grammar.field_id_for_name(field)).map_or(0, |id| id.get())
+        };
+        Self { rule, form, fields: [of_rule, first, second].map(number) }
+    }
+
+    /// What the rule names.
+    pub(super) fn rule_field<'t>(&self, node: Node<'t>) -> Option<Node<'t>> {
+        node.child_by_field_id(self.fields[0])
+    }
+
+    /// The first thing that the form names.
+    pub(super) fn first_field<'t>(&self, node: Node<'t>) -> Option<Node<'t>> {
+        node.child_by_field_id(self.fields[1])
+    }
+
+    /// The second thing that the form names.
+    pub(super) fn second_field<'t>(&self, node: Node<'t>) -> Option<Node<'t>> {
+        node.child_by_field_id(self.fields[2])
+    }
 }
 
 /// What to do at a node.
@@ -113,7 +151,7 @@ impl Syntax {
             let name = grammar.node_kind_for_id(kind).filter(|_| grammar.node_kind_is_named(kind));
             let known = |name| table.kinds.iter().find(|(kind, ..)| *kind == name);
             name.and_then(known)
-                .map_or(NOTHING, |(_, rule, form)| Entry { rule: *rule, form: *form })
+                .map_or(NOTHING, |(_, rule, form)| Entry::new(*rule, *form, grammar))
         };
         Some(Self { entries: (0..kinds).map(entry).collect(), table })
     }
@@ -123,7 +161,7 @@ impl Syntax {
     }
 }
 
-const NOTHING: Entry = Entry { rule: Rule::Pass, form: Form::Unknown };
+const NOTHING: Entry = Entry { rule: Rule::Pass, form: Form::Unknown, fields: [0; 3] };
 
 fn table(language: Language) -> Option<&'static Table> {
     Some(match language {
