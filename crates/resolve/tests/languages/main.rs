@@ -352,12 +352,12 @@ fn csharp_namespaces() {
             "Round.cs",
             "using Geo.Shapes;\nnamespace Geo;\npublic class Round : Base, IShape {\n private readonly Helper helper;\n\
              \x20 public Helper Other { get; set; }\n\
-             \x20 public double Area() { Log(); helper.Help(); this.Other.Help(); var h = new Helper(); h.Help(); return Size(1); }\n\
+             \x20 public double Area() { Log(); helper.Help(); this.Other.Mend(); base.Log(); var h = new Helper(); h.Help(); return Size(1); }\n\
              \x20 double Size(int Log) { return Log; }\n}\n",
         ),
         (
             "Helper.cs",
-            "namespace Geo;\npublic class Helper { public void Help() { System.Console.WriteLine(); } }\n",
+            "namespace Geo;\npublic class Helper { public void Help() { System.Console.WriteLine(); } public void Mend() {} }\n",
         ),
     ];
     expect(
@@ -368,6 +368,7 @@ fn csharp_namespaces() {
             "Round.cs#Round -INHERITS> Shapes.cs#Geo.Shapes.Base",
             "Round.cs#Round.Area -CALLS> Helper.cs#Helper",
             "Round.cs#Round.Area -CALLS> Helper.cs#Helper.Help",
+            "Round.cs#Round.Area -CALLS> Helper.cs#Helper.Mend",
             "Round.cs#Round.Area -CALLS> Round.cs#Round.Size",
             "Round.cs#Round.Area -CALLS> Shapes.cs#Geo.Shapes.Base.Log",
         ],

@@ -130,7 +130,7 @@ mod tests {
         let table = [
             ("Store::open", Some("Store::open")),
             ("main()", Some("main")),
-            ("f(a, b)", Some("f")),
+            ("fold(a, b)", Some("fold")),
             ("let x", None),
             ("-v", None),
             ("a", None),

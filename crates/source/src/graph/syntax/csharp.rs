@@ -40,7 +40,7 @@ pub(super) static TABLE: Table = Table {
         ("qualified_name", Rule::Member("name"), Form::Member("qualifier", "name")),
         ("generic_name", Rule::Pass, Form::Ask(generic)),
         ("identifier", Rule::Name, Form::Name),
-        ("name_colon", Rule::Skip, Form::Unknown),
+        ("argument", Rule::Ask(argument), Form::Unknown),
         ("attribute", Rule::Pass, Form::Unknown),
         ("nullable_type", Rule::Pass, Form::Field("type")),
         ("array_type", Rule::Pass, Form::Ask(array)),
@@ -190,6 +190,14 @@ fn parameter<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     if let Some(name) = node.child_by_field_name("name") {
         let source = shared::source(type_of(build, node), None);
         build.bind(build.scope, name, node.start_byte(), source);
+    }
+    Enter::Into
+}
+
+/// `f(name: value)` names a parameter of another function.
+fn argument<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
+    if let Some(name) = node.child_by_field_name("name") {
+        build.pass(name);
     }
     Enter::Into
 }
