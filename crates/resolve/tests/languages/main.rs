@@ -63,6 +63,18 @@ fn python_imports_classes_and_types() {
 }
 
 #[test]
+fn python_takes_all_names_of_a_module() {
+    let files = [
+        ("a.py", "from b import *\ndef f():\n    g()\n    print(h)\n"),
+        ("b.py", "from c import *\ndef g(): ...\n"),
+        ("c.py", "def h(): ...\n"),
+        ("d.py", "def k():\n    g()\n"),
+    ];
+    let edges = ["a.py#f -CALLS> b.py#g", "a.py#f -REFERENCES> c.py#h"];
+    expect(&[Calls, EdgeKind::References], &files, &edges);
+}
+
+#[test]
 fn a_method_on_something_unknown_is_a_candidate_if_few_have_it() {
     let one = ("a.py", "class A:\n    def fold(self): ...\n");
     let call = ("b.py", "def f(x):\n    x.fold()\n    fold()\n");

@@ -8,7 +8,7 @@ use super::build::{Build, Draft, Site, line};
 use super::names;
 use super::origin::MOST_STEPS;
 use super::scope::{Bound, Source};
-use super::syntax::{Form, Place, Rule};
+use super::syntax::{Form, Open, Place, Rule};
 
 /// How many places are read between two looks at the clock.
 const SITES_PER_LOOK: usize = 256;
@@ -111,8 +111,7 @@ fn returned<'t>(build: &Build<'t>, draft: &Draft<'t>, place: Place) -> Origin {
 }
 
 fn references(build: &Build<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<Reference>> {
-    let stars = build.imports.iter().any(|import| import.what == Imported::All && !import.exported);
-    let open = build.syntax.table.open || stars;
+    let stars = build.imports.iter().any(|import| import.what == Imported::All);
     let hasher = RandomState::new();
     // By their hashes, so that nothing is copied to be compared.
     let mut seen: HashMap<u64, Vec<usize>> = HashMap::new();
@@ -124,7 +123,7 @@ fn references(build: &Build<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<Referen
         if is_variable(build, site) {
             continue;
         }
-        let Some(reference) = reference(build, site, open) else { continue };
+        let Some(reference) = reference(build, site, stars) else { continue };
         let hash = hasher.hash_one((reference.within, reference.kind, &reference.target));
         let alike = seen.entry(hash).or_default();
         let same = |other: &&Reference| {
@@ -152,14 +151,19 @@ fn is_variable(build: &Build<'_>, site: &Site<'_>) -> bool {
     matches!(found, Some((_, Bound::Local(source))) if !matches!(source, Source::Alias(_)))
 }
 
-fn reference<'t>(build: &Build<'t>, site: &Site<'t>, open: bool) -> Option<Reference> {
+fn reference<'t>(build: &Build<'t>, site: &Site<'t>, stars: bool) -> Option<Reference> {
     let place = Place { scope: site.scope, types: site.types, left: MOST_STEPS };
     let called = build.syntax.table.callee.filter(|_| site.kind == ReferenceKind::Call);
     let called = called.and_then(|read| read(build, site.node, place));
     let target = called.unwrap_or_else(|| build.origin(site.node, place));
     let worthwhile = match root(&target) {
         Origin::Unknown => site.kind == ReferenceKind::Call && matches!(target, Origin::Member(..)),
-        Origin::Name(_) => open,
+        Origin::Name(_) => match build.syntax.table.open {
+            Open::Never => false,
+            Open::Stars => stars,
+            Open::Paths => stars || matches!(target, Origin::Member(..)),
+            Open::Always => true,
+        },
         _ => true,
     };
     // A variable that is used is no use of where its value came from.

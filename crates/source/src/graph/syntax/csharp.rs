@@ -2,7 +2,7 @@ use isolith_types::DefinitionKind as Kind;
 use isolith_types::{Imported, Origin, ReferenceKind};
 use tree_sitter::Node;
 
-use super::{Form, Place, Rule, Table, shared};
+use super::{Form, Open, Place, Rule, Table, shared};
 use crate::graph::build::{Build, Enter, child_of, named};
 use crate::graph::scope::{ScopeKind, Source};
 
@@ -54,7 +54,7 @@ pub(super) static TABLE: Table = Table {
         ("base", Rule::Pass, Form::Super),
         ("comment", Rule::Skip, Form::Unknown),
     ],
-    open: true,
+    open: Open::Always,
     bare_members: true,
     read_type: None,
     callee: None,

@@ -29,14 +29,27 @@ pub(crate) struct Syntax {
 pub(super) struct Table {
     /// Kinds of nodes that matter; the others are passed through.
     pub(super) kinds: &'static [(&'static str, Rule, Form)],
-    /// Whether a name may be found in other files without an import.
-    pub(super) open: bool,
+    /// Whether a name that a file does not bind may be found in other files.
+    pub(super) open: Open,
     /// Whether methods see the members of their class by their bare names.
     pub(super) bare_members: bool,
     /// Reads a type that is written like a value.
     pub(super) read_type: Option<ReadNode>,
     /// Reads what is called, where the name is part of the call itself.
     pub(super) callee: Option<ReadNode>,
+}
+
+/// Where a name comes from that a file does not bind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Open {
+    /// From no other file.
+    Never,
+    /// Only from one that is imported whole.
+    Stars,
+    /// The same, but it may begin a path.
+    Paths,
+    /// From files of the same package, without any import.
+    Always,
 }
 
 pub(super) type ReadNode = for<'t> fn(&Build<'t>, Node<'t>, Place) -> Option<Origin>;

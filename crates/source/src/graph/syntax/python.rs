@@ -3,7 +3,7 @@ use std::rc::Rc;
 use isolith_types::{DefinitionKind, Import, Imported, Origin, ReferenceKind};
 use tree_sitter::Node;
 
-use super::{Form, Place, Rule, Table};
+use super::{Form, Open, Place, Rule, Table};
 use crate::graph::build::{Build, Enter, child_of, line, named};
 use crate::graph::origin::{call as call_of, member};
 use crate::graph::scope::{ScopeKind, Source};
@@ -39,7 +39,7 @@ pub(super) static TABLE: Table = Table {
         ("type", Rule::Pass, Form::Same),
         ("comment", Rule::Skip, Form::Unknown),
     ],
-    open: false,
+    open: Open::Stars,
     bare_members: false,
     read_type: Some(read_type),
     callee: None,

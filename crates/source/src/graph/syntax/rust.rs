@@ -2,7 +2,7 @@ use isolith_types::DefinitionKind as Kind;
 use isolith_types::{Imported, Origin, ReferenceKind};
 use tree_sitter::Node;
 
-use super::{Form, Place, Rule, Table, shared};
+use super::{Form, Open, Place, Rule, Table, shared};
 use crate::graph::build::{Adopted, Build, Enter, child_of, named};
 use crate::graph::origin::{call as call_of, element};
 use crate::graph::scope::{Bound, ScopeKind, Source};
@@ -67,7 +67,7 @@ pub(super) static TABLE: Table = Table {
         ("line_comment", Rule::Skip, Form::Unknown),
         ("block_comment", Rule::Skip, Form::Unknown),
     ],
-    open: true,
+    open: Open::Paths,
     bare_members: false,
     read_type: None,
     callee: None,

@@ -6,7 +6,7 @@ use isolith_types::DefinitionKind as Kind;
 use isolith_types::{Origin, ReferenceKind};
 use tree_sitter::Node;
 
-use super::{Form, Place, Rule, Table};
+use super::{Form, Open, Place, Rule, Table};
 use crate::graph::build::{Build, Enter, child_of, named};
 use crate::graph::origin::instance;
 use crate::graph::scope::{ScopeKind, Source};
@@ -84,7 +84,7 @@ pub(super) static TABLE: Table = Table {
         ("type_query", Rule::Pass, Form::Ask(types::query)),
         ("comment", Rule::Skip, Form::Unknown),
     ],
-    open: false,
+    open: Open::Never,
     bare_members: false,
     read_type: None,
     callee: None,
