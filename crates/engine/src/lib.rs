@@ -8,6 +8,7 @@ mod doctor;
 mod facts;
 mod failure;
 mod fold;
+mod graph;
 mod index;
 mod ingest;
 mod location;
@@ -34,12 +35,13 @@ pub use index::{
 };
 pub use ingest::{IngestOptions, IngestProgress, IngestStage, OnError, Receipt, Rejected, Watcher};
 pub use isolith_embed::model_name as built_in_model;
+pub use isolith_graph::{Datum, NodeDatum, PathDatum, RelationshipDatum, Stats as GraphStats};
 pub use isolith_roles::{Health, TranscriptFormat, TranscriptPlan, entries as worker_roles};
 pub use isolith_search::{MemoryWeights, Mode, Weights};
 pub use isolith_source::walk::WalkOptions;
 pub use isolith_store::{
-    CollectionState, Durability, Key, Outcome, Page, Patch, PutMode, Selection, StoredRecord,
-    Which, WhichDrawers,
+    CollectionState, CypherQuery, Durability, GraphAnswer, Key, Outcome, Page, Patch, PutMode,
+    Selection, StoredRecord, Which, WhichDrawers,
 };
 pub use location::{Scope, Surroundings, find_store};
 pub use memory::{

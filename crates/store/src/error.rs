@@ -224,11 +224,17 @@ pub enum StoreError {
     /// The filter cannot be evaluated.
     #[error("bad filter: {0}")]
     BadFilter(String),
+    /// A query of the graph was refused, or failed.
+    #[error("{0}")]
+    Query(Box<Failure>),
 }
 
 impl StoreError {
     /// The error as people, scripts and agents see it.
     pub fn to_failure(&self) -> Failure {
+        if let Self::Query(failure) = self {
+            return (**failure).clone();
+        }
         let (code, hint) = self.code_and_hint();
         let failure = Failure::new(code, self.to_string());
         if hint.is_empty() { failure } else { failure.with_hint(hint) }
@@ -306,6 +312,7 @@ impl StoreError {
             }
             Self::KeyReused => (Code::KeyReused, "use a new key for a new request"),
             Self::BadRecord { .. } | Self::Invalid(_) | Self::BadFilter(_) => (Code::BadInput, ""),
+            Self::Query(failure) => return (failure.code, failure.hint.clone()),
         };
         (code, hint.to_owned())
     }

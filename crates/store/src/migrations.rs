@@ -1,7 +1,7 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::StoreError;
-use crate::schema::{ADD_CODE, ADD_FACTS, ADD_MEMORY, FIRST_VERSION};
+use crate::schema::{ADD_CODE, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, FIRST_VERSION};
 use crate::sqlite::During;
 
 /// One step of the schema: makes version n + 1 out of version n.
@@ -12,6 +12,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     |db| db.execute_batch(ADD_CODE),
     |db| db.execute_batch(ADD_FACTS),
     |db| db.execute_batch(ADD_MEMORY),
+    |db| db.execute_batch(ADD_GRAPH),
 ];
 
 /// The version that this program gives to a store.

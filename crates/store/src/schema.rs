@@ -231,3 +231,54 @@ CREATE TABLE passage (
 ) STRICT;
 CREATE INDEX passage_drawer ON passage (drawer);
 ";
+
+/// What version 5 adds: the graph.
+pub(crate) const ADD_GRAPH: &str = "
+CREATE TABLE graph (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  change INTEGER NOT NULL,
+  last_node INTEGER NOT NULL,
+  last_edge INTEGER NOT NULL,
+  nodes INTEGER NOT NULL,
+  edges INTEGER NOT NULL
+) STRICT;
+INSERT INTO graph VALUES (1, 0, 0, 0, 0, 0);
+CREATE TABLE graph_name (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  kind INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  uses INTEGER NOT NULL DEFAULT 0,
+  indexed INTEGER NOT NULL DEFAULT 1,
+  UNIQUE (kind, name)
+) STRICT;
+CREATE TABLE node (
+  id INTEGER PRIMARY KEY,
+  labels BLOB NOT NULL,
+  properties BLOB NOT NULL,
+  file INTEGER REFERENCES file,
+  name TEXT
+) STRICT;
+CREATE UNIQUE INDEX node_file ON node (file, name) WHERE file IS NOT NULL;
+CREATE TABLE node_label (
+  label INTEGER NOT NULL,
+  node INTEGER NOT NULL,
+  PRIMARY KEY (label, node)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE node_value (
+  key INTEGER NOT NULL,
+  value ANY NOT NULL,
+  node INTEGER NOT NULL,
+  PRIMARY KEY (key, value, node)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE edge (
+  id INTEGER PRIMARY KEY,
+  type INTEGER NOT NULL,
+  src INTEGER NOT NULL,
+  dst INTEGER NOT NULL,
+  properties BLOB,
+  file INTEGER REFERENCES file
+) STRICT;
+CREATE INDEX edge_out ON edge (src, type, dst);
+CREATE INDEX edge_in ON edge (dst, type, src);
+CREATE INDEX edge_file ON edge (file) WHERE file IS NOT NULL;
+";

@@ -102,6 +102,10 @@ pub enum Code {
     ModelUnavailable,
     /// The same idempotency key came with another request.
     KeyReused,
+    /// The write was applied before, and what it answered is no longer known.
+    AlreadyApplied,
+    /// The rest of an answer is not kept any more.
+    CursorExpired,
     /// There is no store here yet.
     NoStore,
     /// The store's file was deleted or replaced while it was open.
@@ -150,8 +154,9 @@ impl Code {
             | Code::AlreadyExists
             | Code::ModelMismatch
             | Code::ModelUnavailable
-            | Code::KeyReused => 3,
-            Code::NotFound | Code::NoStore => 4,
+            | Code::KeyReused
+            | Code::AlreadyApplied => 3,
+            Code::NotFound | Code::NoStore | Code::CursorExpired => 4,
             Code::WorkerDied | Code::Quarantined | Code::StartFailure => 70,
             Code::Corrupt => 74,
             Code::Timeout

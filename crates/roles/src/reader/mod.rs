@@ -18,8 +18,9 @@ use isolate::{Bulk, Context, InWorker, Refusal, Role, Sandbox};
 use isolith_embed::{ChunkWeights, Model};
 use isolith_segment::SegmentError;
 use isolith_store::{
-    CollectionState, FileState, LoadProgress, Page, PoisonedJob, Reader, RootState, Selection,
-    Snapshot, StoreError, StoreFolder, StoredChunk, StoredRecord, Truth, WriterOptions,
+    CollectionState, CypherQuery, FileState, GraphAnswer, LoadProgress, Page, PoisonedJob, Reader,
+    RootState, Selection, Snapshot, StoreError, StoreFolder, StoredChunk, StoredRecord, Truth,
+    WriterOptions,
 };
 use isolith_types::{Drawer, DrawerFilter, DrawerPage, Failure, Filter, Hit, Wing};
 use serde::{Deserialize, Serialize};
@@ -146,6 +147,8 @@ pub enum ReadJob {
     },
     /// What is known, and when it was true.
     Facts(FactQuestion),
+    /// What a query finds in the graph.
+    Cypher(Box<CypherQuery>),
     /// Which segments are damaged, all of them read and checked.
     Verify,
     /// How far an ingest has got.
@@ -200,6 +203,8 @@ pub enum ReadReply {
     Vectors(Bulk),
     /// To [`ReadJob::Facts`].
     Facts(FactAnswer),
+    /// To [`ReadJob::Cypher`].
+    Cypher(GraphAnswer),
     /// To [`ReadJob::Verify`]: collections with damaged segments, by name.
     Damaged(Vec<(String, Searched)>),
     /// To [`ReadJob::Load`].
@@ -342,6 +347,7 @@ impl Role for StoreReader {
             ReadJob::Embed { .. } => "embed",
             ReadJob::EmbedAgain { .. } => "embed_again",
             ReadJob::Facts(question) => question.kind(),
+            ReadJob::Cypher(_) => "cypher",
             ReadJob::Verify => "verify",
             ReadJob::Load { .. } => "load",
         }
@@ -469,6 +475,7 @@ impl StoreReader {
                 ReadReply::Vectors(embed_again(&snapshot, *model, *root, path, as_path)?)
             }
             ReadJob::Facts(question) => ReadReply::Facts(facts::answer(&snapshot, question)?),
+            ReadJob::Cypher(query) => ReadReply::Cypher(snapshot.cypher(query)?),
             ReadJob::Verify => {
                 let folder = StoreFolder::new(&settings.folder).segments();
                 ReadReply::Damaged(verify::verify(&snapshot, &folder, *token, context)?)

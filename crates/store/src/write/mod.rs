@@ -33,6 +33,7 @@ use crate::create::now;
 use crate::deadline::{Canceller, Deadline};
 use crate::error::StoreError;
 use crate::folder::io_failure;
+use crate::graph;
 use crate::identity::with_suffix;
 use crate::open::Db;
 use crate::pragmas::{self, Durability};
@@ -321,6 +322,9 @@ fn perform(work: Work<'_>, action: &Action) -> Result<Outcome, StoreError> {
         Action::UpdateDrawer { id, patch, vectors } => memory::update(work, id, patch, vectors),
         Action::DeleteDrawers { which } => memory::remove(work, which),
         Action::Facts(write) => facts::perform(work, write),
+        Action::Cypher(query) => {
+            Ok(Outcome { graph: graph::change(work, query)?, ..Outcome::default() })
+        }
         Action::Swap(plan) => generations::swap(work, plan),
         Action::QuarantineSegments { collection, generation, files, reason } => {
             generations::quarantine(work, *collection, *generation, files, reason)

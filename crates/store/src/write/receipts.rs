@@ -8,6 +8,7 @@ use super::request::{Action, Key, Outcome, Write};
 use super::{Work, memory, perform};
 use crate::error::StoreError;
 use crate::facts::FactWrite;
+use crate::graph::GraphAnswer;
 use crate::read::{collections, facts};
 use crate::sqlite::During;
 
@@ -75,7 +76,7 @@ fn keep(
 }
 
 /// The result as it is kept: without the collection and the entity, which are looked up
-/// again, with no more rejected rows than fit, and without drawers if they do not fit.
+/// again, with no more rejected rows than fit, and without drawers or rows if they do not fit.
 fn short(outcome: &Outcome) -> String {
     let mut kept = Outcome { collection: None, entity: None, ..outcome.clone() };
     loop {
@@ -85,6 +86,10 @@ fn short(outcome: &Outcome) -> String {
         }
         if !kept.drawers.is_empty() {
             kept.drawers.clear();
+            continue;
+        }
+        if kept.graph.as_ref().is_some_and(|answer| !answer.forgotten && answer.count > 0) {
+            kept.graph = kept.graph.map(GraphAnswer::without_rows);
             continue;
         }
         if kept.rejected.is_empty() {

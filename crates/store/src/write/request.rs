@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::code::RootState;
 use crate::facts::FactWrite;
+use crate::graph::{CypherQuery, GraphAnswer};
 use crate::memory::{DrawerVectors, WhichDrawers};
 use crate::state::{CollectionState, Level, LoadProgress, SegmentEntry};
 
@@ -197,6 +198,8 @@ pub enum Action {
     },
     /// Changes facts, or what is known of entities.
     Facts(FactWrite),
+    /// Runs a query that changes the graph.
+    Cypher(CypherQuery),
     /// Makes new segments current.
     Swap(SwapPlan),
     /// Marks segments that must not be opened.
@@ -370,4 +373,6 @@ pub struct Outcome {
     pub ended_fact: Option<EndedFact>,
     /// The entity after the write, or as it is now if the answer is repeated.
     pub entity: Option<Entity>,
+    /// What a query answered; nothing if it changes nothing, and was not run.
+    pub graph: Option<GraphAnswer>,
 }

@@ -31,6 +31,7 @@ impl Action {
             Self::UpdateDrawer { .. } => "update_drawer",
             Self::DeleteDrawers { .. } => "delete_drawers",
             Self::Facts(write) => write.name(),
+            Self::Cypher(_) => "cypher",
             Self::Swap(_) => "swap",
             Self::QuarantineSegments { .. } => "quarantine_segments",
             Self::Purge { .. } => "purge",
@@ -112,7 +113,8 @@ impl Action {
             Self::Put { load, .. } => load.is_some(),
             Self::Delete { which, .. } => matches!(which, Which::Matching(_)),
             Self::DeleteDrawers { which } => matches!(which, WhichDrawers::Matching(_)),
-            Self::PutFiles { .. }
+            Self::Cypher(_)
+            | Self::PutFiles { .. }
             | Self::TouchFiles { .. }
             | Self::MoveFile { .. }
             | Self::RemoveFiles { .. }

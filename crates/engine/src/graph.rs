@@ -1,0 +1,70 @@
+//! Cypher over the graph of a store.
+
+use isolith_roles::{ReadJob, ReadReply};
+use isolith_store::{Action, CypherQuery, GraphAnswer, Key};
+use isolith_types::{Code, Failure};
+
+use crate::collections::misfit;
+use crate::open::Engine;
+
+/// Clauses that change a graph begin with one of these words.
+const CHANGES: [&str; 5] = ["create", "merge", "set", "delete", "remove"];
+
+impl Engine {
+    /// Runs a query. One that changes the graph is one transaction; with a key, a repeat of
+    /// the same call changes nothing and answers the same.
+    ///
+    /// # Errors
+    /// `bad_input` for what is wrong with the query or its parameters; `timeout` and
+    /// `too_large` for one that takes too long or keeps too much; `already_applied` for a
+    /// repeat whose rows are no longer known; or what keeps the store from answering.
+    pub async fn cypher(
+        &self,
+        query: CypherQuery,
+        key: Option<Key>,
+    ) -> Result<GraphAnswer, Failure> {
+        if may_change(&query.text) {
+            let written = self.write(Action::Cypher(query.clone()), key).await?;
+            if let Some(answer) = written.outcome.graph {
+                return if answer.forgotten { Err(applied(&answer)) } else { Ok(answer) };
+            }
+        }
+        match self.ask(ReadJob::Cypher(Box::new(query))).await? {
+            ReadReply::Cypher(answer) => Ok(answer),
+            other => Err(misfit(&other)),
+        }
+    }
+}
+
+/// Whether a query may be one that changes something. Only the parser knows, and it runs in
+/// workers: the writer hands back what it has nothing to do with.
+fn may_change(query: &str) -> bool {
+    let query = query.to_ascii_lowercase();
+    CHANGES.iter().any(|word| query.contains(word))
+}
+
+fn applied(answer: &GraphAnswer) -> Failure {
+    let message = format!(
+        "the query was applied before; its {} rows are too long to be remembered",
+        answer.count
+    );
+    Failure::new(Code::AlreadyApplied, message).with_hint("read what it made with another query")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_change_something_goes_to_the_writer() {
+        for (query, expected) in [
+            ("MATCH (n) RETURN n", false),
+            ("match (n) SeT n.a = 1", true),
+            ("CREATE (:A)", true),
+            // A property of that name: the writer says that it is none of its business.
+            ("MATCH (n) RETURN n.offset", true),
+        ] {
+            assert_eq!(may_change(query), expected, "{query}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! How properties are kept: one after the other, each with the number of its name. One
+//! can be read without the others.
+
+use std::sync::Arc;
+
+use isolith_graph::Value;
+
+const FALSE: u8 = 0;
+const TRUE: u8 = 1;
+const INTEGER: u8 = 2;
+const FLOAT: u8 = 3;
+const TEXT: u8 = 4;
+const LIST: u8 = 5;
+
+/// The properties as bytes. Values that cannot be kept must have been refused before.
+pub(super) fn write<'a>(properties: impl Iterator<Item = (u32, &'a Value)>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (key, value) in properties {
+        put_number(&mut bytes, u64::from(key));
+        put_value(&mut bytes, value);
+    }
+    bytes
+}
+
+/// All properties; nothing if the bytes make no sense.
+pub(super) fn read(bytes: &[u8]) -> Option<Vec<(u32, Value)>> {
+    let mut rest = Bytes(bytes);
+    let mut properties = Vec::new();
+    while !rest.0.is_empty() {
+        let key = u32::try_from(rest.number()?).ok()?;
+        properties.push((key, rest.value()?));
+    }
+    Some(properties)
+}
+
+/// One property, null if it is not there; nothing if the bytes make no sense.
+pub(super) fn read_one(bytes: &[u8], wanted: u32) -> Option<Value> {
+    let mut rest = Bytes(bytes);
+    while !rest.0.is_empty() {
+        let key = rest.number()?;
+        if key == u64::from(wanted) {
+            return rest.value();
+        }
+        rest.skip()?;
+    }
+    Some(Value::Null)
+}
+
+/// The numbers of labels as bytes.
+pub(super) fn write_labels(labels: &[u32]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    labels.iter().for_each(|label| put_number(&mut bytes, u64::from(*label)));
+    bytes
+}
+
+/// The numbers of labels; nothing if the bytes make no sense.
+pub(super) fn read_labels(bytes: &[u8]) -> Option<Vec<u32>> {
+    let mut rest = Bytes(bytes);
+    let mut labels = Vec::new();
+    while !rest.0.is_empty() {
+        labels.push(u32::try_from(rest.number()?).ok()?);
+    }
+    Some(labels)
+}
+
+fn put_value(bytes: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Boolean(false) => bytes.push(FALSE),
+        Value::Boolean(true) => bytes.push(TRUE),
+        Value::Integer(number) => {
+            bytes.push(INTEGER);
+            put_number(bytes, ((number << 1) ^ (number >> 63)).cast_unsigned());
+        }
+        Value::Float(number) => {
+            bytes.push(FLOAT);
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        Value::Text(text) => {
+            bytes.push(TEXT);
+            put_number(bytes, text.len() as u64);
+            bytes.extend_from_slice(text.as_bytes());
+        }
+        Value::List(list) => {
+            bytes.push(LIST);
+            put_number(bytes, list.len() as u64);
+            list.iter().for_each(|value| put_value(bytes, value));
+        }
+        _ => debug_assert!(false, "{} is never kept", value.type_name()),
+    }
+}
+
+fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn take(&mut self, length: u64) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(usize::try_from(length).ok()?)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7F) << shift;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    fn value(&mut self) -> Option<Value> {
+        Some(match self.byte()? {
+            FALSE => Value::Boolean(false),
+            TRUE => Value::Boolean(true),
+            INTEGER => {
+                let number = self.number()?;
+                Value::Integer((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
+            }
+            FLOAT => Value::Float(f64::from_le_bytes(self.take(8)?.try_into().ok()?)),
+            TEXT => {
+                let length = self.number()?;
+                Value::Text(Arc::from(std::str::from_utf8(self.take(length)?).ok()?))
+            }
+            LIST => {
+                let count = self.number()?;
+                // Every value takes a byte at least.
+                let mut list = Vec::with_capacity(usize::try_from(count).ok()?.min(self.0.len()));
+                for _ in 0..count {
+                    list.push(self.value()?);
+                }
+                Value::list(list)
+            }
+            _ => return None,
+        })
+    }
+
+    fn skip(&mut self) -> Option<()> {
+        match self.byte()? {
+            FALSE | TRUE => {}
+            INTEGER => {
+                self.number()?;
+            }
+            FLOAT => {
+                self.take(8)?;
+            }
+            TEXT => {
+                let length = self.number()?;
+                self.take(length)?;
+            }
+            LIST => {
+                for _ in 0..self.number()? {
+                    self.skip()?;
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let list = Value::list(vec![Value::Integer(-1), Value::text("ü"), Value::Boolean(true)]);
+        let values = [
+            Value::Boolean(false),
+            Value::Integer(i64::MIN),
+            Value::Integer(i64::MAX),
+            Value::Float(-0.5),
+            Value::text(""),
+            list,
+            Value::list(Vec::new()),
+        ];
+        let keyed: Vec<(u32, &Value)> = (200..).zip(&values).collect();
+        let bytes = write(keyed.iter().copied());
+        let back = read(&bytes).unwrap();
+        assert_eq!(back.len(), values.len());
+        for ((key, value), (read_key, read_value)) in keyed.iter().zip(&back) {
+            assert_eq!((key, *value), (read_key, read_value));
+            assert_eq!(read_one(&bytes, *key).unwrap(), **value);
+        }
+        assert_eq!(read_one(&bytes, 1).unwrap(), Value::Null);
+    }
+
+    #[test]
+    fn damage_is_noticed() {
+        let bytes = write([(7, &Value::text("twelve letters"))].into_iter());
+        for cut in 1..bytes.len() {
+            assert!(read(&bytes[..cut]).is_none(), "{cut}");
+        }
+        assert!(read(&[1, 9]).is_none());
+        assert!(read_one(&[1, LIST, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 0], 2).is_none());
+    }
+}

@@ -1,0 +1,325 @@
+//! The graph as it is changed, within one transaction.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use isolith_graph::{Entity, Graph, GraphMut, KeyId, LabelId, Value};
+use isolith_types::{Code, Failure};
+use rusqlite::{Connection, params};
+
+use super::names::Kind;
+use super::{Lookup, TruthGraph, bytes, failure, one};
+use crate::error::StoreError;
+use crate::sqlite::During;
+
+/// What is counted while a write changes the graph, and written down by
+/// [`TruthGraph::finish`].
+#[derive(Debug)]
+pub(super) struct Counts {
+    last_node: Cell<i64>,
+    last_edge: Cell<i64>,
+    nodes: Cell<i64>,
+    edges: Cell<i64>,
+    /// By how much names are used more, or less, than before.
+    uses: RefCell<HashMap<u32, i64>>,
+    changed: Cell<bool>,
+}
+
+impl Counts {
+    /// How many nodes there are.
+    pub(super) fn nodes(&self) -> u64 {
+        self.nodes.get().unsigned_abs()
+    }
+
+    /// How many edges there are.
+    pub(super) fn edges(&self) -> u64 {
+        self.edges.get().unsigned_abs()
+    }
+
+    /// How often a name is used that was used so often before.
+    pub(super) fn uses(&self, name: u32, before: u64) -> u64 {
+        before.saturating_add_signed(self.uses.borrow().get(&name).copied().unwrap_or(0))
+    }
+}
+
+impl<'a> TruthGraph<'a> {
+    /// The graph, to be changed.
+    pub(crate) fn begin(db: &'a Connection) -> Result<Self, StoreError> {
+        let (last_node, last_edge, nodes, edges) = db
+            .prepare_cached("SELECT last_node, last_edge, nodes, edges FROM graph")
+            .and_then(|mut statement| {
+                let all = |row: &rusqlite::Row<'_>| {
+                    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+                };
+                statement.query_row([], all)
+            })
+            .during(db, "read the graph's counts")?;
+        let counts = Counts {
+            last_node: Cell::new(last_node),
+            last_edge: Cell::new(last_edge),
+            nodes: Cell::new(nodes),
+            edges: Cell::new(edges),
+            uses: RefCell::default(),
+            changed: Cell::new(false),
+        };
+        Ok(Self { counts: Some(counts), ..Self::new(db) })
+    }
+
+    fn counts(&self) -> &Counts {
+        self.counts.as_ref().expect("only what was begun with is changed")
+    }
+
+    /// Writes down what was counted.
+    pub(crate) fn finish(self) -> Result<(), StoreError> {
+        let (db, counts) = (self.db, self.counts());
+        if !counts.changed.get() {
+            return Ok(());
+        }
+        let write = || {
+            let mut count =
+                db.prepare_cached("UPDATE graph_name SET uses = uses + ?2 WHERE id = ?1")?;
+            for (name, more) in counts.uses.borrow().iter().filter(|(_, more)| **more != 0) {
+                count.execute(params![name, more])?;
+            }
+            db.prepare_cached(
+                "UPDATE graph SET change = change + 1, last_node = ?1, last_edge = ?2, \
+                 nodes = ?3, edges = ?4",
+            )?
+            .execute(params![
+                counts.last_node.get(),
+                counts.last_edge.get(),
+                counts.nodes.get(),
+                counts.edges.get()
+            ])
+        };
+        write().during(db, "write the graph's counts").map(|_| ())
+    }
+
+    fn execute(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<usize, Failure> {
+        self.counts().changed.set(true);
+        let db = self.db;
+        db.prepare_cached(sql)
+            .and_then(|mut statement| statement.execute(parameters))
+            .during(db, "change the graph")
+            .map_err(failure)
+    }
+
+    fn number(&self, kind: Kind, name: &str) -> Result<u32, Failure> {
+        self.names.find_or_make(self.db, kind, name).map_err(failure)
+    }
+
+    fn used(&self, name: u32, more: i64) {
+        *self.counts().uses.borrow_mut().entry(name).or_default() += more;
+    }
+
+    /// Properties with the numbers of their names.
+    fn keyed<'v>(
+        &self,
+        properties: &'v [(Arc<str>, Value)],
+    ) -> Result<Vec<(u32, &'v Value)>, Failure> {
+        properties
+            .iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(key, value)| Ok((self.number(Kind::Key, key)?, value)))
+            .collect()
+    }
+
+    /// Lets a node be found by a property, if it is one to be found by.
+    fn show(&self, node: i64, key: u32, value: &Value) -> Result<(), Failure> {
+        if self.lookup_estimate(None, KeyId(key))?.is_some() {
+            self.execute(
+                "INSERT OR IGNORE INTO node_value (key, value, node) VALUES (?1, ?2, ?3)",
+                params![key, Lookup(value), node],
+            )?;
+        }
+        Ok(())
+    }
+
+    fn hide(&self, node: i64, key: u32, value: &Value) -> Result<(), Failure> {
+        self.execute(
+            "DELETE FROM node_value WHERE key = ?1 AND value = ?2 AND node = ?3",
+            params![key, Lookup(value), node],
+        )?;
+        Ok(())
+    }
+
+    fn refuse_code(&self, table: &str, number: i64, what: &str) -> Result<(), Failure> {
+        let sql = format!("SELECT file FROM {table} WHERE id = ?1 AND file IS NOT NULL");
+        match one::<i64>(self.db, &sql, [number])? {
+            None => Ok(()),
+            Some(_) => Err(Failure::new(
+                Code::BadInput,
+                format!("{what} belongs to the code graph, which is made from files and only read"),
+            )
+            .with_hint(
+                "change the file and index it; nodes and edges of your own can point to it",
+            )),
+        }
+    }
+
+    fn refuse_change(&self, entity: Entity) -> Result<(), Failure> {
+        match entity {
+            Entity::Node(node) => self.refuse_code("node", node, "the node"),
+            Entity::Edge(edge) => self.refuse_code("edge", edge, "the relationship"),
+        }
+    }
+
+    fn labels(&self, node: i64) -> Result<Vec<u32>, Failure> {
+        let mut labels = Vec::new();
+        self.node_labels(node, &mut labels)?;
+        Ok(labels.into_iter().map(|label| label.0).collect())
+    }
+
+    fn set_labels(&self, node: i64, mut labels: Vec<u32>) -> Result<(), Failure> {
+        labels.sort_unstable();
+        let list = bytes::write_labels(&labels);
+        self.execute("UPDATE node SET labels = ?2 WHERE id = ?1", params![node, list])?;
+        Ok(())
+    }
+}
+
+impl GraphMut for TruthGraph<'_> {
+    fn create_node(
+        &self,
+        labels: &[Arc<str>],
+        properties: &[(Arc<str>, Value)],
+    ) -> Result<i64, Failure> {
+        let counts = self.counts();
+        let node = counts.last_node.get() + 1;
+        counts.last_node.set(node);
+        counts.nodes.set(counts.nodes.get() + 1);
+        let mut numbers = Vec::with_capacity(labels.len());
+        for label in labels {
+            numbers.push(self.number(Kind::Label, label)?);
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        let keyed = self.keyed(properties)?;
+        self.execute(
+            "INSERT INTO node (id, labels, properties) VALUES (?1, ?2, ?3)",
+            params![node, bytes::write_labels(&numbers), bytes::write(keyed.iter().copied())],
+        )?;
+        for label in numbers {
+            self.used(label, 1);
+            self.execute(
+                "INSERT INTO node_label (label, node) VALUES (?1, ?2)",
+                params![label, node],
+            )?;
+        }
+        for (key, value) in keyed {
+            self.show(node, key, value)?;
+        }
+        Ok(node)
+    }
+
+    fn create_edge(
+        &self,
+        kind: &str,
+        start: i64,
+        end: i64,
+        properties: &[(Arc<str>, Value)],
+    ) -> Result<i64, Failure> {
+        let counts = self.counts();
+        let edge = counts.last_edge.get() + 1;
+        counts.last_edge.set(edge);
+        counts.edges.set(counts.edges.get() + 1);
+        let kind = self.number(Kind::Type, kind)?;
+        self.used(kind, 1);
+        let keyed = self.keyed(properties)?;
+        let properties = (!keyed.is_empty()).then(|| bytes::write(keyed.into_iter()));
+        self.execute(
+            "INSERT INTO edge (id, type, src, dst, properties) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![edge, kind, start, end, properties],
+        )?;
+        Ok(edge)
+    }
+
+    fn set_property(&self, entity: Entity, key: &str, value: &Value) -> Result<(), Failure> {
+        self.refuse_change(entity)?;
+        let key = self.number(Kind::Key, key)?;
+        let mut all = match entity {
+            Entity::Node(node) => self.node_properties(node)?,
+            Entity::Edge(edge) => self.edge_properties(edge)?,
+        };
+        let old = all.iter().position(|(there, _)| there.0 == key);
+        let old = old.map(|at| all.remove(at).1);
+        if !value.is_null() {
+            all.push((KeyId(key), value.clone()));
+        }
+        let list = bytes::write(all.iter().map(|(key, value)| (key.0, value)));
+        match entity {
+            Entity::Edge(edge) => {
+                let list = (!list.is_empty()).then_some(list);
+                self.execute("UPDATE edge SET properties = ?2 WHERE id = ?1", params![edge, list])?;
+            }
+            Entity::Node(node) => {
+                self.execute("UPDATE node SET properties = ?2 WHERE id = ?1", params![node, list])?;
+                if let Some(old) = old {
+                    self.hide(node, key, &old)?;
+                }
+                if !value.is_null() {
+                    self.show(node, key, value)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_label(&self, node: i64, label: &str) -> Result<bool, Failure> {
+        self.refuse_change(Entity::Node(node))?;
+        let label = self.number(Kind::Label, label)?;
+        let mut labels = self.labels(node)?;
+        if labels.contains(&label) {
+            return Ok(false);
+        }
+        labels.push(label);
+        self.set_labels(node, labels)?;
+        self.execute("INSERT INTO node_label (label, node) VALUES (?1, ?2)", params![label, node])?;
+        self.used(label, 1);
+        Ok(true)
+    }
+
+    fn remove_label(&self, node: i64, label: &str) -> Result<bool, Failure> {
+        self.refuse_change(Entity::Node(node))?;
+        let Some(LabelId(label)) = self.label_id(label)? else { return Ok(false) };
+        let mut labels = self.labels(node)?;
+        let Some(at) = labels.iter().position(|there| *there == label) else { return Ok(false) };
+        labels.remove(at);
+        self.set_labels(node, labels)?;
+        self.execute(
+            "DELETE FROM node_label WHERE label = ?1 AND node = ?2",
+            params![label, node],
+        )?;
+        self.used(label, -1);
+        Ok(true)
+    }
+
+    fn delete_node(&self, node: i64) -> Result<(), Failure> {
+        self.refuse_change(Entity::Node(node))?;
+        for (key, value) in self.node_properties(node)? {
+            self.hide(node, key.0, &value)?;
+        }
+        for label in self.labels(node)? {
+            self.used(label, -1);
+            self.execute(
+                "DELETE FROM node_label WHERE label = ?1 AND node = ?2",
+                params![label, node],
+            )?;
+        }
+        let gone = self.execute("DELETE FROM node WHERE id = ?1", [node])?;
+        let nodes = &self.counts().nodes;
+        nodes.set(nodes.get() - i64::try_from(gone).unwrap_or(0));
+        Ok(())
+    }
+
+    fn delete_edge(&self, edge: i64) -> Result<(), Failure> {
+        self.refuse_change(Entity::Edge(edge))?;
+        let Some(there) = self.edge(edge)? else { return Ok(()) };
+        self.execute("DELETE FROM edge WHERE id = ?1", [edge])?;
+        self.used(there.kind.0, -1);
+        let edges = &self.counts().edges;
+        edges.set(edges.get() - 1);
+        Ok(())
+    }
+}

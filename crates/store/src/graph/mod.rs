@@ -1,0 +1,81 @@
+//! The graph: nodes and edges in plain tables, as Cypher sees them.
+//!
+//! Nodes and edges have numbers that are never given twice, names of labels, types and
+//! properties have numbers too. Properties are kept as bytes with the node; those that can
+//! be looked up are in a table of their own beside it. What belongs to a file is made from
+//! it, and only read here.
+
+mod bytes;
+mod change;
+mod names;
+mod query;
+mod reading;
+
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, OptionalExtension, ToSql};
+
+use isolith_graph::Value;
+use isolith_types::Failure;
+
+use change::Counts;
+use names::Names;
+pub(crate) use query::change;
+pub use query::{CypherQuery, GraphAnswer, Rows};
+
+use crate::error::StoreError;
+use crate::sqlite::During;
+
+/// The graph in one transaction.
+#[derive(Debug)]
+pub(crate) struct TruthGraph<'a> {
+    db: &'a Connection,
+    names: Names,
+    /// Of a graph that is being changed.
+    counts: Option<Counts>,
+}
+
+impl<'a> TruthGraph<'a> {
+    fn new(db: &'a Connection) -> Self {
+        Self { db, names: Names::default(), counts: None }
+    }
+}
+
+/// A text is looked up by its beginning.
+const LONGEST_LOOKUP: usize = 200;
+
+/// A value as the table of values has it: alike for values that are equal, and now and then
+/// for others.
+struct Lookup<'a>(&'a Value);
+
+impl ToSql for Lookup<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let value = match self.0 {
+            Value::Integer(number) => ValueRef::Integer(*number),
+            Value::Float(number) if number.is_nan() => ValueRef::Blob(b"n"),
+            Value::Float(number) => ValueRef::Real(*number),
+            Value::Text(text) => {
+                ValueRef::Text(&text.as_bytes()[..text.floor_char_boundary(LONGEST_LOOKUP)])
+            }
+            Value::Boolean(false) => ValueRef::Blob(b"f"),
+            Value::Boolean(true) => ValueRef::Blob(b"t"),
+            _ => ValueRef::Blob(b"l"),
+        };
+        Ok(ToSqlOutput::Borrowed(value))
+    }
+}
+
+fn failure(error: StoreError) -> Failure {
+    error.to_failure()
+}
+
+/// A row's number or text, if there is such a row.
+fn one<T: rusqlite::types::FromSql>(
+    db: &Connection,
+    sql: &str,
+    parameters: impl rusqlite::Params,
+) -> Result<Option<T>, Failure> {
+    db.prepare_cached(sql)
+        .and_then(|mut statement| statement.query_row(parameters, |row| row.get(0)).optional())
+        .during(db, "read the graph")
+        .map_err(failure)
+}

@@ -1,0 +1,82 @@
+//! Names of labels, types and properties have numbers, so that rows are short.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::error::StoreError;
+use crate::sqlite::During;
+
+/// What a name names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    Label = 0,
+    Type = 1,
+    Key = 2,
+}
+
+/// The names that were asked for so far, in one transaction.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    numbers: RefCell<HashMap<(Kind, Arc<str>), Option<u32>>>,
+    names: RefCell<HashMap<u32, Arc<str>>>,
+}
+
+impl Names {
+    /// The number of a name, if it has one.
+    pub(super) fn find(
+        &self,
+        db: &Connection,
+        kind: Kind,
+        name: &str,
+    ) -> Result<Option<u32>, StoreError> {
+        let key = (kind, Arc::from(name));
+        if let Some(known) = self.numbers.borrow().get(&key) {
+            return Ok(*known);
+        }
+        let found: Option<u32> = db
+            .prepare_cached("SELECT id FROM graph_name WHERE kind = ?1 AND name = ?2")
+            .and_then(|mut statement| {
+                statement.query_row(params![kind as u8, name], |row| row.get(0)).optional()
+            })
+            .during(db, "look up a name of the graph")?;
+        self.numbers.borrow_mut().insert(key, found);
+        Ok(found)
+    }
+
+    /// The number of a name; it gets one if it has none.
+    pub(super) fn find_or_make(
+        &self,
+        db: &Connection,
+        kind: Kind,
+        name: &str,
+    ) -> Result<u32, StoreError> {
+        if let Some(number) = self.find(db, kind, name)? {
+            return Ok(number);
+        }
+        let number: u32 = db
+            .prepare_cached("INSERT INTO graph_name (kind, name) VALUES (?1, ?2) RETURNING id")
+            .and_then(|mut statement| {
+                statement.query_row(params![kind as u8, name], |row| row.get(0))
+            })
+            .during(db, "add a name to the graph")?;
+        self.numbers.borrow_mut().insert((kind, Arc::from(name)), Some(number));
+        Ok(number)
+    }
+
+    /// The name that has this number.
+    pub(super) fn name(&self, db: &Connection, number: u32) -> Result<Arc<str>, StoreError> {
+        if let Some(name) = self.names.borrow().get(&number) {
+            return Ok(Arc::clone(name));
+        }
+        let name: String = db
+            .prepare_cached("SELECT name FROM graph_name WHERE id = ?1")
+            .and_then(|mut statement| statement.query_row([number], |row| row.get(0)))
+            .during(db, "look up a name of the graph")?;
+        let name: Arc<str> = name.into();
+        self.names.borrow_mut().insert(number, Arc::clone(&name));
+        Ok(name)
+    }
+}

@@ -1,0 +1,283 @@
+//! The graph as it is read.
+
+use std::sync::Arc;
+
+use isolith_graph::{Direction, Edge, Graph, Hop, KeyId, LabelId, TypeId, Value};
+use isolith_types::Failure;
+use rusqlite::{OptionalExtension, Params, params};
+
+use super::names::Kind;
+use super::{Lookup, TruthGraph, bytes, failure, one};
+use crate::error::StoreError;
+use crate::sqlite::During;
+
+/// How many nodes a value is taken to have that can be looked up.
+const NODES_OF_A_VALUE: u64 = 8;
+
+const OUT: &str = "SELECT id, type, dst FROM edge WHERE src = ?1";
+const OUT_OF_TYPE: &str = "SELECT id, type, dst FROM edge WHERE src = ?1 AND type = ?2";
+const IN: &str = "SELECT id, type, src FROM edge WHERE dst = ?1";
+const IN_OF_TYPE: &str = "SELECT id, type, src FROM edge WHERE dst = ?1 AND type = ?2";
+const COUNT_OUT: &str = "SELECT count(*) FROM edge WHERE src = ?1";
+const COUNT_OUT_OF_TYPE: &str = "SELECT count(*) FROM edge WHERE src = ?1 AND type = ?2";
+const COUNT_IN: &str = "SELECT count(*) FROM edge WHERE dst = ?1";
+const COUNT_IN_OF_TYPE: &str = "SELECT count(*) FROM edge WHERE dst = ?1 AND type = ?2";
+const COUNT_LOOPS: &str = "SELECT count(*) FROM edge WHERE src = ?1 AND dst = ?1";
+const COUNT_LOOPS_OF_TYPE: &str =
+    "SELECT count(*) FROM edge WHERE src = ?1 AND type = ?2 AND dst = ?1";
+
+impl TruthGraph<'_> {
+    fn numbers(
+        &self,
+        sql: &str,
+        parameters: impl Params,
+        found: &mut Vec<i64>,
+    ) -> Result<(), Failure> {
+        let read = || {
+            let mut statement = self.db.prepare_cached(sql)?;
+            let mut rows = statement.query(parameters)?;
+            while let Some(row) = rows.next()? {
+                found.push(row.get(0)?);
+            }
+            Ok(())
+        };
+        read().during(self.db, "read nodes").map_err(failure)
+    }
+
+    fn hops(
+        &self,
+        sql: &str,
+        parameters: impl Params,
+        keep: impl Fn(i64) -> bool,
+        found: &mut Vec<Hop>,
+    ) -> Result<(), Failure> {
+        let read = || {
+            let mut statement = self.db.prepare_cached(sql)?;
+            let mut rows = statement.query(parameters)?;
+            while let Some(row) = rows.next()? {
+                let node = row.get(2)?;
+                if keep(node) {
+                    found.push(Hop { edge: row.get(0)?, kind: TypeId(row.get(1)?), node });
+                }
+            }
+            Ok(())
+        };
+        read().during(self.db, "read edges").map_err(failure)
+    }
+
+    /// How many nodes have a label, or edges a type.
+    fn uses(&self, name: u32) -> Result<u64, Failure> {
+        let written = one(self.db, "SELECT uses FROM graph_name WHERE id = ?1", [name])?;
+        let written = written.unwrap_or(0);
+        Ok(self.counts.as_ref().map_or(written, |counts| counts.uses(name, written)))
+    }
+
+    /// What a node or an edge has as properties, given to `read` as bytes.
+    fn with_properties<T>(
+        &self,
+        sql: &str,
+        number: i64,
+        nothing: T,
+        read: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Result<T, Failure> {
+        let look = || {
+            let mut statement = self.db.prepare_cached(sql)?;
+            statement
+                .query_row([number], |row| {
+                    Ok(read(row.get_ref(0)?.as_blob_or_null()?.unwrap_or(&[])))
+                })
+                .optional()
+        };
+        match look().during(self.db, "read properties").map_err(failure)? {
+            None => Ok(nothing),
+            Some(Some(value)) => Ok(value),
+            Some(None) => Err(failure(StoreError::Corrupt {
+                path: self.db.path().unwrap_or_default().into(),
+                reason: format!("the properties of {number} in the graph make no sense"),
+            })),
+        }
+    }
+}
+
+const NODE_PROPERTIES: &str = "SELECT properties FROM node WHERE id = ?1";
+const EDGE_PROPERTIES: &str = "SELECT properties FROM edge WHERE id = ?1";
+
+impl Graph for TruthGraph<'_> {
+    fn label_id(&self, name: &str) -> Result<Option<LabelId>, Failure> {
+        Ok(self.names.find(self.db, Kind::Label, name).map_err(failure)?.map(LabelId))
+    }
+
+    fn type_id(&self, name: &str) -> Result<Option<TypeId>, Failure> {
+        Ok(self.names.find(self.db, Kind::Type, name).map_err(failure)?.map(TypeId))
+    }
+
+    fn key_id(&self, name: &str) -> Result<Option<KeyId>, Failure> {
+        Ok(self.names.find(self.db, Kind::Key, name).map_err(failure)?.map(KeyId))
+    }
+
+    fn label_name(&self, label: LabelId) -> Result<Arc<str>, Failure> {
+        self.names.name(self.db, label.0).map_err(failure)
+    }
+
+    fn type_name(&self, kind: TypeId) -> Result<Arc<str>, Failure> {
+        self.names.name(self.db, kind.0).map_err(failure)
+    }
+
+    fn key_name(&self, key: KeyId) -> Result<Arc<str>, Failure> {
+        self.names.name(self.db, key.0).map_err(failure)
+    }
+
+    fn node_count(&self, label: Option<LabelId>) -> Result<u64, Failure> {
+        match (label, &self.counts) {
+            (Some(label), _) => self.uses(label.0),
+            (None, Some(counts)) => Ok(counts.nodes()),
+            (None, None) => Ok(one(self.db, "SELECT nodes FROM graph", [])?.unwrap_or(0)),
+        }
+    }
+
+    fn edge_count(&self, kind: Option<TypeId>) -> Result<u64, Failure> {
+        match (kind, &self.counts) {
+            (Some(kind), _) => self.uses(kind.0),
+            (None, Some(counts)) => Ok(counts.edges()),
+            (None, None) => Ok(one(self.db, "SELECT edges FROM graph", [])?.unwrap_or(0)),
+        }
+    }
+
+    fn has_node(&self, node: i64) -> Result<bool, Failure> {
+        Ok(one::<i64>(self.db, "SELECT 1 FROM node WHERE id = ?1", [node])?.is_some())
+    }
+
+    fn nodes(
+        &self,
+        label: Option<LabelId>,
+        after: Option<i64>,
+        limit: usize,
+        found: &mut Vec<i64>,
+    ) -> Result<(), Failure> {
+        let (after, limit) = (after.unwrap_or(i64::MIN), i64::try_from(limit).unwrap_or(i64::MAX));
+        match label {
+            Some(label) => self.numbers(
+                "SELECT node FROM node_label WHERE label = ?1 AND node > ?2 ORDER BY node LIMIT ?3",
+                params![label.0, after, limit],
+                found,
+            ),
+            None => self.numbers(
+                "SELECT id FROM node WHERE id > ?1 ORDER BY id LIMIT ?2",
+                params![after, limit],
+                found,
+            ),
+        }
+    }
+
+    fn lookup_estimate(&self, _: Option<LabelId>, key: KeyId) -> Result<Option<u64>, Failure> {
+        let sql = "SELECT indexed FROM graph_name WHERE id = ?1";
+        Ok(one::<bool>(self.db, sql, [key.0])?.unwrap_or(true).then_some(NODES_OF_A_VALUE))
+    }
+
+    fn lookup(
+        &self,
+        _: Option<LabelId>,
+        key: KeyId,
+        value: &Value,
+        found: &mut Vec<i64>,
+    ) -> Result<(), Failure> {
+        self.numbers(
+            "SELECT node FROM node_value WHERE key = ?1 AND value = ?2",
+            params![key.0, Lookup(value)],
+            found,
+        )
+    }
+
+    fn node_labels(&self, node: i64, labels: &mut Vec<LabelId>) -> Result<(), Failure> {
+        self.with_properties("SELECT labels FROM node WHERE id = ?1", node, (), |list| {
+            labels.extend(bytes::read_labels(list)?.into_iter().map(LabelId));
+            Some(())
+        })
+    }
+
+    fn has_label(&self, node: i64, label: LabelId) -> Result<bool, Failure> {
+        let sql = "SELECT 1 FROM node_label WHERE label = ?1 AND node = ?2";
+        Ok(one::<i64>(self.db, sql, params![label.0, node])?.is_some())
+    }
+
+    fn node_property(&self, node: i64, key: KeyId) -> Result<Value, Failure> {
+        self.with_properties(NODE_PROPERTIES, node, Value::Null, |all| bytes::read_one(all, key.0))
+    }
+
+    fn node_properties(&self, node: i64) -> Result<Vec<(KeyId, Value)>, Failure> {
+        self.with_properties(NODE_PROPERTIES, node, Vec::new(), keyed)
+    }
+
+    fn edges(
+        &self,
+        node: i64,
+        direction: Direction,
+        kinds: &[TypeId],
+        found: &mut Vec<Hop>,
+    ) -> Result<(), Failure> {
+        let is_other = |other: i64| other != node || direction != Direction::Both;
+        if kinds.is_empty() {
+            if direction != Direction::In {
+                self.hops(OUT, [node], |_| true, found)?;
+            }
+            if direction != Direction::Out {
+                self.hops(IN, [node], is_other, found)?;
+            }
+        }
+        for kind in kinds {
+            if direction != Direction::In {
+                self.hops(OUT_OF_TYPE, params![node, kind.0], |_| true, found)?;
+            }
+            if direction != Direction::Out {
+                self.hops(IN_OF_TYPE, params![node, kind.0], is_other, found)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn degree(&self, node: i64, direction: Direction, kinds: &[TypeId]) -> Result<u64, Failure> {
+        let count = |all: &str, of_type: &str| -> Result<u64, Failure> {
+            if kinds.is_empty() {
+                return Ok(one(self.db, all, [node])?.unwrap_or(0));
+            }
+            let counts = kinds
+                .iter()
+                .map(|kind| Ok(one::<u64>(self.db, of_type, params![node, kind.0])?.unwrap_or(0)));
+            counts.sum()
+        };
+        Ok(match direction {
+            Direction::Out => count(COUNT_OUT, COUNT_OUT_OF_TYPE)?,
+            Direction::In => count(COUNT_IN, COUNT_IN_OF_TYPE)?,
+            Direction::Both => {
+                let loops = count(COUNT_LOOPS, COUNT_LOOPS_OF_TYPE)?;
+                let all = count(COUNT_OUT, COUNT_OUT_OF_TYPE)? + count(COUNT_IN, COUNT_IN_OF_TYPE)?;
+                all.saturating_sub(loops)
+            }
+        })
+    }
+
+    fn edge(&self, edge: i64) -> Result<Option<Edge>, Failure> {
+        self.db
+            .prepare_cached("SELECT type, src, dst FROM edge WHERE id = ?1")
+            .and_then(|mut statement| {
+                let edge = statement.query_row([edge], |row| {
+                    Ok(Edge { kind: TypeId(row.get(0)?), start: row.get(1)?, end: row.get(2)? })
+                });
+                edge.optional()
+            })
+            .during(self.db, "read an edge")
+            .map_err(failure)
+    }
+
+    fn edge_property(&self, edge: i64, key: KeyId) -> Result<Value, Failure> {
+        self.with_properties(EDGE_PROPERTIES, edge, Value::Null, |all| bytes::read_one(all, key.0))
+    }
+
+    fn edge_properties(&self, edge: i64) -> Result<Vec<(KeyId, Value)>, Failure> {
+        self.with_properties(EDGE_PROPERTIES, edge, Vec::new(), keyed)
+    }
+}
+
+fn keyed(bytes: &[u8]) -> Option<Vec<(KeyId, Value)>> {
+    Some(bytes::read(bytes)?.into_iter().map(|(key, value)| (KeyId(key), value)).collect())
+}
