@@ -6,6 +6,7 @@ mod doctor;
 mod drill;
 mod facts;
 mod flags;
+mod graph;
 mod ingest;
 mod logs;
 mod memory;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
 fn run(command: Command, output: &Output) -> Result<ExitCode, Failure> {
     match command {
         Command::Fact(store, command) => facts::run(&store, command, output),
+        Command::Graph(store, command) => graph::run(&store, command, output),
         Command::Collection(store, command) => collection::run(&store, command, output),
         Command::Index(store, plan) => code::index(&store, plan, output),
         Command::Search(store, plan) => code::search(&store, &plan, output),

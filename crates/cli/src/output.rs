@@ -64,6 +64,11 @@ impl Output {
         tracing_subscriber::registry().with(to_terminal).with(to_files).init();
     }
 
+    /// Whether the result is to be one JSON document.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
     /// Whether nothing is to be said beside results and failures.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet

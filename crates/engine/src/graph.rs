@@ -38,7 +38,7 @@ impl Engine {
 
 /// Whether a query may be one that changes something. Only the parser knows, and it runs in
 /// workers: the writer hands back what it has nothing to do with.
-fn may_change(query: &str) -> bool {
+pub fn may_change(query: &str) -> bool {
     let query = query.to_ascii_lowercase();
     CHANGES.iter().any(|word| query.contains(word))
 }

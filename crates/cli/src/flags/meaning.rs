@@ -49,6 +49,12 @@ pub(super) fn decide(typed: Typed) -> Result<Command, Failure> {
             let store = personal_store(common, typed.place())?;
             Command::Fact(store, typed.command()?)
         }
+        TypedCommand::Graph(typed) => {
+            let command = typed.command()?;
+            // One that writes may be the first that needs a store.
+            let new = command.may_write().then(|| folder(None));
+            Command::Graph(code_store(common, new.as_deref())?, command)
+        }
         TypedCommand::Collection(typed) => {
             let store = store(common, typed.place())?;
             Command::Collection(store, collection(typed)?)

@@ -2,6 +2,7 @@
 
 mod code;
 mod facts;
+mod graph;
 mod meaning;
 mod memory;
 mod memory_import;
@@ -25,6 +26,7 @@ use crate::collection::CollectionCommand;
 use crate::doctor::DoctorCommand;
 use crate::drill::Plan;
 use crate::facts::FactCommand;
+use crate::graph::GraphCommand;
 use crate::ingest::IngestPlan;
 use crate::logs::LogFiles;
 use crate::memory::MemoryCommand;
@@ -46,6 +48,7 @@ pub(crate) enum Command {
     Watch(PathBuf, IndexOptions),
     Memory(PathBuf, MemoryCommand),
     Fact(PathBuf, FactCommand),
+    Graph(PathBuf, GraphCommand),
     Collection(PathBuf, CollectionCommand),
     Ingest(PathBuf, IngestPlan),
     Export(PathBuf, ExportPlan),

@@ -8,6 +8,7 @@ use isolith_engine::Key;
 
 use super::code::{TypedIndex, TypedSearch, TypedSimilar, TypedWatch};
 use super::facts::TypedFact;
+use super::graph::TypedGraph;
 use super::memory::TypedMemory;
 use super::serve::{TypedMcp, TypedServe};
 use super::setup::TypedSetup;
@@ -72,6 +73,11 @@ pub(super) enum TypedCommand {
     /// user's, the same for all projects, unless --project or --store says otherwise.
     #[command(subcommand)]
     Fact(TypedFact),
+    /// Ask the graph of a store, and change what is yours in it
+    ///
+    /// The graph is the project's, or that of --store.
+    #[command(subcommand)]
+    Graph(TypedGraph),
     /// Make, list, read, query and delete vector collections
     #[command(subcommand)]
     Collection(TypedCollection),

@@ -1,0 +1,80 @@
+//! `isolith graph`: the graph of a store, by hand.
+
+mod format;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use isolith_engine::{CypherQuery, Datum, EngineOptions, GraphStats, Key, may_change};
+use isolith_types::Failure;
+use serde_json::json;
+
+pub(crate) use format::Format;
+
+use crate::output::Output;
+use crate::session::Session;
+
+/// What is to be done.
+pub(crate) enum GraphCommand {
+    Query { query: CypherQuery, format: Format, key: Option<Key> },
+}
+
+impl GraphCommand {
+    /// Whether it may change the graph.
+    pub(crate) fn may_write(&self) -> bool {
+        let Self::Query { query, .. } = self;
+        may_change(&query.text)
+    }
+}
+
+pub(crate) fn run(
+    store: &Path,
+    command: GraphCommand,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    let writes = command.may_write();
+    let GraphCommand::Query { query, format, key } = command;
+    let options = EngineOptions { create: writes, ..EngineOptions::default() };
+    let mut session = Session::open(store, options)?;
+    let answer = session.run(async |engine| engine.cypher(query, key).await)?;
+    let rows: Vec<Vec<Datum>> = answer.rows().collect::<Result<_, _>>()?;
+    let document = || {
+        let rows: Vec<Vec<_>> =
+            rows.iter().map(|row| row.iter().map(Datum::to_json).collect()).collect();
+        json!({ "columns": answer.columns, "rows": rows, "stats": answer.stats, "degraded": null })
+    };
+    match format {
+        Format::Json => Output::json().result(&document(), "")?,
+        _ if output.is_json() => output.result(&document(), "")?,
+        _ => output.result(&(), &format.text(&answer.columns, &rows))?,
+    }
+    if !output.is_quiet() && !output.is_json() && format == Format::Table {
+        if let Some(told) = told(&answer.stats) {
+            output.progress(&told);
+        }
+    }
+    match writes {
+        true => session.settle()?,
+        false => session.close(),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was changed, in words; nothing if nothing was.
+fn told(stats: &GraphStats) -> Option<String> {
+    let changes = [
+        (stats.nodes_created, "nodes created"),
+        (stats.nodes_deleted, "nodes deleted"),
+        (stats.relationships_created, "relationships created"),
+        (stats.relationships_deleted, "relationships deleted"),
+        (stats.properties_set, "properties set"),
+        (stats.labels_added, "labels added"),
+        (stats.labels_removed, "labels removed"),
+    ];
+    let changes: Vec<String> = changes
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    (!changes.is_empty()).then(|| changes.join(", "))
+}
