@@ -255,10 +255,10 @@ CREATE TABLE node (
   id INTEGER PRIMARY KEY,
   labels BLOB NOT NULL,
   properties BLOB NOT NULL,
-  file INTEGER REFERENCES file,
+  owner INTEGER,
   name TEXT
 ) STRICT;
-CREATE UNIQUE INDEX node_file ON node (file, name) WHERE file IS NOT NULL;
+CREATE UNIQUE INDEX node_owner ON node (owner, name) WHERE owner IS NOT NULL;
 CREATE TABLE node_label (
   label INTEGER NOT NULL,
   node INTEGER NOT NULL,
@@ -276,9 +276,28 @@ CREATE TABLE edge (
   src INTEGER NOT NULL,
   dst INTEGER NOT NULL,
   properties BLOB,
-  file INTEGER REFERENCES file
+  owner INTEGER
 ) STRICT;
 CREATE INDEX edge_out ON edge (src, type, dst);
 CREATE INDEX edge_in ON edge (dst, type, src);
-CREATE INDEX edge_file ON edge (file) WHERE file IS NOT NULL;
+CREATE INDEX edge_owner ON edge (owner) WHERE owner IS NOT NULL;
+CREATE TABLE code_graph (
+  file INTEGER PRIMARY KEY REFERENCES file,
+  outline BLOB NOT NULL,
+  uses BLOB NOT NULL,
+  due INTEGER NOT NULL
+) STRICT;
+CREATE INDEX code_graph_due ON code_graph (file) WHERE due = 1;
+CREATE TABLE code_module (
+  name TEXT NOT NULL,
+  file INTEGER NOT NULL,
+  PRIMARY KEY (name, file)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX code_module_file ON code_module (file);
+CREATE TABLE code_lookup (
+  key TEXT NOT NULL,
+  file INTEGER NOT NULL,
+  PRIMARY KEY (key, file)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX code_lookup_file ON code_lookup (file);
 ";

@@ -145,7 +145,7 @@ impl<'a> TruthGraph<'a> {
     }
 
     fn refuse_code(&self, table: &str, number: i64, what: &str) -> Result<(), Failure> {
-        let sql = format!("SELECT file FROM {table} WHERE id = ?1 AND file IS NOT NULL");
+        let sql = format!("SELECT owner FROM {table} WHERE id = ?1 AND owner IS NOT NULL");
         match one::<i64>(self.db, &sql, [number])? {
             None => Ok(()),
             Some(_) => Err(Failure::new(
