@@ -3,7 +3,7 @@ use std::time::Duration;
 use isolate::{Bulk, Context, InWorker, Refusal, Role, Sandbox};
 use isolith_embed::{ChunkWeights, Model, PathVector};
 use isolith_source::{Chunker, Mode};
-use isolith_types::{Chunk, FileVersion, ParsedFile};
+use isolith_types::{Chunk, FileGraph, FileVersion, ParsedFile};
 use serde::{Deserialize, Serialize};
 
 use crate::fault;
@@ -129,7 +129,16 @@ impl Parser {
         let Some(text) = decode(bytes) else {
             let language = BINARY.to_owned();
             let chunks = Vec::new();
-            return ParsedFile { path, version, language, generated: false, problem: None, chunks };
+            let graph = FileGraph { language: language.clone(), ..FileGraph::default() };
+            return ParsedFile {
+                path,
+                version,
+                language,
+                generated: false,
+                problem: None,
+                chunks,
+                graph,
+            };
         };
         let mode = if plain { Mode::Plain } else { Mode::Parsed };
         let cancelled = || context.cancelled();
@@ -145,6 +154,7 @@ impl Parser {
             generated: chunked.generated,
             problem: chunked.problem.or_else(|| plain.then(|| PLAIN.to_owned())),
             chunks,
+            graph: chunked.graph,
         }
     }
 

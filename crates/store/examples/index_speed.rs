@@ -12,7 +12,7 @@ use isolith_store::{
     Action, CodeFilter, Durability, Key, Outcome, Scope, StoreFolder, Truth, Write, Writer,
     WriterOptions, code_spec,
 };
-use isolith_types::{Chunk, ChunkKind, FileVersion, ParsedFile, Symbol, SymbolKind};
+use isolith_types::{Chunk, ChunkKind, FileGraph, FileVersion, ParsedFile, Symbol, SymbolKind};
 
 const DIMENSION: u32 = 256;
 const MODEL: &str = "speed";
@@ -133,6 +133,7 @@ fn parsed(number: usize, random: &mut fastrand::Rng) -> ParsedFile {
         generated: false,
         problem: None,
         chunks: (0..CHUNKS).map(|at| chunk(at, random.usize(20..70))).collect(),
+        graph: FileGraph::default(),
     }
 }
 

@@ -232,7 +232,8 @@ CREATE TABLE passage (
 CREATE INDEX passage_drawer ON passage (drawer);
 ";
 
-/// What version 5 adds: the graph.
+/// What version 5 adds: the graph. Files that were indexed before have to be parsed again,
+/// so they are made to look changed.
 pub(crate) const ADD_GRAPH: &str = "
 CREATE TABLE graph (
   only INTEGER PRIMARY KEY CHECK (only = 1),
@@ -300,4 +301,5 @@ CREATE TABLE code_lookup (
   PRIMARY KEY (key, file)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX code_lookup_file ON code_lookup (file);
+UPDATE file SET hash = zeroblob(32), modified = 0;
 ";

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Unknown;
+use crate::{FileGraph, Unknown};
 
 /// What a chunk mostly is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -151,6 +151,8 @@ pub struct ParsedFile {
     pub problem: Option<String>,
     /// Its chunks, in order.
     pub chunks: Vec<Chunk>,
+    /// What it defines, imports and refers to.
+    pub graph: FileGraph,
 }
 
 /// What tells one content of a file from another.

@@ -186,6 +186,7 @@ fn word(stage: IndexStage) -> &'static str {
         IndexStage::Waiting => WAITING,
         IndexStage::Walking => "looking for files",
         IndexStage::Parsing => "indexing",
+        IndexStage::Linking => "finding out what names mean",
         IndexStage::Folding => "building the search structures",
     }
 }

@@ -100,6 +100,8 @@ pub enum IndexStage {
     Walking,
     /// Files are parsed and stored.
     Parsing,
+    /// Names are looked up in the other files.
+    Linking,
     /// Segments are built.
     Folding,
 }
@@ -252,6 +254,19 @@ impl Engine {
         }
     }
 
+    /// Finds out what the names in files mean, now that all files are there.
+    async fn link(&self, root: u64, watcher: &IndexWatcher) -> Result<(), Failure> {
+        let mut done = 0;
+        loop {
+            let outcome = self.write(Action::LinkFiles { root }, None).await?.outcome;
+            done += outcome.files;
+            if !outcome.more {
+                return Ok(());
+            }
+            watcher(IndexProgress { stage: IndexStage::Linking, done, total: 0 });
+        }
+    }
+
     async fn finish(
         &self,
         root: u64,
@@ -260,6 +275,7 @@ impl Engine {
         watcher: &IndexWatcher,
         report: &mut IndexReport,
     ) -> Result<(), Failure> {
+        self.link(root, watcher).await?;
         if place.under().is_empty() {
             self.write(Action::FinishIndex { root }, None).await?;
         }

@@ -96,7 +96,7 @@ impl<'a> TruthGraph<'a> {
         write().during(db, "write the graph's counts").map(|_| ())
     }
 
-    fn execute(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<usize, Failure> {
+    pub(super) fn execute(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<usize, Failure> {
         self.counts().changed.set(true);
         let db = self.db;
         db.prepare_cached(sql)
@@ -105,12 +105,52 @@ impl<'a> TruthGraph<'a> {
             .map_err(failure)
     }
 
-    fn number(&self, kind: Kind, name: &str) -> Result<u32, Failure> {
-        self.names.find_or_make(self.db, kind, name).map_err(failure)
+    pub(super) fn number(&self, kind: Kind, name: &str) -> Result<u32, Failure> {
+        self.names.find_or_make(self.db, kind, name, true).map_err(failure)
     }
 
-    fn used(&self, name: u32, more: i64) {
+    pub(super) fn used(&self, name: u32, more: i64) {
         *self.counts().uses.borrow_mut().entry(name).or_default() += more;
+    }
+
+    /// The number of a node that is to be made.
+    pub(super) fn next_node(&self) -> i64 {
+        let last = &self.counts().last_node;
+        last.set(last.get() + 1);
+        last.get()
+    }
+
+    /// The number of an edge that is made now.
+    pub(super) fn next_edge(&self) -> i64 {
+        let Counts { last_edge, edges, .. } = self.counts();
+        last_edge.set(last_edge.get() + 1);
+        edges.set(edges.get() + 1);
+        last_edge.get()
+    }
+
+    pub(super) fn lost_edge(&self) {
+        let edges = &self.counts().edges;
+        edges.set(edges.get() - 1);
+    }
+
+    pub(super) fn gained_node(&self) {
+        let nodes = &self.counts().nodes;
+        nodes.set(nodes.get() + 1);
+    }
+
+    /// Takes a node and its labels away.
+    pub(super) fn delete_rows(&self, node: i64) -> Result<(), Failure> {
+        for label in self.labels(node)? {
+            self.used(label, -1);
+            self.execute(
+                "DELETE FROM node_label WHERE label = ?1 AND node = ?2",
+                params![label, node],
+            )?;
+        }
+        let gone = self.execute("DELETE FROM node WHERE id = ?1", [node])?;
+        let nodes = &self.counts().nodes;
+        nodes.set(nodes.get() - i64::try_from(gone).unwrap_or(0));
+        Ok(())
     }
 
     /// Properties with the numbers of their names.
@@ -126,8 +166,8 @@ impl<'a> TruthGraph<'a> {
     }
 
     /// Lets a node be found by a property, if it is one to be found by.
-    fn show(&self, node: i64, key: u32, value: &Value) -> Result<(), Failure> {
-        if self.lookup_estimate(None, KeyId(key))?.is_some() {
+    pub(super) fn show(&self, node: i64, key: u32, value: &Value) -> Result<(), Failure> {
+        if self.names.is_indexed(self.db, key).map_err(failure)? {
             self.execute(
                 "INSERT OR IGNORE INTO node_value (key, value, node) VALUES (?1, ?2, ?3)",
                 params![key, Lookup(value), node],
@@ -136,7 +176,7 @@ impl<'a> TruthGraph<'a> {
         Ok(())
     }
 
-    fn hide(&self, node: i64, key: u32, value: &Value) -> Result<(), Failure> {
+    pub(super) fn hide(&self, node: i64, key: u32, value: &Value) -> Result<(), Failure> {
         self.execute(
             "DELETE FROM node_value WHERE key = ?1 AND value = ?2 AND node = ?3",
             params![key, Lookup(value), node],
@@ -185,10 +225,8 @@ impl GraphMut for TruthGraph<'_> {
         labels: &[Arc<str>],
         properties: &[(Arc<str>, Value)],
     ) -> Result<i64, Failure> {
-        let counts = self.counts();
-        let node = counts.last_node.get() + 1;
-        counts.last_node.set(node);
-        counts.nodes.set(counts.nodes.get() + 1);
+        let node = self.next_node();
+        self.gained_node();
         let mut numbers = Vec::with_capacity(labels.len());
         for label in labels {
             numbers.push(self.number(Kind::Label, label)?);
@@ -220,10 +258,7 @@ impl GraphMut for TruthGraph<'_> {
         end: i64,
         properties: &[(Arc<str>, Value)],
     ) -> Result<i64, Failure> {
-        let counts = self.counts();
-        let edge = counts.last_edge.get() + 1;
-        counts.last_edge.set(edge);
-        counts.edges.set(counts.edges.get() + 1);
+        let edge = self.next_edge();
         let kind = self.number(Kind::Type, kind)?;
         self.used(kind, 1);
         let keyed = self.keyed(properties)?;
@@ -300,17 +335,7 @@ impl GraphMut for TruthGraph<'_> {
         for (key, value) in self.node_properties(node)? {
             self.hide(node, key.0, &value)?;
         }
-        for label in self.labels(node)? {
-            self.used(label, -1);
-            self.execute(
-                "DELETE FROM node_label WHERE label = ?1 AND node = ?2",
-                params![label, node],
-            )?;
-        }
-        let gone = self.execute("DELETE FROM node WHERE id = ?1", [node])?;
-        let nodes = &self.counts().nodes;
-        nodes.set(nodes.get() - i64::try_from(gone).unwrap_or(0));
-        Ok(())
+        self.delete_rows(node)
     }
 
     fn delete_edge(&self, edge: i64) -> Result<(), Failure> {
@@ -318,8 +343,7 @@ impl GraphMut for TruthGraph<'_> {
         let Some(there) = self.edge(edge)? else { return Ok(()) };
         self.execute("DELETE FROM edge WHERE id = ?1", [edge])?;
         self.used(there.kind.0, -1);
-        let edges = &self.counts().edges;
-        edges.set(edges.get() - 1);
+        self.lost_edge();
         Ok(())
     }
 }

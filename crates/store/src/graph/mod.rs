@@ -8,6 +8,7 @@
 mod bytes;
 mod change;
 mod names;
+mod owned;
 mod query;
 mod reading;
 
@@ -19,6 +20,7 @@ use isolith_types::Failure;
 
 use change::Counts;
 use names::Names;
+pub(crate) use owned::{Property, SHARED};
 pub(crate) use query::change;
 pub use query::{CypherQuery, GraphAnswer, Rows};
 
@@ -62,6 +64,11 @@ impl ToSql for Lookup<'_> {
         };
         Ok(ToSqlOutput::Borrowed(value))
     }
+}
+
+/// What keeps the graph from being read or changed, as the store says it.
+pub(crate) fn query_failed(failure: Failure) -> StoreError {
+    StoreError::Query(Box::new(failure))
 }
 
 fn failure(error: StoreError) -> Failure {

@@ -10,7 +10,7 @@ use crate::error::StoreError;
 use crate::sqlite::During;
 
 /// What a name names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Label = 0,
     Type = 1,
@@ -20,8 +20,10 @@ pub(super) enum Kind {
 /// The names that were asked for so far, in one transaction.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    numbers: RefCell<HashMap<(Kind, Arc<str>), Option<u32>>>,
+    /// By kind; nothing for a name that has no number.
+    numbers: RefCell<[HashMap<Box<str>, Option<u32>>; 3]>,
     names: RefCell<HashMap<u32, Arc<str>>>,
+    indexed: RefCell<HashMap<u32, bool>>,
 }
 
 impl Names {
@@ -32,8 +34,7 @@ impl Names {
         kind: Kind,
         name: &str,
     ) -> Result<Option<u32>, StoreError> {
-        let key = (kind, Arc::from(name));
-        if let Some(known) = self.numbers.borrow().get(&key) {
+        if let Some(known) = self.numbers.borrow()[kind as usize].get(name) {
             return Ok(*known);
         }
         let found: Option<u32> = db
@@ -42,27 +43,30 @@ impl Names {
                 statement.query_row(params![kind as u8, name], |row| row.get(0)).optional()
             })
             .during(db, "look up a name of the graph")?;
-        self.numbers.borrow_mut().insert(key, found);
+        self.numbers.borrow_mut()[kind as usize].insert(name.into(), found);
         Ok(found)
     }
 
-    /// The number of a name; it gets one if it has none.
+    /// The number of a name; it gets one if it has none. `indexed` says whether nodes can be
+    /// looked up by a property of that name, if it is new.
     pub(super) fn find_or_make(
         &self,
         db: &Connection,
         kind: Kind,
         name: &str,
+        indexed: bool,
     ) -> Result<u32, StoreError> {
         if let Some(number) = self.find(db, kind, name)? {
             return Ok(number);
         }
+        let sql = "INSERT INTO graph_name (kind, name, indexed) VALUES (?1, ?2, ?3) RETURNING id";
         let number: u32 = db
-            .prepare_cached("INSERT INTO graph_name (kind, name) VALUES (?1, ?2) RETURNING id")
+            .prepare_cached(sql)
             .and_then(|mut statement| {
-                statement.query_row(params![kind as u8, name], |row| row.get(0))
+                statement.query_row(params![kind as u8, name, indexed], |row| row.get(0))
             })
             .during(db, "add a name to the graph")?;
-        self.numbers.borrow_mut().insert((kind, Arc::from(name)), Some(number));
+        self.numbers.borrow_mut()[kind as usize].insert(name.into(), Some(number));
         Ok(number)
     }
 
@@ -78,5 +82,19 @@ impl Names {
         let name: Arc<str> = name.into();
         self.names.borrow_mut().insert(number, Arc::clone(&name));
         Ok(name)
+    }
+
+    /// Whether nodes can be looked up by the property of this number.
+    pub(super) fn is_indexed(&self, db: &Connection, key: u32) -> Result<bool, StoreError> {
+        if let Some(known) = self.indexed.borrow().get(&key) {
+            return Ok(*known);
+        }
+        let found: Option<bool> = db
+            .prepare_cached("SELECT indexed FROM graph_name WHERE id = ?1")
+            .and_then(|mut statement| statement.query_row([key], |row| row.get(0)).optional())
+            .during(db, "look up a name of the graph")?;
+        let indexed = found.unwrap_or(true);
+        self.indexed.borrow_mut().insert(key, indexed);
+        Ok(indexed)
     }
 }

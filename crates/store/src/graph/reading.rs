@@ -99,6 +99,13 @@ impl TruthGraph<'_> {
     }
 }
 
+const CODE_BY_PATH: &str = "SELECT n.id FROM root r \
+    JOIN file f ON f.root = r.id AND f.path = ?1 JOIN node n ON n.owner = f.id \
+    UNION ALL SELECT n.id FROM root r \
+    JOIN node n ON n.owner = 0 AND n.name = 'folder:' || r.id || ':' || ?1";
+const CODE_BY_ID: &str = "SELECT n.id FROM root r \
+    JOIN file f ON f.root = r.id AND f.path = ?1 JOIN node n ON n.owner = f.id AND n.name = ?2";
+
 const NODE_PROPERTIES: &str = "SELECT properties FROM node WHERE id = ?1";
 const EDGE_PROPERTIES: &str = "SELECT properties FROM edge WHERE id = ?1";
 
@@ -170,8 +177,8 @@ impl Graph for TruthGraph<'_> {
     }
 
     fn lookup_estimate(&self, _: Option<LabelId>, key: KeyId) -> Result<Option<u64>, Failure> {
-        let sql = "SELECT indexed FROM graph_name WHERE id = ?1";
-        Ok(one::<bool>(self.db, sql, [key.0])?.unwrap_or(true).then_some(NODES_OF_A_VALUE))
+        let indexed = self.names.is_indexed(self.db, key.0).map_err(failure)?;
+        Ok(indexed.then_some(NODES_OF_A_VALUE))
     }
 
     fn lookup(
@@ -185,7 +192,17 @@ impl Graph for TruthGraph<'_> {
             "SELECT node FROM node_value WHERE key = ?1 AND value = ?2",
             params![key.0, Lookup(value)],
             found,
-        )
+        )?;
+        // Nodes of code are not written down by what their owner and name say already.
+        let Value::Text(text) = value else { return Ok(()) };
+        match &*self.key_name(key)? {
+            "path" => self.numbers(CODE_BY_PATH, [&**text], found),
+            "id" => match text.split_once('#') {
+                Some((path, name)) => self.numbers(CODE_BY_ID, [path, name], found),
+                None => self.numbers(CODE_BY_ID, [&**text, ""], found),
+            },
+            _ => Ok(()),
+        }
     }
 
     fn node_labels(&self, node: i64, labels: &mut Vec<LabelId>) -> Result<(), Failure> {

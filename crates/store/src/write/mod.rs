@@ -315,6 +315,7 @@ fn perform(work: Work<'_>, action: &Action) -> Result<Outcome, StoreError> {
         Action::SetCodeModel { spec } => code::set_model(work, spec),
         Action::RemoveRoot { root } => code::remove_root(work, *root),
         Action::FinishIndex { root } => code::finish_index(work, *root),
+        Action::LinkFiles { root } => code::link_files(work, *root),
         Action::GitFacts { root, facts } => code::git_facts(work, *root, facts),
         Action::AddDrawers { drawers, skip_bad, vectors } => {
             memory::add(work, drawers, *skip_bad, vectors)

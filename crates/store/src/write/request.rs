@@ -164,6 +164,12 @@ pub enum Action {
         /// The root's number.
         root: u64,
     },
+    /// Finds out what the names in files mean, of those that have to be looked at; a slice
+    /// at a time.
+    LinkFiles {
+        /// The root's number.
+        root: u64,
+    },
     /// Notes what git says about files.
     GitFacts {
         /// The root's number.

@@ -26,6 +26,7 @@ impl Action {
             Self::SetCodeModel { .. } => "set_code_model",
             Self::RemoveRoot { .. } => "remove_root",
             Self::FinishIndex { .. } => "finish_index",
+            Self::LinkFiles { .. } => "link_files",
             Self::GitFacts { .. } => "git_facts",
             Self::AddDrawers { .. } => "add_drawers",
             Self::UpdateDrawer { .. } => "update_drawer",
@@ -114,6 +115,7 @@ impl Action {
             Self::Delete { which, .. } => matches!(which, Which::Matching(_)),
             Self::DeleteDrawers { which } => matches!(which, WhichDrawers::Matching(_)),
             Self::Cypher(_)
+            | Self::LinkFiles { .. }
             | Self::PutFiles { .. }
             | Self::TouchFiles { .. }
             | Self::MoveFile { .. }

@@ -8,7 +8,7 @@ use isolith_store::{
     Write, Writer, WriterOptions, code_spec,
 };
 use isolith_types::{
-    Chunk, ChunkKind, CollectionSpec, FileVersion, Metadata, Metric, ParsedFile, Symbol, SymbolKind,
+    Chunk, ChunkKind, CollectionSpec, FileGraph, FileVersion, Metadata, Metric, ParsedFile, Symbol, SymbolKind,
 };
 use tempfile::TempDir;
 
@@ -145,6 +145,7 @@ pub(crate) fn file(path: &str, texts: &[&str]) -> ParsedFile {
         generated: false,
         problem: None,
         chunks: (1..).zip(texts).map(chunk).collect(),
+        graph: FileGraph::default(),
     }
 }
 

@@ -8,6 +8,7 @@ use super::super::change::Changes;
 use super::super::request::Outcome;
 use super::super::{Work, validate};
 use super::chunks::{self, ChunkWriter};
+use super::graph::{CodeGraph, Place, place_of};
 use crate::error::StoreError;
 use crate::read::code::root_exists;
 use crate::read::collections;
@@ -55,6 +56,7 @@ pub(in crate::write) fn put_files(
     let width = vectors.check(&state, places)?;
     let mut changes = Changes::begin(work, &state)?;
     let mut writer = ChunkWriter::new(work, state.id)?;
+    let mut graph = CodeGraph::begin(work)?;
     let mut outcome = Outcome::default();
     let mut left = vectors.bytes;
     for file in &files {
@@ -66,9 +68,11 @@ pub(in crate::write) fn put_files(
         let (own, rest) = left.split_at(file.chunks.len() * width);
         left = rest;
         writer.insert(&mut changes, id, &file.chunks, own, width)?;
+        graph.put(Place { root, file: id, path: &file.path }, &file.graph)?;
         outcome.inserted += file.chunks.len() as u64;
         outcome.files += 1;
     }
+    graph.finish()?;
     changes.finish(outcome)
 }
 
@@ -112,12 +116,17 @@ pub(in crate::write) fn move_file(
     let places = (0..versions.len()).map(|position| (step.to, position as u64));
     let width = vectors.check(&state, places)?;
     let mut changes = Changes::begin(work, &state)?;
+    let mut graph = CodeGraph::begin(work)?;
     let mut outcome = Outcome { files: 1, ..Outcome::default() };
     if step.from != step.to
         && let Some(other) = find(work, root, step.to)?
     {
-        outcome.deleted += remove_file(work, &mut changes, other)?;
+        outcome.deleted += remove_file(work, &mut changes, &mut graph, other)?;
     }
+    if step.from != step.to {
+        graph.rename(Place { root, file: id, path: step.from }, step.to)?;
+    }
+    graph.finish()?;
     work.db
         .prepare_cached(
             "UPDATE file SET path = ?2, hash = ?3, size = ?4, modified = ?5 WHERE id = ?1",
@@ -141,17 +150,19 @@ pub(in crate::write) fn remove_files(
 ) -> Result<Outcome, StoreError> {
     let state = index_of(work, Some(root))?;
     let mut changes = Changes::begin(work, &state)?;
+    let mut graph = CodeGraph::begin(work)?;
     let mut outcome = Outcome::default();
     for path in paths {
         work.deadline.check("remove files")?;
         match find(work, root, path)? {
             Some(id) => {
-                outcome.deleted += remove_file(work, &mut changes, id)?;
+                outcome.deleted += remove_file(work, &mut changes, &mut graph, id)?;
                 outcome.files += 1;
             }
             None => outcome.missing += 1,
         }
     }
+    graph.finish()?;
     changes.finish(outcome)
 }
 
@@ -175,15 +186,17 @@ pub(in crate::write) fn clear_files(
     let files = read().during(work.db, "look for files")?;
     let end = Instant::now() + SLICE;
     let mut changes = Changes::begin(work, &state)?;
+    let mut graph = CodeGraph::begin(work)?;
     let mut outcome = Outcome::default();
     for id in &files {
         if outcome.files == limit || (outcome.files > 0 && Instant::now() >= end) {
             outcome.more = true;
             break;
         }
-        outcome.deleted += remove_file(work, &mut changes, *id)?;
+        outcome.deleted += remove_file(work, &mut changes, &mut graph, *id)?;
         outcome.files += 1;
     }
+    graph.finish()?;
     changes.finish(outcome)
 }
 
@@ -196,19 +209,32 @@ pub(in crate::write) fn git_facts(
     let note = || {
         let mut note = work.db.prepare_cached(
             "UPDATE file SET author = ?3, changed_at = ?4 WHERE root = ?1 AND path = ?2 \
-             AND (changed_at IS NULL OR changed_at <= ?4)",
+             AND (changed_at IS NULL OR changed_at <= ?4) RETURNING id",
         )?;
         let mut outcome = Outcome::default();
+        let mut authors = Vec::new();
         for (path, author, changed_at) in facts {
-            match note.execute(params![root, path, author, changed_at])? {
-                0 => outcome.missing += 1,
-                _ => outcome.files += 1,
+            let mut noted = note.query(params![root, path, author, changed_at])?;
+            match noted.next()? {
+                None => outcome.missing += 1,
+                Some(row) => {
+                    outcome.files += 1;
+                    authors.push((row.get::<_, u64>(0)?, path, author));
+                }
             }
         }
-        Ok(outcome)
+        Ok((outcome, authors))
     };
     require_root(work, root)?;
-    note().during(work.db, "note what git says")
+    let (outcome, authors) = note().during(work.db, "note what git says")?;
+    let graph = CodeGraph::begin(work)?;
+    for (file, path, author) in authors {
+        if let Some(author) = author {
+            graph.authored(Place { root, file, path }, author)?;
+        }
+    }
+    graph.finish()?;
+    Ok(outcome)
 }
 
 impl Vectors<'_> {
@@ -349,7 +375,15 @@ fn find(work: Work<'_>, root: u64, path: &str) -> Result<Option<u64>, StoreError
 }
 
 /// Returns how many chunks went with it.
-fn remove_file(work: Work<'_>, changes: &mut Changes<'_>, id: u64) -> Result<u64, StoreError> {
+fn remove_file(
+    work: Work<'_>,
+    changes: &mut Changes<'_>,
+    graph: &mut CodeGraph<'_>,
+    id: u64,
+) -> Result<u64, StoreError> {
+    if let Some((root, path)) = place_of(work, id)? {
+        graph.remove(Place { root, file: id, path: &path })?;
+    }
     let gone = chunks::remove(work, changes, id)?;
     work.db
         .prepare_cached("DELETE FROM file WHERE id = ?1")

@@ -1,0 +1,86 @@
+//! What is around files in the graph: the project, its folders, and the people who wrote
+//! them. They are there as long as something leads to them.
+
+use isolith_graph::{Direction, Graph, Value};
+use isolith_types::Failure;
+
+use super::graph::Place;
+use crate::graph::{SHARED, TruthGraph};
+
+const CONTAINS: &str = "CONTAINS";
+const AUTHORED: &str = "AUTHORED";
+
+/// Puts a file into its folder, which is made if it is not there, and those around it.
+pub(super) fn contain(graph: &TruthGraph<'_>, place: Place<'_>, file: i64) -> Result<(), Failure> {
+    let path = place.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let folder = folder(graph, place.root, path)?;
+    graph.add_owned_edge(place.owner(), CONTAINS, (folder, file), &[])
+}
+
+/// The folder that a file is in, as a node.
+pub(super) fn of_file(graph: &TruthGraph<'_>, place: Place<'_>) -> Result<Option<i64>, Failure> {
+    let path = place.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    graph.owned(SHARED, &name_of(place.root, path))
+}
+
+/// Removes a folder that nothing is in, and those around it that are empty then.
+pub(super) fn remove_if_empty(graph: &TruthGraph<'_>, mut folder: i64) -> Result<(), Failure> {
+    let Some(contains) = graph.type_id(CONTAINS)? else { return Ok(()) };
+    while graph.degree(folder, Direction::Out, &[contains])? == 0 {
+        let mut around = Vec::new();
+        graph.edges(folder, Direction::In, &[contains], &mut around)?;
+        graph.remove_owned(folder)?;
+        match around.first() {
+            Some(hop) => folder = hop.node,
+            None => break,
+        }
+    }
+    Ok(())
+}
+
+/// Notes that somebody changed a file last, and nobody else.
+pub(super) fn authored(
+    graph: &TruthGraph<'_>,
+    place: Place<'_>,
+    file: i64,
+    author: &str,
+) -> Result<(), Failure> {
+    let mut before = Vec::new();
+    if let Some(kind) = graph.type_id(AUTHORED)? {
+        graph.edges(file, Direction::In, &[kind], &mut before)?;
+        graph.remove_edges_of(place.owner(), AUTHORED)?;
+    }
+    let name = format!("person:{author}");
+    let person = graph.put_owned(SHARED, &name, "Person", &[("name", Value::text(author))])?;
+    graph.add_owned_edge(place.owner(), AUTHORED, (person, file), &[])?;
+    for hop in before {
+        if graph.degree(hop.node, Direction::Both, &[])? == 0 {
+            graph.remove_owned(hop.node)?;
+        }
+    }
+    Ok(())
+}
+
+fn folder(graph: &TruthGraph<'_>, root: u64, path: &str) -> Result<i64, Failure> {
+    let name = name_of(root, path);
+    if let Some(folder) = graph.owned(SHARED, &name)? {
+        return Ok(folder);
+    }
+    if path.is_empty() {
+        let folder = graph.root_path(root)?;
+        let own = folder.rsplit('/').next().unwrap_or(&folder).to_owned();
+        let properties = [("name", Value::text(own)), ("folder", Value::text(folder))];
+        return graph.put_owned(SHARED, &name, "Project", &properties);
+    }
+    let (around, own) = path.rsplit_once('/').unwrap_or(("", path));
+    let around = self::folder(graph, root, around)?;
+    let properties = [("name", Value::text(own)), ("path", Value::text(path))];
+    let made = graph.put_owned(SHARED, &name, "Directory", &properties)?;
+    graph.add_owned_edge(SHARED, CONTAINS, (around, made), &[])?;
+    Ok(made)
+}
+
+
+fn name_of(root: u64, path: &str) -> String {
+    format!("folder:{root}:{path}")
+}
