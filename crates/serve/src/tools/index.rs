@@ -68,7 +68,8 @@ fn step(progress: IndexProgress) -> Step {
     let (from, part, what) = match stage {
         IndexStage::Waiting => (0.0, 0.01, "waiting for another run"),
         IndexStage::Walking => (0.01, 0.04, "looking for files"),
-        IndexStage::Parsing => (0.05, 0.85, "files parsed"),
+        IndexStage::Parsing => (0.05, 0.8, "files parsed"),
+        IndexStage::Linking => (0.85, 0.05, "finding out what names mean"),
         IndexStage::Folding => (0.9, 0.1, "building segments"),
     };
     let share = if total == 0 { 0.0 } else { done.min(total) as f64 / total as f64 };
