@@ -96,7 +96,11 @@ impl<'a> TruthGraph<'a> {
         write().during(db, "write the graph's counts").map(|_| ())
     }
 
-    pub(super) fn execute(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<usize, Failure> {
+    pub(super) fn execute(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<usize, Failure> {
         self.counts().changed.set(true);
         let db = self.db;
         db.prepare_cached(sql)

@@ -154,7 +154,11 @@ impl TruthGraph<'_> {
         self.names.find_or_make(self.db, Kind::Key, key, indexed).map_err(failure)
     }
 
-    fn owned_row(&self, owner: i64, name: &str) -> Result<Option<(i64, Vec<u8>, Vec<u8>)>, Failure> {
+    fn owned_row(
+        &self,
+        owner: i64,
+        name: &str,
+    ) -> Result<Option<(i64, Vec<u8>, Vec<u8>)>, Failure> {
         self.db
             .prepare_cached(
                 "SELECT id, labels, properties FROM node WHERE owner = ?1 AND name = ?2",

@@ -1,7 +1,7 @@
 //! The damaged file, opened by whatever way still leads into it.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
@@ -72,6 +72,24 @@ fn open(path: &Path, deadline: &Deadline) -> Result<Connection, StoreError> {
     try_open().map_err(|error| explain(&error, path, "open the damaged file"))
 }
 
+fn page(file: &[u8], number: u32) -> std::io::Result<&[u8]> {
+    let found = file.chunks_exact(PAGE_SIZE as usize).nth(number.saturating_sub(1) as usize);
+    found.ok_or(std::io::ErrorKind::InvalidData.into())
+}
+
+/// Where in a first page the numbers of the pages are that the list of tables goes on in;
+/// none if all of it is there.
+fn children(head: &[u8]) -> Vec<usize> {
+    const INTERIOR: u8 = 5;
+    // A database's own header comes before the page's.
+    let short = |at: usize| usize::from(u16::from_be_bytes([head[at], head[at + 1]]));
+    if head[100] != INTERIOR {
+        return Vec::new();
+    }
+    let cells = (0..short(103)).map(|cell| short(112 + 2 * cell));
+    cells.chain([108]).filter(|place| place + 4 <= head.len()).collect()
+}
+
 fn copy_with_new_head(folder: &StoreFolder, deadline: &Deadline) -> Result<Aside, StoreError> {
     let model = Aside::new(&folder.run(), "model")?;
     let mut new = create::new_truth(model.path(), deadline)?;
@@ -85,11 +103,19 @@ fn copy_with_new_head(folder: &StoreFolder, deadline: &Deadline) -> Result<Aside
             Err(error) if !is_missing(&error) => return Err(error),
             _ => {}
         }
-        let mut head = vec![0; PAGE_SIZE as usize];
-        File::open(model.path())?.read_exact(&mut head)?;
+        let model = std::fs::read(model.path())?;
+        let mut head = page(&model, 1)?.to_vec();
         let mut file = File::options().read(true).write(true).open(copy.path())?;
         let pages = file.metadata()?.len() / u64::from(PAGE_SIZE);
-        let pages = u32::try_from(pages).unwrap_or(u32::MAX);
+        let mut pages = u32::try_from(pages).unwrap_or(u32::MAX);
+        // The list of tables goes on in other pages, which get places of their own.
+        file.seek(SeekFrom::Start(u64::from(pages) * u64::from(PAGE_SIZE)))?;
+        for place in children(&head) {
+            let number = u32::from_be_bytes([0, 1, 2, 3].map(|at| head[place + at]));
+            file.write_all(page(&model, number)?)?;
+            pages = pages.saturating_add(1);
+            head[place..place + 4].copy_from_slice(&pages.to_be_bytes());
+        }
         head[28..32].copy_from_slice(&pages.to_be_bytes());
         // No free list: its pages are unknown, and nothing will be written.
         head[32..40].fill(0);

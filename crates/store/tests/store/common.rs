@@ -8,7 +8,8 @@ use isolith_store::{
     Write, Writer, WriterOptions, code_spec,
 };
 use isolith_types::{
-    Chunk, ChunkKind, CollectionSpec, FileGraph, FileVersion, Metadata, Metric, ParsedFile, Symbol, SymbolKind,
+    Chunk, ChunkKind, CollectionSpec, FileGraph, FileVersion, Metadata, Metric, ParsedFile, Symbol,
+    SymbolKind,
 };
 use tempfile::TempDir;
 

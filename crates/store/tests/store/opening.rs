@@ -263,7 +263,8 @@ fn a_store_of_version_2_is_still_read() {
     let root = &snapshot.roots().unwrap()[0];
     assert_eq!((root.files, root.chunks, root.indexed_at), (1, 2, Some(1_700_000_000_500)));
     let (file, chunks) = snapshot.chunks_of_file(1, "src/main.rs").unwrap().unwrap();
-    assert_eq!(file.version.hash, [0xAB; 32]);
+    // It looks changed: what it defines is not known yet.
+    assert_eq!((file.version.hash, file.version.modified), ([0; 32], 0));
     assert_eq!(file.changed_at, Some(1_600_000_000_000));
     assert_eq!(chunks[1].symbols[0].name, "main");
     assert_eq!(chunks[1].text.as_deref(), Some("fn main() {}"));

@@ -80,7 +80,6 @@ fn folder(graph: &TruthGraph<'_>, root: u64, path: &str) -> Result<i64, Failure>
     Ok(made)
 }
 
-
 fn name_of(root: u64, path: &str) -> String {
     format!("folder:{root}:{path}")
 }

@@ -138,8 +138,7 @@ impl<'a> CodeGraph<'a> {
     fn put_nodes(&self, place: Place<'_>, graph: &FileGraph) -> Result<(), StoreError> {
         let put = || {
             let owner = place.owner();
-            let mut gone: HashMap<String, i64> =
-                self.graph.all_owned(owner)?.into_iter().collect();
+            let mut gone: HashMap<String, i64> = self.graph.all_owned(owner)?.into_iter().collect();
             let properties = of_file(place, graph);
             let file = self.graph.put_owned(owner, "", "File", &properties)?;
             let known = gone.remove("").is_some();
@@ -187,9 +186,8 @@ impl<'a> CodeGraph<'a> {
                  ON CONFLICT (file) DO UPDATE SET outline = ?2, uses = ?3, due = 1",
             )?
             .execute(params![place.file, outline_bytes, uses])?;
-            let mut module = db.prepare_cached(
-                "INSERT OR IGNORE INTO code_module (name, file) VALUES (?1, ?2)",
-            )?;
+            let mut module = db
+                .prepare_cached("INSERT OR IGNORE INTO code_module (name, file) VALUES (?1, ?2)")?;
             for name in module_keys(place.path, outline) {
                 module.execute(params![name, place.file])?;
             }
