@@ -56,7 +56,9 @@ impl ToSql for Lookup<'_> {
             Value::Float(number) if number.is_nan() => ValueRef::Blob(b"n"),
             Value::Float(number) => ValueRef::Real(*number),
             Value::Text(text) => {
-                ValueRef::Text(&text.as_bytes()[..text.floor_char_boundary(LONGEST_LOOKUP)])
+                let mut ends = (0..=text.len().min(LONGEST_LOOKUP)).rev();
+                let end = ends.find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+                ValueRef::Text(&text.as_bytes()[..end])
             }
             Value::Boolean(false) => ValueRef::Blob(b"f"),
             Value::Boolean(true) => ValueRef::Blob(b"t"),

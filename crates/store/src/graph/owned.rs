@@ -20,6 +20,13 @@ const INDEXED: [&str; 4] = ["name", "qualified_name", "path", "id"];
 /// A property of a node or an edge.
 pub(crate) type Property<'a> = (&'a str, Value);
 
+/// A node as its row has it.
+struct OwnedRow {
+    node: i64,
+    labels: Vec<u8>,
+    list: Vec<u8>,
+}
+
 impl TruthGraph<'_> {
     /// The node of this owner and name, if it is there.
     pub(crate) fn owned(&self, owner: i64, name: &str) -> Result<Option<i64>, Failure> {
@@ -57,7 +64,9 @@ impl TruthGraph<'_> {
         let list = bytes::write(keyed.iter().map(|(key, _, value)| (*key, *value)));
         let label_number = self.number(Kind::Label, label)?;
         let labels = bytes::write_labels(&[label_number]);
-        if let Some((node, old_labels, old_list)) = self.owned_row(owner, name)? {
+        if let Some(OwnedRow { node, labels: old_labels, list: old_list }) =
+            self.owned_row(owner, name)?
+        {
             if old_labels == labels && old_list == list {
                 return Ok(node);
             }
@@ -154,18 +163,14 @@ impl TruthGraph<'_> {
         self.names.find_or_make(self.db, Kind::Key, key, indexed).map_err(failure)
     }
 
-    fn owned_row(
-        &self,
-        owner: i64,
-        name: &str,
-    ) -> Result<Option<(i64, Vec<u8>, Vec<u8>)>, Failure> {
+    fn owned_row(&self, owner: i64, name: &str) -> Result<Option<OwnedRow>, Failure> {
         self.db
             .prepare_cached(
                 "SELECT id, labels, properties FROM node WHERE owner = ?1 AND name = ?2",
             )
             .and_then(|mut statement| {
                 let row = statement.query_row(params![owner, name], |row| {
-                    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+                    Ok(OwnedRow { node: row.get(0)?, labels: row.get(1)?, list: row.get(2)? })
                 });
                 row.optional()
             })

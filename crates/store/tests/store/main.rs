@@ -3,6 +3,7 @@
 
 mod code;
 mod code_doctor;
+mod code_graph;
 mod code_model;
 mod common;
 mod doctor;
@@ -11,6 +12,7 @@ mod fact_queries;
 mod facts;
 mod filters;
 mod folding;
+mod graph;
 mod memory;
 mod memory_doctor;
 mod opening;

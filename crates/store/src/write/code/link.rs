@@ -135,17 +135,20 @@ fn decoded<T: serde::de::DeserializeOwned>(db: &Connection, bytes: &[u8]) -> Res
     })
 }
 
+/// A file by its number, and what it defines and imports.
+type Known = (u64, Arc<FileGraph>);
+
 /// The files of a root, as the resolver asks for them. It knows no errors: the first one is
 /// kept for whoever called it.
 struct Files<'a> {
     db: &'a Connection,
     root: u64,
-    known: RefCell<HashMap<String, Option<(u64, Arc<FileGraph>)>>>,
+    known: RefCell<HashMap<String, Option<Known>>>,
     trouble: RefCell<Option<StoreError>>,
 }
 
 impl Files<'_> {
-    fn found(&self, path: &str) -> Option<(u64, Arc<FileGraph>)> {
+    fn found(&self, path: &str) -> Option<Known> {
         if let Some(known) = self.known.borrow().get(path) {
             return known.clone();
         }
@@ -154,7 +157,7 @@ impl Files<'_> {
         found
     }
 
-    fn read(&self, path: &str) -> Result<Option<(u64, Arc<FileGraph>)>, StoreError> {
+    fn read(&self, path: &str) -> Result<Option<Known>, StoreError> {
         let found: Option<(u64, Vec<u8>)> = self
             .db
             .prepare_cached(

@@ -1,0 +1,230 @@
+//! The graph of code: made of files, resolved among them, and gone with them.
+
+use isolith_graph::Datum;
+use isolith_store::{Action, CypherQuery};
+use isolith_types::{
+    Code, Definition, DefinitionKind, FileGraph, Import, Imported, Origin, Reference, ReferenceKind,
+};
+
+use crate::common::{TestStore, add_root, file, put_files};
+
+/// A Python file that defines functions, each calling what is given with it, by name, from
+/// modules that are imported as a whole.
+fn python(functions: &[(&str, &[&str])], imports: &[(&str, &str)]) -> FileGraph {
+    let definition = |(at, (name, _)): (u32, &(&str, &[&str]))| Definition {
+        parent: None,
+        kind: DefinitionKind::Function,
+        name: (*name).to_owned(),
+        qualified: (*name).to_owned(),
+        ordinal: 0,
+        line: at + 1,
+        start_line: at + 1,
+        end_line: at + 1,
+        signature: Some(format!("def {name}()")),
+        exported: true,
+        test: false,
+        declared: false,
+        owner: None,
+        value: None,
+        bases: Vec::new(),
+    };
+    let import = |(at, (module, name)): (u32, &(&str, &str))| Import {
+        module: (*module).to_owned(),
+        what: Imported::Name((*name).to_owned()),
+        bound: Some((*name).to_owned()),
+        exported: true,
+        line: at + 1,
+        within: None,
+    };
+    let target = |name: &str| {
+        let own = functions.iter().position(|(own, _)| *own == name);
+        let other = imports.iter().position(|(_, other)| *other == name);
+        match (own, other) {
+            (Some(at), _) => Origin::Definition(at as u32),
+            (None, Some(at)) => Origin::Import(at as u32),
+            (None, None) => Origin::Name(name.to_owned()),
+        }
+    };
+    let calls = (0..).zip(functions).flat_map(|(at, (_, calls))| {
+        calls.iter().map(move |name| (at, *name)).collect::<Vec<(u32, &str)>>()
+    });
+    FileGraph {
+        language: "python".to_owned(),
+        definitions: (0..).zip(functions).map(definition).collect(),
+        imports: (0..).zip(imports).map(import).collect(),
+        references: calls
+            .map(|(at, name)| Reference {
+                within: Some(at),
+                kind: ReferenceKind::Call,
+                target: target(name),
+                line: at + 1,
+            })
+            .collect(),
+        ..FileGraph::default()
+    }
+}
+
+struct Project {
+    store: TestStore,
+    root: u64,
+}
+
+impl Project {
+    fn new() -> Self {
+        let mut store = TestStore::empty();
+        let root = add_root(&mut store, "/project");
+        Self { store, root }
+    }
+
+    fn put(&mut self, path: &str, graph: FileGraph) {
+        let mut file = file(path, &["text"]);
+        file.graph = graph;
+        self.store.one(put_files(self.root, &[file], 1.0)).unwrap();
+    }
+
+    /// How many files were resolved.
+    fn link(&mut self) -> u64 {
+        let mut files = 0;
+        loop {
+            let outcome = self.store.one(Action::LinkFiles { root: self.root }).unwrap();
+            files += outcome.files;
+            if !outcome.more {
+                return files;
+            }
+        }
+    }
+
+    fn rows(&self, text: &str) -> Vec<String> {
+        let mut reader = self.store.reader();
+        let query = CypherQuery { text: text.to_owned(), ..CypherQuery::default() };
+        let answer = reader.snapshot().unwrap().cypher(&query).unwrap();
+        let shown = |row: Vec<Datum>| {
+            row.iter()
+                .map(|cell| cell.to_json().to_string().replace('"', ""))
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let mut rows: Vec<String> = answer.rows().map(|row| shown(row.unwrap())).collect();
+        rows.sort();
+        rows
+    }
+
+    fn calls(&self) -> Vec<String> {
+        self.rows("MATCH (a)-[r:CALLS]->(b) RETURN a.id, b.id, r.certainty")
+    }
+
+    fn change(&mut self, text: &str) -> Result<(), isolith_types::Failure> {
+        let query = CypherQuery { text: text.to_owned(), ..CypherQuery::default() };
+        self.store.one(Action::Cypher(query)).map(|_| ()).map_err(|error| error.to_failure())
+    }
+}
+
+fn two_files() -> Project {
+    let mut code = Project::new();
+    code.put("app/main.py", python(&[("main", &["helper"])], &[("app.util", "helper")]));
+    code.put("app/util.py", python(&[("helper", &["inner"]), ("inner", &[])], &[]));
+    code.put("app/other.py", python(&[("alone", &[])], &[]));
+    assert_eq!(code.link(), 3);
+    code
+}
+
+#[test]
+fn names_become_edges_across_files() {
+    let code = two_files();
+    assert_eq!(
+        code.calls(),
+        [
+            "app/main.py#main app/util.py#helper resolved",
+            "app/util.py#helper app/util.py#inner resolved"
+        ]
+    );
+    assert_eq!(
+        code.rows("MATCH (p:Project)-[:CONTAINS*]->(n) RETURN labels(n)[0], n.name"),
+        [
+            "Directory app",
+            "File main.py",
+            "File other.py",
+            "File util.py",
+            "Function alone",
+            "Function helper",
+            "Function inner",
+            "Function main"
+        ]
+    );
+    assert_eq!(code.rows("MATCH (n {path: 'app/util.py'}) RETURN n.name").len(), 3);
+    assert_eq!(code.rows("MATCH (n {id: 'app/util.py#inner'}) RETURN n.line"), ["2"]);
+    assert_eq!(code.rows("MATCH (n:Directory {path: 'app'}) RETURN n.name"), ["app"]);
+}
+
+#[test]
+fn only_what_depends_on_a_change_is_resolved_again() {
+    let mut code = two_files();
+    assert_eq!(code.link(), 0);
+    // What is inside of a function is nobody else's business.
+    code.put("app/util.py", python(&[("helper", &[]), ("inner", &[])], &[]));
+    assert_eq!(code.link(), 1);
+    assert_eq!(code.calls(), ["app/main.py#main app/util.py#helper resolved"]);
+    code.put("app/util.py", python(&[("renamed", &[]), ("inner", &[])], &[]));
+    assert_eq!(code.link(), 2);
+    assert_eq!(code.calls(), Vec::<String>::new());
+    code.put("app/util.py", python(&[("helper", &[]), ("inner", &[])], &[]));
+    assert_eq!(code.link(), 2);
+    assert_eq!(code.calls(), ["app/main.py#main app/util.py#helper resolved"]);
+}
+
+#[test]
+fn a_file_takes_its_part_with_it_and_nothing_else() {
+    let mut code = two_files();
+    let remove = Action::RemoveFiles { root: code.root, paths: vec!["app/util.py".to_owned()] };
+    code.store.one(remove).unwrap();
+    code.link();
+    assert_eq!(code.calls(), Vec::<String>::new());
+    assert_eq!(
+        code.rows("MATCH (n) RETURN n.name"),
+        ["alone", "app", "main", "main.py", "other.py", "project"]
+    );
+    let paths = ["app/main.py", "app/other.py"].map(str::to_owned).to_vec();
+    code.store.one(Action::RemoveFiles { root: code.root, paths }).unwrap();
+    assert_eq!(code.rows("MATCH (n) RETURN n.name"), Vec::<String>::new());
+    assert_eq!(code.rows("MATCH ()-[r]->() RETURN r"), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_made_of_files_is_only_read() {
+    let mut code = two_files();
+    for text in [
+        "MATCH (n:Function {name: 'main'}) SET n.name = 'x'",
+        "MATCH (n:Function {name: 'main'}) SET n:Mine",
+        "MATCH (n:File) DETACH DELETE n",
+        "MATCH ()-[r:CALLS]->() DELETE r",
+        "MATCH ()-[r:CALLS]->() SET r.certainty = 'sure'",
+    ] {
+        let failure = code.change(text).unwrap_err();
+        assert_eq!(failure.code, Code::BadInput, "{text}");
+        assert!(failure.message.contains("code graph"), "{text}: {failure}");
+    }
+    code.change("MATCH (n:Function {name: 'helper'}) CREATE (:Note {t: 'slow'})-[:ABOUT]->(n)")
+        .unwrap();
+    // Edited, but still called the same: the note stays where it was.
+    code.put("app/util.py", python(&[("first", &[]), ("helper", &[])], &[]));
+    code.link();
+    let notes = "MATCH (t:Note)-[:ABOUT]->(n) RETURN t.t, n.id";
+    assert_eq!(code.rows(notes), ["slow app/util.py#helper"]);
+    code.put("app/util.py", python(&[("first", &[])], &[]));
+    code.link();
+    assert_eq!(code.rows(notes), Vec::<String>::new());
+    assert_eq!(code.rows("MATCH (t:Note) RETURN t.t"), ["slow"]);
+}
+
+#[test]
+fn who_changed_a_file_is_in_the_graph() {
+    let mut code = two_files();
+    let mut told = |author: &str, at: i64| {
+        let facts = vec![("app/main.py".to_owned(), Some(author.to_owned()), at)];
+        code.store.one(Action::GitFacts { root: code.root, facts }).unwrap();
+        code.rows("MATCH (p:Person)-[:AUTHORED]->(f) RETURN p.name, f.path")
+    };
+    assert_eq!(told("Ann", 1_000_000_000_000_000), ["Ann app/main.py"]);
+    assert_eq!(told("Bob", 1_000_000_000_000_001), ["Bob app/main.py"]);
+    assert_eq!(code.rows("MATCH (p:Person) RETURN p.name"), ["Bob"]);
+}

@@ -1,0 +1,203 @@
+//! The graph in the truth: Cypher over SQLite says what Cypher over memory says, and a
+//! write query happens once and as a whole.
+
+use std::collections::BTreeMap;
+
+use isolith_graph::{Budget, Datum, Flow, Graph, MemoryGraph, prepare};
+use isolith_store::{Action, CypherQuery, GraphAnswer, Key, StoreError, Write};
+use isolith_types::Code;
+
+use crate::common::TestStore;
+
+fn query(text: &str) -> CypherQuery {
+    CypherQuery { text: text.to_owned(), parameters: BTreeMap::new() }
+}
+
+fn change(store: &mut TestStore, text: &str) -> Result<GraphAnswer, StoreError> {
+    let outcome = store.one(Action::Cypher(query(text)))?;
+    Ok(outcome.graph.expect("it changes something"))
+}
+
+fn read(store: &TestStore, text: &str) -> Vec<Vec<Datum>> {
+    let mut reader = store.reader();
+    let snapshot = reader.snapshot().unwrap();
+    let answer = snapshot.cypher(&query(text)).unwrap_or_else(|error| panic!("{text}: {error}"));
+    answer.rows().collect::<Result<_, _>>().unwrap()
+}
+
+fn integers(rows: &[Vec<Datum>]) -> Vec<Vec<i64>> {
+    let number = |datum: &Datum| match datum {
+        Datum::Integer(number) => *number,
+        other => panic!("{other:?} is no number"),
+    };
+    rows.iter().map(|row| row.iter().map(number).collect()).collect()
+}
+
+#[test]
+fn what_is_created_is_found() {
+    let mut store = TestStore::empty();
+    let made = change(&mut store, "CREATE (:F {n: 1})-[:R {w: 2}]->(:F:G {n: 2.0, t: ['a', 'b']})");
+    let stats = made.unwrap().stats;
+    assert_eq!((stats.nodes_created, stats.relationships_created), (2, 1));
+    assert_eq!((stats.labels_added, stats.properties_set), (3, 4));
+    for (text, expected) in [
+        ("MATCH (n:F) RETURN count(*)", 2),
+        ("MATCH (n:G) RETURN count(*)", 1),
+        ("MATCH (n {n: 2}) RETURN count(*)", 1),
+        ("MATCH (n:F {n: 1}) RETURN count(*)", 1),
+        ("MATCH (n {t: ['a', 'b']}) RETURN count(*)", 1),
+        ("MATCH ()-[r:R {w: 2}]->() RETURN count(r)", 1),
+        ("MATCH ()--() RETURN count(*)", 2),
+        ("MATCH (n) WHERE NOT (n.t = 1) RETURN count(*)", 1),
+        ("MATCH (n:Nothing) RETURN count(*)", 0),
+    ] {
+        assert_eq!(integers(&read(&store, text)), [[expected]], "{text}");
+    }
+    change(&mut store, "MATCH (f:F) CREATE (:F)").unwrap();
+    assert_eq!(integers(&read(&store, "MATCH (n:F) RETURN count(*)")), [[4]]);
+    change(&mut store, "MATCH (n:G) REMOVE n:G, n.t SET n.n = 7, n:H").unwrap();
+    assert_eq!(read(&store, "MATCH (n:G) RETURN n").len(), 0);
+    assert_eq!(read(&store, "MATCH (n {n: 2}) RETURN n").len(), 0);
+    assert_eq!(read(&store, "MATCH (n:H {n: 7}) WHERE n.t IS NULL RETURN n").len(), 1);
+    change(&mut store, "MATCH (n) DETACH DELETE n").unwrap();
+    assert_eq!(integers(&read(&store, "MATCH (n) RETURN count(*)")), [[0]]);
+    assert_eq!(integers(&read(&store, "MATCH ()-[r]->() RETURN count(*)")), [[0]]);
+}
+
+#[test]
+fn a_query_that_fails_changes_nothing() {
+    let mut store = TestStore::empty();
+    change(&mut store, "CREATE (:A {x: 1})-[:R]->(:A {x: 0})").unwrap();
+    for (text, words) in [
+        ("MATCH (n:A) SET n.y = 1 / n.x", "zero"),
+        ("CREATE (:B) WITH 1 AS one RETURN 9223372036854775807 + one", "too large"),
+        ("MATCH (n:A {x: 1}) DELETE n", "relationships"),
+    ] {
+        let error = change(&mut store, text).unwrap_err();
+        let failure = error.to_failure();
+        assert_eq!(failure.code, Code::BadInput, "{text}: {failure}");
+        assert!(failure.message.contains(words), "{text}: {failure}");
+    }
+    assert_eq!(integers(&read(&store, "MATCH (n) RETURN count(*)")), [[2]]);
+    assert_eq!(integers(&read(&store, "MATCH (n) WHERE n.y IS NOT NULL RETURN count(*)")), [[0]]);
+}
+
+#[test]
+fn a_key_makes_a_query_happen_once() {
+    let mut store = TestStore::empty();
+    let mut run = |text: &str, key: &str| {
+        let action = Action::Cypher(query(text));
+        let write = Write { key: Key::of_text(key), keep: true, action };
+        store.writer.apply(&[write], &[]).unwrap().remove(0)
+    };
+    let create = "CREATE (n:A {x: 0.0 / 0.0, t: 'short'}) RETURN n.x, n.t";
+    let first = run(create, "one").unwrap();
+    let again = run(create, "one").unwrap();
+    assert!(again.repeated && !first.repeated);
+    let rows = |answer: &GraphAnswer| format!("{:?}", answer.rows().collect::<Vec<_>>());
+    assert_eq!(rows(&again.graph.unwrap()), rows(&first.graph.unwrap()));
+    let long = "UNWIND range(1, 1000) AS i CREATE (n:B {i: i}) RETURN n";
+    assert!(!run(long, "two").unwrap().graph.unwrap().forgotten);
+    let again = run(long, "two").unwrap().graph.unwrap();
+    assert!(again.forgotten, "too long to be remembered");
+    assert_eq!((again.count, again.stats.nodes_created), (1000, 1000));
+    assert_eq!(run("CREATE (:C)", "two").unwrap_err(), StoreError::KeyReused);
+    assert_eq!(integers(&read(&store, "MATCH (n) RETURN count(*)")), [[1001]]);
+}
+
+#[test]
+fn a_query_for_readers_is_not_the_writers_business() {
+    let mut store = TestStore::empty();
+    let outcome = store.one(Action::Cypher(query("MATCH (n) RETURN n.offset"))).unwrap();
+    assert_eq!(outcome.graph, None);
+    let mut reader = store.reader();
+    let error = reader.snapshot().unwrap().cypher(&query("CREATE (:A)")).unwrap_err();
+    assert_eq!(error.to_failure().code, Code::BadInput);
+}
+
+/// Makes the same in the truth and in memory, and asks both the same.
+#[test]
+fn the_truth_and_memory_agree() {
+    let mut random = fastrand::Rng::with_seed(7);
+    for round in 0..12 {
+        let (mut store, memory) = (TestStore::empty(), MemoryGraph::new());
+        for _ in 0..25 {
+            let text = random_change(&mut random);
+            let ours = change(&mut store, &text).map(|answer| answer.stats);
+            let theirs = in_memory(&memory, &text);
+            match (ours, theirs) {
+                (Ok(ours), Ok((_, theirs))) => assert_eq!(ours, theirs, "{round}: {text}"),
+                (Err(_), Err(_)) => {}
+                (ours, theirs) => panic!("{round}: {text}: {ours:?}, {theirs:?}"),
+            }
+            let text = random_question(&mut random);
+            let rows = sorted(read(&store, &text));
+            let (theirs, _) = in_memory(&memory, &text).unwrap();
+            assert_eq!(rows, sorted(theirs), "{round}: {text}");
+        }
+        let counted = "MATCH (n) RETURN count(*)";
+        assert_eq!(
+            integers(&read(&store, counted)),
+            [[i64::try_from(memory.node_count(None).unwrap()).unwrap()]]
+        );
+    }
+}
+
+type Answered = (Vec<Vec<Datum>>, isolith_graph::Stats);
+
+fn in_memory(graph: &MemoryGraph, text: &str) -> isolith_graph::Result<Answered> {
+    let mut rows = Vec::new();
+    let stats =
+        prepare(text)?.run_mut(graph, &BTreeMap::new(), &Budget::unbounded(), &mut |row| {
+            rows.push(row);
+            Ok(Flow::Continue)
+        })?;
+    Ok((rows, stats))
+}
+
+fn sorted(rows: Vec<Vec<Datum>>) -> Vec<String> {
+    let mut rows: Vec<String> = rows.iter().map(|row| format!("{row:?}")).collect();
+    rows.sort();
+    rows
+}
+
+fn random_change(random: &mut fastrand::Rng) -> String {
+    let label = ["A", "B", "C"][random.usize(..3)];
+    let kind = ["R", "S"][random.usize(..2)];
+    let (x, y) = (random.i64(0..6), random.i64(0..6));
+    match random.usize(..10) {
+        0 | 1 => format!("CREATE (:{label} {{k: {x}}})-[:{kind} {{w: {y}}}]->(:A {{k: {y}}})"),
+        2 => {
+            format!("MERGE (n:{label} {{k: {x}}}) ON CREATE SET n.c = 1 ON MATCH SET n.c = n.c + 1")
+        }
+        3 => {
+            format!("MATCH (a {{k: {x}}}), (b {{k: {y}}}) MERGE (a)-[r:{kind}]->(b) SET r.w = {x}")
+        }
+        4 => format!("MATCH (a {{k: {x}}}) CREATE (a)-[:{kind}]->(a)"),
+        5 => format!("MATCH (n {{k: {x}}}) SET n:{label}, n.t = 'text {y}', n.l = [{x}, {y}]"),
+        6 => format!("MATCH (n:{label}) REMOVE n:{label}, n.t"),
+        7 => format!("MATCH ()-[r:{kind} {{w: {x}}}]->() DELETE r"),
+        8 => format!("MATCH (n:{label} {{k: {x}}}) SET n.k = {y}.0, n += {{t: null, b: true}}"),
+        _ => format!("MATCH (n {{k: {x}}}) WITH n LIMIT 1 DETACH DELETE n"),
+    }
+}
+
+fn random_question(random: &mut fastrand::Rng) -> String {
+    let label = ["A", "B", "C"][random.usize(..3)];
+    let kind = ["R", "S"][random.usize(..2)];
+    let x = random.i64(0..6);
+    match random.usize(..9) {
+        0 => format!("MATCH (n:{label}) RETURN n.k, n.t, n.l, n.b, n.c"),
+        1 => format!("MATCH (n {{k: {x}}}) RETURN labels(n), n.k"),
+        2 => format!("MATCH (a:{label})-[r:{kind}]->(b) RETURN a.k, r.w, b.k"),
+        3 => format!("MATCH (a {{k: {x}}})-[r]-(b) RETURN type(r), b.k"),
+        4 => format!("MATCH (a {{k: {x}}})-[:{kind}*1..3]->(b) RETURN b.k"),
+        5 => "MATCH (a) RETURN a.k, count { (a)--() }"
+            .replace("count { (a)--() }", "size([(a)--(b) | b])"),
+        6 => format!("MATCH (n:{label}) RETURN count(*), sum(n.k), min(n.t)"),
+        7 => format!("MATCH (n {{t: 'text {x}'}}) RETURN count(n)"),
+        _ => format!(
+            "UNWIND range(0, 5) AS i OPTIONAL MATCH (n:{label} {{k: i}}) RETURN i, count(n)"
+        ),
+    }
+}
