@@ -307,7 +307,7 @@ mod tests {
         let shown = |format: Format| format.text(&columns, &rows);
         assert_eq!(
             shown(Format::Table),
-            "a                                    r                      n\n\
+            "a                                  r                       n\n\
              (:Person {name: \"Ann \\\"A\\\" <x>\"})  [:KNOWS {since: 1999}]  7\n"
         );
         assert_eq!(
