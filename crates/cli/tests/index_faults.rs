@@ -88,7 +88,9 @@ fn a_killed_worker_is_replaced() {
         for signal in [Signal::KILL, Signal::SEGV, Signal::TERM] {
             let project = Project::large(FILES);
             let mut running = Running::start(project.command(&["index", "--json"]));
-            assert!(running.tells(stage));
+            if !running.tells(stage) {
+                panic!("{stage} is never told: {}", running.finish().stdout);
+            }
             for worker in running.workers(role) {
                 send(worker, signal);
             }

@@ -256,15 +256,10 @@ impl Engine {
 
     /// Finds out what the names in files mean, now that all files are there.
     async fn link(&self, root: u64, watcher: &IndexWatcher) -> Result<(), Failure> {
-        let mut done = 0;
-        loop {
-            let outcome = self.write(Action::LinkFiles { root }, None).await?.outcome;
-            done += outcome.files;
-            if !outcome.more {
-                return Ok(());
-            }
-            watcher(IndexProgress { stage: IndexStage::Linking, done, total: 0 });
+        while self.write(Action::LinkFiles { root }, None).await?.outcome.more {
+            watcher(IndexProgress { stage: IndexStage::Linking, done: 0, total: 0 });
         }
+        Ok(())
     }
 
     async fn finish(
