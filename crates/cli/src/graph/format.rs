@@ -44,7 +44,7 @@ fn as_table(columns: &[String], rows: &[Vec<Datum>]) -> String {
     }
     let is_number = |column: usize| {
         let mut cells = rows.iter().map(|row| &row[column]).filter(|cell| **cell != Datum::Null);
-        rows.len() > 0 && cells.all(|cell| matches!(cell, Datum::Integer(_) | Datum::Float(_)))
+        !rows.is_empty() && cells.all(|cell| matches!(cell, Datum::Integer(_) | Datum::Float(_)))
     };
     let headings: Vec<String> = columns
         .iter()

@@ -48,10 +48,9 @@ pub(crate) fn run(
         _ if output.is_json() => output.result(&document(), "")?,
         _ => output.result(&(), &format.text(&answer.columns, &rows))?,
     }
-    if !output.is_quiet() && !output.is_json() && format == Format::Table {
-        if let Some(told) = told(&answer.stats) {
-            output.progress(&told);
-        }
+    let is_for_people = !output.is_quiet() && !output.is_json() && format == Format::Table;
+    if let Some(told) = told(&answer.stats).filter(|_| is_for_people) {
+        output.progress(&told);
     }
     match writes {
         true => session.settle()?,
