@@ -1,8 +1,17 @@
 //! Cypher over the graph of a store.
 
+mod pages;
+mod shown;
+mod spool;
+
 use isolith_roles::{ReadJob, ReadReply};
 use isolith_store::{Action, CypherQuery, GraphAnswer, Key};
 use isolith_types::{Code, Failure};
+
+pub use pages::{GraphCursor, GraphPage, PageSize};
+pub use shown::datum_text;
+pub use spool::Row as GraphRow;
+pub(crate) use spool::Spools;
 
 use crate::collections::misfit;
 use crate::open::Engine;

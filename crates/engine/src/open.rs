@@ -15,6 +15,7 @@ use isolith_types::{Code, Failure};
 use tokio::sync::{Notify, OnceCell};
 
 use crate::failure::of_call;
+use crate::graph::Spools;
 use crate::location::PROJECT_FOLDER;
 use crate::quarantine::StoreQuarantine;
 use crate::status::{Recent, Serving};
@@ -44,6 +45,8 @@ pub(crate) struct Inner {
     pub(crate) hooks: Hooks,
     pub(crate) tally: Arc<Tally>,
     pub(crate) serving: Serving,
+    /// What is left of answers that are longer than a page.
+    pub(crate) spools: Arc<Spools>,
     /// Collections that want folding.
     pub(crate) due: Mutex<BTreeSet<String>>,
     pub(crate) due_changed: Arc<Notify>,
@@ -170,6 +173,7 @@ impl Engine {
                 hooks,
                 tally,
                 serving: Serving::new(recent),
+                spools: Arc::default(),
                 due: Mutex::default(),
                 due_changed: Arc::default(),
                 purge_due: AtomicBool::new(false),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use clap::ValueEnum;
-use isolith_engine::{Datum, NodeDatum, RelationshipDatum};
+use isolith_engine::{Datum, NodeDatum, RelationshipDatum, datum_text};
 
 use crate::table::table;
 
@@ -52,8 +52,10 @@ fn as_table(columns: &[String], rows: &[Vec<Datum>]) -> String {
         .map(|(at, name)| if is_number(at) { format!(">{name}") } else { name.clone() })
         .collect();
     let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
-    let cells: Vec<Vec<String>> =
-        rows.iter().map(|row| row.iter().map(|cell| one_line(&shown(cell))).collect()).collect();
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| one_line(&datum_text(cell))).collect())
+        .collect();
     table(&headings, &cells)
 }
 
@@ -80,48 +82,6 @@ fn as_csv(columns: &[String], rows: &[Vec<Datum>]) -> String {
         text += &line(row.iter().map(plain).collect());
     }
     text
-}
-
-/// A value as people write it: nodes and relationships as in a query.
-fn shown(datum: &Datum) -> String {
-    match datum {
-        Datum::Node(node) => shown_node(node),
-        Datum::Relationship(edge) => format!("[:{}{}]", edge.kind, shown_map(&edge.properties)),
-        Datum::Path(path) => {
-            let mut text = path.nodes.first().map(shown_node).unwrap_or_default();
-            for (at, edge) in path.relationships.iter().enumerate() {
-                let (from, to) = (&path.nodes[at], &path.nodes[at + 1]);
-                let link = format!("[:{}]", edge.kind);
-                let forward = edge.start == from.id;
-                text += &if forward { format!("-{link}->") } else { format!("<-{link}-") };
-                text += &shown_node(to);
-            }
-            text
-        }
-        Datum::List(list) => {
-            format!("[{}]", list.iter().map(shown).collect::<Vec<_>>().join(", "))
-        }
-        Datum::Map(map) => shown_map(map).trim_start().to_owned(),
-        Datum::Text(text) => text.clone(),
-        other => other.to_json().to_string(),
-    }
-}
-
-fn shown_node(node: &NodeDatum) -> String {
-    let labels: String = node.labels.iter().map(|label| format!(":{label}")).collect();
-    format!("({labels}{})", shown_map(&node.properties))
-}
-
-/// With a space before it; nothing if there is nothing in it.
-fn shown_map(map: &BTreeMap<String, Datum>) -> String {
-    if map.is_empty() {
-        return String::new();
-    }
-    let entry = |(key, value): (&String, &Datum)| match value {
-        Datum::Text(text) => format!("{key}: {text:?}"),
-        other => format!("{key}: {}", shown(other)),
-    };
-    format!(" {{{}}}", map.iter().map(entry).collect::<Vec<_>>().join(", "))
 }
 
 /// A value as a program reads it: text as it is, nothing for null, JSON for the rest.

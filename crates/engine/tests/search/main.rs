@@ -7,6 +7,7 @@ mod drawers;
 mod faults;
 mod folding;
 mod memory;
+mod pages;
 mod power;
 mod replaced;
 mod support;
@@ -22,6 +23,7 @@ fn main() {
         faults::trials(&programs),
         folding::trials(),
         memory::trials(),
+        pages::trials(),
         power::trials(),
         replaced::trials(),
     ]

@@ -22,7 +22,7 @@ use change::Counts;
 use names::Names;
 pub(crate) use owned::{Property, SHARED};
 pub(crate) use query::change;
-pub use query::{CypherQuery, GraphAnswer, Rows};
+pub use query::{CypherQuery, GraphAnswer, Rows, first_row};
 
 use crate::error::StoreError;
 use crate::sqlite::During;

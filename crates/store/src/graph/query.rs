@@ -55,12 +55,16 @@ impl GraphAnswer {
     pub fn rows(&self) -> impl Iterator<Item = Result<Vec<Datum>, Failure>> + '_ {
         let mut rest = &self.rows.0[..];
         (0..self.count).map(move |_| {
-            let (row, after) = postcard::take_from_bytes(rest).map_err(|error| {
-                Failure::new(Code::Failed, format!("a row of the answer cannot be read: {error}"))
-            })?;
+            let (row, after) = first_row(rest)?;
             rest = after;
             Ok(row)
         })
+    }
+
+    /// The rows as they are sent, for [`first_row`].
+    #[must_use]
+    pub fn row_bytes(&self) -> &[u8] {
+        &self.rows.0
     }
 
     /// The answer without its rows.
@@ -68,6 +72,16 @@ impl GraphAnswer {
     pub(crate) fn without_rows(self) -> Self {
         Self { rows: Rows::default(), forgotten: self.count > 0, ..self }
     }
+}
+
+/// The first row of some, and what comes after it.
+///
+/// # Errors
+/// That the bytes make no sense, or are cut off.
+pub fn first_row(bytes: &[u8]) -> Result<(Vec<Datum>, &[u8]), Failure> {
+    postcard::take_from_bytes(bytes).map_err(|error| {
+        Failure::new(Code::Failed, format!("a row of the answer cannot be read: {error}"))
+    })
 }
 
 impl Snapshot<'_> {
