@@ -57,6 +57,17 @@ async def code(visit, place):
     assert any(marker in hit["snippet"] for hit in hits), hits
 
 
+async def graph(visit, _place):
+    made = await visit.call("graph_query", query="UNWIND $rows AS r MERGE (a:Tried {n: r})-[:NEXT]->(:Tried {n: -r}) RETURN a.n", params={"rows": [1, 2, 3]}, limit=2)
+    assert made["columns"] == ["a.n"] and made["rows"] == [[1], [2]] and made["stats"]["nodes_created"] in (0, 6), made
+    rest = await visit.call("graph_query", next=made["next"])
+    assert rest["rows"] == [[3]] and rest["next"] is None, rest
+    node = (await visit.call("graph_query", query="MATCH (n:Tried {n: 1}) RETURN n"))["rows"][0][0]
+    assert node["labels"] == ["Tried"] and node["properties"] == {"n": 1}, node
+    await visit.refused("cursor_expired", "graph_query", next="1-0-0")
+    await visit.refused("bad_input", "graph_query", query="MATCH (n RETURN n")
+
+
 async def memory(visit, _place):
     added = await visit.call("memory_add", text="Alice is allergic to peanuts", wing="team", room="food", tags=["allergy"])
     assert added["created"] and added["duplicate_of"] is None, added
@@ -126,7 +137,7 @@ async def visit(server, place, mode):
     async with Client(server, mode=mode) as client:
         tools = (await client.list_tools()).tools
         guest = Visit(client, tools)
-        for part in (code, memory, facts, collections, upkeep):
+        for part in (code, graph, memory, facts, collections, upkeep):
             await part(guest, place)
         missed = set(guest.tools) - guest.called
         assert not missed, f"not called: {sorted(missed)}"

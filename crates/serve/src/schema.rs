@@ -4,7 +4,7 @@
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use schemars::generate::{Contract, SchemaSettings};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What a tool takes.
 pub(crate) fn of_arguments<T: JsonSchema>() -> JsonObject {
@@ -24,15 +24,23 @@ pub(crate) fn of_arguments<T: JsonSchema>() -> JsonObject {
 }
 
 /// What a tool answers. Nothing in it is required: an error has none of it, and there
-/// are clients that hold errors against the schema too.
+/// are clients that hold errors against the schema too. What has no type is a text.
 pub(crate) fn of_result<T: JsonSchema>() -> JsonObject {
     let mut schema = generate::<T>(Contract::Serialize);
     trim(&mut schema);
     each(&mut schema, &mut |object| {
         object.remove("required");
         object.remove("description");
+        if object.get("type").is_some_and(is_text) {
+            object.remove("type");
+        }
     });
     schema
+}
+
+/// Whether a type is that of texts, or of texts that may be missing.
+fn is_text(of: &Value) -> bool {
+    *of == "string" || *of == json!(["string", "null"])
 }
 
 fn generate<T: JsonSchema>(contract: Contract) -> JsonObject {
@@ -77,10 +85,8 @@ fn each(schema: &mut JsonObject, change: &mut impl FnMut(&mut JsonObject)) {
 
 #[cfg(test)]
 mod tests {
-    use serde::{Deserialize, Serialize};
-    use serde_json::json;
-
     use super::*;
+    use serde::{Deserialize, Serialize};
 
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
@@ -122,12 +128,12 @@ mod tests {
     fn results_fit_errors_too() {
         let inner = json!({
             "type": "object",
-            "properties": { "name": { "type": ["string", "null"] }, "extra": { "type": "object" } },
+            "properties": { "name": {}, "extra": { "type": "object" } },
         });
         let expected = json!({
             "type": "object",
             "properties": {
-                "query": { "type": "string" },
+                "query": {},
                 "limit": { "type": ["integer", "null"] },
                 "tags": { "type": "array", "items": inner },
             },

@@ -106,6 +106,17 @@ impl Stores {
         })
     }
 
+    /// The store of the graph, which is that of code.
+    ///
+    /// # Errors
+    /// `no_store` if nothing was ever indexed or written here.
+    pub(crate) fn graph(&self) -> Result<Engine, Failure> {
+        self.if_there(Whose::Project)?.ok_or_else(|| {
+            Failure::new(Code::NoStore, "there is no graph here yet")
+                .with_hint("call index_project for that of the code, or CREATE something")
+        })
+    }
+
     /// The store of code, made if it is not there.
     pub(crate) fn code_to_index(&self) -> Result<Engine, Failure> {
         self.open(Whose::Project, true)

@@ -25,6 +25,8 @@ pub(crate) enum Effect {
     AddOnce,
     /// It changes or removes; the same again changes nothing.
     Change,
+    /// It does what it is told: it may change or remove, each time anew.
+    Any,
 }
 
 impl Effect {
@@ -35,6 +37,7 @@ impl Effect {
             Self::Add => hints.destructive(false).idempotent(false),
             Self::AddOnce => hints.destructive(false).idempotent(true),
             Self::Change => hints.destructive(true).idempotent(true),
+            Self::Any => hints.destructive(true).idempotent(false),
         }
     }
 }
@@ -164,5 +167,6 @@ mod tests {
         assert_eq!(hints(Effect::Add), (no, no, no, no));
         assert_eq!(hints(Effect::AddOnce), (no, no, yes, no));
         assert_eq!(hints(Effect::Change), (no, yes, yes, no));
+        assert_eq!(hints(Effect::Any), (no, yes, no, no));
     }
 }

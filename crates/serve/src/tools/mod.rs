@@ -5,6 +5,7 @@ mod collections;
 mod diary;
 mod drawer;
 mod facts;
+mod graph;
 mod index;
 mod ingest;
 mod memory;
@@ -22,6 +23,7 @@ pub(crate) fn all() -> Vec<Tool> {
     let groups = [
         code::tools(),
         vec![index::tool()],
+        vec![graph::tool()],
         vec![recall::tool()],
         memory::tools(),
         diary::tools(),
@@ -38,12 +40,13 @@ pub(crate) fn all() -> Vec<Tool> {
 mod tests {
     use super::*;
 
-    const NAMES: [&str; 28] = [
+    const NAMES: [&str; 29] = [
         "search_code",
         "search_similar",
         "read_chunk",
         "index_status",
         "index_project",
+        "graph_query",
         "memory_search",
         "memory_add",
         "memory_get",

@@ -1,0 +1,153 @@
+//! The tool for the graph: Cypher.
+
+use std::fmt::Write as _;
+
+use isolith_engine::{CypherQuery, Datum, GraphPage, GraphStats, PageSize, datum_text, may_change};
+use isolith_types::{Code, Failure};
+use rmcp::model::JsonObject;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::arguments::limit_of;
+use crate::text::line;
+use crate::tool::{Call, Effect, Shown, Tool};
+
+/// Rows of a page unless told otherwise, and at most.
+const LIMITS: (u32, u32) = (100, 1_000);
+
+/// The longest page, but for a row that is longer.
+const PAGE_BYTES: usize = 256 << 10;
+
+/// The longest value in the text.
+const SHOWN_LETTERS: usize = 300;
+
+pub(super) fn tool() -> Tool {
+    Tool::new(
+        "graph_query",
+        Effect::Any,
+        "Run Cypher on the project's graph, to read or to write your own nodes. Code is read-only.",
+        graph_query,
+    )
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct GraphQuery {
+    query: Option<String>,
+    /// Values of $names
+    params: Option<JsonObject>,
+    /// Rows, 1-1000, default 100
+    limit: Option<u32>,
+    /// Instead of query: the next page
+    next: Option<String>,
+}
+
+async fn graph_query(call: Call, asked: GraphQuery) -> Result<Answer, Failure> {
+    let rows = limit_of(asked.limit, LIMITS)? as usize;
+    let size = PageSize { rows, bytes: PAGE_BYTES };
+    let page = match (asked.query, asked.next) {
+        (None, Some(token)) => call.server.stores().graph()?.next_page(&token, size).await?,
+        (Some(text), None) => {
+            let engine = match may_change(&text) {
+                true => call.server.stores().code_to_index()?,
+                false => call.server.stores().graph()?,
+            };
+            call.server.settled().await;
+            let parameters = asked.params.unwrap_or_default();
+            let parameter = |(name, value)| (name, Datum::from_json(&value));
+            let parameters = parameters.into_iter().map(parameter).collect();
+            engine.cypher_page(CypherQuery { text, parameters }, None, size).await?
+        }
+        _ => return Err(Failure::new(Code::BadInput, "give either query or next")),
+    };
+    Ok(Answer::of(&page))
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Answer {
+    columns: Vec<String>,
+    #[schemars(with = "Vec<Vec<Value>>")]
+    rows: Vec<Vec<Value>>,
+    stats: JsonObject,
+    next: Option<String>,
+    #[serde(skip)]
+    text: String,
+}
+
+impl Answer {
+    fn of(page: &GraphPage) -> Self {
+        let values = |row: &Vec<Datum>| row.iter().map(Datum::to_json).collect();
+        Self {
+            columns: page.columns.clone(),
+            rows: page.rows.iter().map(values).collect(),
+            stats: changes(&page.stats),
+            next: page.next.clone(),
+            text: told(page),
+        }
+    }
+}
+
+impl Shown for Answer {
+    fn text(&self) -> String {
+        self.text.clone()
+    }
+}
+
+fn changes(stats: &GraphStats) -> JsonObject {
+    match json!(stats) {
+        Value::Object(stats) => stats,
+        _ => JsonObject::new(),
+    }
+}
+
+/// A line for the columns and one for each row, what was changed, and whether there is more.
+fn told(page: &GraphPage) -> String {
+    let mut text = String::new();
+    if !page.columns.is_empty() {
+        let _ = writeln!(text, "{}", page.columns.join(" | "));
+    }
+    for row in &page.rows {
+        let cells = row.iter().map(|cell| line(&datum_text(cell), SHOWN_LETTERS));
+        let _ = writeln!(text, "{}", cells.collect::<Vec<_>>().join(" | "));
+    }
+    let changed = changes(&page.stats).into_iter().filter(|(_, count)| *count != 0);
+    for (what, count) in changed {
+        let _ = writeln!(text, "{count} {}", what.replace('_', " "));
+    }
+    match &page.next {
+        Some(next) => _ = writeln!(text, "more: next {next}"),
+        None if page.rows.is_empty() => text += "no rows\n",
+        None => {}
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_shown_in_lines() {
+        let text = |text: &str| Datum::Text(text.to_owned());
+        let page = GraphPage {
+            columns: vec!["name".to_owned(), "n".to_owned()],
+            rows: vec![
+                vec![text("two\nlines"), Datum::Integer(1)],
+                vec![Datum::Null, Datum::List(vec![text("a")])],
+            ],
+            stats: GraphStats { nodes_created: 2, ..GraphStats::default() },
+            next: Some("1-0-ab".to_owned()),
+        };
+        insta::assert_snapshot!(Answer::of(&page).text(), @r"
+        name | n
+        two lines | 1
+        null | [a]
+        2 nodes created
+        more: next 1-0-ab
+        ");
+        let nothing =
+            GraphPage { columns: vec![], rows: vec![], stats: GraphStats::default(), next: None };
+        assert_eq!(Answer::of(&nothing).text(), "no rows\n");
+    }
+}
