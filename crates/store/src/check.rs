@@ -1,5 +1,6 @@
 mod content;
 mod facts;
+mod graph;
 mod memory;
 
 use isolith_types::Metadata;
@@ -32,7 +33,8 @@ pub enum Check {
     /// Vectors have the right length and only finite numbers.
     Vectors,
     /// What filters look at is what the metadata says, what is known of chunks and the facts
-    /// can be read, and drawers have the texts that they were made with.
+    /// can be read, drawers have the texts that they were made with, and nodes are found by
+    /// what they hold.
     Fields,
 }
 
@@ -94,13 +96,14 @@ impl Reader {
             Check::Full => pages(db, "integrity_check", &mut found),
             Check::Schema => schema(db, &mut found),
             Check::References => references(db, &mut found),
-            Check::Counts => counts(db, &mut found),
-            Check::Orphans => orphans(db, &mut found),
+            Check::Counts => counts(db, &mut found).and_then(|()| graph::counts(db, &mut found)),
+            Check::Orphans => orphans(db, &mut found).and_then(|()| graph::orphans(db, &mut found)),
             Check::Vectors => content::vectors(db, &deadline, &mut found),
             Check::Fields => content::fields(db, &deadline, &mut found)
                 .and_then(|()| content::chunks(db, &deadline, &mut found))
                 .and_then(|()| memory::drawers(db, &deadline, &mut found))
-                .and_then(|()| facts::facts(db, &deadline, &mut found)),
+                .and_then(|()| facts::facts(db, &deadline, &mut found))
+                .and_then(|()| graph::content(db, &deadline, &mut found)),
         };
         match looked {
             Err(StoreError::Corrupt { reason, .. }) => found.add(reason),

@@ -1,6 +1,7 @@
 mod code;
 mod damaged;
 mod facts;
+mod graph;
 mod memory;
 mod ranges;
 mod rebuild;

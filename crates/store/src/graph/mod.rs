@@ -7,6 +7,7 @@
 
 mod bytes;
 mod change;
+mod derived;
 mod names;
 mod owned;
 mod query;
@@ -19,6 +20,7 @@ use isolith_graph::Value;
 use isolith_types::Failure;
 
 use change::Counts;
+pub(crate) use derived::{KnownNames, NodeParts, edge_names, has_label, has_value, put, recount};
 use names::Names;
 pub(crate) use owned::{Property, SHARED};
 pub(crate) use query::change;

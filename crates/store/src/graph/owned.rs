@@ -12,7 +12,7 @@ use crate::sqlite::During;
 pub(crate) const SHARED: i64 = 0;
 
 /// Properties by which nodes of code are looked up. `path` and `id` are found without.
-const LOOKED_UP: [&str; 2] = ["name", "qualified_name"];
+pub(super) const LOOKED_UP: [&str; 2] = ["name", "qualified_name"];
 
 /// Names that users' own nodes are looked up by, too, whoever uses them first.
 const INDEXED: [&str; 4] = ["name", "qualified_name", "path", "id"];

@@ -79,7 +79,7 @@ pub(super) fn rebuild(
 }
 
 pub(super) struct Rescue<'a> {
-    old: &'a Connection,
+    pub(super) old: &'a Connection,
     pub(super) work: Work<'a>,
     pub(super) report: SalvageReport,
 }
@@ -94,6 +94,7 @@ impl Rescue<'_> {
         if knows_code {
             self.code()?;
         }
+        self.graph()?;
         self.memory()?;
         self.facts()?;
         self.table(&RECEIPT)?;

@@ -3,10 +3,11 @@
 use super::Work;
 use super::request::Outcome;
 use crate::error::StoreError;
+use crate::graph;
 use crate::sqlite::During;
 
-/// Counts records and what is unfolded of every collection, and makes sure that the next
-/// change number is a new one.
+/// Counts records and what is unfolded of every collection, nodes and edges of the graph,
+/// and makes sure that the next change number is a new one.
 pub(super) fn recount(work: Work<'_>) -> Result<Outcome, StoreError> {
     let count = || {
         let updated = work.db.execute(
@@ -38,6 +39,7 @@ pub(super) fn recount(work: Work<'_>) -> Result<Outcome, StoreError> {
              WHERE passages <> (SELECT count(*) FROM passage WHERE drawer = number)",
             [],
         )?;
+        graph::recount(work.db)?;
         Ok(updated)
     };
     let updated = count().during(work.db, "count the records")?;

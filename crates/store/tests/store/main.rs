@@ -13,6 +13,7 @@ mod facts;
 mod filters;
 mod folding;
 mod graph;
+mod graph_doctor;
 mod memory;
 mod memory_doctor;
 mod opening;

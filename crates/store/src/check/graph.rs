@@ -1,0 +1,140 @@
+//! Whether the graph is whole: every edge has its ends, nodes are found by what they hold
+//! and by nothing else, and counts are right.
+
+use rusqlite::Connection;
+
+use super::{Found, collect};
+use crate::deadline::Deadline;
+use crate::error::StoreError;
+use crate::graph::{KnownNames, NodeParts, edge_names, has_label, has_value};
+use crate::sqlite::During;
+
+const COUNTS: [&str; 5] = [
+    "SELECT 'the graph says ' || nodes || ' nodes, there are ' || n FROM graph, \
+     (SELECT count(*) AS n FROM node) WHERE n <> nodes LIMIT ?1",
+    "SELECT 'the graph says ' || edges || ' edges, there are ' || n FROM graph, \
+     (SELECT count(*) AS n FROM edge) WHERE n <> edges LIMIT ?1",
+    "SELECT 'the graph has given fewer numbers than there are' FROM graph \
+     WHERE last_node < (SELECT max(id) FROM node) OR last_edge < (SELECT max(id) FROM edge) \
+     LIMIT ?1",
+    "SELECT 'label ' || quote(name) || ' says ' || uses || ' nodes, there are ' || n \
+     FROM (SELECT name, uses, (SELECT count(*) FROM node_label WHERE label = g.id) AS n \
+     FROM graph_name g WHERE kind = 0) WHERE n <> uses LIMIT ?1",
+    "SELECT 'type ' || quote(name) || ' says ' || uses || ' edges, there are ' || coalesce(n, 0) \
+     FROM graph_name LEFT JOIN (SELECT type, count(*) AS n FROM edge GROUP BY type) ON type = id \
+     WHERE kind = 1 AND coalesce(n, 0) <> uses LIMIT ?1",
+];
+
+const ORPHANS: [&str; 6] = [
+    "SELECT 'edge ' || e.id || ' begins nowhere' FROM edge e \
+     LEFT JOIN node n ON n.id = e.src WHERE n.id IS NULL LIMIT ?1",
+    "SELECT 'edge ' || e.id || ' ends nowhere' FROM edge e \
+     LEFT JOIN node n ON n.id = e.dst WHERE n.id IS NULL LIMIT ?1",
+    "SELECT 'a label of node ' || l.node || ' has no node' FROM node_label l \
+     LEFT JOIN node n ON n.id = l.node WHERE n.id IS NULL LIMIT ?1",
+    "SELECT 'a value of node ' || v.node || ' has no node' FROM node_value v \
+     LEFT JOIN node n ON n.id = v.node WHERE n.id IS NULL LIMIT ?1",
+    "SELECT 'node ' || n.id || ' is made from a file that is gone' FROM node n \
+     LEFT JOIN file f ON f.id = n.owner WHERE n.owner > 0 AND f.id IS NULL LIMIT ?1",
+    "SELECT 'edge ' || e.id || ' is made from a file that is gone' FROM edge e \
+     LEFT JOIN file f ON f.id = e.owner WHERE e.owner > 0 AND f.id IS NULL LIMIT ?1",
+];
+
+pub(super) fn counts(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
+    COUNTS.iter().try_for_each(|sql| collect(db, found, sql))?;
+    let rows: i64 = db
+        .query_row("SELECT count(*) FROM graph", [], |row| row.get(0))
+        .during(db, "check the counts")?;
+    if rows != 1 {
+        found.add(format!("table graph has {rows} rows, not 1"));
+    }
+    Ok(())
+}
+
+pub(super) fn orphans(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
+    ORPHANS.iter().try_for_each(|sql| collect(db, found, sql))
+}
+
+/// Whether what nodes and edges hold can be read, and leads to them.
+pub(super) fn content(
+    db: &Connection,
+    deadline: &Deadline,
+    found: &mut Found,
+) -> Result<(), StoreError> {
+    let mut read = || {
+        let names = KnownNames::read(db)?;
+        nodes(db, &names, deadline, found)?;
+        edges(db, &names, deadline, found)
+    };
+    read().during(db, "check the graph")?;
+    deadline.check("check the graph")
+}
+
+fn nodes(
+    db: &Connection,
+    names: &KnownNames,
+    deadline: &Deadline,
+    found: &mut Found,
+) -> rusqlite::Result<()> {
+    let mut statement =
+        db.prepare("SELECT id, labels, properties, owner IS NOT NULL FROM node ORDER BY id")?;
+    let mut rows = statement.query([])?;
+    let (mut at, mut labels, mut values) = (0_u64, 0, 0);
+    while let Some(row) = rows.next()? {
+        at += 1;
+        if found.is_full() || (at.is_multiple_of(256) && deadline.passed()) {
+            return Ok(());
+        }
+        let (node, is_owned): (i64, bool) = (row.get(0)?, row.get(3)?);
+        let parts = NodeParts::read(row.get_ref(1)?.as_blob()?, row.get_ref(2)?.as_blob()?);
+        let is_named = |(name, kind)| names.is(name, kind) == Some(true);
+        let Some(parts) = parts.filter(|parts| parts.names().all(is_named)) else {
+            found.add(format!("node {node} makes no sense"));
+            continue;
+        };
+        for label in &parts.labels {
+            labels += 1;
+            if !has_label(db, *label, node)? {
+                found.add(format!("node {node} is not found by a label that it has"));
+            }
+        }
+        for property in parts.found_by(names, is_owned) {
+            values += 1;
+            if !has_value(db, property, node)? {
+                found.add(format!("node {node} is not found by a property that it has"));
+            }
+        }
+    }
+    for (table, expected) in [("node_label", labels), ("node_value", values)] {
+        let count = format!("SELECT count(*) FROM {table}");
+        let there: i64 = db.query_row(&count, [], |row| row.get(0))?;
+        if there > expected {
+            found.add(format!("{} rows of {table} lead to nodes without it", there - expected));
+        }
+    }
+    Ok(())
+}
+
+fn edges(
+    db: &Connection,
+    names: &KnownNames,
+    deadline: &Deadline,
+    found: &mut Found,
+) -> rusqlite::Result<()> {
+    let mut statement = db.prepare("SELECT id, type, properties FROM edge ORDER BY id")?;
+    let mut rows = statement.query([])?;
+    let mut at = 0_u64;
+    while let Some(row) = rows.next()? {
+        at += 1;
+        if found.is_full() || (at.is_multiple_of(256) && deadline.passed()) {
+            break;
+        }
+        let properties = row.get_ref(2)?.as_blob_or_null()?.unwrap_or(&[]);
+        let needed = edge_names(row.get(1)?, properties);
+        let is_named = |(name, kind): &(u32, u8)| names.is(*name, *kind) == Some(true);
+        if !needed.is_some_and(|needed| needed.iter().all(is_named)) {
+            found.add(format!("edge {} makes no sense", row.get::<_, i64>(0)?));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,217 @@
+//! The graph: nodes and edges that can be read, and what follows from them. What is made
+//! from files is kept too, as users' own edges may lead to it; if any of it is lost, the
+//! files are to be indexed again.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+
+use super::rebuild::{Copy, Rescue};
+use crate::error::StoreError;
+use crate::graph::{self, KnownNames, NodeParts, edge_names};
+use crate::sqlite::During;
+
+const NAME: Copy = Copy {
+    table: "graph_name",
+    select: "SELECT id, kind, name, indexed FROM graph_name \
+             WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
+    insert: "INSERT INTO graph_name (id, kind, name, indexed) VALUES (?1, ?2, ?3, ?4)",
+    columns: 4,
+};
+
+const NODE: Copy = Copy {
+    table: "node",
+    select: "SELECT id, labels, properties, owner, name FROM node \
+             WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
+    insert: "INSERT INTO node (id, labels, properties, owner, name) VALUES (?1, ?2, ?3, ?4, ?5)",
+    columns: 5,
+};
+
+const EDGE: Copy = Copy {
+    table: "edge",
+    select: "SELECT id, type, src, dst, properties, owner FROM edge \
+             WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
+    insert: "INSERT INTO edge (id, type, src, dst, properties, owner) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    columns: 6,
+};
+
+const CODE_GRAPH: Copy = Copy {
+    table: "code_graph",
+    select: "SELECT file, outline, uses, due FROM code_graph \
+             WHERE file BETWEEN ?1 AND ?2 ORDER BY file",
+    insert: "INSERT INTO code_graph (file, outline, uses, due) VALUES (?1, ?2, ?3, ?4)",
+    columns: 4,
+};
+
+/// Makes files look changed, so that the next run indexes them again.
+const INDEX_AGAIN: &str = "
+UPDATE file SET hash = zeroblob(32), modified = 0;
+UPDATE root SET indexed_at = NULL;
+";
+
+/// What was made from files that are not there any more.
+const DROP_OWNED: &str = "
+DELETE FROM node WHERE owner > 0 AND owner NOT IN (SELECT id FROM file);
+DELETE FROM edge WHERE owner > 0 AND owner NOT IN (SELECT id FROM file);
+DELETE FROM code_module WHERE file NOT IN (SELECT id FROM file);
+DELETE FROM code_lookup WHERE file NOT IN (SELECT id FROM file);
+";
+
+/// Edges that lead nowhere.
+const DROP_LOOSE: &str = "DELETE FROM edge WHERE src NOT IN (SELECT id FROM node) \
+    OR dst NOT IN (SELECT id FROM node)";
+
+/// Folders that are in no other any more: whoever makes a folder puts it into one.
+const DROP_FOLDERS: &str = "DELETE FROM node WHERE owner = 0 \
+    AND name LIKE 'folder:%' AND name NOT LIKE 'folder:%:' \
+    AND NOT EXISTS (SELECT 1 FROM edge WHERE dst = node.id AND owner = 0)";
+
+/// What nodes were found by that are gone.
+const DROP_FOUND: &str = "
+DELETE FROM node_label WHERE node NOT IN (SELECT id FROM node);
+DELETE FROM node_value WHERE node NOT IN (SELECT id FROM node);
+";
+
+impl Rescue<'_> {
+    /// Nodes, edges and what the code graph is made from.
+    pub(super) fn graph(&mut self) -> Result<(), StoreError> {
+        let db = self.work.db;
+        if !self.knows("SELECT owner FROM node") {
+            return db.execute_batch(INDEX_AGAIN).during(db, "save files");
+        }
+        let before = self.report.lost.len();
+        self.graph_row()?;
+        for copy in [&NAME, &NODE, &EDGE, &CODE_GRAPH] {
+            self.table(copy)?;
+        }
+        self.by_key("code_module", "name")?;
+        self.by_key("code_lookup", "key")?;
+        db.execute_batch(DROP_OWNED).during(db, "save the graph")?;
+        let (nodes, edges) = mend(db).during(db, "save the graph")?;
+        for (table, broken) in [("node", nodes), ("edge", edges)] {
+            if broken > 0 {
+                self.lose(table, broken, "they make no sense".to_owned());
+            }
+        }
+        let loose = drop_loose(db).during(db, "save the graph")?;
+        if loose > 0 {
+            self.lose("edge", loose, "a node at their end is lost".to_owned());
+        }
+        graph::recount(db).during(db, "count what was saved")?;
+        if self.report.lost.len() > before {
+            db.execute_batch(INDEX_AGAIN).during(db, "save files")?;
+        }
+        Ok(())
+    }
+
+    /// The numbers that were given: none is given twice.
+    fn graph_row(&mut self) -> Result<(), StoreError> {
+        let sql = "SELECT change + 1, last_node, last_edge FROM graph WHERE only = 1";
+        let read = self.old.query_row(sql, [], |row| {
+            Ok([row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?])
+        });
+        let numbers = match read {
+            Ok(numbers) => numbers.map(|number| number.clamp(0, i64::MAX >> 1)),
+            Err(error) => {
+                self.lose("graph", 1, error.to_string());
+                // Later than any change before.
+                [self.work.now, 0, 0]
+            }
+        };
+        let update = "UPDATE graph SET change = ?1, last_node = ?2, last_edge = ?3";
+        let db = self.work.db;
+        db.execute(update, numbers).during(db, "save the graph").map(|_| ())
+    }
+
+    /// Copies a table of names and files. Without row numbers it can only be read from both
+    /// ends.
+    fn by_key(&mut self, table: &str, key: &str) -> Result<(), StoreError> {
+        let db = self.work.db;
+        let mut insert = db
+            .prepare(&format!("INSERT OR IGNORE INTO {table} ({key}, file) VALUES (?1, ?2)"))
+            .during(db, "prepare to save rows")?;
+        let mut reason = None;
+        for order in ["ASC", "DESC"] {
+            let sql =
+                format!("SELECT {key}, file FROM {table} ORDER BY {key} {order}, file {order}");
+            let mut copy = || {
+                let mut statement = self.old.prepare(&sql)?;
+                let mut rows = statement.query([])?;
+                while let Some(row) = rows.next()? {
+                    insert.execute(params_from_iter([row.get::<_, Value>(0)?, row.get(1)?]))?;
+                }
+                Ok::<_, rusqlite::Error>(())
+            };
+            match copy() {
+                Ok(()) => break,
+                Err(error) => reason = Some(error.to_string()),
+            }
+        }
+        drop(insert);
+        if let Some(reason) = reason {
+            self.lose(table, 1, reason);
+        }
+        Ok(())
+    }
+}
+
+/// Lets nodes be found again, makes up names that are lost, and drops nodes and edges that
+/// make no sense: how many.
+fn mend(db: &Connection) -> rusqlite::Result<(u64, u64)> {
+    let mut names = KnownNames::read(db)?;
+    let mut broken = (Vec::new(), Vec::new());
+    let mut statement = db.prepare("SELECT id, labels, properties, owner IS NOT NULL FROM node")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (node, is_owned): (i64, bool) = (row.get(0)?, row.get(3)?);
+        let parts = NodeParts::read(row.get_ref(1)?.as_blob()?, row.get_ref(2)?.as_blob()?);
+        match parts {
+            Some(parts) if have_names(db, &mut names, parts.names())? => {
+                graph::put(db, &names, (node, is_owned), &parts)?;
+            }
+            _ => broken.0.push(node),
+        }
+    }
+    let mut statement = db.prepare("SELECT id, type, properties FROM edge")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let properties = row.get_ref(2)?.as_blob_or_null()?.unwrap_or(&[]);
+        let needed = u32::try_from(row.get::<_, i64>(1)?).ok();
+        match needed.and_then(|kind| edge_names(kind, properties)) {
+            Some(needed) if have_names(db, &mut names, needed.iter().copied())? => {}
+            _ => broken.1.push(row.get::<_, i64>(0)?),
+        }
+    }
+    for (table, numbers) in [("node", &broken.0), ("edge", &broken.1)] {
+        let mut delete = db.prepare(&format!("DELETE FROM {table} WHERE id = ?1"))?;
+        for number in numbers {
+            delete.execute([number])?;
+        }
+    }
+    Ok((broken.0.len() as u64, broken.1.len() as u64))
+}
+
+/// Drops edges that lead nowhere, and folders that are nowhere: how many edges.
+fn drop_loose(db: &Connection) -> rusqlite::Result<u64> {
+    let mut loose = 0;
+    loop {
+        loose += db.execute(DROP_LOOSE, [])? as u64;
+        if db.execute(DROP_FOLDERS, [])? == 0 {
+            break;
+        }
+    }
+    db.execute_batch(DROP_FOUND)?;
+    Ok(loose)
+}
+
+/// Whether these are names of the right kind, after those that are lost were made up.
+fn have_names(
+    db: &Connection,
+    names: &mut KnownNames,
+    mut needed: impl Iterator<Item = (u32, u8)>,
+) -> rusqlite::Result<bool> {
+    needed.try_fold(true, |so_far, (number, kind)| match names.is(number, kind) {
+        Some(is_right) => Ok(so_far && is_right),
+        None => names.make_up(db, number, kind).map(|()| so_far),
+    })
+}

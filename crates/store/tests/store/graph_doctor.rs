@@ -1,0 +1,188 @@
+//! Checks and salvage of the graph.
+
+use isolith_graph::Datum;
+use isolith_store::{Action, Check, Checkpoint, CypherQuery, GraphAnswer, StoreFolder, Truth};
+use rusqlite::Connection;
+
+use crate::common::{TestStore, one, token, writer};
+use crate::doctor::{pages_of, problems, salvage, spoil};
+
+const PAIRS: i64 = 2_000;
+
+fn cypher(text: &str) -> CypherQuery {
+    CypherQuery { text: text.to_owned(), ..CypherQuery::default() }
+}
+
+/// A closed store with many pairs of nodes.
+fn closed() -> (tempfile::TempDir, StoreFolder) {
+    let mut store = TestStore::empty();
+    for query in [
+        &format!(
+            "UNWIND range(1, {PAIRS}) AS n CREATE (:Left {{n: n, name: 'left ' + n, is: true}})\
+             -[:PAIR {{n: n, of: [1, 'a']}}]->(:Right:Side {{n: n, f: n / 2.0}})"
+        ),
+        "MATCH (a:Left {n: 1}) SET a:Side, a.more = ['x'] REMOVE a.is",
+        "MATCH (a:Left {n: 2}) DETACH DELETE a",
+    ] {
+        store.one(Action::Cypher(cypher(query))).unwrap();
+    }
+    assert!(store.writer.checkpoint(Checkpoint::Truncate).unwrap().complete);
+    (store.place, store.folder)
+}
+
+fn rows(folder: &StoreFolder, query: &str) -> Vec<Vec<Datum>> {
+    let mut reader = Truth::open_reader(folder, token()).unwrap();
+    let answer: GraphAnswer = reader.snapshot().unwrap().cypher(&cypher(query)).unwrap();
+    answer.rows().collect::<Result<_, _>>().unwrap()
+}
+
+/// All that there is, and whether it is found by labels and values.
+fn all(folder: &StoreFolder) -> Vec<Vec<Vec<Datum>>> {
+    [
+        "MATCH (n) RETURN n ORDER BY id(n)",
+        "MATCH ()-[r]->() RETURN r ORDER BY id(r)",
+        "MATCH (n:Side) RETURN id(n) ORDER BY id(n)",
+        "MATCH (n:Left {name: 'left 77'})-->(m) RETURN m",
+        "MATCH (n {f: 38.5}) RETURN n",
+    ]
+    .iter()
+    .map(|query| rows(folder, query))
+    .collect()
+}
+
+fn assert_sound(folder: &StoreFolder, what: &str) {
+    for check in Check::ALL {
+        assert_eq!(problems(folder, check), 0, "{what}: {check:?}");
+    }
+}
+
+#[test]
+fn a_sound_graph_survives_whole() {
+    let (_place, folder) = closed();
+    assert_sound(&folder, "before");
+    let before = all(&folder);
+    assert_eq!(before.iter().map(Vec::len).collect::<Vec<_>>(), [3999, 1999, 2001, 1, 1]);
+    assert_eq!(salvage(&folder).lost, []);
+    assert_sound(&folder, "after");
+    assert_eq!(all(&folder), before);
+    // Numbers go on where they were: that of a deleted node is not given again.
+    let mut writer = writer(&folder).unwrap();
+    one(&mut writer, Action::Cypher(cypher("CREATE (:New)"))).unwrap();
+    drop(writer);
+    let new = rows(&folder, "MATCH (n:New) RETURN id(n)");
+    assert_eq!(new, [[Datum::Integer(2 * PAIRS + 1)]]);
+}
+
+#[test]
+fn damage_to_the_graph_costs_only_what_it_held() {
+    let tables = ["node", "edge", "node_label", "node_value", "edge_out", "graph_name", "graph"];
+    for table in tables {
+        let (_place, folder) = closed();
+        let before = all(&folder);
+        let leaves = pages_of(&folder, table, "leaf");
+        spoil(&folder.truth(), leaves[leaves.len() / 2]);
+        let report = salvage(&folder);
+        assert_sound(&folder, table);
+        let after = all(&folder);
+        let derived = ["node_label", "node_value", "edge_out"].contains(&table);
+        assert_eq!(report.lost.is_empty(), derived, "{table}: {:?}", report.lost);
+        match table {
+            "node" => assert!((2_000..3_999).contains(&after[0].len()), "{}", after[0].len()),
+            "edge" => {
+                assert_eq!(after[0], before[0]);
+                assert!((1_000..1_999).contains(&after[1].len()), "{}", after[1].len());
+            }
+            // Names are made up.
+            "graph_name" => {
+                assert_eq!((after[0].len(), after[1].len()), (before[0].len(), before[1].len()));
+            }
+            _ => assert_eq!(after, before, "{table}"),
+        }
+        if table != "graph_name" {
+            for (after, before) in after.iter().zip(&before) {
+                assert!(after.iter().all(|row| before.contains(row)), "{table}: made up");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_recount_makes_counts_of_the_graph_right() {
+    let (_place, folder) = closed();
+    let db = Connection::open(folder.truth()).unwrap();
+    db.execute_batch(
+        "UPDATE graph SET nodes = 1, edges = 1, last_node = 1; UPDATE graph_name SET uses = 9",
+    )
+    .unwrap();
+    drop(db);
+    assert_eq!(problems(&folder, Check::Counts), 7);
+    one(&mut writer(&folder).unwrap(), Action::Recount).unwrap();
+    assert_sound(&folder, "recounted");
+}
+
+#[test]
+fn checks_name_what_is_wrong_with_the_graph() {
+    let (_place, folder) = closed();
+    let db = Connection::open(folder.truth()).unwrap();
+    db.execute_batch(
+        "UPDATE edge SET dst = 99999 WHERE id = 1;
+         UPDATE edge SET properties = x'01' WHERE id = 3;
+         UPDATE edge SET type = 77 WHERE id = 4;
+         UPDATE node SET properties = x'0109' WHERE id = 10;
+         UPDATE node SET labels = x'4d' WHERE id = 11;
+         DELETE FROM node_label WHERE node = 12;
+         DELETE FROM node_value WHERE node = 13;
+         INSERT INTO node_label SELECT id, 88888 FROM graph_name WHERE name = 'Side';
+         INSERT INTO node_value SELECT id, 'x', 88888 FROM graph_name WHERE name = 'name';
+         UPDATE node SET owner = 5, name = 'f' WHERE id = 14;
+         UPDATE graph SET nodes = 7, edges = 8, last_node = 9;
+         UPDATE graph_name SET uses = 3 WHERE name = 'Left';",
+    )
+    .unwrap();
+    drop(db);
+    let mut reader = Truth::open_reader(&folder, token()).unwrap();
+    let mut found = |check| -> Vec<String> {
+        let problems = reader.check(check, 100).unwrap();
+        problems.into_iter().map(|problem| problem.detail).collect()
+    };
+    assert_eq!(
+        found(Check::Counts),
+        [
+            "the graph says 7 nodes, there are 3999",
+            "the graph says 8 edges, there are 1999",
+            "the graph has given fewer numbers than there are",
+            "label 'Left' says 3 nodes, there are 1999",
+            "label 'Right' says 2000 nodes, there are 1999",
+            "type 'PAIR' says 1999 edges, there are 1998",
+        ]
+    );
+    assert_eq!(
+        found(Check::Orphans),
+        [
+            "edge 1 ends nowhere",
+            "a label of node 88888 has no node",
+            "a value of node 88888 has no node",
+            "node 14 is made from a file that is gone",
+        ]
+    );
+    let fields = found(Check::Fields);
+    let expected = [
+        "node 10 makes no sense",
+        "node 11 makes no sense",
+        "node 12 is not found by a label that it has",
+        "node 13 is not found by a property that it has",
+        "edge 3 makes no sense",
+        "edge 4 makes no sense",
+    ];
+    for detail in expected {
+        assert!(fields.iter().any(|it| it == detail), "{detail}: {fields:?}");
+    }
+    drop(reader);
+    let report = salvage(&folder);
+    assert!(!report.lost.is_empty());
+    assert_sound(&folder, "after");
+    assert_eq!(
+        rows(&folder, "MATCH (n:Left {n: 7}) RETURN n.name"),
+        [[Datum::Text("left 7".to_owned())]]
+    );
+}
