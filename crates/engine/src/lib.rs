@@ -29,7 +29,11 @@ pub use collections::PutRecords;
 pub use doctor::{CheckReport, Doctor, DoctorOptions, DoctorReport, QuarantinedJob};
 pub use facts::MOST_FACTS;
 pub use failure::of_call;
-pub use graph::{GraphCursor, GraphPage, GraphRow, PageSize, datum_text, may_change};
+pub use graph::{
+    FileImport, GraphCursor, GraphPage, GraphRow, GraphSize, HotBy, Hotspot, Impact, ImportCycle,
+    Kinds, Listed, Neighbours, PageSize, Reached, Symbol, SymbolPath, Ties, Walk, datum_text,
+    may_change,
+};
 pub use index::{
     FileCounts, FoldWhen, IndexOptions, IndexProblem, IndexProgress, IndexReport, IndexStage,
     IndexWatcher, Root, Seconds,

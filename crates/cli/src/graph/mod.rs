@@ -1,5 +1,6 @@
 //! `isolith graph`: the graph of a store, by hand.
 
+mod ask;
 mod format;
 
 use std::path::Path;
@@ -9,6 +10,7 @@ use isolith_engine::{CypherQuery, Datum, EngineOptions, GraphStats, Key, may_cha
 use isolith_types::Failure;
 use serde_json::json;
 
+pub(crate) use ask::Question;
 pub(crate) use format::Format;
 
 use crate::output::Output;
@@ -17,13 +19,13 @@ use crate::session::Session;
 /// What is to be done.
 pub(crate) enum GraphCommand {
     Query { query: CypherQuery, format: Format, key: Option<Key> },
+    Ask(Question),
 }
 
 impl GraphCommand {
     /// Whether it may change the graph.
     pub(crate) fn may_write(&self) -> bool {
-        let Self::Query { query, .. } = self;
-        may_change(&query.text)
+        matches!(self, Self::Query { query, .. } if may_change(&query.text))
     }
 }
 
@@ -33,9 +35,17 @@ pub(crate) fn run(
     output: &Output,
 ) -> Result<ExitCode, Failure> {
     let writes = command.may_write();
-    let GraphCommand::Query { query, format, key } = command;
     let options = EngineOptions { create: writes, ..EngineOptions::default() };
     let mut session = Session::open(store, options)?;
+    let (query, format, key) = match command {
+        GraphCommand::Query { query, format, key } => (query, format, key),
+        GraphCommand::Ask(question) => {
+            let (document, text) = session.run(async |engine| question.answer(engine).await)?;
+            output.result(&document, &text)?;
+            session.close();
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
     let answer = session.run(async |engine| engine.cypher(query, key).await)?;
     let rows: Vec<Vec<Datum>> = answer.rows().collect::<Result<_, _>>()?;
     let document = || {

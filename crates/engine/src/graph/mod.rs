@@ -1,17 +1,27 @@
-//! Cypher over the graph of a store.
+//! The graph of a store: Cypher, and what people ask of their code.
 
+mod name;
+mod overview;
 mod pages;
+mod rings;
+mod row;
 mod shown;
 mod spool;
+mod symbol;
+mod unused;
+mod walk;
 
 use isolith_roles::{ReadJob, ReadReply};
 use isolith_store::{Action, CypherQuery, GraphAnswer, Key};
 use isolith_types::{Code, Failure};
 
+pub use overview::{FileImport, GraphSize, HotBy, Hotspot, ImportCycle, Kinds, Ties};
 pub use pages::{GraphCursor, GraphPage, PageSize};
+pub use row::Symbol;
 pub use shown::datum_text;
 pub use spool::Row as GraphRow;
 pub(crate) use spool::Spools;
+pub use walk::{Impact, Listed, Neighbours, Reached, SymbolPath, Walk};
 
 use crate::collections::misfit;
 use crate::open::Engine;

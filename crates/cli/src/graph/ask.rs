@@ -1,0 +1,279 @@
+//! What people ask of the graph of their code.
+
+use std::fmt::Write as _;
+
+use isolith_engine::{
+    Engine, GraphSize, HotBy, Hotspot, Impact, ImportCycle, Listed, Neighbours, Reached, Symbol,
+    SymbolPath, Walk,
+};
+use isolith_types::Failure;
+use serde_json::{Value, json};
+
+use crate::table::table;
+
+/// Where a circle of many files is cut for people.
+const SHOWN_FILES: usize = 20;
+
+/// A question that needs no Cypher.
+pub(crate) enum Question {
+    Callers { symbol: String, walk: Walk },
+    Callees { symbol: String, walk: Walk },
+    Path { from: String, to: String, walk: Walk },
+    Impact { symbol: String, walk: Walk },
+    Cycles { candidates: bool, limit: u32 },
+    Unused { exported: bool, limit: u32 },
+    Hotspots { by: HotBy, candidates: bool, limit: u32 },
+    Stats,
+}
+
+impl Question {
+    /// The answer as JSON and as text.
+    pub(super) async fn answer(self, engine: &Engine) -> Result<(Value, String), Failure> {
+        Ok(match self {
+            Self::Callers { symbol, walk } => {
+                let found = engine.callers(&symbol, &walk).await?;
+                let text = show_reached(&found.found, Side::Before, "nothing calls it for sure");
+                (neighbours("callers", &found), text + &tell_likely(&found, "callers"))
+            }
+            Self::Callees { symbol, walk } => {
+                let found = engine.callees(&symbol, &walk).await?;
+                let text = show_reached(&found.found, Side::After, "it calls nothing for sure");
+                (neighbours("callees", &found), text + &tell_likely(&found, "callees"))
+            }
+            Self::Path { from, to, walk } => {
+                let path = engine.symbol_path(&from, &to, &walk).await?;
+                (path_document(&path), show_path(&path))
+            }
+            Self::Impact { symbol, walk } => {
+                let impact = engine.impact(&symbol, &walk).await?;
+                (impact_document(&impact), show_impact(&impact))
+            }
+            Self::Cycles { candidates, limit } => {
+                let cycles = engine.import_cycles(candidates, limit as usize).await?;
+                (listed(json!({}), "cycles", &cycles), show_cycles(&cycles))
+            }
+            Self::Unused { exported, limit } => {
+                let unused = engine.unused(exported, limit as usize).await?;
+                (listed(json!({}), "unused", &unused), show_unused(&unused))
+            }
+            Self::Hotspots { by, candidates, limit } => {
+                let spots = engine.hotspots(by, candidates, limit as usize).await?;
+                (json!({ "by": by, "hotspots": spots }), show_hotspots(&spots))
+            }
+            Self::Stats => {
+                let size = engine.graph_size().await?;
+                (json!(size), show_size(&size))
+            }
+        })
+    }
+}
+
+/// Which end of its edge a symbol is at.
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Before,
+    After,
+}
+
+fn listed<T: serde::Serialize>(mut document: Value, name: &str, found: &Listed<T>) -> Value {
+    document[name] = json!(found.items);
+    document["total"] = json!(found.total);
+    document["more"] = json!(found.more);
+    document
+}
+
+fn neighbours(name: &str, around: &Neighbours) -> Value {
+    let document = json!({ "symbol": around.symbol, "likely": around.likely });
+    listed(document, name, &around.found)
+}
+
+fn path_document(path: &SymbolPath) -> Value {
+    let steps = path.steps.as_ref().map(|(start, steps)| {
+        let steps = steps.iter().map(|step| json!(step));
+        [json!(start)].into_iter().chain(steps).collect::<Vec<_>>()
+    });
+    json!({ "from": path.from, "to": path.to, "path": steps })
+}
+
+fn impact_document(impact: &Impact) -> Value {
+    json!({
+        "symbol": impact.symbol,
+        "impact": impact.code.items,
+        "total": impact.code.total,
+        "tests": impact.tests.items,
+        "tests_total": impact.tests.total,
+        "more": impact.code.more || impact.tests.more,
+    })
+}
+
+fn show_reached(found: &Listed<Reached>, side: Side, nothing: &str) -> String {
+    if found.items.is_empty() {
+        return format!("{nothing}\n");
+    }
+    let mut text = String::new();
+    for it in &found.items {
+        let _ = writeln!(text, "{}  ({})", place_of(it, side), how(it, side));
+    }
+    tell_more(&mut text, found);
+    text
+}
+
+fn show_path(path: &SymbolPath) -> String {
+    let (from, to) = (&path.from.id, &path.to.id);
+    let Some((start, steps)) = &path.steps else {
+        return format!("no way leads from {from} to {to}\n");
+    };
+    let mut text = format!("{}\n", line_of(start));
+    for step in steps {
+        let _ = writeln!(text, "{}  ({})", line_of(&step.symbol), how(step, Side::After));
+    }
+    text
+}
+
+fn show_impact(impact: &Impact) -> String {
+    let Impact { code, tests, .. } = impact;
+    let mut text = show_reached(code, Side::Before, "nothing needs it");
+    if !tests.items.is_empty() {
+        text += "\ntests:\n";
+        text += &show_reached(tests, Side::Before, "");
+    }
+    text
+}
+
+fn show_cycles(cycles: &Listed<ImportCycle>) -> String {
+    if cycles.items.is_empty() {
+        return "no file imports itself in a circle\n".to_owned();
+    }
+    let mut text = String::new();
+    for (at, cycle) in cycles.items.iter().enumerate() {
+        let gap = if at == 0 { "" } else { "\n" };
+        let _ = writeln!(text, "{gap}{} files import each other", cycle.files.len());
+        for step in &cycle.ring {
+            let line = step.line.map_or(String::new(), |line| format!(":{line}"));
+            let _ = writeln!(text, "  {}{line}  imports {}", step.from, step.to);
+        }
+        let is_around = |file: &&String| cycle.ring.iter().any(|step| step.from == **file);
+        let others: Vec<&String> = cycle.files.iter().filter(|file| !is_around(file)).collect();
+        for file in others.iter().take(SHOWN_FILES) {
+            let _ = writeln!(text, "  {file}");
+        }
+        if others.len() > SHOWN_FILES {
+            let _ = writeln!(text, "  and {} more files", others.len() - SHOWN_FILES);
+        }
+    }
+    tell_more(&mut text, cycles);
+    text
+}
+
+fn show_unused(unused: &Listed<Symbol>) -> String {
+    if unused.items.is_empty() {
+        return "nothing seems unused\n".to_owned();
+    }
+    let mut text = String::new();
+    for symbol in &unused.items {
+        let _ = writeln!(text, "{}  ({})", line_of(symbol), symbol.kind);
+    }
+    tell_more(&mut text, unused);
+    text
+}
+
+fn show_hotspots(spots: &[Hotspot]) -> String {
+    let row = |spot: &Hotspot| {
+        let Symbol { qualified_name, kind, .. } = &spot.symbol;
+        vec![spot.count.to_string(), place(&spot.symbol), qualified_name.clone(), kind.clone()]
+    };
+    table(&[">COUNT", "WHERE", "NAME", "KIND"], &spots.iter().map(row).collect::<Vec<_>>())
+}
+
+fn show_size(size: &GraphSize) -> String {
+    let labels: Vec<Vec<String>> = size
+        .labels
+        .iter()
+        .map(|it| vec![it.label.clone().unwrap_or("-".to_owned()), it.count.to_string()])
+        .collect();
+    let types: Vec<Vec<String>> = size
+        .types
+        .iter()
+        .map(|it| {
+            let certainty = it.certainty.clone().unwrap_or("-".to_owned());
+            vec![it.kind.clone(), certainty, it.count.to_string()]
+        })
+        .collect();
+    let mut text = format!("{} nodes, {} edges\n", size.nodes, size.edges);
+    if !labels.is_empty() {
+        text += "\n";
+        text += &table(&["LABEL", ">NODES"], &labels);
+    }
+    if !types.is_empty() {
+        text += "\n";
+        text += &table(&["TYPE", "CERTAINTY", ">EDGES"], &types);
+    }
+    text
+}
+
+fn tell_more<T>(text: &mut String, found: &Listed<T>) {
+    let rest = found.total - found.items.len();
+    if rest > 0 {
+        let _ = writeln!(text, "{rest} more with --limit {}", found.total);
+    } else if found.more {
+        text.push_str("there is more, too much to follow: try a smaller --depth\n");
+    }
+}
+
+fn tell_likely(around: &Neighbours, what: &str) -> String {
+    match around.likely {
+        0 => String::new(),
+        likely => format!("{likely} more {what} are likely: --candidates shows them\n"),
+    }
+}
+
+/// A symbol on a line: where, and what it is called.
+fn line_of(symbol: &Symbol) -> String {
+    match symbol.is_file() {
+        true => symbol.path.clone(),
+        false => format!("{}  {}", place(symbol), symbol.qualified_name),
+    }
+}
+
+fn place(symbol: &Symbol) -> String {
+    match symbol.line {
+        Some(line) => format!("{}:{line}", symbol.path),
+        None => symbol.path.clone(),
+    }
+}
+
+/// A file in which an edge begins has no line but that of the edge.
+fn place_of(reached: &Reached, side: Side) -> String {
+    match (reached.symbol.is_file() && side == Side::Before, reached.via_line) {
+        (true, Some(line)) => format!("{}:{line}", reached.symbol.path),
+        _ => line_of(&reached.symbol),
+    }
+}
+
+/// In words, how a symbol was reached.
+fn how(reached: &Reached, side: Side) -> String {
+    let (active, passive) = match reached.kind.as_str() {
+        "CALLS" => ("calls", "called"),
+        "REFERENCES" => ("names", "named"),
+        "INHERITS" => ("inherits", "inherited"),
+        "IMPLEMENTS" => ("implements", "implemented"),
+        "IMPORTS" => ("imports", "imported"),
+        "TESTS" => ("tests", "tested"),
+        other => (other, other),
+    };
+    let other = reached.via.rsplit('#').next().unwrap_or(&reached.via);
+    let mut text = match side {
+        Side::Before => format!("{active} {other}"),
+        Side::After => format!("{passive} by {other}"),
+    };
+    if let Some(line) = reached.via_line {
+        let _ = write!(text, " at line {line}");
+    }
+    if reached.depth > 1 {
+        let _ = write!(text, ", depth {}", reached.depth);
+    }
+    if reached.certainty == "candidate" {
+        text.push_str(", candidate");
+    }
+    text
+}

@@ -1,0 +1,232 @@
+//! Questions about all of the code: circles of imports, what everybody uses, and how much of
+//! everything there is.
+
+use std::collections::{BTreeMap, HashMap};
+
+use isolith_graph::Datum;
+use isolith_types::Failure;
+use serde::Serialize;
+
+use super::rings::{Links, components, shortest_ring};
+use super::row::{Symbol, certainties};
+use super::walk::Listed;
+use crate::open::Engine;
+
+/// Whatever is at the end of one of these is used.
+pub(super) const USES: &str = "CALLS|REFERENCES|INHERITS|IMPLEMENTS|IMPORTS|TESTS";
+
+/// Files that import each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ImportCycle {
+    /// All files that lead to each other, by path.
+    pub files: Vec<String>,
+    /// A shortest circle among them.
+    pub ring: Vec<FileImport>,
+}
+
+/// A file that imports another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileImport {
+    /// The one that imports.
+    pub from: String,
+    /// The one that is imported.
+    pub to: String,
+    /// The line of the import.
+    pub line: Option<u32>,
+}
+
+/// A symbol that much depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Hotspot {
+    /// What it is.
+    #[serde(flatten)]
+    pub symbol: Symbol,
+    /// How many edges were counted.
+    pub count: u64,
+}
+
+/// What makes a hotspot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HotBy {
+    /// How many call it.
+    Callers,
+    /// How many it calls.
+    Callees,
+    /// All that it has to do with.
+    Links,
+}
+
+/// How much is in the graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GraphSize {
+    /// All nodes.
+    pub nodes: u64,
+    /// All edges.
+    pub edges: u64,
+    /// Nodes by label.
+    pub labels: Vec<Kinds>,
+    /// Edges by type and certainty.
+    pub types: Vec<Ties>,
+}
+
+/// Nodes with the same label.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Kinds {
+    /// The label; none for nodes without one.
+    pub label: Option<String>,
+    /// How many.
+    pub count: u64,
+}
+
+/// Edges of the same type that are equally sure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ties {
+    /// The type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// How sure; none for edges that do not say.
+    pub certainty: Option<String>,
+    /// How many.
+    pub count: u64,
+}
+
+impl Engine {
+    /// Files that import each other in circles, the smallest circles first.
+    ///
+    /// # Errors
+    /// `not_found` if no code is indexed, or what keeps the store from being read.
+    pub async fn import_cycles(
+        &self,
+        candidates: bool,
+        limit: usize,
+    ) -> Result<Listed<ImportCycle>, Failure> {
+        self.need_code().await?;
+        let query = "MATCH (a:File)-[r:IMPORTS]->(b:File) WHERE r.certainty IN $certainties \
+                     RETURN id(a), a.path, id(b), b.path, r.line";
+        let mut imports = Imports::default();
+        for mut row in self.rows(query, [("certainties", certainties(candidates))]).await? {
+            let (from, from_path) = (row.number(), row.text().unwrap_or_default());
+            let (to, to_path) = (row.number(), row.text().unwrap_or_default());
+            imports.add((from, from_path), (to, to_path), row.line());
+        }
+        Ok(Listed::cut(imports.cycles(), limit, false))
+    }
+
+    /// What has most to do with the rest of the code, the most first.
+    ///
+    /// # Errors
+    /// `not_found` if no code is indexed, or what keeps the store from being read.
+    pub async fn hotspots(
+        &self,
+        by: HotBy,
+        candidates: bool,
+        limit: usize,
+    ) -> Result<Vec<Hotspot>, Failure> {
+        self.need_code().await?;
+        let pattern = match by {
+            HotBy::Callers => "(n)<-[r:CALLS]-()".to_owned(),
+            HotBy::Callees => "(n)-[r:CALLS]->()".to_owned(),
+            HotBy::Links => format!("(n)-[r:{USES}]-()"),
+        };
+        let query = format!(
+            "MATCH {pattern} WHERE r.certainty IN $certainties AND n.qualified_name IS NOT NULL \
+             WITH n, count(r) AS links ORDER BY links DESC, n.id LIMIT $most RETURN n, links"
+        );
+        let most = i64::try_from(limit).unwrap_or(i64::MAX);
+        let parameters = [("certainties", certainties(candidates)), ("most", Datum::Integer(most))];
+        let rows = self.rows(query, parameters).await?;
+        let hotspot = |mut row: super::row::Row| {
+            let symbol = row.symbol()?;
+            Some(Hotspot { symbol, count: u64::try_from(row.number()).unwrap_or(0) })
+        };
+        Ok(rows.into_iter().filter_map(hotspot).collect())
+    }
+
+    /// How many nodes and edges of which kinds there are, the most first.
+    ///
+    /// # Errors
+    /// What keeps the store from being read.
+    pub async fn graph_size(&self) -> Result<GraphSize, Failure> {
+        let count = |row: &mut super::row::Row| u64::try_from(row.number()).unwrap_or(0);
+        let mut size = GraphSize { nodes: 0, edges: 0, labels: Vec::new(), types: Vec::new() };
+        for mut row in self.rows("MATCH (n) RETURN count(n)", []).await? {
+            size.nodes = count(&mut row);
+        }
+        let labels = "MATCH (n) WITH labels(n) AS labels UNWIND \
+                      CASE WHEN size(labels) = 0 THEN [null] ELSE labels END AS label \
+                      RETURN label, count(*) AS count ORDER BY count DESC, label";
+        for mut row in self.rows(labels, []).await? {
+            size.labels.push(Kinds { label: row.text(), count: count(&mut row) });
+        }
+        let types = "MATCH ()-[r]->() RETURN type(r) AS type, r.certainty AS certainty, \
+                     count(*) AS count ORDER BY count DESC, type, certainty";
+        for mut row in self.rows(types, []).await? {
+            let (kind, certainty) = (row.text().unwrap_or_default(), row.text());
+            size.types.push(Ties { kind, certainty, count: count(&mut row) });
+        }
+        size.edges = size.types.iter().map(|it| it.count).sum();
+        Ok(size)
+    }
+}
+
+/// Which files import which.
+#[derive(Default)]
+struct Imports {
+    paths: BTreeMap<i64, String>,
+    links: Links,
+    lines: HashMap<(i64, i64), u32>,
+}
+
+impl Imports {
+    fn add(&mut self, from: (i64, String), to: (i64, String), line: Option<u32>) {
+        let (ends, line) = ((from.0, to.0), line.unwrap_or(u32::MAX));
+        self.paths.extend([from, to]);
+        self.links.entry(ends.0).or_default().insert(ends.1);
+        let first = self.lines.entry(ends).or_insert(line);
+        *first = line.min(*first);
+    }
+
+    fn cycles(&self) -> Vec<ImportCycle> {
+        let path = |number: &i64| self.paths.get(number).cloned().unwrap_or_default();
+        let mut cycles: Vec<ImportCycle> = components(&self.links)
+            .iter()
+            .map(|component| {
+                let mut ring = shortest_ring(component, &self.links);
+                let first = (0..ring.len()).min_by_key(|at| path(&ring[*at]));
+                ring.rotate_left(first.unwrap_or(0));
+                let next = ring.iter().cycle().skip(1);
+                let ring = ring.iter().zip(next).map(|(from, to)| FileImport {
+                    from: path(from),
+                    to: path(to),
+                    line: self.lines.get(&(*from, *to)).copied().filter(|line| *line < u32::MAX),
+                });
+                let mut files: Vec<String> = component.iter().map(path).collect();
+                files.sort();
+                ImportCycle { files, ring: ring.collect() }
+            })
+            .collect();
+        cycles.sort_by(|a, b| (a.files.len(), &a.files).cmp(&(b.files.len(), &b.files)));
+        cycles
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cycles_name_files_and_the_lines_of_a_ring() {
+        let mut imports = Imports::default();
+        let file = |number: i64, path: &str| (number, path.to_owned());
+        imports.add(file(1, "b.py"), file(2, "a.py"), Some(3));
+        imports.add(file(2, "a.py"), file(1, "b.py"), Some(7));
+        imports.add(file(2, "a.py"), file(1, "b.py"), Some(5));
+        imports.add(file(2, "a.py"), file(3, "c.py"), Some(1));
+        let [cycle] = imports.cycles().try_into().unwrap();
+        assert_eq!(cycle.files, ["a.py", "b.py"]);
+        let ring: Vec<_> =
+            cycle.ring.iter().map(|it| (it.from.as_str(), it.to.as_str(), it.line)).collect();
+        assert_eq!(ring, [("a.py", "b.py", Some(5)), ("b.py", "a.py", Some(3))]);
+    }
+}

@@ -1,0 +1,171 @@
+//! Rows of answers, as values with types.
+
+use std::collections::BTreeMap;
+
+use isolith_graph::{Datum, NodeDatum};
+use isolith_store::CypherQuery;
+use isolith_types::{Code, Failure};
+use serde::Serialize;
+
+use crate::open::Engine;
+
+/// Labels of what can be asked for by name.
+const LABELS: [&str; 6] = ["File", "Module", "Class", "Function", "Method", "Variable"];
+
+/// A file, or something that is defined in one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Symbol {
+    /// Its number in the graph.
+    #[serde(skip)]
+    pub(crate) number: i64,
+    /// What names it within its root: `path#Qualified.name`, or the path of a file.
+    pub id: String,
+    /// As it is written, without the names around it.
+    pub name: String,
+    /// With the names around it; the path of a file.
+    pub qualified_name: String,
+    /// The label of its node.
+    pub label: String,
+    /// What it is: `function`, `struct`, ...; `file` for files.
+    pub kind: String,
+    /// Relative to its root.
+    pub path: String,
+    /// The line of its name; none for files.
+    pub line: Option<u32>,
+    /// Its last line; none for files.
+    pub end_line: Option<u32>,
+    /// The language of its file.
+    pub language: String,
+    /// How it is declared.
+    pub signature: Option<String>,
+    /// Whether other files can see it.
+    pub exported: bool,
+    /// Whether it is a test, or there only for tests.
+    pub test: bool,
+}
+
+impl Symbol {
+    /// What a node is; none if it is no code.
+    pub(super) fn of(node: &NodeDatum) -> Option<Self> {
+        let label = node.labels.iter().find(|label| LABELS.contains(&label.as_str()))?;
+        let text = |key: &str| match node.properties.get(key) {
+            Some(Datum::Text(text)) => Some(text.clone()),
+            _ => None,
+        };
+        let line = |key: &str| node.properties.get(key).and_then(as_line);
+        let is = |key: &str| node.properties.get(key) == Some(&Datum::Boolean(true));
+        let path = text("path")?;
+        Some(Self {
+            number: node.id,
+            id: text("id")?,
+            name: text("name")?,
+            qualified_name: text("qualified_name").unwrap_or_else(|| path.clone()),
+            label: label.clone(),
+            kind: text("kind").unwrap_or_else(|| label.to_lowercase()),
+            path,
+            line: line("line"),
+            end_line: line("end_line"),
+            language: text("language").unwrap_or_default(),
+            signature: text("signature"),
+            exported: is("exported"),
+            test: is("test"),
+        })
+    }
+
+    /// Whether it is a file.
+    pub fn is_file(&self) -> bool {
+        self.label == "File"
+    }
+
+    /// Whether it stands for all that is in it.
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self.label.as_str(), "File" | "Module" | "Class")
+    }
+}
+
+/// A row, taken apart from its beginning.
+pub(super) struct Row(std::vec::IntoIter<Datum>);
+
+impl Row {
+    pub(super) fn next(&mut self) -> Datum {
+        self.0.next().unwrap_or_default()
+    }
+
+    pub(super) fn symbol(&mut self) -> Option<Symbol> {
+        match self.next() {
+            Datum::Node(node) => Symbol::of(&node),
+            _ => None,
+        }
+    }
+
+    pub(super) fn number(&mut self) -> i64 {
+        match self.next() {
+            Datum::Integer(number) => number,
+            _ => 0,
+        }
+    }
+
+    pub(super) fn text(&mut self) -> Option<String> {
+        match self.next() {
+            Datum::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(super) fn line(&mut self) -> Option<u32> {
+        as_line(&self.next())
+    }
+}
+
+fn as_line(datum: &Datum) -> Option<u32> {
+    match datum {
+        Datum::Integer(number) => u32::try_from(*number).ok(),
+        _ => None,
+    }
+}
+
+impl Engine {
+    /// The rows that a query of our own gives.
+    pub(super) async fn rows<const N: usize>(
+        &self,
+        text: impl Into<String>,
+        parameters: [(&str, Datum); N],
+    ) -> Result<Vec<Row>, Failure> {
+        let parameters: BTreeMap<String, Datum> =
+            parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let answer = self.cypher(CypherQuery { text: text.into(), parameters }, None).await?;
+        answer.rows().map(|row| Ok(Row(row?.into_iter()))).collect()
+    }
+
+    /// The symbols in the first column of what a query of our own gives.
+    pub(super) async fn symbols<const N: usize>(
+        &self,
+        text: impl Into<String>,
+        parameters: [(&str, Datum); N],
+    ) -> Result<Vec<Symbol>, Failure> {
+        let rows = self.rows(text, parameters).await?;
+        Ok(rows.into_iter().filter_map(|mut row| row.symbol()).collect())
+    }
+
+    /// An error if no code is in the graph.
+    pub(super) async fn need_code(&self) -> Result<(), Failure> {
+        match self.rows("MATCH (f:File) RETURN f.path LIMIT 1", []).await?.is_empty() {
+            true => Err(crate::code::nothing_indexed()),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The places that edges of code may have in an answer.
+pub(super) fn certainties(candidates: bool) -> Datum {
+    let words: &[&str] = if candidates { &["resolved", "candidate"] } else { &["resolved"] };
+    Datum::List(words.iter().map(|word| Datum::Text((*word).to_owned())).collect())
+}
+
+pub(super) fn numbers(numbers: impl IntoIterator<Item = i64>) -> Datum {
+    Datum::List(numbers.into_iter().map(Datum::Integer).collect())
+}
+
+pub(super) fn not_found(message: String, hint: String) -> Failure {
+    Failure::new(Code::NotFound, message).with_hint(hint)
+}

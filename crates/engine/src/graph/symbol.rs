@@ -1,0 +1,228 @@
+//! From what somebody calls a symbol to the symbol.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use isolith_graph::Datum;
+use isolith_types::{Code, Failure};
+
+use super::name::{Name, alike};
+use super::row::{Row, Symbol, not_found, numbers};
+use crate::open::Engine;
+
+/// So many of several that are meant are shown.
+const SHOWN: usize = 12;
+
+impl Engine {
+    /// The one symbol that is called so: by its name, with names around it or not, by its
+    /// id, by a path, or by a path and a line.
+    ///
+    /// # Errors
+    /// `not_found` if there is none, or no code at all; `bad_input` if there are several; or
+    /// what keeps the store from being read.
+    pub async fn symbol(&self, text: &str) -> Result<Symbol, Failure> {
+        let (text, folder) = self.within_root(text).await?;
+        let by_id = "MATCH (n {id: $id}) RETURN n";
+        let mut found = self.symbols(by_id, [("id", Datum::Text(text.clone()))]).await?;
+        let name = Name::of(&text);
+        if found.is_empty() {
+            found = match name.line {
+                Some(line) => self.at_line(&name, line).await?,
+                None => self.named(&name).await?,
+            };
+        }
+        if found.len() > 1 {
+            let folders = self.folders_of(&found).await?;
+            if let Some(folder) = &folder {
+                found.retain(|it| folders.get(&it.number) == Some(folder));
+            }
+            if found.len() > 1 {
+                return Err(several(&text, &found, &folders));
+            }
+        }
+        match found.pop() {
+            Some(symbol) => Ok(symbol),
+            None => Err(self.nothing_called(&text, &name).await?),
+        }
+    }
+
+    /// The symbol's number, and those of all that it stands for.
+    pub(super) async fn whole(&self, symbol: &Symbol) -> Result<Vec<Symbol>, Failure> {
+        let mut parts = vec![symbol.clone()];
+        if !symbol.is_whole() {
+            return Ok(parts);
+        }
+        let number = ("number", Datum::Integer(symbol.number));
+        let found = if symbol.is_file() {
+            let inside = "MATCH (f)-[:CONTAINS*]->(n) WHERE id(f) = $number RETURN DISTINCT n";
+            self.symbols(inside, [number]).await?
+        } else {
+            // What a type has may stand beside it: `impl Type`, `func (t *Type)`.
+            let beside = "MATCH (f:File)-[:CONTAINS*]->(c) WHERE id(c) = $number \
+                          MATCH (f)-[:CONTAINS*]->(n) WHERE n.qualified_name STARTS WITH $prefix \
+                          RETURN DISTINCT n";
+            let prefix = Datum::Text(format!("{}.", symbol.qualified_name));
+            self.symbols(beside, [number, ("prefix", prefix)]).await?
+        };
+        parts.extend(found.into_iter().filter(|part| part.number != symbol.number));
+        Ok(parts)
+    }
+
+    /// A path as the graph has it, and the folder of its root if that is said.
+    async fn within_root(&self, text: &str) -> Result<(String, Option<PathBuf>), Failure> {
+        if !text.starts_with('/') {
+            return Ok((text.strip_prefix("./").unwrap_or(text).to_owned(), None));
+        }
+        let inner = self.roots().await?.into_iter().find_map(|root| {
+            let path = Path::new(text).strip_prefix(&root.folder).ok()?;
+            Some((path.to_string_lossy().into_owned(), Some(root.folder)))
+        });
+        Ok(inner.unwrap_or_else(|| (text.to_owned(), None)))
+    }
+
+    /// The folders of the roots that symbols are in.
+    pub(super) async fn folders_of(
+        &self,
+        symbols: &[Symbol],
+    ) -> Result<HashMap<i64, PathBuf>, Failure> {
+        let query = "MATCH (p:Project)-[:CONTAINS*]->(n) WHERE id(n) IN $numbers \
+                     RETURN id(n), p.folder";
+        let numbers = numbers(symbols.iter().map(|it| it.number));
+        let rows = self.rows(query, [("numbers", numbers)]).await?;
+        let folder = |mut row: Row| Some((row.number(), self.root_folder(&row.text()?)));
+        Ok(rows.into_iter().filter_map(folder).collect())
+    }
+
+    async fn named(&self, name: &Name) -> Result<Vec<Symbol>, Failure> {
+        let by_name = "UNWIND $names AS name MATCH (n {name: name}) RETURN DISTINCT n";
+        // A file that stands alone is asked for as `store.py`, a name with a dot in it.
+        let names = [Some(name.last()), name.name.as_deref()].into_iter().flatten();
+        let names = names.map(|name| Datum::Text(name.to_owned())).collect();
+        let mut found = self.symbols(by_name, [("names", Datum::List(names))]).await?;
+        found.retain(|it| name.fits(&it.qualified_name, &it.path, it.is_file()));
+        Ok(meant(found))
+    }
+
+    /// The innermost definition around a line, or else the file.
+    async fn at_line(&self, name: &Name, line: u32) -> Result<Vec<Symbol>, Failure> {
+        let files = self.named(&Name { line: None, ..name.clone() }).await?;
+        let [file] = files.as_slice() else { return Ok(files) };
+        let around = "MATCH (f)-[:CONTAINS*]->(n) WHERE id(f) IN $file \
+                      AND n.start_line <= $line AND n.end_line >= $line \
+                      RETURN n ORDER BY n.end_line - n.start_line, n.start_line DESC LIMIT 1";
+        let parameters =
+            [("file", numbers([file.number])), ("line", Datum::Integer(i64::from(line)))];
+        let found = self.symbols(around, parameters).await?;
+        Ok(if found.is_empty() { files } else { found })
+    }
+
+    async fn nothing_called(&self, text: &str, name: &Name) -> Result<Failure, Failure> {
+        self.need_code().await?;
+        let query = match name.name {
+            Some(_) => {
+                "MATCH (n) WHERE n.qualified_name IS NOT NULL AND n.kind <> 'section' \
+                        RETURN DISTINCT n.name"
+            }
+            None => "MATCH (n:File) RETURN DISTINCT n.path",
+        };
+        let asked = match (&name.name, &name.path) {
+            (None, Some(path)) => path,
+            _ => name.last(),
+        };
+        let rows = self.rows(query, []).await?;
+        let names = alike(asked, rows.into_iter().filter_map(|mut row| row.text()));
+        let hint = match names.is_empty() {
+            true => "`isolith search` finds code by words; `isolith index` brings the graph up \
+                     to date"
+                .to_owned(),
+            false => format!("alike: {}", names.join(", ")),
+        };
+        Ok(not_found(format!("nothing in the graph of the code is called {text:?}"), hint))
+    }
+}
+
+/// Those that are most likely meant: a type stands for what is in it, and a variable gives
+/// way to what is no variable.
+fn meant(mut found: Vec<Symbol>) -> Vec<Symbol> {
+    if found.iter().any(|it| it.label != "Variable") {
+        found.retain(|it| it.label != "Variable");
+    }
+    let wholes: Vec<(String, String)> = found
+        .iter()
+        .filter(|it| it.is_whole() && !it.is_file())
+        .map(|it| (it.path.clone(), format!("{}.", it.qualified_name)))
+        .collect();
+    found.retain(|it| {
+        let is_inside = |(path, prefix): &(String, String)| {
+            it.path == *path && it.qualified_name.starts_with(prefix)
+        };
+        !wholes.iter().any(is_inside)
+    });
+    found.sort_by(|a, b| (&a.path, a.line, &a.id).cmp(&(&b.path, b.line, &b.id)));
+    found
+}
+
+fn several(text: &str, found: &[Symbol], folders: &HashMap<i64, PathBuf>) -> Failure {
+    let different: HashSet<&str> = found.iter().map(|it| it.id.as_str()).collect();
+    let id = |it: &Symbol| match folders.get(&it.number) {
+        // The same in two roots.
+        Some(folder) if different.len() < found.len() => format!("{}/{}", folder.display(), it.id),
+        _ => it.id.clone(),
+    };
+    let ids: Vec<String> = found.iter().take(SHOWN).map(id).collect();
+    let rest = match found.len() - ids.len() {
+        0 => String::new(),
+        rest => format!(" and {rest} more"),
+    };
+    let message = format!("{text:?} is ambiguous: {} symbols are called so", found.len());
+    Failure::new(Code::BadInput, message)
+        .with_hint(format!("name one by its id: {}{rest}", ids.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn symbol(number: i64, label: &str, path: &str, qualified: &str) -> Symbol {
+        Symbol {
+            number,
+            id: format!("{path}#{qualified}"),
+            name: qualified.rsplit('.').next().unwrap().to_owned(),
+            qualified_name: qualified.to_owned(),
+            label: label.to_owned(),
+            kind: label.to_lowercase(),
+            path: path.to_owned(),
+            line: Some(1),
+            end_line: Some(2),
+            language: "java".to_owned(),
+            signature: None,
+            exported: true,
+            test: false,
+        }
+    }
+
+    #[test]
+    fn a_type_stands_for_its_constructor_and_variables_give_way() {
+        let found = vec![
+            symbol(1, "Method", "A.java", "Box.Box"),
+            symbol(2, "Class", "A.java", "Box"),
+            symbol(3, "Variable", "B.java", "C.Box"),
+        ];
+        let meant = meant(found);
+        assert_eq!(meant.iter().map(|it| it.number).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn several_that_are_meant_are_shown_with_their_ids() {
+        let found: Vec<Symbol> =
+            (0..15).map(|n| symbol(n, "Function", &format!("f{n}.py"), "open")).collect();
+        let failure = several("open", &found, &HashMap::new());
+        assert_eq!(failure.code, Code::BadInput);
+        assert!(failure.hint.contains("f0.py#open, f1.py#open"), "{}", failure.hint);
+        assert!(failure.hint.ends_with("and 3 more"), "{}", failure.hint);
+        let found = [symbol(1, "Function", "a.py", "f"), symbol(2, "Function", "a.py", "f")];
+        let folders = [(1, "/x".into()), (2, "/y".into())].into();
+        let failure = several("f", &found, &folders);
+        assert_eq!(failure.hint, "name one by its id: /x/a.py#f, /y/a.py#f");
+    }
+}
