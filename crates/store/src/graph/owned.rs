@@ -1,5 +1,7 @@
 //! What is made from files: nodes and edges with an owner, which queries only read.
 
+use std::path::Path;
+
 use isolith_graph::{Direction, Graph, Hop, TypeId, Value};
 use isolith_types::Failure;
 use rusqlite::{OptionalExtension, params};
@@ -146,9 +148,13 @@ impl TruthGraph<'_> {
         edges.into_iter().try_for_each(|edge| self.drop_edge(edge, kind))
     }
 
-    /// The folder of a root.
-    pub(crate) fn root_path(&self, root: u64) -> Result<String, Failure> {
-        Ok(super::one(self.db, "SELECT path FROM root WHERE id = ?1", [root])?.unwrap_or_default())
+    /// What the folder of a root is called. One that has the store in it is known as `.`.
+    pub(crate) fn project_name(&self, root: u64) -> Result<String, Failure> {
+        let sql = "SELECT path FROM root WHERE id = ?1";
+        let path: String = super::one(self.db, sql, [root])?.unwrap_or_default();
+        let around_store = Path::new(self.db.path().unwrap_or_default()).ancestors().nth(2);
+        let named = |folder: &Path| Some(folder.file_name()?.to_string_lossy().into_owned());
+        Ok(named(Path::new(&path)).or_else(|| named(around_store?)).unwrap_or(path))
     }
 
     fn drop_edge(&self, edge: i64, kind: TypeId) -> Result<(), Failure> {

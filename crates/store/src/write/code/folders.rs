@@ -67,10 +67,8 @@ fn folder(graph: &TruthGraph<'_>, root: u64, path: &str) -> Result<i64, Failure>
         return Ok(folder);
     }
     if path.is_empty() {
-        let folder = graph.root_path(root)?;
-        let own = folder.rsplit('/').next().unwrap_or(&folder).to_owned();
-        let properties = [("name", Value::text(own)), ("folder", Value::text(folder))];
-        return graph.put_owned(SHARED, &name, "Project", &properties);
+        let project = [("name", Value::text(graph.project_name(root)?))];
+        return graph.put_owned(SHARED, &name, "Project", &project);
     }
     let (around, own) = path.rsplit_once('/').unwrap_or(("", path));
     let around = self::folder(graph, root, around)?;
