@@ -1,11 +1,13 @@
 //! Questions about the graph of a small project in three languages, as a user asks them.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod agent;
 mod place;
 mod project;
 
 use std::fs;
 
+use agent::Agent;
 use project::Project;
 use serde_json::{Value, json};
 
@@ -291,6 +293,41 @@ fn answers_follow_the_files() {
         size["labels"].as_array().unwrap().iter().find(|it| it["label"] == "File").unwrap()["count"],
         FILES.len() as u64 - 2
     );
+}
+
+#[test]
+fn agents_ask_the_same() {
+    let project = project();
+    let mut agent = Agent::greeted(project.command(&["mcp"]));
+    let answer = agent.call("graph_neighbours", json!({ "symbol": "gross" }));
+    assert_eq!(answer["symbol"], "shop/prices.py#gross");
+    assert_eq!(
+        answer["found"],
+        json!([{
+            "id": "shop/cart.py#Cart.total", "path": "shop/cart.py", "line": 8, "type": "CALLS",
+            "certainty": "resolved", "via": "shop/prices.py#gross", "via_line": 9, "depth": 1,
+        }])
+    );
+    let callees = json!({ "symbol": "start", "direction": "callees", "depth": 5 });
+    let answer = agent.call("graph_neighbours", callees);
+    assert_eq!(ids(&answer["found"]), ["tool/src/lib.rs#middle", "tool/src/lib.rs#end"]);
+    let answer = agent.call("graph_path", json!({ "from": "Order.send", "to": "gross" }));
+    assert_eq!(answer["path"].as_array().unwrap().len(), 3);
+    let answer = agent.call("graph_path", json!({ "from": "gross", "to": "Order.send" }));
+    assert_eq!(answer["path"], json!([]));
+    let answer = agent.call("graph_impact", json!({ "symbol": "gross", "limit": 1 }));
+    assert_eq!(ids(&answer["impact"]).len(), 1);
+    assert_eq!(answer["more"], true);
+    assert!(ids(&answer["tests"]).iter().all(|id| id.starts_with("tests/")));
+    for (tool, arguments, code) in [
+        ("graph_neighbours", json!({ "symbol": "net" }), "bad_input"),
+        ("graph_neighbours", json!({ "symbol": "gross", "direction": "up" }), "bad_input"),
+        ("graph_neighbours", json!({ "symbol": "gross", "depth": 0 }), "bad_input"),
+        ("graph_impact", json!({ "symbol": "nowhere" }), "not_found"),
+    ] {
+        assert_eq!(agent.refused(tool, arguments.clone())["code"], code, "{arguments}");
+    }
+    assert_eq!(agent.leave(), Some(0));
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub use facts::MOST_FACTS;
 pub use failure::of_call;
 pub use graph::{
     FileImport, GraphCursor, GraphPage, GraphRow, GraphSize, HotBy, Hotspot, Impact, ImportCycle,
-    Kinds, Listed, Neighbours, PageSize, Reached, Symbol, SymbolPath, Ties, Walk, datum_text,
+    Kinds, Listed, Neighbours, PageSize, Reached, Side, Symbol, SymbolPath, Ties, Walk, datum_text,
     may_change,
 };
 pub use index::{

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use isolith_engine::{
-    Engine, GraphSize, HotBy, Hotspot, Impact, ImportCycle, Listed, Neighbours, Reached, Symbol,
-    SymbolPath, Walk,
+    Engine, GraphSize, HotBy, Hotspot, Impact, ImportCycle, Listed, Neighbours, Reached, Side,
+    Symbol, SymbolPath, Walk,
 };
 use isolith_types::Failure;
 use serde_json::{Value, json};
@@ -68,13 +68,6 @@ impl Question {
     }
 }
 
-/// Which end of its edge a symbol is at.
-#[derive(Clone, Copy, PartialEq)]
-enum Side {
-    Before,
-    After,
-}
-
 fn listed<T: serde::Serialize>(mut document: Value, name: &str, found: &Listed<T>) -> Value {
     document[name] = json!(found.items);
     document["total"] = json!(found.total);
@@ -112,7 +105,7 @@ fn show_reached(found: &Listed<Reached>, side: Side, nothing: &str) -> String {
     }
     let mut text = String::new();
     for it in &found.items {
-        let _ = writeln!(text, "{}  ({})", place_of(it, side), how(it, side));
+        let _ = writeln!(text, "{}", it.told(side));
     }
     tell_more(&mut text, found);
     text
@@ -123,9 +116,9 @@ fn show_path(path: &SymbolPath) -> String {
     let Some((start, steps)) = &path.steps else {
         return format!("no way leads from {from} to {to}\n");
     };
-    let mut text = format!("{}\n", line_of(start));
+    let mut text = format!("{}\n", start.told());
     for step in steps {
-        let _ = writeln!(text, "{}  ({})", line_of(&step.symbol), how(step, Side::After));
+        let _ = writeln!(text, "{}", step.told(Side::After));
     }
     text
 }
@@ -171,7 +164,7 @@ fn show_unused(unused: &Listed<Symbol>) -> String {
     }
     let mut text = String::new();
     for symbol in &unused.items {
-        let _ = writeln!(text, "{}  ({})", line_of(symbol), symbol.kind);
+        let _ = writeln!(text, "{}  ({})", symbol.told(), symbol.kind);
     }
     tell_more(&mut text, unused);
     text
@@ -180,7 +173,7 @@ fn show_unused(unused: &Listed<Symbol>) -> String {
 fn show_hotspots(spots: &[Hotspot]) -> String {
     let row = |spot: &Hotspot| {
         let Symbol { qualified_name, kind, .. } = &spot.symbol;
-        vec![spot.count.to_string(), place(&spot.symbol), qualified_name.clone(), kind.clone()]
+        vec![spot.count.to_string(), spot.symbol.place(), qualified_name.clone(), kind.clone()]
     };
     table(&[">COUNT", "WHERE", "NAME", "KIND"], &spots.iter().map(row).collect::<Vec<_>>())
 }
@@ -225,55 +218,4 @@ fn tell_likely(around: &Neighbours, what: &str) -> String {
         0 => String::new(),
         likely => format!("{likely} more {what} are likely: --candidates shows them\n"),
     }
-}
-
-/// A symbol on a line: where, and what it is called.
-fn line_of(symbol: &Symbol) -> String {
-    match symbol.is_file() {
-        true => symbol.path.clone(),
-        false => format!("{}  {}", place(symbol), symbol.qualified_name),
-    }
-}
-
-fn place(symbol: &Symbol) -> String {
-    match symbol.line {
-        Some(line) => format!("{}:{line}", symbol.path),
-        None => symbol.path.clone(),
-    }
-}
-
-/// A file in which an edge begins has no line but that of the edge.
-fn place_of(reached: &Reached, side: Side) -> String {
-    match (reached.symbol.is_file() && side == Side::Before, reached.via_line) {
-        (true, Some(line)) => format!("{}:{line}", reached.symbol.path),
-        _ => line_of(&reached.symbol),
-    }
-}
-
-/// In words, how a symbol was reached.
-fn how(reached: &Reached, side: Side) -> String {
-    let (active, passive) = match reached.kind.as_str() {
-        "CALLS" => ("calls", "called"),
-        "REFERENCES" => ("names", "named"),
-        "INHERITS" => ("inherits", "inherited"),
-        "IMPLEMENTS" => ("implements", "implemented"),
-        "IMPORTS" => ("imports", "imported"),
-        "TESTS" => ("tests", "tested"),
-        other => (other, other),
-    };
-    let other = reached.via.rsplit('#').next().unwrap_or(&reached.via);
-    let mut text = match side {
-        Side::Before => format!("{active} {other}"),
-        Side::After => format!("{passive} by {other}"),
-    };
-    if let Some(line) = reached.via_line {
-        let _ = write!(text, " at line {line}");
-    }
-    if reached.depth > 1 {
-        let _ = write!(text, ", depth {}", reached.depth);
-    }
-    if reached.certainty == "candidate" {
-        text.push_str(", candidate");
-    }
-    text
 }

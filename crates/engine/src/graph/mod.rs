@@ -8,6 +8,7 @@ mod row;
 mod shown;
 mod spool;
 mod symbol;
+mod told;
 mod unused;
 mod walk;
 
@@ -21,6 +22,7 @@ pub use row::Symbol;
 pub use shown::datum_text;
 pub use spool::Row as GraphRow;
 pub(crate) use spool::Spools;
+pub use told::Side;
 pub use walk::{Impact, Listed, Neighbours, Reached, SymbolPath, Walk};
 
 use crate::collections::misfit;

@@ -132,9 +132,7 @@ impl Engine {
         let rows = self.rows(query, []).await?;
         let names = alike(asked, rows.into_iter().filter_map(|mut row| row.text()));
         let hint = match names.is_empty() {
-            true => "`isolith search` finds code by words; `isolith index` brings the graph up \
-                     to date"
-                .to_owned(),
+            true => "search the code for what it does, or index it again if it is new".to_owned(),
             false => format!("alike: {}", names.join(", ")),
         };
         Ok(not_found(format!("nothing in the graph of the code is called {text:?}"), hint))

@@ -11,6 +11,7 @@ mod ingest;
 mod memory;
 mod recall;
 mod repair;
+mod symbols;
 mod upkeep;
 
 pub(crate) use code::chunks;
@@ -24,6 +25,7 @@ pub(crate) fn all() -> Vec<Tool> {
         code::tools(),
         vec![index::tool()],
         vec![graph::tool()],
+        symbols::tools(),
         vec![recall::tool()],
         memory::tools(),
         diary::tools(),
@@ -40,13 +42,16 @@ pub(crate) fn all() -> Vec<Tool> {
 mod tests {
     use super::*;
 
-    const NAMES: [&str; 29] = [
+    const NAMES: [&str; 32] = [
         "search_code",
         "search_similar",
         "read_chunk",
         "index_status",
         "index_project",
         "graph_query",
+        "graph_neighbours",
+        "graph_path",
+        "graph_impact",
         "memory_search",
         "memory_add",
         "memory_get",

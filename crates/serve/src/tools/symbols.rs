@@ -1,0 +1,246 @@
+//! Tools for the graph of the code that need no Cypher: who calls whom, and what needs what.
+
+use std::fmt::Write as _;
+
+use isolith_engine::{Listed, Neighbours, Reached, Side, Symbol, Walk};
+use isolith_types::{Code, Failure};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::arguments::{bounded, limit_of};
+use crate::tool::{Call, Effect, Shown, Tool};
+
+/// Symbols of an answer unless told otherwise, and at most.
+const LIMITS: (u32, u32) = (30, 500);
+
+/// The longest name of a symbol.
+const SYMBOL_BYTES: usize = 2_048;
+
+/// So many steps are counted.
+const MOST_STEPS: u32 = 100;
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        Tool::new(
+            "graph_neighbours",
+            Effect::Read,
+            "What calls a symbol, or what it calls. SYMBOL: name, Type.name, path#Name, path:line.",
+            graph_neighbours,
+        ),
+        Tool::new(
+            "graph_path",
+            Effect::Read,
+            "A shortest way from one symbol to another, along calls, references and imports.",
+            graph_path,
+        ),
+        Tool::new(
+            "graph_impact",
+            Effect::Read,
+            "What may break if a symbol or file changes; tests apart.",
+            graph_impact,
+        ),
+    ]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AskNeighbours {
+    symbol: String,
+    /// callers (default) or callees
+    direction: Option<String>,
+    /// Default 1
+    depth: Option<u32>,
+    /// Unsure edges too
+    candidates: Option<bool>,
+    limit: Option<u32>,
+}
+
+async fn graph_neighbours(call: Call, asked: AskNeighbours) -> Result<Around, Failure> {
+    let walk = walk(asked.depth.or(Some(1)), asked.candidates, asked.limit)?;
+    let symbol = named(&asked.symbol)?;
+    let engine = call.server.stores().graph()?;
+    call.server.settled().await;
+    let (side, around) = match asked.direction.as_deref() {
+        None | Some("callers") => (Side::Before, engine.callers(symbol, &walk).await),
+        Some("callees") => (Side::After, engine.callees(symbol, &walk).await),
+        Some(other) => {
+            let message = format!("direction is callers or callees, not {other:?}");
+            return Err(Failure::new(Code::BadInput, message));
+        }
+    };
+    let Neighbours { symbol, found, likely } = around.map_err(for_agents)?;
+    let mut text = told(&found, side);
+    if likely > 0 {
+        let _ = writeln!(text, "{likely} more are likely: candidates true shows them");
+    }
+    Ok(Around { symbol: symbol.id, found: steps(&found), likely, more: found.more, text })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AskPath {
+    from: String,
+    to: String,
+    candidates: Option<bool>,
+}
+
+async fn graph_path(call: Call, asked: AskPath) -> Result<Way, Failure> {
+    let walk = walk(None, asked.candidates, None)?;
+    let (from, to) = (named(&asked.from)?, named(&asked.to)?);
+    let engine = call.server.stores().graph()?;
+    call.server.settled().await;
+    let found = engine.symbol_path(from, to, &walk).await.map_err(for_agents)?;
+    let Some((start, steps)) = found.steps else {
+        let text = format!("no way leads from {} to {}\n", found.from.id, found.to.id);
+        return Ok(Way { path: Vec::new(), text });
+    };
+    let mut text = format!("{}\n", start.told());
+    steps.iter().for_each(|step| text += &(step.told(Side::After) + "\n"));
+    let path = [Step::from(&start)].into_iter().chain(steps.iter().map(Step::reached));
+    Ok(Way { path: path.collect(), text })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AskImpact {
+    symbol: String,
+    /// Default: any
+    depth: Option<u32>,
+    candidates: Option<bool>,
+    limit: Option<u32>,
+}
+
+async fn graph_impact(call: Call, asked: AskImpact) -> Result<Breaks, Failure> {
+    let walk = walk(asked.depth, asked.candidates, asked.limit)?;
+    let symbol = named(&asked.symbol)?;
+    let engine = call.server.stores().graph()?;
+    call.server.settled().await;
+    let found = engine.impact(symbol, &walk).await.map_err(for_agents)?;
+    let mut text = told(&found.code, Side::Before);
+    if found.tests.total > 0 {
+        text += "tests:\n";
+        text += &told(&found.tests, Side::Before);
+    }
+    let more = found.code.more || found.tests.more;
+    let (impact, tests) = (steps(&found.code), steps(&found.tests));
+    Ok(Breaks { symbol: found.symbol.id, impact, tests, more, text })
+}
+
+fn walk(depth: Option<u32>, candidates: Option<bool>, limit: Option<u32>) -> Result<Walk, Failure> {
+    if let Some(depth) = depth.filter(|depth| !(1..=MOST_STEPS).contains(depth)) {
+        let message = format!("depth is from 1 to {MOST_STEPS}, not {depth}");
+        return Err(Failure::new(Code::BadInput, message));
+    }
+    let limit = limit_of(limit, LIMITS)? as usize;
+    Ok(Walk { depth, candidates: candidates.unwrap_or(false), limit })
+}
+
+fn named(symbol: &str) -> Result<&str, Failure> {
+    bounded("symbol", symbol, SYMBOL_BYTES)
+}
+
+/// Agents have no shell to type our commands into.
+fn for_agents(failure: Failure) -> Failure {
+    match failure.hint.contains("isolith index") {
+        true => failure.with_hint("call index_project first"),
+        false => failure,
+    }
+}
+
+fn told(found: &Listed<Reached>, side: Side) -> String {
+    let mut text: String = found.items.iter().map(|it| it.told(side) + "\n").collect();
+    match found.total - found.items.len() {
+        0 if found.total == 0 => text += "nothing for sure\n",
+        0 if found.more => text += "there is more, too much to follow\n",
+        0 => {}
+        rest => _ = writeln!(text, "{rest} more"),
+    }
+    text
+}
+
+fn steps(found: &Listed<Reached>) -> Vec<Step> {
+    found.items.iter().map(Step::reached).collect()
+}
+
+/// A symbol, and how it was reached.
+#[derive(Serialize, JsonSchema)]
+struct Step {
+    id: String,
+    path: String,
+    line: Option<u32>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    certainty: Option<String>,
+    via: Option<String>,
+    via_line: Option<u32>,
+    depth: u32,
+}
+
+impl Step {
+    fn from(symbol: &Symbol) -> Self {
+        let Symbol { id, path, line, .. } = symbol.clone();
+        Self { id, path, line, kind: None, certainty: None, via: None, via_line: None, depth: 0 }
+    }
+
+    fn reached(reached: &Reached) -> Self {
+        let Reached { symbol, depth, kind, certainty, via, via_line } = reached.clone();
+        Self {
+            kind: Some(kind),
+            certainty: Some(certainty),
+            via: Some(via),
+            via_line,
+            depth,
+            ..Self::from(&symbol)
+        }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Around {
+    symbol: String,
+    #[schemars(with = "Vec<serde_json::Value>")]
+    found: Vec<Step>,
+    likely: u64,
+    more: bool,
+    #[serde(skip)]
+    text: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Way {
+    /// Empty if there is none
+    #[schemars(with = "Vec<serde_json::Value>")]
+    path: Vec<Step>,
+    #[serde(skip)]
+    text: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Breaks {
+    symbol: String,
+    #[schemars(with = "Vec<serde_json::Value>")]
+    impact: Vec<Step>,
+    #[schemars(with = "Vec<serde_json::Value>")]
+    tests: Vec<Step>,
+    more: bool,
+    #[serde(skip)]
+    text: String,
+}
+
+impl Shown for Around {
+    fn text(&self) -> String {
+        self.text.clone()
+    }
+}
+
+impl Shown for Way {
+    fn text(&self) -> String {
+        self.text.clone()
+    }
+}
+
+impl Shown for Breaks {
+    fn text(&self) -> String {
+        self.text.clone()
+    }
+}
