@@ -296,6 +296,32 @@ fn answers_follow_the_files() {
 }
 
 #[test]
+fn what_its_own_file_names_is_not_called_unused() {
+    let project = Project::empty();
+    project.write("a.py", "def _hook():\n    pass\n\n\ndef _idle():\n    pass\n\n\nON = '_hook'\n");
+    project.index(&[]);
+    assert_eq!(ids(&ask(&project, &["unused"])["unused"]), ["a.py#_idle"]);
+}
+
+#[test]
+fn the_same_symbol_in_two_roots_is_told_apart_by_its_folder() {
+    let project = Project::empty();
+    for folder in ["one/src", "two/src"] {
+        project.write(
+            &format!("{folder}/a.py"),
+            "def inner():\n    pass\n\n\ndef outer():\n    inner()\n",
+        );
+        project.json(&["index", folder, "--store", "store"]);
+    }
+    let callers = ["graph", "callers", "inner", "--store", "store"];
+    let error = project.fails(&callers, 3, "bad_input");
+    let second = project.folder().join("two/src/a.py#inner").display().to_string();
+    assert!(error["hint"].as_str().unwrap().contains(&second), "{error}");
+    let answer = project.json(&["graph", "callers", &second, "--store", "store"]);
+    assert_eq!(ids(&answer["callers"]), ["a.py#outer"]);
+}
+
+#[test]
 fn agents_ask_the_same() {
     let project = project();
     let mut agent = Agent::greeted(project.command(&["mcp"]));

@@ -86,10 +86,15 @@ impl Engine {
         symbols: &[Symbol],
     ) -> Result<HashMap<i64, PathBuf>, Failure> {
         let query = "MATCH (p:Project)-[:CONTAINS*]->(n) WHERE id(n) IN $numbers \
-                     RETURN id(n), p.folder";
+                     RETURN id(n), p.root";
+        let roots = self.roots().await?;
         let numbers = numbers(symbols.iter().map(|it| it.number));
         let rows = self.rows(query, [("numbers", numbers)]).await?;
-        let folder = |mut row: Row| Some((row.number(), self.root_folder(&row.text()?)));
+        let folder = |mut row: Row| {
+            let (symbol, root) = (row.number(), u64::try_from(row.number()).ok()?);
+            let root = roots.iter().find(|it| it.id == root)?;
+            Some((symbol, root.folder.clone()))
+        };
         Ok(rows.into_iter().filter_map(folder).collect())
     }
 

@@ -67,7 +67,8 @@ fn folder(graph: &TruthGraph<'_>, root: u64, path: &str) -> Result<i64, Failure>
         return Ok(folder);
     }
     if path.is_empty() {
-        let project = [("name", Value::text(graph.project_name(root)?))];
+        let number = Value::Integer(i64::try_from(root).unwrap_or(i64::MAX));
+        let project = [("name", Value::text(graph.project_name(root)?)), ("root", number)];
         return graph.put_owned(SHARED, &name, "Project", &project);
     }
     let (around, own) = path.rsplit_once('/').unwrap_or(("", path));
