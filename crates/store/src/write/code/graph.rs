@@ -117,7 +117,7 @@ impl<'a> CodeGraph<'a> {
         let mark = || {
             let mut mark = work.db.prepare_cached(
                 "UPDATE code_graph SET due = 1 WHERE due = 0 AND file IN \
-                 (SELECT l.file FROM code_lookup l JOIN file f ON f.id = l.file \
+                 (SELECT l.file FROM code_lookup l CROSS JOIN file f ON f.id = l.file \
                   WHERE l.key = ?1 AND f.root = ?2)",
             )?;
             for (root, keys) in &changed {

@@ -56,7 +56,7 @@ fn due(work: Work<'_>, root: u64) -> Result<Vec<(u64, String)>, StoreError> {
     let read = || {
         work.db
             .prepare_cached(
-                "SELECT f.id, f.path FROM code_graph g JOIN file f ON f.id = g.file \
+                "SELECT f.id, f.path FROM code_graph g CROSS JOIN file f ON f.id = g.file \
                  WHERE g.due = 1 AND f.root = ?1 LIMIT ?2",
             )?
             .query_map(params![root, SLICE_FILES], |row| Ok((row.get(0)?, row.get(1)?)))?
@@ -212,7 +212,7 @@ impl Project for Files<'_> {
 
     fn files_of_module(&self, module: &str) -> Vec<String> {
         let found = self.paths(
-            "SELECT f.path, '' FROM code_module m JOIN file f ON f.id = m.file \
+            "SELECT f.path, '' FROM code_module m CROSS JOIN file f ON f.id = m.file \
              WHERE m.name = ?1 AND f.root = ?2 ORDER BY f.path",
             params![module, self.root],
         );
@@ -222,12 +222,11 @@ impl Project for Files<'_> {
     fn definitions_named(&self, name: &str, most: usize) -> Vec<CodeNode> {
         // Files have names, too, and are no definitions: those have one within their file.
         let found = self.paths(
-            "SELECT f.path, n.name FROM node_value v \
-             JOIN graph_name k ON k.id = v.key AND k.kind = 2 AND k.name = 'name' \
-             JOIN node n ON n.id = v.node AND n.owner > 0 AND n.name <> '' \
-             JOIN file f ON f.id = n.owner AND f.root = ?2 \
-             WHERE v.value = ?1 ORDER BY f.path LIMIT ?3",
-            params![name, self.root, most.saturating_mul(4) as i64],
+            "SELECT f.path, n.name FROM graph_name k CROSS JOIN node_value v ON v.key = k.id \
+             CROSS JOIN node n ON n.id = v.node AND n.owner > 0 AND n.name <> '' \
+             CROSS JOIN file f ON f.id = n.owner AND f.root = ?2 \
+             WHERE k.kind = 2 AND k.name = 'name' AND v.value = ?1 LIMIT ?3",
+            params![name, self.root, most as i64],
         );
         let mut nodes = Vec::new();
         for (path, local) in found {
