@@ -45,9 +45,9 @@ async def code(visit, place):
     await visit.refused("forbidden_path", "read_chunk", path=str(place.folder / "secret.txt"))
     await visit.refused("forbidden_path", "search_similar", path="../secret.txt")
     # What is edited is found as it is now, within a second.
-    marker = f"unheard_of_{visit.client.protocol_version.replace('-', '_')}"
+    marker = new_name(visit)
     source = place.project / "greetings.py"
-    source.write_text(source.read_text() + f"\n\ndef {marker}():\n    return 'a new way to greet'\n")
+    source.write_text(source.read_text() + f"\n\ndef {marker}():\n    return greet('a new way to greet')\n")
     started = time.monotonic()
     hits = (await visit.call("search_code", query="greet somebody in a new way"))["hits"]
     took = time.monotonic() - started
@@ -57,7 +57,19 @@ async def code(visit, place):
     assert any(marker in hit["snippet"] for hit in hits), hits
 
 
+def new_name(visit):
+    """The name of a function that nobody has written yet."""
+    return f"unheard_of_{visit.client.protocol_version.replace('-', '_')}"
+
+
 async def graph(visit, _place):
+    callers = (await visit.call("graph_neighbours", symbol="greet", direction="callers"))["found"]
+    assert any(new_name(visit) in caller["id"] for caller in callers), callers
+    path = (await visit.call("graph_path", **{"from": new_name(visit), "to": "greet"}))["path"]
+    assert path[-1]["id"] == "greetings.py#greet", path
+    impact = (await visit.call("graph_impact", symbol="greet"))["impact"]
+    assert any(new_name(visit) in one["id"] for one in impact), impact
+    await visit.refused("not_found", "graph_neighbours", symbol="nobody_calls_me_that")
     made = await visit.call("graph_query", query="UNWIND $rows AS r MERGE (a:Tried {n: r})-[:NEXT]->(:Tried {n: -r}) RETURN a.n", params={"rows": [1, 2, 3]}, limit=2)
     assert made["columns"] == ["a.n"] and made["rows"] == [[1], [2]] and made["stats"]["nodes_created"] in (0, 6), made
     rest = await visit.call("graph_query", next=made["next"])

@@ -113,9 +113,9 @@ pub(crate) fn for_writers(db: &Connection, durability: Durability) -> rusqlite::
     db.pragma_update(None, "cache_size", -32_768)
 }
 
-/// What a reader gets besides.
+/// What a reader gets besides. There are several in a server, and the system keeps pages too.
 pub(crate) fn for_readers(db: &Connection) -> rusqlite::Result<()> {
-    db.pragma_update(None, "cache_size", -16_384)
+    db.pragma_update(None, "cache_size", -8_192)
 }
 
 pub(crate) fn set_durability(db: &Connection, durability: Durability) -> rusqlite::Result<()> {
