@@ -32,11 +32,19 @@ pub(super) fn bases(path: &str, lines: &[String], class: &Occurrence) -> BTreeSe
         if starts_word && state.is_base(python) {
             places.insert(at);
         }
+        if c == '=' && state.is_base(python) {
+            // What came before it was the name of a keyword.
+            places.pop_last();
+        }
         if state.take(c, python) {
             break;
         }
         at.1 += 1;
     }
+    places.retain(|(row, column)| {
+        let rest: String = line(lines, *row).iter().skip(*column).collect();
+        !["extends ", "implements "].iter().any(|word| rest.starts_with(word))
+    });
     places
 }
 
