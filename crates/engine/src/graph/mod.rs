@@ -60,8 +60,8 @@ impl Engine {
 /// Whether a query may be one that changes something. Only the parser knows, and it runs in
 /// workers: the writer hands back what it has nothing to do with.
 pub fn may_change(query: &str) -> bool {
-    let query = query.to_ascii_lowercase();
-    CHANGES.iter().any(|word| query.contains(word))
+    let mut words = query.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    words.any(|word| CHANGES.iter().any(|change| word.eq_ignore_ascii_case(change)))
 }
 
 fn applied(answer: &GraphAnswer) -> Failure {
@@ -82,8 +82,10 @@ mod tests {
             ("MATCH (n) RETURN n", false),
             ("match (n) SeT n.a = 1", true),
             ("CREATE (:A)", true),
+            ("MATCH(n)SET n.a=1", true),
+            ("MATCH (n) RETURN n.offset, n.set_at", false),
             // A property of that name: the writer says that it is none of its business.
-            ("MATCH (n) RETURN n.offset", true),
+            ("MATCH (n) RETURN n.set", true),
         ] {
             assert_eq!(may_change(query), expected, "{query}");
         }

@@ -76,6 +76,18 @@ impl<'r> Ways<'r> {
     }
 }
 
+/// Where steps begin, and where they have to end if that is known; nothing if either is null.
+pub(super) fn ends(
+    run: &Run<'_>,
+    row: &Row,
+    from: Slot,
+    to: Option<Slot>,
+) -> Result<Option<(i64, Option<i64>)>> {
+    let Some(from) = node_at(run, row, from)? else { return Ok(None) };
+    let Some(to) = to else { return Ok(Some((from, None))) };
+    Ok(node_at(run, row, to)?.map(|target| (from, Some(target))))
+}
+
 /// One step.
 pub(super) fn expand<'r>(
     run: &Run<'r>,
@@ -83,14 +95,8 @@ pub(super) fn expand<'r>(
     row: &mut Row,
     next: &mut Sink<'_>,
 ) -> Result<Flow> {
-    let Some(from) = node_at(run, row, it.from)? else { return Ok(Flow::Continue) };
-    let target = if it.to_bound {
-        match node_at(run, row, it.to)? {
-            Some(target) => Some(target),
-            None => return Ok(Flow::Continue),
-        }
-    } else {
-        None
+    let Some((from, target)) = ends(run, row, it.from, it.to_bound.then_some(it.to))? else {
+        return Ok(Flow::Continue);
     };
     let mut hops = Vec::new();
     it.ways.hops(run, from, &mut hops)?;
@@ -189,14 +195,8 @@ pub(super) fn var_expand<'r>(
     row: &mut Row,
     next: &mut Sink<'_>,
 ) -> Result<Flow> {
-    let Some(from) = node_at(run, row, it.from)? else { return Ok(Flow::Continue) };
-    let target = if it.to_bound {
-        match node_at(run, row, it.to)? {
-            Some(target) => Some(target),
-            None => return Ok(Flow::Continue),
-        }
-    } else {
-        None
+    let Some((from, target)) = ends(run, row, it.from, it.to_bound.then_some(it.to))? else {
+        return Ok(Flow::Continue);
     };
     let wanted = wanted_properties(run, row, it.properties)?;
     let mut walk = Walk::default();

@@ -5,7 +5,7 @@ use crate::hash::FastSet;
 use crate::plan::VarExpand;
 use crate::value::Value;
 
-use super::exec::node_at;
+use super::expand::ends;
 use super::pipeline::Sink;
 use super::{Flow, Row, Run};
 
@@ -19,14 +19,8 @@ pub(super) fn reach<'r>(
     row: &mut Row,
     next: &mut Sink<'_>,
 ) -> Result<Flow> {
-    let Some(from) = node_at(run, row, it.from)? else { return Ok(Flow::Continue) };
-    let target = if it.to_bound {
-        match node_at(run, row, it.to)? {
-            Some(target) => Some(target),
-            None => return Ok(Flow::Continue),
-        }
-    } else {
-        None
+    let Some((from, target)) = ends(run, row, it.from, it.to_bound.then_some(it.to))? else {
+        return Ok(Flow::Continue);
     };
     let mut arrive = |node: i64, row: &mut Row| -> Result<Flow> {
         match target {

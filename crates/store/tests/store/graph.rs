@@ -108,7 +108,7 @@ fn a_key_makes_a_query_happen_once() {
 #[test]
 fn a_query_for_readers_is_not_the_writers_business() {
     let mut store = TestStore::empty();
-    let outcome = store.one(Action::Cypher(query("MATCH (n) RETURN n.offset"))).unwrap();
+    let outcome = store.one(Action::Cypher(query("MATCH (n) RETURN n.set"))).unwrap();
     assert_eq!(outcome.graph, None);
     let mut reader = store.reader();
     let error = reader.snapshot().unwrap().cypher(&query("CREATE (:A)")).unwrap_err();

@@ -126,15 +126,38 @@ pub(super) fn import<'t>(
     bound: Option<&'t str>,
     exported: bool,
 ) {
-    let import = Import {
+    let import = imported(build, node, module, what, bound, exported);
+    build.import(import, bound, node.start_byte());
+}
+
+/// What is only passed on to others has no name in the file itself.
+pub(super) fn passed_on<'t>(
+    build: &mut Build<'t>,
+    node: Node<'t>,
+    module: &str,
+    what: Imported,
+    bound: Option<&'t str>,
+) {
+    let import = imported(build, node, module, what, bound, true);
+    build.import(import, None, node.start_byte());
+}
+
+fn imported(
+    build: &Build<'_>,
+    node: Node<'_>,
+    module: &str,
+    what: Imported,
+    bound: Option<&str>,
+    exported: bool,
+) -> Import {
+    Import {
         module: module.to_owned(),
         what,
         bound: bound.map(str::to_owned),
         exported,
         line: line(node),
         within: build.within,
-    };
-    build.import(import, bound, node.start_byte());
+    }
 }
 
 /// A value that is given back.

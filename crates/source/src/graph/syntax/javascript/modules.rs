@@ -1,10 +1,11 @@
 use isolith_types::DefinitionKind as Kind;
-use isolith_types::{Import, Imported};
+use isolith_types::Imported;
 use tree_sitter::Node;
 
 use super::is_function;
-use crate::graph::build::{Build, Enter, child_of, children, line, named};
+use crate::graph::build::{Build, Enter, child_of, children, named};
 use crate::graph::scope::Source;
+use crate::graph::syntax::shared;
 
 /// What a module gives if no name is asked for.
 const DEFAULT: &str = "default";
@@ -15,25 +16,32 @@ pub(super) fn import<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
         return Enter::Over;
     };
     let Some(clause) = child_of(node, "import_clause") else {
-        add(build, node, module, Imported::Module, None, false);
+        shared::import(build, node, module, Imported::Module, None, false);
         return Enter::Over;
     };
     for part in named(clause) {
         match part.kind() {
             "identifier" => {
                 let name = build.of(part);
-                add(build, part, module, Imported::Name(DEFAULT.to_owned()), Some(name), false);
+                shared::import(
+                    build,
+                    part,
+                    module,
+                    Imported::Name(DEFAULT.to_owned()),
+                    Some(name),
+                    false,
+                );
             }
             "namespace_import" => {
                 let name = named(part).next().map(|name| build.of(name));
-                add(build, part, module, Imported::Module, name, false);
+                shared::import(build, part, module, Imported::Module, name, false);
             }
             "named_imports" => {
                 for one in named(part) {
                     if let Some(name) = build.field(one, "name") {
                         let bound = build.field(one, "alias").unwrap_or(name);
                         let what = Imported::Name(name.to_owned());
-                        add(build, one, module, what, Some(bound), false);
+                        shared::import(build, one, module, what, Some(bound), false);
                     }
                 }
             }
@@ -50,7 +58,7 @@ pub(super) fn export<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
         for one in named(clause) {
             if let Some(name) = build.field(one, "name") {
                 let bound = build.field(one, "alias").unwrap_or(name);
-                add(build, one, module, Imported::Name(name.to_owned()), Some(bound), true);
+                shared::passed_on(build, one, module, Imported::Name(name.to_owned()), Some(bound));
             }
         }
         return Enter::Over;
@@ -59,9 +67,9 @@ pub(super) fn export<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
         match child_of(node, "namespace_export").and_then(|part| named(part).next()) {
             Some(name) => {
                 let name = build.of(name);
-                add(build, node, module, Imported::Module, Some(name), true);
+                shared::passed_on(build, node, module, Imported::Module, Some(name));
             }
-            None => add(build, node, module, Imported::All, None, true),
+            None => shared::passed_on(build, node, module, Imported::All, None),
         }
         return Enter::Over;
     }
@@ -82,7 +90,7 @@ fn default<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     };
     if let Some(name) = name {
         let what = Imported::Name(build.of(name).to_owned());
-        add(build, node, "", what, Some(DEFAULT), true);
+        shared::passed_on(build, node, "", what, Some(DEFAULT));
         return Enter::Into;
     }
     let kind = match value.kind() {
@@ -120,13 +128,20 @@ pub(super) fn require<'t>(
     match name.kind() {
         "identifier" => {
             let bound = build.of(name);
-            add(build, node, module, Imported::Module, Some(bound), false);
+            shared::import(build, node, module, Imported::Module, Some(bound), false);
         }
         "object_pattern" => {
             for part in named(name) {
                 let key = build.field(part, "key").unwrap_or_else(|| build.of(part));
                 let bound = build.field(part, "value").unwrap_or_else(|| build.of(part));
-                add(build, part, module, Imported::Name(key.to_owned()), Some(bound), false);
+                shared::import(
+                    build,
+                    part,
+                    module,
+                    Imported::Name(key.to_owned()),
+                    Some(bound),
+                    false,
+                );
             }
         }
         _ => return false,
@@ -152,7 +167,7 @@ pub(super) fn exports<'t>(
         ("exports" | "module.exports", _) => match right.kind() {
             "identifier" => {
                 let what = Imported::Name(build.of(right).to_owned());
-                add(build, node, "", what, Some(name), true);
+                shared::passed_on(build, node, "", what, Some(name));
             }
             _ => {
                 let kind = if is_function(right) { Kind::Function } else { Kind::Variable };
@@ -168,7 +183,7 @@ fn whole<'t>(build: &mut Build<'t>, node: Node<'t>, right: Node<'t>) {
     match right.kind() {
         "identifier" => {
             let what = Imported::Name(build.of(right).to_owned());
-            add(build, node, "", what, Some(DEFAULT), true);
+            shared::passed_on(build, node, "", what, Some(DEFAULT));
         }
         "object" => {
             for part in named(right) {
@@ -176,7 +191,7 @@ fn whole<'t>(build: &mut Build<'t>, node: Node<'t>, right: Node<'t>) {
                 let value = part.child_by_field_name("value").unwrap_or(part);
                 if matches!(value.kind(), "identifier" | "shorthand_property_identifier") {
                     let what = Imported::Name(build.of(value).to_owned());
-                    add(build, part, "", what, Some(key), true);
+                    shared::passed_on(build, part, "", what, Some(key));
                 }
             }
         }
@@ -206,24 +221,4 @@ fn note<'t>(
 
 fn unquoted<'t>(build: &Build<'t>, string: Node<'t>) -> &'t str {
     build.of(string).trim_matches(['"', '\'', '`'])
-}
-
-/// What is only passed on has no name in the file itself.
-fn add<'t>(
-    build: &mut Build<'t>,
-    node: Node<'t>,
-    module: &str,
-    what: Imported,
-    bound: Option<&'t str>,
-    exported: bool,
-) {
-    let import = Import {
-        module: module.to_owned(),
-        what,
-        bound: bound.map(str::to_owned),
-        exported,
-        line: line(node),
-        within: build.within,
-    };
-    build.import(import, bound.filter(|_| !exported), node.start_byte());
 }
