@@ -72,18 +72,20 @@ pub(crate) fn run(
 /// What was changed, in words; nothing if nothing was.
 fn told(stats: &GraphStats) -> Option<String> {
     let changes = [
-        (stats.nodes_created, "nodes created"),
-        (stats.nodes_deleted, "nodes deleted"),
-        (stats.relationships_created, "relationships created"),
-        (stats.relationships_deleted, "relationships deleted"),
-        (stats.properties_set, "properties set"),
-        (stats.labels_added, "labels added"),
-        (stats.labels_removed, "labels removed"),
+        (stats.nodes_created, "node", "nodes", "created"),
+        (stats.nodes_deleted, "node", "nodes", "deleted"),
+        (stats.relationships_created, "relationship", "relationships", "created"),
+        (stats.relationships_deleted, "relationship", "relationships", "deleted"),
+        (stats.properties_set, "property", "properties", "set"),
+        (stats.labels_added, "label", "labels", "added"),
+        (stats.labels_removed, "label", "labels", "removed"),
     ];
     let changes: Vec<String> = changes
         .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, one, many, done)| {
+            format!("{count} {} {done}", if *count == 1 { one } else { many })
+        })
         .collect();
     (!changes.is_empty()).then(|| changes.join(", "))
 }

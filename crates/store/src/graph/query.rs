@@ -146,7 +146,8 @@ fn answer(
         Ok(Flow::Continue)
     });
     let stats = stats.map_err(|error| match error {
-        Error::Cancelled => StoreError::Deadline { operation: "run the query".to_owned() },
+        // Whether it was the time or somebody who stopped it, is known to whoever did.
+        Error::Cancelled => refused(Error::Timeout),
         error => refused(error),
     })?;
     let columns = query.columns().to_vec();
