@@ -1,5 +1,5 @@
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -51,14 +51,20 @@ impl Lock {
 
 /// The processes that hold an OS lock on the file, as far as the system tells.
 pub fn lock_holders(path: &Path) -> Vec<u32> {
-    let (Ok(metadata), Ok(locks)) =
-        (std::fs::metadata(path), std::fs::read_to_string("/proc/locks"))
-    else {
+    let (Ok(metadata), Ok(locks)) = (std::fs::metadata(path), locks_of_the_system()) else {
         return Vec::new();
     };
     let device = metadata.dev();
     let device = format!("{:02x}:{:02x}", rustix::fs::major(device), rustix::fs::minor(device));
     holders_in(&locks, &device, metadata.ino())
+}
+
+/// Read into room for all of it: the system goes on by number of line, so that a lock
+/// given back between two small reads hides another one.
+fn locks_of_the_system() -> io::Result<String> {
+    let mut locks = String::with_capacity(64 << 10);
+    File::open("/proc/locks")?.read_to_string(&mut locks)?;
+    Ok(locks)
 }
 
 fn open_lock_file(path: &Path) -> io::Result<File> {
