@@ -1,51 +1,48 @@
 //! The adjacency of a graph as flat slices, for walks that touch many nodes.
 
+use std::ops::Range;
+
 use crate::graph::{Direction, Hop, TypeId};
 
-/// The adjacency of all nodes, type by type. The slices may lie in a mapped file: they are
-/// trusted as far as [`Adjacency::check`] goes.
-#[derive(Debug, Clone)]
+/// The adjacency of all nodes. The slices may lie in a mapped file: they are trusted as far
+/// as [`Adjacency::check`] goes.
+#[derive(Debug, Clone, Copy)]
 pub struct Adjacency<'a> {
     /// The numbers of all nodes, ascending; a node's place here is its position elsewhere.
     pub nodes: &'a [i64],
-    /// The relationships, type by type.
-    pub kinds: Vec<KindAdjacency<'a>>,
-}
-
-/// The relationships of one type, both ways.
-#[derive(Debug, Clone, Copy)]
-pub struct KindAdjacency<'a> {
-    /// The type.
-    pub kind: TypeId,
-    /// From the nodes where they begin.
+    /// From the nodes where relationships begin.
     pub out: Csr<'a>,
     /// From the nodes where they end.
     pub incoming: Csr<'a>,
 }
 
-/// A list for every node, one after the other.
+/// A list of relationships for every node, one after the other, each ordered by type. One
+/// for all types rather than one for each: there may be thousands of types.
 #[derive(Debug, Clone, Copy)]
 pub struct Csr<'a> {
     /// Where each position's list begins; one more than there are nodes.
     pub offsets: &'a [u32],
     /// The positions of the nodes at the other ends.
     pub targets: &'a [u32],
+    /// The types of the relationships, as long as `targets`.
+    pub kinds: &'a [u32],
     /// The numbers of the relationships, as long as `targets`.
     pub edges: &'a [i64],
 }
 
-/// One of the lists that hold a node's relationships.
+/// What is wanted of the lists of nodes.
 #[derive(Debug, Clone, Copy)]
 pub struct List<'a> {
-    kind: TypeId,
     csr: Csr<'a>,
+    /// Of this type only.
+    kind: Option<TypeId>,
     /// Whether to pass over what begins and ends at one node: another list has it.
     skip_loops: bool,
 }
 
-impl<'a> Csr<'a> {
+impl Csr<'_> {
     /// The range of a position's list; empty if the slices make no sense there.
-    pub fn range(&self, position: u32) -> std::ops::Range<usize> {
+    fn range(&self, position: u32) -> Range<usize> {
         let at = position as usize;
         match (self.offsets.get(at), self.offsets.get(at + 1)) {
             (Some(&start), Some(&end)) if start <= end && end as usize <= self.targets.len() => {
@@ -55,9 +52,36 @@ impl<'a> Csr<'a> {
         }
     }
 
-    /// The positions at the other ends.
-    pub fn targets(&self, position: u32) -> &'a [u32] {
-        &self.targets[self.range(position)]
+    /// The part of a position's list that is of a type.
+    fn range_of(&self, position: u32, kind: TypeId) -> Range<usize> {
+        let range = self.range(position);
+        let kinds = self.kinds.get(range.clone()).unwrap_or_default();
+        match (kinds.first(), kinds.last()) {
+            (Some(&first), Some(&last)) if first == kind.0 && last == kind.0 => range,
+            _ => {
+                let start = kinds.partition_point(|&it| it < kind.0);
+                let length = kinds[start..].partition_point(|&it| it == kind.0);
+                range.start + start..range.start + start + length
+            }
+        }
+    }
+
+    fn fits(&self, nodes: usize) -> bool {
+        self.offsets.len() == nodes + 1
+            && self.targets.len() == self.edges.len()
+            && self.targets.len() == self.kinds.len()
+            && self.offsets.last().is_some_and(|&end| end as usize == self.targets.len())
+            && self.offsets.is_sorted()
+            && self.targets.iter().all(|&target| (target as usize) < nodes)
+    }
+}
+
+impl List<'_> {
+    fn range(&self, position: u32) -> Range<usize> {
+        match self.kind {
+            None => self.csr.range(position),
+            Some(kind) => self.csr.range_of(position, kind),
+        }
     }
 }
 
@@ -65,15 +89,7 @@ impl<'a> Adjacency<'a> {
     /// Whether all slices have lengths that fit each other, and all positions are within.
     pub fn check(&self) -> bool {
         let count = self.nodes.len();
-        let fits = |csr: &Csr<'_>| {
-            csr.offsets.len() == count + 1
-                && csr.targets.len() == csr.edges.len()
-                && csr.offsets.last().is_some_and(|&end| end as usize == csr.targets.len())
-                && csr.offsets.is_sorted()
-                && csr.targets.iter().all(|&target| (target as usize) < count)
-        };
-        self.nodes.is_sorted()
-            && self.kinds.iter().all(|kind| fits(&kind.out) && fits(&kind.incoming))
+        self.nodes.is_sorted() && self.out.fits(count) && self.incoming.fits(count)
     }
 
     /// The position of a node.
@@ -89,17 +105,20 @@ impl<'a> Adjacency<'a> {
 
     /// The lists that hold the relationships of these types, or all, in a direction.
     pub fn lists(&self, direction: Direction, kinds: &[TypeId]) -> Vec<List<'a>> {
+        let mut wanted: Vec<Option<TypeId>> = kinds.iter().copied().map(Some).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        if wanted.is_empty() {
+            wanted.push(None);
+        }
         let mut lists = Vec::new();
-        for &KindAdjacency { kind, out, incoming } in &self.kinds {
-            if !kinds.is_empty() && !kinds.contains(&kind) {
-                continue;
-            }
+        for kind in wanted {
             if direction != Direction::In {
-                lists.push(List { kind, csr: out, skip_loops: false });
+                lists.push(List { csr: self.out, kind, skip_loops: false });
             }
             if direction != Direction::Out {
                 let skip_loops = direction == Direction::Both;
-                lists.push(List { kind, csr: incoming, skip_loops });
+                lists.push(List { csr: self.incoming, kind, skip_loops });
             }
         }
         lists
@@ -107,18 +126,19 @@ impl<'a> Adjacency<'a> {
 
     /// Appends the relationships of a node, as [`crate::Graph::edges`] does.
     pub fn edges(&self, lists: &[List<'a>], position: u32, found: &mut Vec<Hop>) {
-        for List { kind, csr, skip_loops } in lists {
-            for at in csr.range(position) {
-                let target = csr.targets[at];
-                if *skip_loops && target == position {
+        for list in lists {
+            let Csr { targets, kinds, edges, .. } = list.csr;
+            for at in list.range(position) {
+                let target = targets[at];
+                if list.skip_loops && target == position {
                     continue;
                 }
-                let (Some(&edge), Some(&node)) =
-                    (csr.edges.get(at), self.nodes.get(target as usize))
+                let (Some(&kind), Some(&edge), Some(&node)) =
+                    (kinds.get(at), edges.get(at), self.nodes.get(target as usize))
                 else {
                     continue;
                 };
-                found.push(Hop { edge, node, kind: *kind });
+                found.push(Hop { edge, node, kind: TypeId(kind) });
             }
         }
     }
@@ -126,7 +146,7 @@ impl<'a> Adjacency<'a> {
     /// How many relationships a node has in these lists.
     pub fn degree(&self, lists: &[List<'a>], position: u32) -> u64 {
         let count = |list: &List<'a>| {
-            let targets = list.csr.targets(position);
+            let targets = &list.csr.targets[list.range(position)];
             let loops = if list.skip_loops {
                 targets.iter().filter(|&&target| target == position).count()
             } else {
@@ -138,43 +158,69 @@ impl<'a> Adjacency<'a> {
     }
 }
 
+/// A relationship as it is seen from the position of one of its nodes; in the order in which
+/// lists have them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Link {
+    /// The position of that node.
+    pub from: u32,
+    /// Its type.
+    pub kind: u32,
+    /// The position of the other node.
+    pub to: u32,
+    /// Its number.
+    pub edge: i64,
+}
+
 /// The lists of one direction, in memory.
 #[derive(Debug, Clone, Default)]
 pub struct CsrLists {
-    /// Where each position's list begins.
+    /// Where each position's list begins, and where the last one ends.
     pub offsets: Vec<u32>,
     /// The positions at the other ends.
     pub targets: Vec<u32>,
+    /// The types of the relationships.
+    pub kinds: Vec<u32>,
     /// The numbers of the relationships.
     pub edges: Vec<i64>,
 }
 
 impl CsrLists {
-    /// The lists of edges given as (from, to, number) by position, for so many nodes. The
-    /// edges of a node stay in the order given.
-    pub fn build(count: usize, edges: impl Iterator<Item = (u32, u32, i64)> + Clone) -> Self {
-        let mut offsets = vec![0_u32; count + 1];
-        for (from, _, _) in edges.clone() {
-            offsets[from as usize + 1] += 1;
+    /// The lists of so many nodes, from links in their order.
+    pub fn build(nodes: usize, links: impl IntoIterator<Item = Link>) -> Self {
+        let mut lists = Self { offsets: Vec::with_capacity(nodes + 1), ..Self::default() };
+        for link in links {
+            lists.push(link);
         }
-        for at in 0..count {
-            offsets[at + 1] += offsets[at];
-        }
-        let total = offsets[count] as usize;
-        let mut next = offsets.clone();
-        let (mut targets, mut numbers) = (vec![0; total], vec![0; total]);
-        for (from, to, number) in edges {
-            let at = next[from as usize] as usize;
-            next[from as usize] += 1;
-            targets[at] = to;
-            numbers[at] = number;
-        }
-        CsrLists { offsets, targets, edges: numbers }
+        lists.finish(nodes)
+    }
+
+    /// Appends a link, which comes after the one before.
+    pub fn push(&mut self, link: Link) {
+        self.begin(link.from as usize);
+        self.targets.push(link.to);
+        self.kinds.push(link.kind);
+        self.edges.push(link.edge);
+    }
+
+    /// The lists of so many nodes; those that got no links are empty.
+    #[must_use]
+    pub fn finish(mut self, nodes: usize) -> Self {
+        self.begin(nodes);
+        self
+    }
+
+    /// Lets the lists up to this position's begin here if they have not yet.
+    fn begin(&mut self, position: usize) {
+        debug_assert!(position + 1 >= self.offsets.len(), "links come in order");
+        let here = self.targets.len() as u32;
+        self.offsets.resize((position + 1).max(self.offsets.len()), here);
     }
 
     /// The lists as slices.
     pub fn as_csr(&self) -> Csr<'_> {
-        Csr { offsets: &self.offsets, targets: &self.targets, edges: &self.edges }
+        let CsrLists { offsets, targets, kinds, edges } = self;
+        Csr { offsets, targets, kinds, edges }
     }
 }
 
@@ -185,32 +231,54 @@ mod tests {
     #[test]
     fn lists_hold_what_was_put_in() {
         let nodes = [10, 20, 40];
-        let edges = [(0, 1, 100), (0, 0, 101), (2, 0, 102), (0, 1, 103)];
-        let out = CsrLists::build(3, edges.iter().copied());
-        let back = edges.iter().map(|&(from, to, edge)| (to, from, edge));
-        let incoming = CsrLists::build(3, back);
-        let kinds =
-            vec![KindAdjacency { kind: TypeId(5), out: out.as_csr(), incoming: incoming.as_csr() }];
-        let adjacency = Adjacency { nodes: &nodes, kinds };
+        let link = |kind, from, to, edge| Link { kind, from, to, edge };
+        let mut links = [
+            link(3, 0, 2, 104),
+            link(5, 0, 1, 100),
+            link(5, 0, 0, 101),
+            link(5, 2, 0, 102),
+            link(5, 0, 1, 103),
+            link(8, 1, 0, 105),
+        ];
+        links.sort_unstable();
+        let out = CsrLists::build(3, links);
+        let mut links = links.map(|it| Link { from: it.to, to: it.from, ..it });
+        links.sort_unstable();
+        let incoming = CsrLists::build(3, links);
+        let adjacency = Adjacency { nodes: &nodes, out: out.as_csr(), incoming: incoming.as_csr() };
         assert!(adjacency.check());
         assert_eq!(adjacency.position(40), Some(2));
         assert_eq!(adjacency.position(30), None);
-        for (direction, degree) in [(Direction::Out, 3), (Direction::In, 2), (Direction::Both, 4)] {
-            let lists = adjacency.lists(direction, &[]);
-            assert_eq!(adjacency.degree(&lists, 0), degree, "{direction:?}");
+        use Direction::{Both, In, Out};
+        for (direction, kinds, expected) in [
+            (Out, vec![TypeId(5)], vec![100, 101, 103]),
+            (In, vec![TypeId(5)], vec![101, 102]),
+            (Both, vec![TypeId(5)], vec![100, 101, 102, 103]),
+            (Out, vec![], vec![100, 101, 103, 104]),
+            (Both, vec![], vec![100, 101, 102, 103, 104, 105]),
+            (Both, vec![TypeId(8), TypeId(3), TypeId(8)], vec![104, 105]),
+            (Both, vec![TypeId(4)], vec![]),
+        ] {
+            let lists = adjacency.lists(direction, &kinds);
             let mut found = Vec::new();
             adjacency.edges(&lists, 0, &mut found);
-            assert_eq!(found.len() as u64, degree, "{direction:?}");
+            assert_eq!(adjacency.degree(&lists, 0), found.len() as u64);
+            let mut edges: Vec<i64> = found.iter().map(|hop| hop.edge).collect();
+            edges.sort_unstable();
+            assert_eq!(edges, expected, "{direction:?} {kinds:?}");
         }
-        assert!(adjacency.lists(Direction::Both, &[TypeId(6)]).is_empty());
     }
 
     #[test]
     fn slices_that_do_not_fit_are_seen() {
-        let lists = CsrLists { offsets: vec![0, 2], targets: vec![0, 7], edges: vec![1, 2] };
-        let kinds =
-            vec![KindAdjacency { kind: TypeId(0), out: lists.as_csr(), incoming: lists.as_csr() }];
-        assert!(!Adjacency { nodes: &[1], kinds }.check());
+        let lists = CsrLists {
+            offsets: vec![0, 2],
+            targets: vec![0, 7],
+            kinds: vec![1, 1],
+            edges: vec![1, 2],
+        };
+        let (out, incoming) = (lists.as_csr(), lists.as_csr());
+        assert!(!Adjacency { nodes: &[1], out, incoming }.check());
         assert_eq!(lists.as_csr().range(9), 0..0);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use isolith_types::{Code, Failure};
 
-use crate::csr::{Adjacency, CsrLists, KindAdjacency};
+use crate::csr::{Adjacency, CsrLists, Link};
 use crate::graph::{Direction, Edge, Entity, Graph, GraphMut, Hop, KeyId, LabelId, TypeId};
 use crate::value::{GroupKey, Value};
 
@@ -119,21 +119,21 @@ impl MemoryGraph {
         let nodes: Vec<i64> =
             (0..).zip(&inner.nodes).filter_map(|(id, node)| node.as_ref().map(|_| id)).collect();
         let position: HashMap<i64, u32> = nodes.iter().copied().zip(0..).collect();
-        let mut kinds = Vec::new();
-        for kind in 0..inner.kinds.texts.len() as u32 {
-            let edges: Vec<(u32, u32, i64)> = (0..)
-                .zip(&inner.edges)
-                .filter_map(|(id, record)| Some((id, record.as_ref()?.edge)))
-                .filter(|(_, edge)| edge.kind == TypeId(kind))
-                .map(|(id, edge)| (position[&edge.start], position[&edge.end], id))
-                .collect();
-            let out = CsrLists::build(nodes.len(), edges.iter().copied());
-            let back = edges.iter().map(|&(from, to, edge)| (to, from, edge));
-            kinds.push((TypeId(kind), out, CsrLists::build(nodes.len(), back)));
+        let edges = (0..).zip(&inner.edges).filter_map(|(id, record)| {
+            let Edge { kind, start, end } = record.as_ref()?.edge;
+            Some(Link { from: position[&start], kind: kind.0, to: position[&end], edge: id })
+        });
+        let mut links: Vec<Link> = edges.collect();
+        links.sort_unstable();
+        let out = CsrLists::build(nodes.len(), links.iter().copied());
+        for link in &mut links {
+            std::mem::swap(&mut link.from, &mut link.to);
         }
+        links.sort_unstable();
+        let incoming = CsrLists::build(nodes.len(), links);
         let changes = inner.changes;
         drop(inner);
-        self.frozen = Some(Frozen { changes, nodes, kinds });
+        self.frozen = Some(Frozen { changes, nodes, out, incoming });
     }
 }
 
@@ -142,7 +142,8 @@ impl MemoryGraph {
 struct Frozen {
     changes: u64,
     nodes: Vec<i64>,
-    kinds: Vec<(TypeId, CsrLists, CsrLists)>,
+    out: CsrLists,
+    incoming: CsrLists,
 }
 
 fn walk(
@@ -297,16 +298,8 @@ impl Graph for MemoryGraph {
     fn adjacency(&self) -> Option<Adjacency<'_>> {
         let changes = self.inner.borrow().changes;
         let frozen = self.frozen.as_ref().filter(|frozen| frozen.changes == changes)?;
-        let kinds = frozen
-            .kinds
-            .iter()
-            .map(|(kind, out, incoming)| KindAdjacency {
-                kind: *kind,
-                out: out.as_csr(),
-                incoming: incoming.as_csr(),
-            })
-            .collect();
-        Some(Adjacency { nodes: &frozen.nodes, kinds })
+        let (out, incoming) = (frozen.out.as_csr(), frozen.incoming.as_csr());
+        Some(Adjacency { nodes: &frozen.nodes, out, incoming })
     }
 }
 

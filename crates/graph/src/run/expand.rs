@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use crate::csr::List;
+use crate::csr::{Adjacency, List};
 use crate::error::Result;
 use crate::graph::{Direction, Hop, TypeId};
 use crate::hash::FastSet;
@@ -20,7 +20,7 @@ pub(crate) struct Ways<'r> {
     pub(crate) types: &'r [Symbol],
     pub(crate) direction: Direction,
     kinds: OnceCell<Option<Rc<Vec<TypeId>>>>,
-    lists: OnceCell<Option<Vec<List<'r>>>>,
+    lists: OnceCell<Vec<List<'r>>>,
 }
 
 impl<'r> Ways<'r> {
@@ -40,22 +40,25 @@ impl<'r> Ways<'r> {
         Ok(kinds)
     }
 
-    /// The adjacency's lists, if there is one.
-    pub(super) fn lists(&self, run: &Run<'r>) -> Result<Option<&[List<'r>]>> {
+    /// The adjacency and its lists, if there is one.
+    fn lists<'s>(
+        &'s self,
+        run: &'s Run<'r>,
+    ) -> Result<Option<(&'s Adjacency<'r>, &'s [List<'r>])>> {
+        let Some(adjacency) = run.adjacency_by_now() else { return Ok(None) };
         if self.lists.get().is_none() {
-            let lists = match (&run.adjacency, self.kinds(run)?) {
-                (Some(adjacency), Some(kinds)) => Some(adjacency.lists(self.direction, &kinds)),
-                (Some(_), None) => Some(Vec::new()),
-                (None, _) => None,
+            let lists = match self.kinds(run)? {
+                Some(kinds) => adjacency.lists(self.direction, &kinds),
+                None => Vec::new(),
             };
             let _ = self.lists.set(lists);
         }
-        Ok(self.lists.get().and_then(|lists| lists.as_deref()))
+        Ok(self.lists.get().map(|lists| (adjacency, &lists[..])))
     }
 
     /// Appends the relationships of a node.
     pub(super) fn hops(&self, run: &Run<'r>, node: i64, hops: &mut Vec<Hop>) -> Result<()> {
-        if let (Some(lists), Some(adjacency)) = (self.lists(run)?, &run.adjacency) {
+        if let Some((adjacency, lists)) = self.lists(run)? {
             if let Some(position) = adjacency.position(node) {
                 adjacency.edges(lists, position, hops);
             }
@@ -66,7 +69,7 @@ impl<'r> Ways<'r> {
     }
 
     fn degree(&self, run: &Run<'r>, node: i64) -> Result<u64> {
-        if let (Some(lists), Some(adjacency)) = (self.lists(run)?, &run.adjacency) {
+        if let Some((adjacency, lists)) = self.lists(run)? {
             return Ok(adjacency.position(node).map_or(0, |at| adjacency.degree(lists, at)));
         }
         match self.kinds(run)? {
@@ -198,6 +201,7 @@ pub(super) fn var_expand<'r>(
     let Some((from, target)) = ends(run, row, it.from, it.to_bound.then_some(it.to))? else {
         return Ok(Flow::Continue);
     };
+    run.adjacency();
     let wanted = wanted_properties(run, row, it.properties)?;
     let mut walk = Walk::default();
     if it.min == 0 && arrive(it, &walk, from, target, row, next)? == Flow::Stop {

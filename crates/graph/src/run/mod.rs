@@ -11,7 +11,7 @@ mod reach;
 mod shortest;
 mod write;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -69,6 +69,9 @@ enum Known<T> {
     Here(T),
 }
 
+/// Nodes that are asked for their relationships before the adjacency is.
+const SMALL_STEPS: u32 = 32;
+
 /// All that a query needs while it runs.
 pub(crate) struct Run<'r> {
     pub(crate) graph: &'r dyn Graph,
@@ -76,7 +79,9 @@ pub(crate) struct Run<'r> {
     pub(crate) budget: &'r Budget<'r>,
     pub(crate) program: &'r Program,
     pub(crate) parameters: Vec<Value>,
-    pub(crate) adjacency: Option<Adjacency<'r>>,
+    adjacency: OnceCell<Option<Adjacency<'r>>>,
+    /// Steps that were taken without the adjacency.
+    small_steps: Cell<u32>,
     labels: Vec<Cell<Known<LabelId>>>,
     kinds: Vec<Cell<Known<TypeId>>>,
     keys: Vec<Cell<Known<KeyId>>>,
@@ -145,7 +150,8 @@ impl<'r> Run<'r> {
             budget,
             program,
             parameters: values.collect::<Result<_>>()?,
-            adjacency: if program.writes { None } else { graph.adjacency() },
+            adjacency: OnceCell::new(),
+            small_steps: Cell::default(),
             labels: vec![Cell::new(Known::NotYet); count],
             kinds: vec![Cell::new(Known::NotYet); count],
             keys: vec![Cell::new(Known::NotYet); count],
@@ -156,6 +162,22 @@ impl<'r> Run<'r> {
             random: Cell::new(seed()),
             regexes: RefCell::default(),
         })
+    }
+
+    /// The graph's adjacency, for walks that may go far.
+    pub(crate) fn adjacency(&self) -> Option<&Adjacency<'r>> {
+        let find = || if self.program.writes { None } else { self.graph.adjacency() };
+        self.adjacency.get_or_init(find).as_ref()
+    }
+
+    /// The graph's adjacency, if it is known already or a few steps were taken without it:
+    /// opening it may cost more than they do.
+    pub(crate) fn adjacency_by_now(&self) -> Option<&Adjacency<'r>> {
+        if self.adjacency.get().is_none() && self.small_steps.get() < SMALL_STEPS {
+            self.small_steps.set(self.small_steps.get() + 1);
+            return None;
+        }
+        self.adjacency()
     }
 
     fn resolve<T: Copy>(

@@ -77,13 +77,13 @@ pub(super) struct Seen {
 
 impl Seen {
     pub(super) fn new(run: &Run<'_>) -> Self {
-        let words = run.adjacency.as_ref().map_or(0, |adjacency| adjacency.nodes.len() / 64 + 1);
+        let words = run.adjacency().map_or(0, |adjacency| adjacency.nodes.len() / 64 + 1);
         Seen { bits: vec![0; words], set: FastSet::default(), count: 0 }
     }
 
     /// Whether the node is new.
     pub(super) fn insert(&mut self, run: &Run<'_>, node: i64) -> bool {
-        let position = run.adjacency.as_ref().and_then(|adjacency| adjacency.position(node));
+        let position = run.adjacency().and_then(|adjacency| adjacency.position(node));
         let new = match position {
             Some(position) => {
                 let word = &mut self.bits[position as usize / 64];

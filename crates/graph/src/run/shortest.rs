@@ -25,6 +25,7 @@ pub(super) fn shortest<'r>(
     let (Some(from), Some(to)) = (node_at(run, row, it.from)?, node_at(run, row, it.to)?) else {
         return Ok(Flow::Continue);
     };
+    run.adjacency();
     let wanted = wanted_properties(run, row, it.properties)?;
     if !it.filters.is_empty() || (from == to && it.min > 0) || !it.others.is_empty() {
         return by_length(run, it, (from, to), &wanted, row, next);
