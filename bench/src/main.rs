@@ -1,18 +1,19 @@
-//! What worker processes, the store, indexing and searching code, and the MCP server cost,
-//! beside what the same work costs elsewhere.
+//! What worker processes, the store, indexing and searching code, the graph and the MCP
+//! server cost, beside what the same work costs elsewhere.
 //!
 //! One command: `cargo xtask bench`. Every figure is measured in the same run as its
 //! rival's, in alternating rounds, so that a busy machine is busy for both. `--quick`
 //! takes fewer samples, `--only warm` (or another measurement) leaves out the others,
 //! `--json` prints rows for programs. `--vectors FILE` gives the store real vectors;
 //! `--repos FOLDER...` names the code that is indexed, without which that part is left
-//! out, and `--program FILE` the `isolith` that does it and serves agents.
+//! out, and `--program FILE` the `isolith` that does it, queries graphs and serves agents.
 
 mod agents;
 mod code;
 mod cold;
 mod crash;
 mod figure;
+mod graph;
 mod grid;
 mod python;
 mod rivals;
@@ -68,10 +69,11 @@ const MEASUREMENTS: [(&str, Measurement); 4] = [
 
 const STORE: &str = "store";
 const CODE: &str = "code";
+const GRAPH: &str = "graph";
 const AGENTS: &str = "agents";
 
 const OPTIONS: &str = "there are --quick, --json, --vectors FILE, --repos FOLDER..., \
-                       --program FILE and --only warm|cold|crash|throughput|store|code|agents";
+                       --program FILE and --only warm|cold|crash|throughput|store|code|graph|agents";
 
 #[derive(Default)]
 struct Options {
@@ -92,6 +94,7 @@ fn main() -> Result<()> {
     match arguments.as_slice() {
         [first, order] if first == store::front::ARGUMENT => return store::front::run(order),
         [first, order] if first == code::front::ARGUMENT => return code::front::run(order),
+        [first, order] if first == graph::front::ARGUMENT => return graph::front::run(order),
         _ => {}
     }
     let Options { quick, json, only, vectors, repos, program } = Options::parse(arguments)?;
@@ -105,11 +108,15 @@ fn main() -> Result<()> {
         eprintln!("bench: {CODE}");
         table.code = code::measure(quick, &repos, program.clone())?;
     }
+    if GRAPH.starts_with(&only) {
+        eprintln!("bench: {GRAPH}");
+        table.graph = graph::measure(quick, program.clone())?;
+    }
     if AGENTS.starts_with(&only) {
         eprintln!("bench: {AGENTS}");
         table.agents = agents::measure(quick, program)?;
     }
-    let measured = table.rows.len() + table.store.len() + table.code.len() + table.agents.len();
+    let measured = table.rows.len() + table.comparisons().count();
     ensure!(measured > 0, "nothing was measured ({OPTIONS})");
     table.load_after = load_average();
     if json {

@@ -27,6 +27,8 @@ pub(crate) struct Table {
     pub store: Vec<Comparison>,
     /// What indexing and searching code costs.
     pub code: Vec<Comparison>,
+    /// What the graph costs.
+    pub graph: Vec<Comparison>,
     /// What agents wait for.
     pub agents: Vec<Comparison>,
     pub load_before: Option<f64>,
@@ -61,6 +63,13 @@ pub(crate) struct Beside {
     pub goal: Option<Goal>,
 }
 
+impl Table {
+    /// All that stands beside one rival.
+    pub(crate) fn comparisons(&self) -> impl Iterator<Item = &Comparison> {
+        self.store.iter().chain(&self.code).chain(&self.graph).chain(&self.agents)
+    }
+}
+
 impl Row {
     fn cells(&self) -> Vec<String> {
         let rivals = [&self.thread_hop, &self.awaited_hop, &self.python];
@@ -89,7 +98,7 @@ impl fmt::Display for Table {
             lines.extend(self.rows.iter().map(Row::cells));
             writeln!(f, "{}\n{NOTES}", lay_out(&lines, &[0, 8, 9]))?;
         }
-        for comparison in self.store.iter().chain(&self.code).chain(&self.agents) {
+        for comparison in self.comparisons() {
             let Comparison { what, rival, .. } = comparison;
             let heads = [what.as_str(), "isolith", rival, "ratio", "goal", "verdict"];
             let mut lines = vec![heads.map(str::to_owned).to_vec()];

@@ -25,7 +25,7 @@ use anyhow::{Context, Result, ensure};
 use crate::rivals::python_with;
 use crate::table::{Beside, Comparison};
 use front::Order;
-pub(crate) use processes::{family, pss};
+pub(crate) use processes::{Used, family, pss, report, run};
 use semble::Semble;
 
 const NOTES: &str = "\

@@ -14,13 +14,13 @@ use serde::de::DeserializeOwned;
 const EVERY: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Used {
-    pub(super) cpu: Duration,
-    pub(super) wall: Duration,
+pub(crate) struct Used {
+    pub(crate) cpu: Duration,
+    pub(crate) wall: Duration,
 }
 
 /// Runs a process to its end. Its children count as far as it has waited for them.
-pub(super) fn run(command: &mut Command) -> Result<(Vec<u8>, Used)> {
+pub(crate) fn run(command: &mut Command) -> Result<(Vec<u8>, Used)> {
     let (output, used, _) = observe(command, false)?;
     Ok((output, used))
 }
@@ -31,7 +31,7 @@ pub(super) fn run_watched(command: &mut Command) -> Result<(Vec<u8>, Used, u64)>
 }
 
 /// Runs a process that prints a document of JSON.
-pub(super) fn report<T: DeserializeOwned>(command: &mut Command) -> Result<(T, Used)> {
+pub(crate) fn report<T: DeserializeOwned>(command: &mut Command) -> Result<(T, Used)> {
     let (output, used) = run(command)?;
     Ok((serde_json::from_slice(&output)?, used))
 }

@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use isolith_engine::Engine;
+use nix::time::ClockId;
+use nix::unistd::Pid;
 use rustix::param::clock_ticks_per_second;
-use rustix::time::{ClockId, clock_gettime};
 
 /// User and system time of this process, of its children that are gone, and of the
-/// engine's workers. The first is exact; the kernel tells the others in hundredths of
-/// a second, so what is measured with them should take seconds.
+/// engine's workers. All are exact but for the children that are gone, whose time the
+/// kernel tells in hundredths of a second.
 pub(crate) fn processor_time(engine: Option<&Engine>) -> Result<Duration> {
-    let now = clock_gettime(ClockId::ProcessCPUTime);
-    let mut total = Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32);
+    let mut total = ClockId::CLOCK_PROCESS_CPUTIME_ID.now()?.into();
     total += children_that_are_gone()?;
     for pid in engine.map(workers).unwrap_or_default() {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-        total += times(&stat, [14, 15])?;
+        let clock = ClockId::pid_cpu_clock_id(Pid::from_raw(i32::try_from(pid)?))?;
+        total += Duration::from(clock.now()?);
     }
     Ok(total)
 }

@@ -1,0 +1,108 @@
+//! The graph that both sides load and the questions that both answer: made once, as files,
+//! so that both read the same bytes.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use fastrand::Rng;
+use serde::{Deserialize, Serialize};
+
+/// How large the graph is.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    pub nodes: usize,
+    pub edges: usize,
+}
+
+/// The keys that are asked for.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Questions {
+    /// Where walks begin.
+    pub keys: Vec<i64>,
+    /// Between which paths are sought.
+    pub pairs: Vec<(i64, i64)>,
+    /// The edges that are added one by one.
+    pub inserts: Vec<(i64, i64)>,
+}
+
+const SEED: u64 = 7;
+const KEYS: usize = 200;
+const PAIRS: usize = 100;
+const INSERTS: usize = 1000;
+
+/// Makes `nodes.csv` (a key and a name), `edges.csv` (two keys) and `questions.json` in a
+/// folder. Every edge leads from any node to any other, or to itself.
+pub(super) fn make(folder: &Path, shape: Shape) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    let mut rng = Rng::with_seed(SEED);
+    let last = i64::try_from(shape.nodes)?;
+    let mut nodes = String::new();
+    for key in 0..last {
+        writeln!(nodes, "{key},name-{key}")?;
+    }
+    fs::write(folder.join("nodes.csv"), nodes)?;
+    let mut pair = || (rng.i64(0..last), rng.i64(0..last));
+    let mut edges = String::new();
+    for _ in 0..shape.edges {
+        let (from, to) = pair();
+        writeln!(edges, "{from},{to}")?;
+    }
+    fs::write(folder.join("edges.csv"), edges)?;
+    let questions = Questions {
+        keys: (0..KEYS).map(|_| pair().0).collect(),
+        pairs: (0..PAIRS).map(|_| pair()).collect(),
+        inserts: (0..INSERTS).map(|_| pair()).collect(),
+    };
+    fs::write(folder.join("questions.json"), serde_json::to_string(&questions)?)?;
+    Ok(())
+}
+
+/// The questions of a folder.
+pub(super) fn questions(folder: &Path) -> Result<Questions> {
+    Ok(serde_json::from_str(&fs::read_to_string(folder.join("questions.json"))?)?)
+}
+
+/// The nodes of a folder: keys and names.
+pub(super) fn nodes(folder: &Path) -> Result<Vec<(i64, String)>> {
+    pairs(&folder.join("nodes.csv"), |key, name| Ok((key.parse()?, name.to_owned())))
+}
+
+/// The edges of a folder.
+pub(super) fn edges(folder: &Path) -> Result<Vec<(i64, i64)>> {
+    pairs(&folder.join("edges.csv"), |from, to| Ok((from.parse()?, to.parse()?)))
+}
+
+fn pairs<T>(file: &Path, read: impl Fn(&str, &str) -> Result<T>) -> Result<Vec<T>> {
+    let text = fs::read_to_string(file)?;
+    let pair = |line: &str| {
+        let (one, other) = line.split_once(',').context("a line is no pair")?;
+        read(one, other)
+    };
+    text.lines().map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_is_read_and_the_same_every_time() {
+        let scratch = tempfile::tempdir().unwrap();
+        let made = |folder: &str| {
+            let folder = scratch.path().join(folder);
+            make(&folder, Shape { nodes: 50, edges: 200 }).unwrap();
+            folder
+        };
+        let (one, other) = (made("one"), made("other"));
+        assert_eq!(nodes(&one).unwrap()[7], (7, "name-7".to_owned()));
+        assert_eq!(edges(&one).unwrap().len(), 200);
+        assert_eq!(edges(&one).unwrap(), edges(&other).unwrap());
+        let (one, other) = (questions(&one).unwrap(), questions(&other).unwrap());
+        assert_eq!((one.keys, one.pairs), (other.keys, other.pairs));
+        assert!(
+            one.inserts.iter().all(|(from, to)| (0..50).contains(from) && (0..50).contains(to))
+        );
+    }
+}
