@@ -94,13 +94,7 @@ impl<'a> Adjacency<'a> {
 
     /// The position of a node.
     pub fn position(&self, node: i64) -> Option<u32> {
-        let first = *self.nodes.first()?;
-        // Numbers without gaps need no search.
-        let guess = usize::try_from(node.checked_sub(first)?).ok()?;
-        if self.nodes.get(guess) == Some(&node) {
-            return Some(guess as u32);
-        }
-        self.nodes.binary_search(&node).ok().map(|at| at as u32)
+        position_of(self.nodes, node)
     }
 
     /// The lists that hold the relationships of these types, or all, in a direction.
@@ -156,6 +150,17 @@ impl<'a> Adjacency<'a> {
         };
         lists.iter().map(count).sum()
     }
+}
+
+/// The position of a node among all, whose numbers ascend.
+pub fn position_of(nodes: &[i64], node: i64) -> Option<u32> {
+    // Numbers without gaps need no search.
+    let guess = usize::try_from(node.checked_sub(*nodes.first()?)?).ok()?;
+    let at = match nodes.get(guess) {
+        Some(&there) if there == node => guess,
+        _ => nodes.binary_search(&node).ok()?,
+    };
+    u32::try_from(at).ok()
 }
 
 /// A relationship as it is seen from the position of one of its nodes; in the order in which

@@ -22,7 +22,7 @@ mod run;
 mod value;
 
 pub use budget::Budget;
-pub use csr::{Adjacency, Csr, CsrLists, Link, List};
+pub use csr::{Adjacency, Csr, CsrLists, Link, List, position_of};
 pub use error::{Class, Detail, Error, Phase, Place, Problem, Result};
 pub use graph::{Direction, Edge, Entity, Graph, GraphMut, Hop, KeyId, LabelId, TypeId};
 pub use memory::MemoryGraph;

@@ -1,4 +1,4 @@
-//! Derived files: immutable, checksummed vector and text segments.
+//! Derived files: immutable, checksummed segments of vectors, texts and the graph.
 //!
 //! A segment is made from the truth, published by one rename, mapped by readers and
 //! never changed. `docs/format.md` has the bytes. Damage is an error with a type, never
@@ -9,6 +9,7 @@ mod bits;
 mod container;
 mod error;
 pub mod exact;
+mod graph;
 mod kernel;
 pub mod storage;
 pub mod text;
@@ -17,4 +18,5 @@ pub mod vector;
 pub use bits::Bits;
 pub use container::{Container, ContainerWriter, Kind, Published, remove_leftovers};
 pub use error::SegmentError;
+pub use graph::{GraphSegment, write_graph};
 pub use vector::{Candidate, Scratch, VectorBuilder, VectorSegment, VectorSpec};

@@ -11,6 +11,8 @@ pub enum Kind {
     Vector,
     /// Words.
     Text,
+    /// The relationships of a graph.
+    Graph,
 }
 
 impl fmt::Display for Kind {
@@ -18,6 +20,7 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Kind::Vector => "vector",
             Kind::Text => "text",
+            Kind::Graph => "graph",
         })
     }
 }
@@ -45,6 +48,7 @@ impl Header {
         let kind: u32 = match self.kind {
             Kind::Vector => 1,
             Kind::Text => 2,
+            Kind::Graph => 3,
         };
         let mut edge = Edge::new(HEADER_MAGIC);
         edge.u32(8, VERSION);
@@ -63,6 +67,7 @@ impl Header {
         let kind = match edge.get_u32(12) {
             1 => Kind::Vector,
             2 => Kind::Text,
+            3 => Kind::Graph,
             other => return Err(SegmentError::damaged(path, format!("unknown kind {other}"))),
         };
         if edge.get_u32(20) as usize != BLOCK {
