@@ -10,7 +10,8 @@ use anyhow::{Context as _, Result, anyhow};
 use isolate::{Bulk, Context, InWorker, Refusal, Role};
 use isolith_embed::{DIMENSION, model_name};
 use isolith_roles::{
-    FileToParse, FoldJob, ParseJob, Parser, StoreBuilder, StoreSettings, StoreWriter, WriteJob,
+    BuildJob, FileToParse, FoldJob, ParseJob, Parser, StoreBuilder, StoreSettings, StoreWriter,
+    WriteJob,
 };
 use isolith_source::walk::{WalkOptions, read, walk};
 use isolith_store::{Action, CODE_COLLECTION, Durability, Key, Outcome, Write, code_spec};
@@ -139,7 +140,7 @@ impl Run {
         let mut builder = StoreBuilder::warm_up(self.settings.clone(), token).map_err(refused)?;
         let collection = CODE_COLLECTION.to_owned();
         let key = fresh_key();
-        let job = FoldJob { collection, even_little: true, rebuild: false, key };
+        let job = BuildJob::Fold(FoldJob { collection, even_little: true, rebuild: false, key });
         builder.handle(job, &Context::in_process(PATIENCE))?;
         self.stages.fold = lap.seconds();
         self.write(Action::Tidy)?;

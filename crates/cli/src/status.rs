@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use isolith_engine::{EngineOptions, MemoryStatus, StatusReport, WorkerStatus};
+use isolith_engine::{EngineOptions, GraphStatus, MemoryStatus, StatusReport, WorkerStatus};
 use isolith_types::Failure;
 
 use crate::doctor::clean;
@@ -43,6 +43,10 @@ fn show(report: &StatusReport) -> String {
         if report.memory.drawers > 0 {
             let MemoryStatus { wings, drawers } = report.memory;
             let _ = writeln!(text, "\nmemory: {drawers} drawers in {wings} wings");
+        }
+        if report.graph.nodes > 0 {
+            let GraphStatus { nodes, relationships, .. } = report.graph;
+            let _ = writeln!(text, "\ngraph: {nodes} nodes, {relationships} relationships");
         }
     }
     let _ = write!(text, "\n{}", fronts(report));
@@ -196,6 +200,7 @@ mod tests {
             }],
             roots: Vec::new(),
             memory: MemoryStatus { wings: 3, drawers: 120 },
+            graph: GraphStatus { nodes: 40, relationships: 70, ..GraphStatus::default() },
             fronts: vec![
                 FrontStatus {
                     pid: 41,
@@ -227,6 +232,8 @@ mod tests {
         docs           1200           3    17      2 MB  rebuild
 
         memory: 120 drawers in 3 wings
+
+        graph: 40 nodes, 70 relationships
 
         open in process 41: for 5 min, 1 of its last 12 jobs failed
         open in process 42: does not answer

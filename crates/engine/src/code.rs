@@ -179,7 +179,7 @@ impl Engine {
             return Err(nothing_indexed());
         }
         if searched.quarantined {
-            self.fold_later(CODE_COLLECTION.to_owned());
+            self.fold_later(CODE_COLLECTION);
         }
         self.quarantine_segments(CODE_COLLECTION, &searched, answered.blamed).await;
         let roots: Vec<Place> = roots.into_iter().map(|root| self.place_of(root)).collect();

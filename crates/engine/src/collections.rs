@@ -1,7 +1,7 @@
 use std::sync::atomic::Ordering;
 
 use isolate::Bulk;
-use isolith_roles::{ReadJob, ReadReply};
+use isolith_roles::{ReadJob, ReadReply, SegmentsOf};
 use isolith_store::{
     Action, CollectionState, Key, Page, Patch, PutMode, Records, Selection, StoredRecord, Which,
 };
@@ -176,7 +176,10 @@ impl Engine {
         let collection = action.collection().map(str::to_owned);
         let written = self.inner.writes.send(action, key).await?;
         if let Some(collection) = collection.filter(|_| written.outcome.fold_due) {
-            self.fold_later(collection);
+            self.fold_later(&collection);
+        }
+        if written.outcome.graph_due {
+            self.build_later(SegmentsOf::Graph);
         }
         Ok(written)
     }

@@ -318,7 +318,7 @@ impl<'a> Load<'a> {
             tokio::time::sleep(LET_OTHERS_IN).await;
             ahead = next?;
         }
-        self.engine.fold_later(self.options.collection.clone());
+        self.engine.fold_later(&self.options.collection);
         Ok(())
     }
 

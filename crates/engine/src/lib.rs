@@ -57,8 +57,8 @@ pub use open::{Engine, EngineOptions, Life};
 pub use recall::{MemoryHits, MemorySearch};
 pub use search::Hits;
 pub use status::{
-    CollectionStatus, FrontSnapshot, FrontStatus, MemoryStatus, RecentJobs, StatusReport,
-    StatusSocket, WatchedPool, WorkerStatus,
+    CollectionStatus, FrontSnapshot, FrontStatus, GraphStatus, MemoryStatus, RecentJobs,
+    StatusReport, StatusSocket, WatchedPool, WorkerStatus,
 };
 pub use transfer::exported_collection;
 pub use watch::{WatchEvent, WatchListener};

@@ -187,7 +187,7 @@ impl Engine {
         };
         let SimilarFound { drawers, searched } = found;
         if searched.quarantined {
-            self.fold_later(MEMORY_COLLECTION.to_owned());
+            self.fold_later(MEMORY_COLLECTION);
         }
         self.quarantine_segments(MEMORY_COLLECTION, &searched, answered.blamed).await;
         Ok(drawers)

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use isolate::{CrashFolder, Hooks, Pool, PoolSettings, Supervised, Tally};
-use isolith_roles::{StoreBuilder, StoreReader, StoreSettings, StoreWriter};
+use isolith_roles::{SegmentsOf, StoreBuilder, StoreReader, StoreSettings, StoreWriter};
 use isolith_store::{Durability, StoreFolder};
 use isolith_types::{Code, Failure};
 use tokio::sync::{Notify, OnceCell};
@@ -47,8 +47,10 @@ pub(crate) struct Inner {
     pub(crate) serving: Serving,
     /// What is left of answers that are longer than a page.
     pub(crate) spools: Arc<Spools>,
-    /// Collections that want folding.
-    pub(crate) due: Mutex<BTreeSet<String>>,
+    /// What wants new segments.
+    pub(crate) due: Mutex<BTreeSet<SegmentsOf>>,
+    /// Whether a query would have been quicker with a newer segment of the graph.
+    pub(crate) graph_wanted: AtomicBool,
     pub(crate) due_changed: Arc<Notify>,
     /// Whether a collection was deleted whose rows are still there.
     pub(crate) purge_due: AtomicBool,
@@ -177,6 +179,7 @@ impl Engine {
                 due: Mutex::default(),
                 due_changed: Arc::default(),
                 purge_due: AtomicBool::new(false),
+                graph_wanted: AtomicBool::new(false),
                 options,
             }),
         };
@@ -216,7 +219,7 @@ impl Engine {
         }
     }
 
-    pub(crate) fn due(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
+    pub(crate) fn due(&self) -> std::sync::MutexGuard<'_, BTreeSet<SegmentsOf>> {
         self.inner.due.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

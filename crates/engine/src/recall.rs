@@ -79,7 +79,7 @@ impl Engine {
         let ReadReply::Memory(found) = answered.reply else { return Err(misfit(&answered.reply)) };
         let MemoryFound { hits, degraded, searched } = found;
         if searched.quarantined {
-            self.fold_later(MEMORY_COLLECTION.to_owned());
+            self.fold_later(MEMORY_COLLECTION);
         }
         self.quarantine_segments(MEMORY_COLLECTION, &searched, answered.blamed).await;
         Ok(MemoryHits { hits, degraded, took: started.elapsed() })

@@ -1,6 +1,6 @@
 use isolate::{Answer, Bulk, CallOptions};
 use isolith_embed::{MODEL_ID, model_name};
-use isolith_roles::{Damage, DamageKind, Found, ReadJob, ReadReply, Searched};
+use isolith_roles::{Damage, DamageKind, Found, ReadJob, ReadReply, Searched, SegmentsOf};
 use isolith_store::Action;
 use isolith_types::{Code, Failure, Filter, Hit};
 
@@ -121,7 +121,7 @@ impl Engine {
         let ReadReply::Found(found) = answered.reply else { return Err(misfit(&answered.reply)) };
         let Found { hits, degraded, searched } = found;
         if searched.quarantined {
-            self.fold_later(collection.clone());
+            self.fold_later(collection);
         }
         self.quarantine_segments(collection, &searched, answered.blamed).await;
         Ok(Hits { hits, degraded })
@@ -137,14 +137,19 @@ impl Engine {
         reply.map(|reply| Answered { reply, blamed })
     }
 
-    /// Takes segments out of use that failed their check, or without which a deadly
-    /// search succeeded.
+    /// Takes segments of a collection out of use that failed their check, or without which a
+    /// deadly search succeeded.
     pub(crate) async fn quarantine_segments(
         &self,
         collection: &str,
         searched: &Searched,
         blamed: bool,
     ) {
+        self.quarantine(SegmentsOf::Collection(collection.to_owned()), searched, blamed).await;
+    }
+
+    /// As [`Engine::quarantine_segments`], of anything.
+    pub(crate) async fn quarantine(&self, whose: SegmentsOf, searched: &Searched, blamed: bool) {
         let guilty = |damage: &&Damage| damage.kind != DamageKind::Unreadable;
         let mut culprits: Vec<Damage> = searched.damaged.iter().filter(guilty).cloned().collect();
         if blamed {
@@ -155,25 +160,32 @@ impl Engine {
                 kind: DamageKind::Damaged,
             }));
         }
-        if culprits.is_empty() {
-            return;
-        }
-        let action = Action::QuarantineSegments {
-            collection: searched.collection,
-            generation: searched.generation,
-            files: culprits.iter().map(|damage| damage.file.clone()).collect(),
-            reason: culprits[0].reason.clone(),
+        let Some(first) = culprits.first() else { return };
+        let (action, prefix) = match whose {
+            SegmentsOf::Collection(_) => (
+                Action::QuarantineSegments {
+                    collection: searched.collection,
+                    generation: searched.generation,
+                    files: culprits.iter().map(|damage| damage.file.clone()).collect(),
+                    reason: first.reason.clone(),
+                },
+                format!("c{}-", searched.collection),
+            ),
+            SegmentsOf::Graph => {
+                let (file, reason) = (first.file.clone(), first.reason.clone());
+                (Action::QuarantineGraph { file, reason }, "g-".to_owned())
+            }
         };
         match self.inner.writes.send(action, None).await {
-            Ok(_) => self.keep_for_diagnosis(searched.collection, &culprits),
+            Ok(_) => self.keep_for_diagnosis(&prefix, &culprits),
             Err(failure) => tracing::warn!(%failure, "damaged segments could not be recorded"),
         }
         // At once in a server, else if the command settles.
-        self.fold_later(collection.to_owned());
+        self.build_later(whose);
     }
 
-    /// Moves damaged files out of the way; one set for each collection is kept.
-    fn keep_for_diagnosis(&self, collection: u64, culprits: &[Damage]) {
+    /// Moves damaged files out of the way; of all whose names begin alike, one set is kept.
+    fn keep_for_diagnosis(&self, prefix: &str, culprits: &[Damage]) {
         let folder = &self.inner.folder;
         let quarantine = folder.quarantine();
         let mut kept = false;
@@ -191,11 +203,10 @@ impl Engine {
         if !kept {
             return;
         }
-        let prefix = format!("c{collection}-");
         for entry in std::fs::read_dir(&quarantine).into_iter().flatten().flatten() {
             let name = entry.file_name();
             let of_this_set = culprits.iter().any(|damage| name == *damage.file);
-            if !of_this_set && name.to_string_lossy().starts_with(&prefix) {
+            if !of_this_set && name.to_string_lossy().starts_with(prefix) {
                 let _ = std::fs::remove_file(entry.path());
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use isolith_roles::{DamageKind, ReadJob, ReadReply, Searched};
+use isolith_roles::{DamageKind, ReadJob, ReadReply, Searched, SegmentsOf};
 use isolith_store::CollectionState;
 
 use crate::open::Engine;
@@ -31,13 +31,16 @@ impl Engine {
 
     /// What processes that died have left to be done.
     async fn take_over(&self) {
-        let Ok(ReadReply::Overview { collections, purge_due, .. }) =
+        let Ok(ReadReply::Overview { collections, purge_due, graph, .. }) =
             self.ask(ReadJob::Overview).await
         else {
             return;
         };
         for state in collections.into_iter().filter(needs_fold) {
-            self.fold_later(state.name);
+            self.fold_later(&state.name);
+        }
+        if graph.build_due() {
+            self.build_later(SegmentsOf::Graph);
         }
         if purge_due {
             self.inner.purge_due.store(true, Ordering::Relaxed);
@@ -48,12 +51,12 @@ impl Engine {
     /// Puts segments into quarantine that were damaged since they were opened.
     async fn check_segments(&self) {
         let Ok(ReadReply::Damaged(found)) = self.ask(ReadJob::Verify).await else { return };
-        for (collection, searched) in found {
+        for (whose, searched) in found {
             // A file that is gone may have been replaced by a fold meanwhile; whoever
             // opens it finds out.
             let damaged = searched.damaged.iter().filter(|it| it.kind == DamageKind::Damaged);
             let searched = Searched { damaged: damaged.cloned().collect(), ..searched.clone() };
-            self.quarantine_segments(&collection, &searched, false).await;
+            self.quarantine(whose, &searched, false).await;
         }
     }
 }

@@ -15,7 +15,7 @@ mod settings;
 mod texts;
 mod writer;
 
-pub use builder::{FoldDone, FoldJob, StoreBuilder};
+pub use builder::{BuildJob, FoldDone, FoldJob, GraphJob, StoreBuilder};
 pub use intake::{Intake, IntakeJob, IntakeReply, IntakeSettings, Place, Turns};
 pub use isolith_history::{FileChange, History, Repository, repository_of};
 pub use isolith_intake::{Cursor, Layout};
@@ -28,9 +28,9 @@ pub use probe::{
     Check, CrashHistory, Cure, Finding, Health, Probe, ProbeJob, ProbeReply, Rebuild, bytes_below,
 };
 pub use reader::{
-    CodeFilter, CodeFound, CodeQuery, Damage, DamageKind, FactAnswer, FactQuestion, Found,
-    FoundChunk, Likeness, MemoryFound, MemoryQuery, ReadJob, ReadReply, Searched, SimilarFound,
-    StoreReader,
+    CodeFilter, CodeFound, CodeQuery, CypherFound, Damage, DamageKind, FactAnswer, FactQuestion,
+    Found, FoundChunk, Likeness, MemoryFound, MemoryQuery, ReadJob, ReadReply, Searched,
+    SegmentsOf, SimilarFound, StoreReader,
 };
 pub use settings::StoreSettings;
 pub use writer::{StoreWriter, WriteJob};

@@ -33,7 +33,10 @@ pub use deadline::Canceller;
 pub use error::StoreError;
 pub use facts::FactWrite;
 pub use folder::StoreFolder;
-pub use graph::{CypherQuery, GraphAnswer, Rows, first_row};
+pub use graph::{
+    AdjacencySource, CypherQuery, GraphAnswer, GraphLists, GraphSegmentEntry, GraphState, Rows,
+    first_row,
+};
 pub use lock::lock_holders;
 pub use memory::{DrawerVectors, StoredPassage, WhichDrawers, memory_spec, passages};
 pub use migrations::schema_version;

@@ -244,6 +244,15 @@ CREATE TABLE graph (
   edges INTEGER NOT NULL
 ) STRICT;
 INSERT INTO graph VALUES (1, 0, 0, 0, 0, 0);
+CREATE TABLE graph_segment (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  change INTEGER NOT NULL,
+  edges INTEGER NOT NULL,
+  file TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
+  quarantined TEXT
+) STRICT;
 CREATE TABLE graph_name (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   kind INTEGER NOT NULL,

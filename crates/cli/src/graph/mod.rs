@@ -51,7 +51,7 @@ pub(crate) fn run(
     let document = || {
         let rows: Vec<Vec<_>> =
             rows.iter().map(|row| row.iter().map(Datum::to_json).collect()).collect();
-        json!({ "columns": answer.columns, "rows": rows, "stats": answer.stats, "degraded": null })
+        json!({ "columns": answer.columns, "rows": rows, "stats": answer.stats, "degraded": answer.degraded })
     };
     match format {
         Format::Json => Output::json().result(&document(), "")?,

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use isolate::Role;
-use isolith_roles::{Cure, ProbeJob, ProbeReply, Rebuild, Searched, StoreReader};
+use isolith_roles::{
+    Cure, Damage, ProbeJob, ProbeReply, Rebuild, Searched, SegmentsOf, StoreReader,
+};
 use isolith_store::{Action, SalvageReport};
 use isolith_types::{Code, Failure};
 
@@ -28,6 +30,8 @@ struct Plan {
     recount: bool,
     leftovers: bool,
     rebuilds: Vec<Rebuild>,
+    /// Damaged segments of the graph, if it needs another one.
+    graph: Option<Vec<Damage>>,
 }
 
 impl Plan {
@@ -40,6 +44,9 @@ impl Plan {
                 Cure::Recount => plan.recount = true,
                 Cure::Leftovers => plan.leftovers = true,
                 Cure::Rebuild(rebuild) => plan.add(rebuild),
+                Cure::RebuildGraph(damaged) => {
+                    plan.graph.get_or_insert_default().extend(damaged.iter().cloned());
+                }
             }
         }
         plan
@@ -87,6 +94,11 @@ impl Doctor {
         for rebuild in plan.rebuilds.iter().filter(|_| !plan.salvage) {
             first = first.and(self.rebuild(rebuild, done).await);
         }
+        if let Some(damaged) = plan.graph.filter(|_| !plan.salvage) {
+            let searched = Searched { damaged, ..Searched::default() };
+            self.engine()?.quarantine(SegmentsOf::Graph, &searched, false).await;
+            first = first.and(self.rebuild_graph(done).await);
+        }
         first
     }
 
@@ -124,7 +136,7 @@ impl Doctor {
         for state in self.engine()?.states().await? {
             self.fold(&state.name, done).await?;
         }
-        Ok(())
+        self.rebuild_graph(done).await
     }
 
     async fn rebuild(&self, rebuild: &Rebuild, done: &mut Vec<String>) -> Result<(), Failure> {
@@ -153,11 +165,22 @@ impl Doctor {
                 done.push(format!("rebuilt the segments of {collection} from {rows} records"));
                 return Ok(());
             }
-            if started.elapsed() > BUILDER_PATIENCE {
-                let message = format!("{collection}: another process keeps building segments");
-                return Err(Failure::new(Code::LockHeld, message).with_hint("try again later"));
+            wait_for_builder(started, collection).await?;
+        }
+    }
+
+    async fn rebuild_graph(&self, done: &mut Vec<String>) -> Result<(), Failure> {
+        let started = Instant::now();
+        loop {
+            let built = self.engine()?.rebuild_graph().await?;
+            if built.rows > 0 {
+                done.push(format!("rebuilt the segment of the graph from {} edges", built.rows));
             }
-            tokio::time::sleep(BUILDER_BUSY).await;
+            // A graph that has changed meanwhile, or is small, does without.
+            if !built.busy {
+                return Ok(());
+            }
+            wait_for_builder(started, "the graph").await?;
         }
     }
 
@@ -198,6 +221,16 @@ impl Engine {
         }
         removed
     }
+}
+
+/// Waits a moment for another process's builder, but not for ever.
+async fn wait_for_builder(started: Instant, whose: &str) -> Result<(), Failure> {
+    if started.elapsed() > BUILDER_PATIENCE {
+        let message = format!("{whose}: another process keeps building segments");
+        return Err(Failure::new(Code::LockHeld, message).with_hint("try again later"));
+    }
+    tokio::time::sleep(BUILDER_BUSY).await;
+    Ok(())
 }
 
 /// What became of a salvage, in sentences.

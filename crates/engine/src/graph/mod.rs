@@ -12,7 +12,9 @@ mod told;
 mod unused;
 mod walk;
 
-use isolith_roles::{ReadJob, ReadReply};
+use std::sync::atomic::Ordering;
+
+use isolith_roles::{ReadJob, ReadReply, SegmentsOf};
 use isolith_store::{Action, CypherQuery, GraphAnswer, Key};
 use isolith_types::{Code, Failure};
 
@@ -50,10 +52,14 @@ impl Engine {
                 return if answer.forgotten { Err(applied(&answer)) } else { Ok(answer) };
             }
         }
-        match self.ask(ReadJob::Cypher(Box::new(query))).await? {
-            ReadReply::Cypher(answer) => Ok(answer),
-            other => Err(misfit(&other)),
+        let answered = self.ask_for(&ReadJob::Cypher(Box::new(query))).await?;
+        let ReadReply::Cypher(found) = answered.reply else { return Err(misfit(&answered.reply)) };
+        if found.wanted {
+            self.inner.graph_wanted.store(true, Ordering::Relaxed);
+            self.build_later(SegmentsOf::Graph);
         }
+        self.quarantine(SegmentsOf::Graph, &found.searched, answered.blamed).await;
+        Ok(found.answer)
     }
 }
 

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use isolate::Progress;
 use isolith_embed::{DIMENSION, model_name};
+use isolith_roles::SegmentsOf;
 use isolith_source::walk::WalkOptions;
 use isolith_store::{Action, CODE_COLLECTION, code_spec};
 use isolith_types::{Code, CollectionSpec, Failure};
@@ -161,7 +162,7 @@ impl Engine {
         let _lock = RootLock::take(self, &root.folder, true, &watcher).await?;
         self.forget_files(Some(root.id)).await?;
         self.write(Action::RemoveRoot { root: root.id }, None).await?;
-        self.fold_later(CODE_COLLECTION.to_owned());
+        self.fold_later(CODE_COLLECTION);
         Ok(root)
     }
 
@@ -293,7 +294,7 @@ impl Engine {
             {
                 tokio::time::sleep(BUILDER_BUSY).await;
             }
-            self.due().remove(CODE_COLLECTION);
+            self.due().remove(&SegmentsOf::Collection(CODE_COLLECTION.to_owned()));
         }
         let roots = self.roots().await?;
         report.chunks = roots.iter().find(|it| it.id == root).map_or(0, |it| it.chunks);

@@ -128,7 +128,7 @@ impl<'a> Import<'a> {
         };
         self.intake.kill();
         if receipt.created > 0 {
-            self.engine.fold_later(MEMORY_COLLECTION.to_owned());
+            self.engine.fold_later(MEMORY_COLLECTION);
         }
         outcome?;
         let used = receipt.created + receipt.duplicates;

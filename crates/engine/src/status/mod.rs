@@ -8,7 +8,7 @@ mod socket;
 
 pub use front::{FrontSnapshot, WorkerStatus};
 pub use recent::RecentJobs;
-pub use report::{CollectionStatus, FrontStatus, MemoryStatus, StatusReport};
+pub use report::{CollectionStatus, FrontStatus, GraphStatus, MemoryStatus, StatusReport};
 pub use serve::{StatusSocket, WatchedPool};
 
 pub(crate) use recent::Recent;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use isolate::DeathClass;
 use isolith_roles::{CrashHistory, ReadJob, ReadReply, bytes_below};
-use isolith_store::{CollectionState, StoreFolder, schema_version};
+use isolith_store::{CollectionState, GraphState, StoreFolder, schema_version};
 use isolith_types::{Failure, Wing};
 use serde::Serialize;
 use tokio::task::JoinSet;
@@ -34,6 +34,8 @@ pub struct StatusReport {
     pub roots: Vec<Root>,
     /// What is remembered in it.
     pub memory: MemoryStatus,
+    /// Its graph.
+    pub graph: GraphStatus,
     /// The processes that have it open for long.
     pub fronts: Vec<FrontStatus>,
     /// Their workers.
@@ -80,6 +82,21 @@ pub struct MemoryStatus {
     pub drawers: u64,
 }
 
+/// How large the graph is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct GraphStatus {
+    /// How many nodes there are.
+    pub nodes: u64,
+    /// How many relationships they have.
+    pub relationships: u64,
+    /// The length of its segment; 0 if it has none.
+    pub segment_bytes: u64,
+    /// Whether the segment says all that the graph says.
+    pub segment_current: bool,
+    /// Whether the segment is in quarantine, so that it should be rebuilt.
+    pub rebuild_due: bool,
+}
+
 /// A process that has the store open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FrontStatus {
@@ -108,6 +125,7 @@ impl Engine {
             collections: Vec::new(),
             roots: Vec::new(),
             memory: MemoryStatus::default(),
+            graph: GraphStatus::default(),
             fronts: Vec::new(),
             workers: Vec::new(),
             warnings: crashes.warning().into_iter().collect(),
@@ -118,10 +136,11 @@ impl Engine {
             error: None,
         };
         match overview {
-            Ok((states, jobs)) => {
+            Ok((states, jobs, graph)) => {
                 // A store of another version is migrated or refused when it is opened.
                 report.schema = Some(schema_version());
                 report.quarantine = jobs;
+                report.graph = GraphStatus::of(&graph);
                 report.collections = states.iter().map(CollectionStatus::of).collect();
                 match self.roots().await {
                     Ok(roots) => report.roots = roots,
@@ -141,10 +160,10 @@ impl Engine {
         report
     }
 
-    async fn overview(&self) -> Result<(Vec<CollectionState>, u64), Failure> {
+    async fn overview(&self) -> Result<(Vec<CollectionState>, u64, GraphState), Failure> {
         match self.ask(ReadJob::Overview).await? {
-            ReadReply::Overview { collections, poisons, .. } => {
-                Ok((collections, poisons.len() as u64))
+            ReadReply::Overview { collections, poisons, graph, .. } => {
+                Ok((collections, poisons.len() as u64, graph))
             }
             other => Err(misfit(&other)),
         }
@@ -155,6 +174,18 @@ impl MemoryStatus {
     fn of(wings: &[Wing]) -> Self {
         let drawers = wings.iter().map(|wing| wing.drawers).sum();
         Self { wings: wings.len() as u64, drawers }
+    }
+}
+
+impl GraphStatus {
+    fn of(state: &GraphState) -> Self {
+        Self {
+            nodes: state.nodes,
+            relationships: state.edges,
+            segment_bytes: state.segment.as_ref().map_or(0, |segment| segment.bytes),
+            segment_current: state.current().is_some(),
+            rebuild_due: state.is_quarantined(),
+        }
     }
 }
 
@@ -190,6 +221,10 @@ impl StatusReport {
             } else if collection.fold_due {
                 self.warnings.push(format!("{}: folding is due", collection.name));
             }
+        }
+        if self.graph.rebuild_due {
+            self.warnings
+                .push("the graph: its segment is in quarantine; a rebuild is due".to_owned());
         }
         if self.quarantine > 0 {
             let count = self.quarantine;

@@ -135,7 +135,7 @@ impl Inner {
             pools,
             recent: recent.jobs(),
             deaths: recent.deaths(),
-            due: due.iter().cloned().collect(),
+            due: due.iter().map(ToString::to_string).collect(),
         }
     }
 }

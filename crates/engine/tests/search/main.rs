@@ -6,6 +6,7 @@ mod damage;
 mod drawers;
 mod faults;
 mod folding;
+mod graph;
 mod memory;
 mod pages;
 mod power;
@@ -16,12 +17,13 @@ use libtest_mimic::{Arguments, Trial};
 
 fn main() {
     isolate::worker_main(&isolith_engine::worker_roles());
-    let programs = support::Programs::prepare(faults::ALL);
+    let programs = support::Programs::prepare(&[faults::ALL, graph::ALL].concat());
     let trials: Vec<Trial> = [
         damage::trials(),
         drawers::trials(&programs),
         faults::trials(&programs),
         folding::trials(),
+        graph::trials(&programs),
         memory::trials(),
         pages::trials(),
         power::trials(),

@@ -170,6 +170,8 @@ pub enum Cure {
     Recount,
     /// Make a collection's segments anew.
     Rebuild(Rebuild),
+    /// Make the graph's segment anew; these are not to be used any more.
+    RebuildGraph(Vec<Damage>),
     /// Take rights away from others, and give them to the owner.
     Permissions,
     /// Remove files that nothing refers to.

@@ -126,24 +126,24 @@ impl Stock {
     }
 }
 
-/// Quarantined files that belong to an earlier generation than the newest of their
-/// collection. Names are `c<collection>-<generation>-…`.
+/// Quarantined files that are older than the newest ones made from the same. Names are
+/// `c<collection>-<generation>-…`, and `g-<change>-…` for the graph.
 fn outdated(files: Vec<Item>) -> Vec<Item> {
-    let mut newest: BTreeMap<u64, u64> = BTreeMap::new();
-    for (collection, generation) in files.iter().filter_map(|item| origin(&item.path)) {
-        let known = newest.entry(collection).or_default();
-        *known = generation.max(*known);
+    let mut newest: BTreeMap<String, u64> = BTreeMap::new();
+    for (source, number) in files.iter().filter_map(|item| origin(&item.path)) {
+        let known = newest.entry(source.to_owned()).or_default();
+        *known = number.max(*known);
     }
-    let old = |item: &Item| {
-        origin(&item.path).is_none_or(|(collection, generation)| generation < newest[&collection])
-    };
+    let old =
+        |item: &Item| origin(&item.path).is_none_or(|(source, number)| number < newest[source]);
     files.into_iter().filter(old).collect()
 }
 
-fn origin(path: &Path) -> Option<(u64, u64)> {
-    let name = path.file_name()?.to_str()?.strip_prefix('c')?;
-    let mut parts = name.split('-');
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+fn origin(path: &Path) -> Option<(&str, u64)> {
+    let mut parts = path.file_name()?.to_str()?.split('-');
+    let source = parts.next()?;
+    let known = source == "g" || source.strip_prefix('c')?.parse::<u64>().is_ok();
+    known.then_some((source, parts.next()?.parse().ok()?))
 }
 
 /// The files of a folder, the oldest first. A folder that is not there has none.
@@ -224,9 +224,12 @@ mod tests {
         {
             fs::write(folder.quarantine().join(name), "").unwrap();
         }
+        fs::write(folder.quarantine().join("g-8-0e.adj"), "").unwrap();
+        fs::write(folder.quarantine().join("g-7-0f.adj"), "").unwrap();
         assert_eq!(enforce(&folder).unwrap().len(), 1);
         assert!(!folder.quarantine().join("c1-9-base-0a.vec").exists());
-        assert_eq!(fs::read_dir(folder.quarantine()).unwrap().count(), 3);
+        assert!(!folder.quarantine().join("g-7-0f.adj").exists());
+        assert_eq!(fs::read_dir(folder.quarantine()).unwrap().count(), 4);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use isolate::InWorker;
 use isolith_segment::text::TextSegment;
-use isolith_segment::{SegmentError, VectorSegment};
+use isolith_segment::{GraphSegment, SegmentError, VectorSegment};
 use isolith_store::{CollectionState, Kind, Reader, SegmentEntry, StoreError, StoreFolder};
 
 use super::finding::{Cure, Finding, Health, Rebuild};
@@ -30,6 +30,7 @@ pub(super) fn check(
     for state in states {
         look_at(folder, reader, token, state, &mut seen)?;
     }
+    look_at_graph(folder, reader, token, &mut seen)?;
     let unnamed = unnamed(folder, reader)?;
     if !unnamed.is_empty() {
         seen.notes.push(format!("{} files belong to no generation", unnamed.len()));
@@ -103,6 +104,45 @@ fn look_at(
         }
     }
     seen.notes.push(format!("{} was folded too often to be looked at", state.name));
+    Ok(())
+}
+
+/// The graph's segment. One that is older than the graph is no trouble.
+fn look_at_graph(
+    folder: &StoreFolder,
+    reader: &mut Reader,
+    token: InWorker,
+    seen: &mut Seen,
+) -> Result<(), StoreError> {
+    let Some(entry) = reader.snapshot()?.graph_state()?.segment else { return Ok(()) };
+    if let Some(reason) = &entry.quarantined {
+        seen.notes.push(format!("{} is in quarantine: {reason}", entry.file));
+        seen.cures.push(Cure::RebuildGraph(Vec::new()));
+        return Ok(());
+    }
+    let path = folder.segments().join(&entry.file);
+    let error = match GraphSegment::open(&path, Some(entry.checksum), token) {
+        Ok(_) => {
+            seen.whole += 1;
+            seen.bytes += entry.bytes;
+            return Ok(());
+        }
+        Err(error) => error,
+    };
+    // It may have been replaced meanwhile.
+    let now = reader.snapshot()?.graph_state()?.segment;
+    if now.is_none_or(|now| now.file != entry.file) {
+        return Ok(());
+    }
+    let kind = DamageKind::of(&error);
+    let damage = Damage { file: entry.file, reason: error.to_string(), kind };
+    seen.notes.push(damage.reason.clone());
+    if kind == DamageKind::Unreadable {
+        seen.failed = true;
+    } else {
+        seen.damaged = true;
+        seen.cures.push(Cure::RebuildGraph(vec![damage]));
+    }
     Ok(())
 }
 
@@ -223,14 +263,7 @@ fn unnamed(folder: &StoreFolder, reader: &mut Reader) -> Result<Vec<PathBuf>, St
     });
     let old: Vec<PathBuf> = old.map(|entry| entry.path()).collect();
     // Read after the files: what a fold has recorded by now is named.
-    let named: std::collections::HashSet<String> = reader
-        .snapshot()?
-        .collections()?
-        .into_iter()
-        .filter_map(|state| state.generation)
-        .flat_map(|generation| generation.segments)
-        .map(|segment| segment.file)
-        .collect();
+    let named = reader.snapshot()?.segment_files()?;
     let is_unnamed = |path: &PathBuf| {
         path.file_name().is_some_and(|name| !named.contains(name.to_string_lossy().as_ref()))
     };

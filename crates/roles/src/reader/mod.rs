@@ -4,6 +4,7 @@ mod best;
 mod code;
 mod drawers;
 mod facts;
+mod graph;
 mod keywords;
 mod memory;
 mod segments;
@@ -11,6 +12,7 @@ mod tail;
 mod vectors;
 mod verify;
 
+use std::fmt;
 use std::io;
 use std::time::Instant;
 
@@ -18,7 +20,7 @@ use isolate::{Bulk, Context, InWorker, Refusal, Role, Sandbox};
 use isolith_embed::{ChunkWeights, Model};
 use isolith_segment::SegmentError;
 use isolith_store::{
-    CollectionState, CypherQuery, FileState, GraphAnswer, LoadProgress, Page, PoisonedJob, Reader,
+    CollectionState, CypherQuery, FileState, GraphState, LoadProgress, Page, PoisonedJob, Reader,
     RootState, Selection, Snapshot, StoreError, StoreFolder, StoredChunk, StoredRecord, Truth,
     WriterOptions,
 };
@@ -30,6 +32,7 @@ use crate::settings::{StoreSettings, store_sandbox};
 pub use code::{CodeFilter, CodeFound, CodeQuery, FoundChunk};
 pub use drawers::{Likeness, SimilarFound};
 pub use facts::{FactAnswer, FactQuestion};
+pub use graph::CypherFound;
 pub use memory::{MemoryFound, MemoryQuery};
 use segments::Segments;
 use tail::Tails;
@@ -161,7 +164,7 @@ pub enum ReadJob {
 /// What is answered.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum ReadReply {
-    /// To [`ReadJob::Overview`]: all collections, and the jobs in quarantine.
+    /// To [`ReadJob::Overview`]: all collections, the jobs in quarantine, the graph.
     Overview {
         /// All collections.
         collections: Vec<CollectionState>,
@@ -169,6 +172,8 @@ pub enum ReadReply {
         poisons: Vec<PoisonedJob>,
         /// Whether rows of deleted collections are still there.
         purge_due: bool,
+        /// The graph.
+        graph: GraphState,
     },
     /// To [`ReadJob::Collection`].
     Collection(CollectionState),
@@ -204,9 +209,9 @@ pub enum ReadReply {
     /// To [`ReadJob::Facts`].
     Facts(FactAnswer),
     /// To [`ReadJob::Cypher`].
-    Cypher(GraphAnswer),
-    /// To [`ReadJob::Verify`]: collections with damaged segments, by name.
-    Damaged(Vec<(String, Searched)>),
+    Cypher(Box<CypherFound>),
+    /// To [`ReadJob::Verify`]: where there are damaged segments.
+    Damaged(Vec<(SegmentsOf, Searched)>),
     /// To [`ReadJob::Load`].
     Load(Option<LoadProgress>),
 }
@@ -222,12 +227,31 @@ pub struct Found {
     pub searched: Searched,
 }
 
+/// What segments are made from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum SegmentsOf {
+    /// A collection, by name.
+    Collection(String),
+    /// The graph.
+    Graph,
+}
+
+impl fmt::Display for SegmentsOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Collection(name) => f.write_str(name),
+            // No collection of people's own begins like that.
+            Self::Graph => f.write_str("@graph"),
+        }
+    }
+}
+
 /// What a search went through.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Searched {
-    /// The collection's number.
+    /// The collection's number; 0 for the graph.
     pub collection: u64,
-    /// Its generation; 0 if it has none.
+    /// Its generation, or the graph's change; 0 if it has none.
     pub generation: u64,
     /// Segment files that were left out because a worker died before.
     pub avoided: Vec<String>,
@@ -242,17 +266,21 @@ pub struct Searched {
 impl Searched {
     /// What to say of a search that had to do without segments.
     fn degraded(&self) -> Option<String> {
-        let why = if !self.damaged.is_empty() {
-            "a segment cannot be used"
-        } else if self.quarantined {
-            "a segment is in quarantine until it is rebuilt"
-        } else if !self.avoided.is_empty() {
-            "a worker died over this search"
-        } else {
-            return None;
-        };
         let how = if self.unranked { "keyword ranking is missing" } else { "exact scan used" };
-        Some(format!("{why}: {how}"))
+        self.trouble().map(|why| format!("{why}: {how}"))
+    }
+
+    /// Why segments were not used.
+    fn trouble(&self) -> Option<&'static str> {
+        if !self.damaged.is_empty() {
+            Some("a segment cannot be used")
+        } else if self.quarantined {
+            Some("a segment is in quarantine until it is rebuilt")
+        } else if !self.avoided.is_empty() {
+            Some("a worker died over this search")
+        } else {
+            None
+        }
     }
 
     /// Whether a file was gone when it was to be opened.
@@ -421,6 +449,7 @@ impl StoreReader {
                 collections: snapshot.collections()?,
                 poisons: snapshot.poisons()?,
                 purge_due: snapshot.purge_due()?,
+                graph: snapshot.graph_state()?,
             },
             ReadJob::Collection { name } => ReadReply::Collection(snapshot.collection(name)?),
             ReadJob::Get { collection, which, page, vectors } => {
@@ -475,7 +504,9 @@ impl StoreReader {
                 ReadReply::Vectors(embed_again(&snapshot, *model, *root, path, as_path)?)
             }
             ReadJob::Facts(question) => ReadReply::Facts(facts::answer(&snapshot, question)?),
-            ReadJob::Cypher(query) => ReadReply::Cypher(snapshot.cypher(query)?),
+            ReadJob::Cypher(query) => {
+                ReadReply::Cypher(Box::new(graph::cypher(&snapshot, segments, query, context)?))
+            }
             ReadJob::Verify => {
                 let folder = StoreFolder::new(&settings.folder).segments();
                 ReadReply::Damaged(verify::verify(&snapshot, &folder, *token, context)?)

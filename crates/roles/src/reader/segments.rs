@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use isolate::{Context, InWorker};
 use isolith_segment::text::TextSegment;
-use isolith_segment::{Bits, SegmentError, VectorSegment};
-use isolith_store::{CollectionState, Kind, SegmentEntry, Snapshot, StoreError, StoreFolder};
+use isolith_segment::{Bits, GraphSegment, SegmentError, VectorSegment};
+use isolith_store::{
+    CollectionState, GraphSegmentEntry, Kind, SegmentEntry, Snapshot, StoreError, StoreFolder,
+};
 
 use super::{Damage, DamageKind, Searched};
 
@@ -25,6 +27,7 @@ pub(super) struct Segments {
 enum Opened {
     Vector(Arc<VectorSegment>),
     Text(Arc<TextSegment>),
+    Graph(Arc<GraphSegment>),
 }
 
 /// Files kept open beyond those that the current job needs; the rest is closed, so
@@ -59,7 +62,7 @@ impl Segments {
     ) -> Result<Option<Vec<Live<VectorSegment>>>, StoreError> {
         self.live(snapshot, state, Kind::Vector, context, searched, |opened| match opened {
             Opened::Vector(segment) => Some(segment),
-            Opened::Text(_) => None,
+            _ => None,
         })
     }
 
@@ -73,7 +76,7 @@ impl Segments {
     ) -> Result<Option<Vec<Live<TextSegment>>>, StoreError> {
         self.live(snapshot, state, Kind::Text, context, searched, |opened| match opened {
             Opened::Text(segment) => Some(segment),
-            Opened::Vector(_) => None,
+            _ => None,
         })
     }
 
@@ -89,7 +92,8 @@ impl Segments {
         let Some(entries) = usable(state, kind, context, searched) else { return Ok(None) };
         let mut live = Vec::new();
         for entry in entries {
-            let Some(opened) = self.opened(entry, searched) else { return Ok(None) };
+            let opened = self.opened(&entry.file, searched, |path, token| open(entry, path, token));
+            let Some(opened) = opened else { return Ok(None) };
             let dead = match self.dead(snapshot, state, entry, &opened)? {
                 Ok(dead) => dead,
                 Err(error) => {
@@ -114,27 +118,41 @@ impl Segments {
         });
     }
 
-    fn opened(&mut self, entry: &SegmentEntry, searched: &mut Searched) -> Option<Opened> {
-        if let Some(opened) = self.open.get(&entry.file) {
+    /// The graph's segment; none if it cannot be used.
+    pub(super) fn graph(
+        &mut self,
+        entry: &GraphSegmentEntry,
+        searched: &mut Searched,
+    ) -> Option<Arc<GraphSegment>> {
+        let opened = self.opened(&entry.file, searched, |path, token| {
+            let segment = GraphSegment::open(path, Some(entry.checksum), token)?;
+            Ok(Opened::Graph(Arc::new(segment)))
+        });
+        match opened? {
+            Opened::Graph(segment) => Some(segment),
+            _ => None,
+        }
+    }
+
+    fn opened(
+        &mut self,
+        file: &str,
+        searched: &mut Searched,
+        open: impl FnOnce(&Path, InWorker) -> Result<Opened, SegmentError>,
+    ) -> Option<Opened> {
+        if let Some(opened) = self.open.get(file) {
             return Some(opened.clone());
         }
         if self.open.len() >= MOST_OPEN {
             self.forget();
         }
-        let path = self.folder.join(&entry.file);
-        let opened = match entry.kind {
-            Kind::Vector => VectorSegment::open(&path, Some(entry.checksum), self.token)
-                .map(|segment| Opened::Vector(Arc::new(segment))),
-            Kind::Text => TextSegment::open(&path, Some(entry.checksum), self.token)
-                .map(|segment| Opened::Text(Arc::new(segment))),
-        };
-        match opened {
+        match open(&self.folder.join(file), self.token) {
             Ok(opened) => {
-                self.open.insert(entry.file.clone(), opened.clone());
+                self.open.insert(file.to_owned(), opened.clone());
                 Some(opened)
             }
             Err(error) => {
-                self.fail(&entry.file, &error, searched);
+                self.fail(file, &error, searched);
                 None
             }
         }
@@ -182,8 +200,17 @@ impl Opened {
                 segment.versions_of(versions, &mut bits)?;
                 Ok(bits)
             }
+            Opened::Graph(_) => Ok(Bits::new(0)),
         }
     }
+}
+
+fn open(entry: &SegmentEntry, path: &Path, token: InWorker) -> Result<Opened, SegmentError> {
+    let checksum = Some(entry.checksum);
+    Ok(match entry.kind {
+        Kind::Vector => Opened::Vector(Arc::new(VectorSegment::open(path, checksum, token)?)),
+        Kind::Text => Opened::Text(Arc::new(TextSegment::open(path, checksum, token)?)),
+    })
 }
 
 /// The segments of one kind that may be opened, if none of them is in quarantine.

@@ -6,35 +6,45 @@ use isolate::{Context, InWorker};
 use isolith_segment::{Container, Kind as FileKind, SegmentError};
 use isolith_store::{CollectionState, Kind, SegmentEntry, Snapshot, StoreError};
 
-use super::{Damage, DamageKind, Searched};
+use super::{Damage, DamageKind, Searched, SegmentsOf};
 
-/// The collections that have damaged segments, by name. What is mapped and was sound
-/// once is read again: a file can be damaged at any time.
+/// Where there are damaged segments. What is mapped and was sound once is read again: a file
+/// can be damaged at any time.
 pub(super) fn verify(
     snapshot: &Snapshot<'_>,
     folder: &Path,
     token: InWorker,
     context: &Context<'_>,
-) -> Result<Vec<(String, Searched)>, StoreError> {
+) -> Result<Vec<(SegmentsOf, Searched)>, StoreError> {
+    let check = |file: &str, kind: FileKind, checksum: u32| {
+        let container = Container::open(&folder.join(file), kind, Some(checksum), token);
+        let error = container.and_then(|container| container.verify()).err()?;
+        Some(damage(file, &error))
+    };
     let mut found = Vec::new();
     for state in snapshot.collections()? {
         let damaged: Vec<Damage> = usable(&state)
             .take_while(|_| !context.cancelled())
-            .filter_map(|entry| {
-                let error = check(entry, folder, token).err()?;
-                let kind = DamageKind::of(&error);
-                Some(Damage { file: entry.file.clone(), reason: error.to_string(), kind })
-            })
+            .filter_map(|entry| check(&entry.file, kind(entry), entry.checksum))
             .collect();
         if !damaged.is_empty() {
             let (collection, generation) = (state.id, state.generation_number());
-            found.push((
-                state.name,
-                Searched { collection, generation, damaged, ..Searched::default() },
-            ));
+            let searched = Searched { collection, generation, damaged, ..Searched::default() };
+            found.push((SegmentsOf::Collection(state.name), searched));
         }
     }
+    let graph = snapshot.graph_state()?;
+    if let Some(entry) = graph.segment.filter(|entry| entry.quarantined.is_none())
+        && let Some(damage) = check(&entry.file, FileKind::Graph, entry.checksum)
+    {
+        let searched = Searched { damaged: vec![damage], ..Searched::default() };
+        found.push((SegmentsOf::Graph, searched));
+    }
     Ok(found)
+}
+
+fn damage(file: &str, error: &SegmentError) -> Damage {
+    Damage { file: file.to_owned(), reason: error.to_string(), kind: DamageKind::of(error) }
 }
 
 fn usable(state: &CollectionState) -> impl Iterator<Item = &SegmentEntry> {
@@ -42,10 +52,9 @@ fn usable(state: &CollectionState) -> impl Iterator<Item = &SegmentEntry> {
     segments.filter(|entry| entry.quarantined.is_none())
 }
 
-fn check(entry: &SegmentEntry, folder: &Path, token: InWorker) -> Result<(), SegmentError> {
-    let kind = match entry.kind {
+fn kind(entry: &SegmentEntry) -> FileKind {
+    match entry.kind {
         Kind::Vector => FileKind::Vector,
         Kind::Text => FileKind::Text,
-    };
-    Container::open(&folder.join(&entry.file), kind, Some(entry.checksum), token)?.verify()
+    }
 }

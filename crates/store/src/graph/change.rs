@@ -83,8 +83,11 @@ impl<'a> TruthGraph<'a> {
                 count.execute(params![name, more])?;
             }
             db.prepare_cached(
-                "UPDATE graph SET change = change + 1, last_node = ?1, last_edge = ?2, \
-                 nodes = ?3, edges = ?4",
+                // As no number is given twice, all four are as before only if no node and no
+                // edge came or went.
+                "UPDATE graph SET change = change + \
+                 ((last_node, last_edge, nodes, edges) IS NOT (?1, ?2, ?3, ?4)), \
+                 last_node = ?1, last_edge = ?2, nodes = ?3, edges = ?4",
             )?
             .execute(params![
                 counts.last_node.get(),

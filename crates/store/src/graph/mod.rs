@@ -12,6 +12,7 @@ mod names;
 mod owned;
 mod query;
 mod reading;
+mod segment;
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, ToSql};
@@ -25,22 +26,24 @@ use names::Names;
 pub(crate) use owned::{Property, SHARED};
 pub(crate) use query::change;
 pub use query::{CypherQuery, GraphAnswer, Rows, first_row};
+pub use segment::{AdjacencySource, GraphLists, GraphSegmentEntry, GraphState};
+pub(crate) use segment::{is_due, quarantine, swap};
 
 use crate::error::StoreError;
 use crate::sqlite::During;
 
 /// The graph in one transaction.
-#[derive(Debug)]
 pub(crate) struct TruthGraph<'a> {
     db: &'a Connection,
     names: Names,
     /// Of a graph that is being changed.
     counts: Option<Counts>,
+    segment: Option<&'a dyn AdjacencySource>,
 }
 
 impl<'a> TruthGraph<'a> {
     fn new(db: &'a Connection) -> Self {
-        Self { db, names: Names::default(), counts: None }
+        Self { db, names: Names::default(), counts: None, segment: None }
     }
 }
 

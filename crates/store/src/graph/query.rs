@@ -7,7 +7,7 @@ use isolith_graph::{Budget, Datum, Error, Flow, Query, Stats, prepare};
 use isolith_types::{Code, Failure};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::TruthGraph;
+use super::{AdjacencySource, TruthGraph};
 use crate::deadline::Deadline;
 use crate::error::StoreError;
 use crate::read::Snapshot;
@@ -41,6 +41,8 @@ pub struct GraphAnswer {
     pub forgotten: bool,
     /// What was changed.
     pub stats: Stats,
+    /// How it was found less quickly than it should be.
+    pub degraded: Option<String>,
 }
 
 /// Rows, one `Vec<Datum>` after the other, in postcard; as text where bytes would be long.
@@ -85,18 +87,23 @@ pub fn first_row(bytes: &[u8]) -> Result<(Vec<Datum>, &[u8]), Failure> {
 }
 
 impl Snapshot<'_> {
-    /// Answers a query that changes nothing.
+    /// Answers a query that changes nothing, with the help of the graph's segment where that
+    /// says what the graph says.
     ///
     /// # Errors
     /// What is wrong with the query, that it would change something, that it takes too long
     /// or too much memory, or that the truth cannot be read.
-    pub fn cypher(&self, query: &CypherQuery) -> Result<GraphAnswer, StoreError> {
+    pub fn cypher(
+        &self,
+        query: &CypherQuery,
+        segment: Option<&dyn AdjacencySource>,
+    ) -> Result<GraphAnswer, StoreError> {
         let prepared = prepared(query)?;
         if prepared.is_write() {
             let message = "the query changes the graph, and this is a place for reading";
             return Err(StoreError::Query(Box::new(Failure::new(Code::BadInput, message))));
         }
-        let graph = TruthGraph::new(self.connection());
+        let graph = TruthGraph { segment, ..TruthGraph::new(self.connection()) };
         answer(&self.db.deadline, &prepared, |budget, sink| {
             prepared.run(&graph, &query.parameters, budget, sink)
         })
@@ -151,7 +158,8 @@ fn answer(
         error => refused(error),
     })?;
     let columns = query.columns().to_vec();
-    Ok(GraphAnswer { columns, count, rows: Rows(rows.into()), forgotten: false, stats })
+    let rows = Rows(rows.into());
+    Ok(GraphAnswer { columns, count, rows, forgotten: false, stats, degraded: None })
 }
 
 fn refused(error: Error) -> StoreError {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use isolith_graph::{Direction, Edge, Graph, Hop, KeyId, LabelId, TypeId, Value};
+use isolith_graph::{Adjacency, Direction, Edge, Graph, Hop, KeyId, LabelId, TypeId, Value};
 use isolith_types::Failure;
 use rusqlite::{OptionalExtension, Params, params};
 
@@ -294,6 +294,10 @@ impl Graph for TruthGraph<'_> {
 
     fn edge_properties(&self, edge: i64) -> Result<Vec<(KeyId, Value)>, Failure> {
         self.with_properties(EDGE_PROPERTIES, edge, Vec::new(), keyed)
+    }
+
+    fn adjacency(&self) -> Option<Adjacency<'_>> {
+        self.segment?.adjacency()
     }
 }
 

@@ -324,12 +324,16 @@ fn perform(work: Work<'_>, action: &Action) -> Result<Outcome, StoreError> {
         Action::DeleteDrawers { which } => memory::remove(work, which),
         Action::Facts(write) => facts::perform(work, write),
         Action::Cypher(query) => {
-            Ok(Outcome { graph: graph::change(work, query)?, ..Outcome::default() })
+            let graph = graph::change(work, query)?;
+            let graph_due = graph.is_some() && graph::is_due(work, false)?;
+            Ok(Outcome { graph, graph_due, ..Outcome::default() })
         }
         Action::Swap(plan) => generations::swap(work, plan),
         Action::QuarantineSegments { collection, generation, files, reason } => {
             generations::quarantine(work, *collection, *generation, files, reason)
         }
+        Action::SwapGraph(entry) => graph::swap(work, entry.as_ref()),
+        Action::QuarantineGraph { file, reason } => graph::quarantine(work, file, reason),
         Action::Purge { limit_rows } => purge::purge(work, *limit_rows),
         Action::RememberPoison { role, input, poison } => jobs::remember(work, role, input, poison),
         Action::ForgetPoison { role, input } => {

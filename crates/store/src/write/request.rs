@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::code::RootState;
 use crate::facts::FactWrite;
-use crate::graph::{CypherQuery, GraphAnswer};
+use crate::graph::{CypherQuery, GraphAnswer, GraphSegmentEntry};
 use crate::memory::{DrawerVectors, WhichDrawers};
 use crate::state::{CollectionState, Level, LoadProgress, SegmentEntry};
 
@@ -219,6 +219,15 @@ pub enum Action {
         /// What they did.
         reason: String,
     },
+    /// Makes a new segment of the graph current, or lets it have none.
+    SwapGraph(Option<GraphSegmentEntry>),
+    /// Marks the segment of the graph as one that must not be opened.
+    QuarantineGraph {
+        /// Its name; nothing happens if it is no longer current.
+        file: String,
+        /// What it did.
+        reason: String,
+    },
     /// Removes rows of deleted collections, a slice at a time.
     Purge {
         /// How many rows at most.
@@ -367,6 +376,8 @@ pub struct Outcome {
     pub load: Option<LoadProgress>,
     /// Whether the collection should be folded.
     pub fold_due: bool,
+    /// Whether a new segment of the graph should be made.
+    pub graph_due: bool,
     /// Whether the plan's segments are current now.
     pub swapped: bool,
     /// Names in `segments/` that nothing refers to any more.

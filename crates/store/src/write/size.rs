@@ -35,6 +35,8 @@ impl Action {
             Self::Cypher(_) => "cypher",
             Self::Swap(_) => "swap",
             Self::QuarantineSegments { .. } => "quarantine_segments",
+            Self::SwapGraph(_) => "swap_graph",
+            Self::QuarantineGraph { .. } => "quarantine_graph",
             Self::Purge { .. } => "purge",
             Self::RememberPoison { .. } => "remember_poison",
             Self::ForgetPoison { .. } => "forget_poison",

@@ -97,7 +97,7 @@ impl Project {
     fn rows(&self, text: &str) -> Vec<String> {
         let mut reader = self.store.reader();
         let query = CypherQuery { text: text.to_owned(), ..CypherQuery::default() };
-        let answer = reader.snapshot().unwrap().cypher(&query).unwrap();
+        let answer = reader.snapshot().unwrap().cypher(&query, None).unwrap();
         let shown = |row: Vec<Datum>| {
             row.iter()
                 .map(|cell| cell.to_json().to_string().replace('"', ""))

@@ -3,8 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use isolith_graph::{Budget, Datum, Flow, Graph, MemoryGraph, prepare};
-use isolith_store::{Action, CypherQuery, GraphAnswer, Key, StoreError, Write};
+use isolith_graph::{Adjacency, Budget, Datum, Flow, Graph, MemoryGraph, prepare};
+use isolith_store::{
+    Action, AdjacencySource, CypherQuery, GraphAnswer, GraphLists, GraphSegmentEntry, Key,
+    StoreError, Write,
+};
 use isolith_types::Code;
 
 use crate::common::TestStore;
@@ -21,8 +24,27 @@ fn change(store: &mut TestStore, text: &str) -> Result<GraphAnswer, StoreError> 
 fn read(store: &TestStore, text: &str) -> Vec<Vec<Datum>> {
     let mut reader = store.reader();
     let snapshot = reader.snapshot().unwrap();
-    let answer = snapshot.cypher(&query(text)).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let answer =
+        snapshot.cypher(&query(text), None).unwrap_or_else(|error| panic!("{text}: {error}"));
     answer.rows().collect::<Result<_, _>>().unwrap()
+}
+
+/// The edges of all nodes as a build of the graph's segment reads them.
+struct Built(GraphLists);
+
+impl AdjacencySource for Built {
+    fn adjacency(&self) -> Option<Adjacency<'_>> {
+        let GraphLists { nodes, out, incoming } = &self.0;
+        Some(Adjacency { nodes, out: out.as_csr(), incoming: incoming.as_csr() })
+    }
+}
+
+fn read_with_lists(store: &TestStore, text: &str) -> Vec<Vec<Datum>> {
+    let mut reader = store.reader();
+    let snapshot = reader.snapshot().unwrap();
+    let lists = Built(snapshot.graph_lists().unwrap());
+    assert!(lists.adjacency().unwrap().check());
+    snapshot.cypher(&query(text), Some(&lists)).unwrap().rows().collect::<Result<_, _>>().unwrap()
 }
 
 fn integers(rows: &[Vec<Datum>]) -> Vec<Vec<i64>> {
@@ -111,7 +133,7 @@ fn a_query_for_readers_is_not_the_writers_business() {
     let outcome = store.one(Action::Cypher(query("MATCH (n) RETURN n.set"))).unwrap();
     assert_eq!(outcome.graph, None);
     let mut reader = store.reader();
-    let error = reader.snapshot().unwrap().cypher(&query("CREATE (:A)")).unwrap_err();
+    let error = reader.snapshot().unwrap().cypher(&query("CREATE (:A)"), None).unwrap_err();
     assert_eq!(error.to_failure().code, Code::BadInput);
 }
 
@@ -134,6 +156,7 @@ fn the_truth_and_memory_agree() {
             let rows = sorted(read(&store, &text));
             let (theirs, _) = in_memory(&memory, &text).unwrap();
             assert_eq!(rows, sorted(theirs), "{round}: {text}");
+            assert_eq!(rows, sorted(read_with_lists(&store, &text)), "{round}, lists: {text}");
         }
         let counted = "MATCH (n) RETURN count(*)";
         assert_eq!(
@@ -141,6 +164,47 @@ fn the_truth_and_memory_agree() {
             [[i64::try_from(memory.node_count(None).unwrap()).unwrap()]]
         );
     }
+}
+
+#[test]
+fn a_segment_of_the_graph_counts_only_for_what_it_says() {
+    let mut store = TestStore::empty();
+    let state = |store: &TestStore| store.reader().snapshot().unwrap().graph_state().unwrap();
+    change(&mut store, "CREATE (:A)-[:R]->(:A)").unwrap();
+    let before = state(&store);
+    assert_eq!((before.nodes, before.edges, &before.segment), (2, 1, &None));
+    let entry = |change, file: &str| GraphSegmentEntry {
+        change,
+        edges: 1,
+        file: file.to_owned(),
+        bytes: 1,
+        checksum: 1,
+        quarantined: None,
+    };
+    let swap = |entry| Action::SwapGraph(entry);
+    let swapped = store.one(swap(Some(entry(before.change, "one")))).unwrap();
+    assert!(swapped.swapped && swapped.obsolete_files.is_empty());
+    assert_eq!(state(&store).current().unwrap().file, "one");
+    // A property changes nothing of it, an edge does, and a label does not.
+    change(&mut store, "MATCH (a:A) SET a.x = 1, a:B").unwrap();
+    assert!(state(&store).current().is_some());
+    change(&mut store, "MATCH ()-[r:R]->() DELETE r").unwrap();
+    assert!(state(&store).current().is_none());
+    let late = store.one(swap(Some(entry(before.change, "late")))).unwrap();
+    assert!(!late.swapped);
+    let now = state(&store).change;
+    let swapped = store.one(swap(Some(entry(now, "two")))).unwrap();
+    assert_eq!(swapped.obsolete_files, ["one"]);
+    let quarantine = |file: &str| Action::QuarantineGraph {
+        file: file.to_owned(),
+        reason: "damaged".to_owned(),
+    };
+    assert_eq!(store.one(quarantine("one")).unwrap().updated, 0);
+    assert!(state(&store).current().is_some());
+    assert_eq!(store.one(quarantine("two")).unwrap().updated, 1);
+    assert!(state(&store).current().is_none() && state(&store).is_quarantined());
+    assert_eq!(store.one(swap(None)).unwrap().obsolete_files, ["two"]);
+    assert_eq!(state(&store).segment, None);
 }
 
 type Answered = (Vec<Vec<Datum>>, isolith_graph::Stats);

@@ -32,7 +32,7 @@ fn closed() -> (tempfile::TempDir, StoreFolder) {
 
 fn rows(folder: &StoreFolder, query: &str) -> Vec<Vec<Datum>> {
     let mut reader = Truth::open_reader(folder, token()).unwrap();
-    let answer: GraphAnswer = reader.snapshot().unwrap().cypher(&cypher(query)).unwrap();
+    let answer: GraphAnswer = reader.snapshot().unwrap().cypher(&cypher(query), None).unwrap();
     answer.rows().collect::<Result<_, _>>().unwrap()
 }
 

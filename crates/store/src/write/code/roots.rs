@@ -4,6 +4,7 @@ use rusqlite::params;
 use super::super::request::Outcome;
 use super::super::{Work, collections};
 use crate::error::StoreError;
+use crate::graph;
 use crate::read::code::root_state;
 use crate::read::collections::{by_name, code};
 use crate::sqlite::During;
@@ -70,7 +71,8 @@ pub(in crate::write) fn finish_index(work: Work<'_>, root: u64) -> Result<Outcom
     if updated == 0 {
         return Err(StoreError::NoRoot { root });
     }
-    Ok(Outcome { updated: 1, root: root_state(work.db, root)?, ..Outcome::default() })
+    let graph_due = graph::is_due(work, true)?;
+    Ok(Outcome { updated: 1, root: root_state(work.db, root)?, graph_due, ..Outcome::default() })
 }
 
 /// Makes the code index anew. A collection of its own for each model keeps folds that

@@ -1,4 +1,5 @@
-use std::collections::HashSet;
+mod graph;
+
 use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
@@ -19,11 +20,22 @@ use serde::{Deserialize, Serialize};
 use crate::fault;
 use crate::settings::{StoreSettings, store_sandbox};
 use crate::texts::{analyzer, for_each_text};
+use graph::GraphBuild;
+pub use graph::GraphJob;
 
 /// Makes new generations of segments, one at a time across all processes.
 pub struct StoreBuilder {
     settings: StoreSettings,
     token: InWorker,
+}
+
+/// What is to be made.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum BuildJob {
+    /// A new generation of a collection.
+    Fold(FoldJob),
+    /// The segment of the graph.
+    Graph(GraphJob),
 }
 
 /// Folds one collection.
@@ -42,10 +54,10 @@ pub struct FoldJob {
 /// What a fold came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoldDone {
-    /// The new generation; none if there was nothing to do, or another builder is at
+    /// The new generation, or the change that the graph's segment is of; none if there was nothing to do, or another builder is at
     /// it or was faster.
     pub generation: Option<u64>,
-    /// Rows in the new segments.
+    /// Rows in the new segments, or edges.
     pub rows: u64,
     /// Bytes written for them.
     pub bytes: u64,
@@ -67,20 +79,24 @@ const SWAP_PATIENCE: Duration = Duration::from_secs(60);
 impl Role for StoreBuilder {
     const NAME: &'static str = "store-builder";
     type Settings = StoreSettings;
-    type Request = FoldJob;
+    type Request = BuildJob;
     type Reply = Result<FoldDone, Failure>;
 
     fn warm_up(settings: StoreSettings, token: InWorker) -> Result<Self, Refusal> {
         Ok(Self { settings, token })
     }
 
-    fn handle(&mut self, job: FoldJob, context: &Context<'_>) -> Self::Reply {
+    fn handle(&mut self, job: BuildJob, context: &Context<'_>) -> Self::Reply {
         let folder = StoreFolder::new(&self.settings.folder);
         let Some(_lock) = lock_builder(&folder)? else {
             return Ok(FoldDone { busy: true, ..FoldDone::default() });
         };
-        let fold = Fold { folder, token: self.token, job: &job, context };
-        fold.run().map_err(Problem::into_failure)
+        let token = self.token;
+        let done = match &job {
+            BuildJob::Fold(job) => Fold { folder, token, job, context }.run(),
+            BuildJob::Graph(job) => GraphBuild { folder: &folder, token, job, context }.run(),
+        };
+        done.map_err(Problem::into_failure)
     }
 
     fn sandbox(_settings: &StoreSettings) -> Sandbox {
@@ -164,7 +180,7 @@ impl Fold<'_> {
     fn run(&self) -> Result<FoldDone, Problem> {
         let mut reader = Truth::open_reader(&self.folder, self.token)?;
         let storage = Disk::new(self.folder.segments());
-        self.remove_rubbish(&mut reader, &storage)?;
+        remove_rubbish(&self.folder, &mut reader, &storage)?;
         let Some(plan) = self.build(&mut reader, &storage)? else {
             return Ok(FoldDone::default());
         };
@@ -252,41 +268,48 @@ impl Fold<'_> {
     }
 
     fn swap(&self, plan: SwapPlan) -> Result<Outcome, Problem> {
-        // A swap that is not on disk must not cost the files of the generation before.
-        let options = WriterOptions { durability: isolith_store::Durability::Full, create: false };
-        let mut writer = Truth::open_writer(&self.folder, options, self.token)?;
-        writer.set_deadline(Instant::now() + SWAP_PATIENCE.min(self.context.remaining()));
         // A fold that died after its swap is tried again, with another plan, which needs
         // another key.
         let mut key = self.job.key;
         for (byte, other) in key.0.iter_mut().zip(plan.from_generation.to_le_bytes()) {
             *byte ^= other;
         }
-        let write = Write { key, keep: false, action: Action::Swap(plan) };
-        Ok(writer.apply(&[write], &[])?.pop().expect("one write has one result")?)
+        write(&self.folder, self.token, self.context, key, Action::Swap(plan))
     }
+}
 
-    /// Removes files that a builder left when it died.
-    fn remove_rubbish(&self, reader: &mut Reader, storage: &Disk) -> Result<(), Problem> {
-        remove_leftovers(storage, RUBBISH_AGE)?;
-        remove_scratch(&self.folder.run())?;
-        let listed = storage.list()?;
-        let snapshot = reader.snapshot()?;
-        let named: HashSet<String> = snapshot
-            .collections()?
-            .into_iter()
-            .filter_map(|state| state.generation)
-            .flat_map(|generation| generation.segments)
-            .map(|segment| segment.file)
-            .collect();
-        for entry in listed.into_iter().filter(|entry| !named.contains(&entry.name)) {
-            let age = SystemTime::now().duration_since(entry.modified);
-            if age.is_ok_and(|age| age > RUBBISH_AGE) {
-                remove(storage, &entry.name)?;
-            }
+fn write(
+    folder: &StoreFolder,
+    token: InWorker,
+    context: &Context<'_>,
+    key: Key,
+    action: Action,
+) -> Result<Outcome, Problem> {
+    // A swap that is not on disk must not cost the files of the generation before.
+    let options = WriterOptions { durability: isolith_store::Durability::Full, create: false };
+    let mut writer = Truth::open_writer(folder, options, token)?;
+    writer.set_deadline(Instant::now() + SWAP_PATIENCE.min(context.remaining()));
+    let write = Write { key, keep: false, action };
+    Ok(writer.apply(&[write], &[])?.pop().expect("one write has one result")?)
+}
+
+/// Removes files that a builder left when it died.
+fn remove_rubbish(
+    folder: &StoreFolder,
+    reader: &mut Reader,
+    storage: &Disk,
+) -> Result<(), Problem> {
+    remove_leftovers(storage, RUBBISH_AGE)?;
+    remove_scratch(&folder.run())?;
+    let listed = storage.list()?;
+    let named = reader.snapshot()?.segment_files()?;
+    for entry in listed.into_iter().filter(|entry| !named.contains(&entry.name)) {
+        let age = SystemTime::now().duration_since(entry.modified);
+        if age.is_ok_and(|age| age > RUBBISH_AGE) {
+            remove(storage, &entry.name)?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Counts what goes into a segment, and remembers why it stopped.

@@ -1,0 +1,255 @@
+//! The file that is made from the graph for long walks: which one it is, and what goes into
+//! it.
+
+use std::collections::HashSet;
+
+use isolith_graph::{Adjacency, CsrLists, Link, position_of};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+
+use crate::error::StoreError;
+use crate::read::Snapshot;
+use crate::sqlite::During;
+use crate::write::{Outcome, Work};
+
+/// Smaller graphs are walked as quickly in the truth.
+const LARGE: u64 = 10_000;
+
+/// A file for more edges would have to be built in more memory than a worker may have.
+const TOO_LARGE: u64 = 100_000_000;
+
+/// How often a build looks at the clock.
+const CHECK_EVERY: u32 = 4096;
+
+/// How large the graph is, and its segment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GraphState {
+    /// Rises whenever nodes or edges come or go.
+    pub change: u64,
+    /// How many nodes there are.
+    pub nodes: u64,
+    /// How many edges there are.
+    pub edges: u64,
+    /// Its segment, which may be older than the graph.
+    pub segment: Option<GraphSegmentEntry>,
+}
+
+/// The file with the edges of all nodes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GraphSegmentEntry {
+    /// The change of the graph that it says everything of.
+    pub change: u64,
+    /// How many edges it holds.
+    pub edges: u64,
+    /// Its name in `segments/`.
+    pub file: String,
+    /// Its length.
+    pub bytes: u64,
+    /// The crc32c of its own table of checksums.
+    pub checksum: u32,
+    /// Why it must not be opened, if so.
+    pub quarantined: Option<String>,
+}
+
+/// The edges of all nodes, both ways, at one change of the graph.
+#[derive(Debug)]
+pub struct GraphLists {
+    /// The numbers of the nodes.
+    pub nodes: Vec<i64>,
+    /// From where edges begin.
+    pub out: CsrLists,
+    /// From where they end.
+    pub incoming: CsrLists,
+}
+
+/// Who knows the segment of the graph, if it is asked for.
+pub trait AdjacencySource {
+    /// What the graph's segment says, if it is all that the graph says.
+    fn adjacency(&self) -> Option<Adjacency<'_>>;
+}
+
+impl GraphState {
+    /// Whether a segment makes sense.
+    pub fn is_large(&self) -> bool {
+        (LARGE..=TOO_LARGE).contains(&self.edges) && self.nodes <= TOO_LARGE
+    }
+
+    /// The segment that says exactly what the graph says, if it may be opened.
+    pub fn current(&self) -> Option<&GraphSegmentEntry> {
+        let segment = self.segment.as_ref()?;
+        (segment.change == self.change && segment.quarantined.is_none()).then_some(segment)
+    }
+
+    /// Whether the segment must not be opened.
+    pub fn is_quarantined(&self) -> bool {
+        self.segment.as_ref().is_some_and(|segment| segment.quarantined.is_some())
+    }
+
+    /// Whether so much has changed that a new segment should be made before anybody asks.
+    pub fn build_due(&self) -> bool {
+        match &self.segment {
+            // A small graph does without, even one that was large.
+            Some(_) if !self.is_large() => true,
+            Some(segment) if segment.quarantined.is_none() => {
+                self.edges.abs_diff(segment.edges) * 4 > self.edges
+            }
+            _ => self.is_large(),
+        }
+    }
+}
+
+impl Snapshot<'_> {
+    /// How large the graph is, and its segment.
+    ///
+    /// # Errors
+    /// If the truth cannot be read.
+    pub fn graph_state(&self) -> Result<GraphState, StoreError> {
+        state(self.connection())
+    }
+
+    /// The names of all files in `segments/` that something refers to.
+    ///
+    /// # Errors
+    /// If the truth cannot be read.
+    pub fn segment_files(&self) -> Result<HashSet<String>, StoreError> {
+        let generations = self.collections()?.into_iter().filter_map(|state| state.generation);
+        let segments = generations.flat_map(|generation| generation.segments);
+        let graph = self.graph_state()?.segment.map(|segment| segment.file);
+        Ok(segments.map(|segment| segment.file).chain(graph).collect())
+    }
+
+    /// The edges of all nodes. An edge whose nodes are not there is left out, as damage
+    /// must not make walks end elsewhere.
+    ///
+    /// # Errors
+    /// If the truth cannot be read, or time is up.
+    pub fn graph_lists(&self) -> Result<GraphLists, StoreError> {
+        let db = self.connection();
+        let read = || -> rusqlite::Result<GraphLists> {
+            let mut nodes = Vec::new();
+            self.each("SELECT id FROM node ORDER BY id", |row| {
+                nodes.push(row.get(0)?);
+                Ok(())
+            })?;
+            // Both are answered from an index alone, in its order.
+            let out = self.lists(
+                &nodes,
+                "SELECT src, type, dst, id FROM edge INDEXED BY edge_out ORDER BY src, type, dst",
+            )?;
+            let incoming = self.lists(
+                &nodes,
+                "SELECT dst, type, src, id FROM edge INDEXED BY edge_in ORDER BY dst, type, src",
+            )?;
+            Ok(GraphLists { nodes, out, incoming })
+        };
+        let lists = read().during(db, "read the graph")?;
+        self.db.deadline.check("read the graph")?;
+        Ok(lists)
+    }
+
+    fn lists(&self, nodes: &[i64], sql: &str) -> rusqlite::Result<CsrLists> {
+        let mut lists = CsrLists::default();
+        let (mut last, mut from) = (None, None);
+        self.each(sql, |row| {
+            let node: i64 = row.get(0)?;
+            if last != Some(node) {
+                (last, from) = (Some(node), position_of(nodes, node));
+            }
+            if let (Some(from), Some(to)) = (from, position_of(nodes, row.get(2)?)) {
+                lists.push(Link { from, kind: row.get(1)?, to, edge: row.get(3)? });
+            }
+            Ok(())
+        })?;
+        Ok(lists.finish(nodes.len()))
+    }
+
+    /// Goes through rows until time is up, which the caller looks at again.
+    fn each(
+        &self,
+        sql: &str,
+        mut take: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<()>,
+    ) -> rusqlite::Result<()> {
+        let mut statement = self.connection().prepare(sql)?;
+        let mut rows = statement.query([])?;
+        let mut count = 0_u32;
+        while let Some(row) = rows.next()? {
+            take(row)?;
+            count = count.wrapping_add(1);
+            if count.is_multiple_of(CHECK_EVERY) && self.db.deadline.passed() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn state(db: &Connection) -> Result<GraphState, StoreError> {
+    let read = || {
+        let mut statement = db.prepare_cached(
+            "SELECT g.change, g.nodes, g.edges, s.change, s.edges, s.file, s.bytes, s.checksum, \
+             s.quarantined FROM graph g LEFT JOIN graph_segment s ON s.only = 1",
+        )?;
+        let state = statement.query_row([], |row| {
+            let segment = match row.get(5)? {
+                None => None,
+                Some(file) => Some(GraphSegmentEntry {
+                    change: row.get(3)?,
+                    edges: row.get(4)?,
+                    file,
+                    bytes: row.get(6)?,
+                    checksum: row.get(7)?,
+                    quarantined: row.get(8)?,
+                }),
+            };
+            Ok(GraphState { change: row.get(0)?, nodes: row.get(1)?, edges: row.get(2)?, segment })
+        });
+        state.optional()
+    };
+    Ok(read().during(db, "read the graph's state")?.unwrap_or_default())
+}
+
+/// Makes a new segment current, if it says what the graph says; or lets there be none.
+pub(crate) fn swap(
+    work: Work<'_>,
+    entry: Option<&GraphSegmentEntry>,
+) -> Result<Outcome, StoreError> {
+    let before = state(work.db)?;
+    if entry.is_some_and(|entry| entry.change != before.change) {
+        return Ok(Outcome::default());
+    }
+    let replace = || {
+        work.db.prepare_cached("DELETE FROM graph_segment")?.execute([])?;
+        let Some(entry) = entry else { return Ok(()) };
+        let GraphSegmentEntry { change, edges, file, bytes, checksum, quarantined } = entry;
+        work.db
+            .prepare_cached(
+                "INSERT INTO graph_segment \
+                 (only, change, edges, file, bytes, checksum, quarantined) \
+                 VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute(params![change, edges, file, bytes, checksum, quarantined])
+            .map(|_| ())
+    };
+    replace().during(work.db, "swap the graph's segment")?;
+    let old = before.segment.map(|segment| segment.file);
+    let obsolete = old.filter(|file| entry.is_none_or(|entry| entry.file != *file));
+    let obsolete_files = obsolete.into_iter().collect();
+    Ok(Outcome { swapped: true, obsolete_files, ..Outcome::default() })
+}
+
+/// Marks the segment of this name, if it is the graph's, as one that must not be opened.
+pub(crate) fn quarantine(work: Work<'_>, file: &str, reason: &str) -> Result<Outcome, StoreError> {
+    let updated = work
+        .db
+        .prepare_cached("UPDATE graph_segment SET quarantined = ?2 WHERE file = ?1")
+        .and_then(|mut mark| mark.execute(params![file, reason]))
+        .during(work.db, "quarantine the graph's segment")? as u64;
+    Ok(Outcome { updated, ..Outcome::default() })
+}
+
+/// Whether a new segment should be made after a write: if so much has changed, or at all.
+pub(crate) fn is_due(work: Work<'_>, even_little: bool) -> Result<bool, StoreError> {
+    let state = state(work.db)?;
+    let stale = even_little && state.is_large() && state.current().is_none();
+    Ok(stale || state.build_due())
+}
