@@ -322,6 +322,40 @@ fn the_same_symbol_in_two_roots_is_told_apart_by_its_folder() {
 }
 
 #[test]
+fn facts_are_joined_with_the_code() {
+    let project = project();
+    let told = |fact: &[&str]| project.json(&[&["fact", "add", "--project"], fact].concat());
+    told(&["Ann", "owns", "shop/prices.py", "--from", "2024-01-01", "--to", "2025-01-01"]);
+    let bob = told(&["Bob", "owns", "shop/prices.py", "--from", "2025-01-01"]);
+    told(&["gross", "CALLS", "the tax office", "--agent", "codex"]);
+    let owners = "MATCH (e:Entity)-[r:owns]->(f:Entity), (file:File {path: f.name}) \
+                  -[:CONTAINS]->(d:Function {name: $name}) RETURN e.name, r.valid_to, d.line \
+                  ORDER BY r.valid_from";
+    let answer = ask(&project, &["query", owners, "--param-str", "name=gross"]);
+    assert_eq!(answer["rows"], json!([["Ann", "2025-01-01", 5], ["Bob", null, 5]]));
+    // Another fact, another answer; and no question about code mistakes it for code.
+    let id = bob["id"].as_str().unwrap();
+    project.json(&["fact", "invalidate", id, "--at", "2026-01-01", "--project"]);
+    let answer = ask(&project, &["query", owners, "--param-str", "name=gross"]);
+    assert_eq!(answer["rows"][1], json!(["Bob", "2026-01-01", 5]));
+    let answer = ask(&project, &["callers", "gross", "--depth", "9"]);
+    assert_eq!(answer["symbol"]["id"], "shop/prices.py#gross");
+    assert!(ids(&answer["callers"]).iter().all(|id| id.contains(".py#")), "{answer}");
+    let set = ["graph", "query", "MATCH (e:Entity) SET e.name = 'x'"];
+    let error = project.fails(&set, 3, "bad_input");
+    assert!(error["hint"].as_str().unwrap().contains("isolith fact"), "{error}");
+    assert_eq!(project.json(&["doctor"])["ok"], true);
+
+    // The same under a store that is named.
+    let store = ["--store", "other"];
+    project.json(&[&["index", "shop"][..], &store].concat());
+    project.json(&[&["fact", "add", "Eve", "reads", "cart.py"][..], &store].concat());
+    let read = "MATCH (e:Entity)-[:reads]->(f), (c:File {path: f.name}) RETURN e.name, c.language";
+    let answer = project.json(&[&["graph", "query", read][..], &store].concat());
+    assert_eq!(answer["rows"], json!([["Eve", "python"]]));
+}
+
+#[test]
 fn agents_ask_the_same() {
     let project = project();
     let mut agent = Agent::greeted(project.command(&["mcp"]));

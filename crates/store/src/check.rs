@@ -154,10 +154,11 @@ fn pages(db: &Connection, pragma: &str, found: &mut Found) -> Result<(), StoreEr
 }
 
 fn schema(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
+    let expected = Connection::open_in_memory()
+        .and_then(|expected| expected.execute_batch(CREATE).map(|()| expected))
+        .during(db, "compare the schema")?;
+    MIGRATIONS.iter().try_for_each(|step| step(&expected))?;
     let mut compare = || {
-        let expected = Connection::open_in_memory()?;
-        expected.execute_batch(CREATE)?;
-        MIGRATIONS.iter().try_for_each(|step| step(&expected))?;
         let expected = objects(&expected)?;
         let there = objects(db)?;
         for (name, sql) in &expected {

@@ -1,18 +1,23 @@
+use std::path::PathBuf;
+
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::StoreError;
+use crate::graph::show_facts;
 use crate::schema::{ADD_CODE, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, FIRST_VERSION};
-use crate::sqlite::During;
+use crate::sqlite::{During, explain};
 
 /// One step of the schema: makes version n + 1 out of version n.
-pub(crate) type Migration = fn(&Connection) -> rusqlite::Result<()>;
+pub(crate) type Migration = fn(&Connection) -> Result<(), StoreError>;
 
 /// The steps from version 1 to the one this program works with, in order.
 pub(crate) const MIGRATIONS: &[Migration] = &[
-    |db| db.execute_batch(ADD_CODE),
-    |db| db.execute_batch(ADD_FACTS),
-    |db| db.execute_batch(ADD_MEMORY),
-    |db| db.execute_batch(ADD_GRAPH),
+    |db| run(db, ADD_CODE),
+    |db| run(db, ADD_FACTS),
+    |db| run(db, ADD_MEMORY),
+    |db| run(db, ADD_GRAPH),
+    // No table changes: the graph shows the facts that are there.
+    show_facts,
 ];
 
 /// The version that this program gives to a store.
@@ -58,17 +63,23 @@ pub(crate) fn migrate(db: &mut Connection, migrations: &[Migration]) -> Result<(
         else {
             return if found < FIRST_VERSION { Err(unknown(db, found)) } else { Ok(()) };
         };
-        let operation = format!("migrate from version {found}");
-        take(db, *step, found + 1).during(db, &operation)?;
+        take(db, *step, found + 1)?;
         tracing::info!(from = found, to = found + 1, "the store was migrated");
     }
 }
 
-fn take(db: &mut Connection, step: Migration, to: u32) -> rusqlite::Result<()> {
-    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+fn take(db: &mut Connection, step: Migration, to: u32) -> Result<(), StoreError> {
+    let path = PathBuf::from(db.path().unwrap_or_default());
+    let failed = |error| explain(&error, &path, &format!("migrate to version {to}"));
+    let transaction =
+        db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     step(&transaction)?;
-    transaction.pragma_update(None, "user_version", to)?;
-    transaction.commit()
+    transaction.pragma_update(None, "user_version", to).map_err(failed)?;
+    transaction.commit().map_err(failed)
+}
+
+fn run(db: &Connection, sql: &str) -> Result<(), StoreError> {
+    db.execute_batch(sql).during(db, "migrate")
 }
 
 fn unknown(db: &Connection, found: u32) -> StoreError {
@@ -88,13 +99,12 @@ mod tests {
     use crate::open::{Db, WriterOptions, open_for_reading, open_for_writing};
     use crate::pragmas::Durability;
 
-    const TO_VERSION_2: &[Migration] = &[|db| {
-        db.execute_batch("ALTER TABLE store ADD COLUMN motto TEXT; UPDATE store SET motto = 'two';")
-    }];
+    const TO_VERSION_2: &[Migration] =
+        &[|db| run(db, "ALTER TABLE store ADD COLUMN motto TEXT; UPDATE store SET motto = 'two';")];
     const TO_VERSION_3: &[Migration] =
-        &[TO_VERSION_2[0], |db| db.execute_batch("UPDATE store SET motto = motto || ' three'")];
+        &[TO_VERSION_2[0], |db| run(db, "UPDATE store SET motto = motto || ' three'")];
     const BROKEN: &[Migration] = &[TO_VERSION_2[0], |db| {
-        db.execute_batch("UPDATE store SET motto = 'half'; SELECT * FROM no_such_table;")
+        run(db, "UPDATE store SET motto = 'half'; SELECT * FROM no_such_table;")
     }];
     const OPTIONS: WriterOptions = WriterOptions { durability: Durability::Normal, create: true };
 
@@ -163,7 +173,7 @@ mod tests {
     fn die_in_mid_migration() {
         let Some(path) = std::env::var_os("ISOLITH_STORE_TEST_FOLDER") else { return };
         let deadly: &[Migration] = &[|db| {
-            db.execute_batch("ALTER TABLE store ADD COLUMN motto TEXT")?;
+            run(db, "ALTER TABLE store ADD COLUMN motto TEXT")?;
             std::process::abort()
         }];
         let _ = open(&StoreFolder::new(path), deadly);

@@ -42,6 +42,16 @@ impl Moment {
         at.to_zoned(TimeZone::UTC).strftime("%A %-d %B %Y").to_string()
     }
 
+    /// Its start in UTC as text that sorts by time: `2026-01-31` for midnight, and
+    /// `2026-01-31T09:30:00.000Z`.
+    pub fn sortable(self) -> String {
+        if self.at.rem_euclid(DAY) == 0 {
+            return Self::day_of(self.at).to_string();
+        }
+        let at = Timestamp::from_millisecond(self.at).unwrap_or_default();
+        format!("{at:.3}")
+    }
+
     /// Whether it is a whole day.
     pub fn is_day(self) -> bool {
         self.whole_day
@@ -141,6 +151,24 @@ mod tests {
         }
         assert_eq!(Moment::day_of(-1), moment("1969-12-31"));
         assert_eq!(moment("2026-11-16T09:30:00Z").in_words(), "Monday 16 November 2026");
+    }
+
+    #[test]
+    fn sortable_texts_sort_by_time() {
+        let times = [
+            ("1969-12-31", "1969-12-31"),
+            ("1969-12-31T23:59:59.999Z", "1969-12-31T23:59:59.999Z"),
+            ("1970-01-01T00:00:00Z", "1970-01-01"),
+            ("1970-01-01T01:00:00.5+01:00", "1970-01-01T00:00:00.500Z"),
+            ("1970-01-01T00:00:01Z", "1970-01-01T00:00:01.000Z"),
+            ("2026-11-16", "2026-11-16"),
+            ("9999-12-30", "9999-12-30"),
+        ];
+        for (text, sortable) in times {
+            assert_eq!(moment(text).sortable(), sortable);
+            assert_eq!(moment(sortable).start(), moment(text).start());
+        }
+        assert!(times.is_sorted_by(|one, other| one.1 < other.1));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use super::{Found, collect};
 use crate::deadline::Deadline;
 use crate::error::StoreError;
-use crate::graph::{KnownNames, NodeParts, edge_names, has_label, has_value};
+use crate::graph::{KnownNames, NodeParts, TruthGraph, edge_names, has_label, has_value};
 use crate::sqlite::During;
 
 const COUNTS: [&str; 5] = [
@@ -67,7 +67,43 @@ pub(super) fn content(
         edges(db, &names, deadline, found)
     };
     read().during(db, "check the graph")?;
+    facts(db, deadline, found)?;
     deadline.check("check the graph")
+}
+
+/// Whether the graph shows all entities and facts as they are, and no others.
+fn facts(db: &Connection, deadline: &Deadline, found: &mut Found) -> Result<(), StoreError> {
+    let graph = TruthGraph::new(db);
+    for (table, shown, what) in [("entity", "node", "entity "), ("fact", "edge", "fact f")] {
+        let read = || {
+            db.prepare(&format!("SELECT id FROM {table} ORDER BY id"))?
+                .query_map([], |row| row.get(0))?
+                .collect::<Result<Vec<i64>, _>>()
+        };
+        let numbers = read().during(db, "check the graph")?;
+        for (at, number) in numbers.iter().enumerate() {
+            if found.is_full() || (at.is_multiple_of(256) && deadline.passed()) {
+                return Ok(());
+            }
+            let is_shown = match table {
+                "entity" => graph.shows_entity(*number)?,
+                _ => graph.shows_fact(*number)?,
+            };
+            if !is_shown {
+                found.add(format!("the graph does not show {what}{number} as it is"));
+            }
+        }
+        let there: usize = db
+            .query_row(&format!("SELECT count(*) FROM {shown} WHERE owner < 0"), [], |row| {
+                row.get(0)
+            })
+            .during(db, "check the graph")?;
+        if there > numbers.len() {
+            let more = there - numbers.len();
+            found.add(format!("{more} rows of {shown} show facts that are not there"));
+        }
+    }
+    Ok(())
 }
 
 fn nodes(
@@ -76,8 +112,8 @@ fn nodes(
     deadline: &Deadline,
     found: &mut Found,
 ) -> rusqlite::Result<()> {
-    let mut statement =
-        db.prepare("SELECT id, labels, properties, owner IS NOT NULL FROM node ORDER BY id")?;
+    let mut statement = db
+        .prepare("SELECT id, labels, properties, coalesce(owner, -1) >= 0 FROM node ORDER BY id")?;
     let mut rows = statement.query([])?;
     let (mut at, mut labels, mut values) = (0_u64, 0, 0);
     while let Some(row) = rows.next()? {
@@ -85,7 +121,7 @@ fn nodes(
         if found.is_full() || (at.is_multiple_of(256) && deadline.passed()) {
             return Ok(());
         }
-        let (node, is_owned): (i64, bool) = (row.get(0)?, row.get(3)?);
+        let (node, is_code): (i64, bool) = (row.get(0)?, row.get(3)?);
         let parts = NodeParts::read(row.get_ref(1)?.as_blob()?, row.get_ref(2)?.as_blob()?);
         let is_named = |(name, kind)| names.is(name, kind) == Some(true);
         let Some(parts) = parts.filter(|parts| parts.names().all(is_named)) else {
@@ -98,7 +134,7 @@ fn nodes(
                 found.add(format!("node {node} is not found by a label that it has"));
             }
         }
-        for property in parts.found_by(names, is_owned) {
+        for property in parts.found_by(names, is_code) {
             values += 1;
             if !has_value(db, property, node)? {
                 found.add(format!("node {node} is not found by a property that it has"));

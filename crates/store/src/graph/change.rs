@@ -9,6 +9,7 @@ use isolith_types::{Code, Failure};
 use rusqlite::{Connection, params};
 
 use super::names::Kind;
+use super::owned::is_of_facts;
 use super::{Lookup, TruthGraph, bytes, failure, one};
 use crate::error::StoreError;
 use crate::sqlite::During;
@@ -191,24 +192,26 @@ impl<'a> TruthGraph<'a> {
         Ok(())
     }
 
-    fn refuse_code(&self, table: &str, number: i64, what: &str) -> Result<(), Failure> {
+    fn refuse_owned(&self, table: &str, number: i64, what: &str) -> Result<(), Failure> {
         let sql = format!("SELECT owner FROM {table} WHERE id = ?1 AND owner IS NOT NULL");
-        match one::<i64>(self.db, &sql, [number])? {
-            None => Ok(()),
-            Some(_) => Err(Failure::new(
-                Code::BadInput,
-                format!("{what} belongs to the code graph, which is made from files and only read"),
-            )
-            .with_hint(
+        let Some(owner) = one::<i64>(self.db, &sql, [number])? else { return Ok(()) };
+        let (whose, hint) = match is_of_facts(owner) {
+            true => (
+                "is one of the facts, which queries only read",
+                "use `isolith fact`; nodes and edges of your own can point to it",
+            ),
+            false => (
+                "belongs to the code graph, which is made from files and only read",
                 "change the file and index it; nodes and edges of your own can point to it",
-            )),
-        }
+            ),
+        };
+        Err(Failure::new(Code::BadInput, format!("{what} {whose}")).with_hint(hint))
     }
 
     fn refuse_change(&self, entity: Entity) -> Result<(), Failure> {
         match entity {
-            Entity::Node(node) => self.refuse_code("node", node, "the node"),
-            Entity::Edge(edge) => self.refuse_code("edge", edge, "the relationship"),
+            Entity::Node(node) => self.refuse_owned("node", node, "the node"),
+            Entity::Edge(edge) => self.refuse_owned("edge", edge, "the relationship"),
         }
     }
 

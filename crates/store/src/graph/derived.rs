@@ -17,7 +17,8 @@ pub(crate) struct KnownNames(HashMap<u32, Known>);
 #[derive(Debug, Clone, Copy)]
 struct Known {
     kind: u8,
-    /// Whether nodes are found by a property of this name: users' own, and those of code.
+    /// Whether nodes are found by a property of this name: users' own and those of facts, and
+    /// those of code.
     finds: [bool; 2],
 }
 
@@ -38,10 +39,10 @@ impl NodeParts {
     pub(crate) fn found_by(
         &self,
         names: &KnownNames,
-        is_owned: bool,
+        is_code: bool,
     ) -> impl Iterator<Item = &(u32, Value)> {
         self.properties.iter().filter(move |(key, _)| {
-            names.0.get(key).is_some_and(|known| known.finds[usize::from(is_owned)])
+            names.0.get(key).is_some_and(|known| known.finds[usize::from(is_code)])
         })
     }
 
@@ -111,7 +112,7 @@ pub(crate) fn has_value(
 pub(crate) fn put(
     db: &Connection,
     names: &KnownNames,
-    (node, is_owned): (i64, bool),
+    (node, is_code): (i64, bool),
     parts: &NodeParts,
 ) -> rusqlite::Result<()> {
     let mut label =
@@ -122,7 +123,7 @@ pub(crate) fn put(
     let mut value = db.prepare_cached(
         "INSERT OR IGNORE INTO node_value (key, value, node) VALUES (?1, ?2, ?3)",
     )?;
-    for (key, it) in parts.found_by(names, is_owned) {
+    for (key, it) in parts.found_by(names, is_code) {
         value.execute(params![key, Lookup(it), node])?;
     }
     Ok(())

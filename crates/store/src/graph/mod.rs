@@ -2,12 +2,13 @@
 //!
 //! Nodes and edges have numbers that are never given twice, names of labels, types and
 //! properties have numbers too. Properties are kept as bytes with the node; those that can
-//! be looked up are in a table of their own beside it. What belongs to a file is made from
-//! it, and only read here.
+//! be looked up are in a table of their own beside it. What has an owner is made from a file,
+//! an entity or a fact, and only read here.
 
 mod bytes;
 mod change;
 mod derived;
+mod facts;
 mod names;
 mod owned;
 mod query;
@@ -22,6 +23,7 @@ use isolith_types::Failure;
 
 use change::Counts;
 pub(crate) use derived::{KnownNames, NodeParts, edge_names, has_label, has_value, put, recount};
+pub(crate) use facts::show_facts;
 use names::Names;
 pub(crate) use owned::{Property, SHARED};
 pub(crate) use query::change;
@@ -42,7 +44,8 @@ pub(crate) struct TruthGraph<'a> {
 }
 
 impl<'a> TruthGraph<'a> {
-    fn new(db: &'a Connection) -> Self {
+    /// The graph, to be read.
+    pub(crate) fn new(db: &'a Connection) -> Self {
         Self { db, names: Names::default(), counts: None, segment: None }
     }
 }

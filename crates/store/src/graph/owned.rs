@@ -1,4 +1,5 @@
-//! What is made from files: nodes and edges with an owner, which queries only read.
+//! What is made from files and from facts: nodes and edges with an owner, which queries only
+//! read.
 
 use std::path::Path;
 
@@ -13,7 +14,13 @@ use crate::sqlite::During;
 /// The owner of what belongs to no single file: folders, projects, people.
 pub(crate) const SHARED: i64 = 0;
 
-/// Properties by which nodes of code are looked up. `path` and `id` are found without.
+/// Whether an owner is an entity or a fact: these have their numbers below zero.
+pub(super) fn is_of_facts(owner: i64) -> bool {
+    owner < 0
+}
+
+/// Properties by which nodes of code are looked up. `path` and `id` are found without. Those
+/// of facts are looked up by all that they have, as users' own.
 pub(super) const LOOKED_UP: [&str; 2] = ["name", "qualified_name"];
 
 /// Names that users' own nodes are looked up by, too, whoever uses them first.
@@ -61,7 +68,7 @@ impl TruthGraph<'_> {
     ) -> Result<i64, Failure> {
         let mut keyed = Vec::with_capacity(properties.len());
         for (key, value) in properties.iter().filter(|(_, value)| !value.is_null()) {
-            keyed.push((self.code_key(key)?, *key, value));
+            keyed.push((self.owned_key(owner, key)?, *key, value));
         }
         let list = bytes::write(keyed.iter().map(|(key, _, value)| (*key, *value)));
         let label_number = self.number(Kind::Label, label)?;
@@ -72,25 +79,25 @@ impl TruthGraph<'_> {
             if old_labels == labels && old_list == list {
                 return Ok(node);
             }
-            self.forget_owned(node)?;
+            self.forget_owned(owner, node)?;
             self.insert_owned(node, owner, name, label_number, &labels, &list)?;
-            self.show_owned(node, &keyed)?;
+            self.show_owned(owner, node, &keyed)?;
             return Ok(node);
         }
         let node = self.next_node();
         self.insert_owned(node, owner, name, label_number, &labels, &list)?;
-        self.show_owned(node, &keyed)?;
+        self.show_owned(owner, node, &keyed)?;
         Ok(node)
     }
 
     /// Removes a node with all its edges, users' own included: they would lead nowhere.
-    pub(crate) fn remove_owned(&self, node: i64) -> Result<(), Failure> {
+    pub(crate) fn remove_owned(&self, owner: i64, node: i64) -> Result<(), Failure> {
         let mut hops: Vec<Hop> = Vec::new();
         self.edges(node, Direction::Both, &[], &mut hops)?;
         for hop in hops {
             self.drop_edge(hop.edge, hop.kind)?;
         }
-        self.forget_owned(node)
+        self.forget_owned(owner, node)
     }
 
     /// Makes an edge of an owner.
@@ -101,11 +108,7 @@ impl TruthGraph<'_> {
         (start, end): (i64, i64),
         properties: &[Property<'_>],
     ) -> Result<(), Failure> {
-        let mut keyed = Vec::with_capacity(properties.len());
-        for (key, value) in properties {
-            keyed.push((self.code_key(key)?, value));
-        }
-        let list = (!keyed.is_empty()).then(|| bytes::write(keyed.into_iter()));
+        let list = self.edge_list(owner, properties)?;
         let kind = self.number(Kind::Type, kind)?;
         let edge = self.next_edge();
         self.used(kind, 1);
@@ -113,6 +116,26 @@ impl TruthGraph<'_> {
             "INSERT INTO edge (id, type, src, dst, properties, owner) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             params![edge, kind, start, end, list, owner],
         )?;
+        Ok(())
+    }
+
+    /// Makes an edge of an owner, or gives the one that is there other properties: it has one
+    /// at most of a type between two nodes.
+    pub(crate) fn put_owned_edge(
+        &self,
+        owner: i64,
+        kind: &str,
+        ends: (i64, i64),
+        properties: &[Property<'_>],
+    ) -> Result<(), Failure> {
+        let number = self.number(Kind::Type, kind)?;
+        let Some((edge, old)) = self.owned_edge(owner, number, ends)? else {
+            return self.add_owned_edge(owner, kind, ends, properties);
+        };
+        let list = self.edge_list(owner, properties)?;
+        if list.as_deref().unwrap_or_default() != old {
+            self.execute("UPDATE edge SET properties = ?2 WHERE id = ?1", params![edge, list])?;
+        }
         Ok(())
     }
 
@@ -157,16 +180,52 @@ impl TruthGraph<'_> {
         Ok(named(Path::new(&path)).or_else(|| named(around_store?)).unwrap_or(path))
     }
 
-    fn drop_edge(&self, edge: i64, kind: TypeId) -> Result<(), Failure> {
+    pub(super) fn drop_edge(&self, edge: i64, kind: TypeId) -> Result<(), Failure> {
         self.execute("DELETE FROM edge WHERE id = ?1", [edge])?;
         self.used(kind.0, -1);
         self.lost_edge();
         Ok(())
     }
 
-    fn code_key(&self, key: &str) -> Result<u32, Failure> {
-        let indexed = INDEXED.contains(&key);
+    fn owned_key(&self, owner: i64, key: &str) -> Result<u32, Failure> {
+        let indexed = is_of_facts(owner) || INDEXED.contains(&key);
         self.names.find_or_make(self.db, Kind::Key, key, indexed).map_err(failure)
+    }
+
+    /// Properties of an edge as its row has them.
+    fn edge_list(
+        &self,
+        owner: i64,
+        properties: &[Property<'_>],
+    ) -> Result<Option<Vec<u8>>, Failure> {
+        let mut keyed = Vec::with_capacity(properties.len());
+        for (key, value) in properties.iter().filter(|(_, value)| !value.is_null()) {
+            keyed.push((self.owned_key(owner, key)?, value));
+        }
+        Ok((!keyed.is_empty()).then(|| bytes::write(keyed.into_iter())))
+    }
+
+    /// The edge of an owner between two nodes, and its properties as its row has them.
+    fn owned_edge(
+        &self,
+        owner: i64,
+        kind: u32,
+        (start, end): (i64, i64),
+    ) -> Result<Option<(i64, Vec<u8>)>, Failure> {
+        self.db
+            .prepare_cached(
+                "SELECT id, properties FROM edge \
+                 WHERE src = ?1 AND type = ?2 AND dst = ?3 AND owner = ?4",
+            )
+            .and_then(|mut statement| {
+                let edge = statement.query_row(params![start, kind, end, owner], |row| {
+                    let list: Option<Vec<u8>> = row.get(1)?;
+                    Ok((row.get(0)?, list.unwrap_or_default()))
+                });
+                edge.optional()
+            })
+            .during(self.db, "read an edge")
+            .map_err(failure)
     }
 
     fn owned_row(&self, owner: i64, name: &str) -> Result<Option<OwnedRow>, Failure> {
@@ -203,15 +262,27 @@ impl TruthGraph<'_> {
         Ok(())
     }
 
-    fn show_owned(&self, node: i64, keyed: &[(u32, &str, &Value)]) -> Result<(), Failure> {
-        for (key, _, value) in keyed.iter().filter(|(_, name, _)| LOOKED_UP.contains(name)) {
+    fn show_owned(
+        &self,
+        owner: i64,
+        node: i64,
+        keyed: &[(u32, &str, &Value)],
+    ) -> Result<(), Failure> {
+        let finds = |name: &&str| is_of_facts(owner) || LOOKED_UP.contains(name);
+        for (key, _, value) in keyed.iter().filter(|(_, name, _)| finds(name)) {
             self.show(node, *key, value)?;
         }
         Ok(())
     }
 
     /// Takes a node out of all tables; its edges stay.
-    fn forget_owned(&self, node: i64) -> Result<(), Failure> {
+    fn forget_owned(&self, owner: i64, node: i64) -> Result<(), Failure> {
+        if is_of_facts(owner) {
+            for (key, value) in self.node_properties(node)? {
+                self.hide(node, key.0, &value)?;
+            }
+            return self.delete_rows(node);
+        }
         for name in LOOKED_UP {
             let Some(key) = self.key_id(name)? else { continue };
             let value = self.node_property(node, key)?;

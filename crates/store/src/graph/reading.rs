@@ -27,7 +27,7 @@ const COUNT_LOOPS_OF_TYPE: &str =
     "SELECT count(*) FROM edge WHERE src = ?1 AND type = ?2 AND dst = ?1";
 
 impl TruthGraph<'_> {
-    fn numbers(
+    pub(super) fn numbers(
         &self,
         sql: &str,
         parameters: impl Params,

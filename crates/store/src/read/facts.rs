@@ -345,20 +345,25 @@ fn fact_of(row: &Row<'_>, now: i64) -> rusqlite::Result<(i64, Fact)> {
 
 /// Where more than one has vouched for a fact, all words for it are kept apart.
 fn with_sources(db: &Connection, facts: Vec<(i64, Fact)>) -> rusqlite::Result<Vec<Fact>> {
-    let mut find = db.prepare_cached(
-        "SELECT drawer, file, agent, confidence, recorded_at FROM fact_source \
-         WHERE id = (SELECT min(id) FROM fact_source WHERE fact = ?1) OR id IN \
-         (SELECT id FROM fact_source WHERE fact = ?1 ORDER BY id DESC LIMIT ?2) ORDER BY id",
-    )?;
     let with = |(number, mut fact): (i64, Fact)| {
-        let words = find.query_map(params![number, MOST_SOURCES - 1], source_of)?;
-        let words = words.collect::<Result<Vec<_>, _>>()?;
+        let words = sources_of(db, number)?;
         if !words.is_empty() {
             fact.sources = words;
         }
         Ok(fact)
     };
     facts.into_iter().map(with).collect()
+}
+
+/// All who vouch for a fact, as far as answers show them; nobody if only the first does.
+pub(crate) fn sources_of(db: &Connection, fact: i64) -> rusqlite::Result<Vec<Source>> {
+    db.prepare_cached(
+        "SELECT drawer, file, agent, confidence, recorded_at FROM fact_source \
+         WHERE id = (SELECT min(id) FROM fact_source WHERE fact = ?1) OR id IN \
+         (SELECT id FROM fact_source WHERE fact = ?1 ORDER BY id DESC LIMIT ?2) ORDER BY id",
+    )?
+    .query_map(params![fact, MOST_SOURCES - 1], source_of)?
+    .collect()
 }
 
 fn source_of(row: &Row<'_>) -> rusqlite::Result<Source> {
@@ -373,9 +378,13 @@ fn source_of(row: &Row<'_>) -> rusqlite::Result<Source> {
 
 fn entity_of(db: &Connection, row: &Row<'_>) -> rusqlite::Result<Entity> {
     let number: i64 = row.get(0)?;
-    let aliases = db
-        .prepare_cached("SELECT name FROM alias WHERE entity = ?1 ORDER BY id")?
-        .query_map([number], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
+    let aliases = aliases_of(db, number)?;
     Ok(Entity { name: row.get(1)?, r#type: row.get(2)?, aliases, facts: row.get(3)? })
+}
+
+/// The other names of an entity.
+pub(crate) fn aliases_of(db: &Connection, entity: i64) -> rusqlite::Result<Vec<String>> {
+    db.prepare_cached("SELECT name FROM alias WHERE entity = ?1 ORDER BY id")?
+        .query_map([entity], |row| row.get(0))?
+        .collect()
 }

@@ -1,6 +1,6 @@
 //! The graph: nodes and edges that can be read, and what follows from them. What is made
 //! from files is kept too, as users' own edges may lead to it; if any of it is lost, the
-//! files are to be indexed again.
+//! files are to be indexed again. What shows facts is made to show those that were saved.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
@@ -160,14 +160,15 @@ impl Rescue<'_> {
 fn mend(db: &Connection) -> rusqlite::Result<(u64, u64)> {
     let mut names = KnownNames::read(db)?;
     let mut broken = (Vec::new(), Vec::new());
-    let mut statement = db.prepare("SELECT id, labels, properties, owner IS NOT NULL FROM node")?;
+    let mut statement =
+        db.prepare("SELECT id, labels, properties, coalesce(owner, -1) >= 0 FROM node")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let (node, is_owned): (i64, bool) = (row.get(0)?, row.get(3)?);
+        let (node, is_code): (i64, bool) = (row.get(0)?, row.get(3)?);
         let parts = NodeParts::read(row.get_ref(1)?.as_blob()?, row.get_ref(2)?.as_blob()?);
         match parts {
             Some(parts) if have_names(db, &mut names, parts.names())? => {
-                graph::put(db, &names, (node, is_owned), &parts)?;
+                graph::put(db, &names, (node, is_code), &parts)?;
             }
             _ => broken.0.push(node),
         }

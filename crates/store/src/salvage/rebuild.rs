@@ -13,6 +13,7 @@ use super::{Embedder, Loss, NAMED_IDS, SalvageReport};
 use crate::create::now;
 use crate::deadline::Deadline;
 use crate::error::StoreError;
+use crate::graph;
 use crate::sqlite::{During, explain};
 use crate::write::Work;
 
@@ -97,6 +98,7 @@ impl Rescue<'_> {
         self.graph()?;
         self.memory()?;
         self.facts()?;
+        graph::show_facts(self.work.db)?;
         self.table(&RECEIPT)?;
         self.jobs()?;
         self.recount().during(self.work.db, "count what was saved")?;

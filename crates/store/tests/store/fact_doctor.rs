@@ -66,17 +66,21 @@ fn sound_facts_survive_whole() {
 
 #[test]
 fn damage_costs_only_what_it_held() {
-    for table in ["fact", "entity", "predicate", "alias", "fact_source", "fact_subject"] {
+    let tables = ["fact", "entity", "predicate", "alias", "fact_source", "fact_subject"];
+    for table in tables.into_iter().chain(["node", "edge", "graph_name"]) {
         let (_place, folder) = closed();
         let before = read(&folder).0;
         let leaves = pages_of(&folder, table, "leaf");
         spoil(&folder.truth(), leaves[leaves.len() / 2]);
         let report = salvage(&folder);
+        for check in Check::ALL {
+            assert_eq!(problems(&folder, check), 0, "{table}: {check:?}");
+        }
         let (after, stats) = read(&folder);
         assert_eq!((report.facts, after.len() as u64), (stats.facts, stats.facts), "{table}");
         match table {
             "fact" => assert!((100..FACTS).contains(&after.len()), "{}", after.len()),
-            // An index costs nothing, a lost name is made up.
+            // An index costs nothing, a lost name is made up, the graph shows what there is.
             _ => assert_eq!(after.len(), FACTS + 1, "{table}"),
         }
         assert_eq!(report.lost.is_empty(), table == "fact_subject", "{table}: {:?}", report.lost);
@@ -143,6 +147,11 @@ fn checks_name_what_is_wrong_with_facts() {
             "fact f3 makes no sense",
             "fact f4 makes no sense",
             "a source of fact f1 makes no sense",
+            "the graph does not show entity 3 as it is",
+            "the graph does not show fact f2 as it is",
+            "the graph does not show fact f4 as it is",
+            "the graph does not show fact f5 as it is",
+            "the graph does not show fact f6 as it is",
         ]
     );
     assert_eq!(

@@ -8,6 +8,7 @@ mod code_model;
 mod common;
 mod doctor;
 mod fact_doctor;
+mod fact_graph;
 mod fact_queries;
 mod facts;
 mod filters;

@@ -29,7 +29,7 @@ pub(super) fn remove_if_empty(graph: &TruthGraph<'_>, mut folder: i64) -> Result
     while graph.degree(folder, Direction::Out, &[contains])? == 0 {
         let mut around = Vec::new();
         graph.edges(folder, Direction::In, &[contains], &mut around)?;
-        graph.remove_owned(folder)?;
+        graph.remove_owned(SHARED, folder)?;
         match around.first() {
             Some(hop) => folder = hop.node,
             None => break,
@@ -55,7 +55,7 @@ pub(super) fn authored(
     graph.add_owned_edge(place.owner(), AUTHORED, (person, file), &[])?;
     for hop in before {
         if graph.degree(hop.node, Direction::Both, &[])? == 0 {
-            graph.remove_owned(hop.node)?;
+            graph.remove_owned(SHARED, hop.node)?;
         }
     }
     Ok(())

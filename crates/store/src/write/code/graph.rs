@@ -67,7 +67,7 @@ impl<'a> CodeGraph<'a> {
         }
         let folder = folders::of_file(&self.graph, place).map_err(query_failed)?;
         for (_, node) in self.graph.all_owned(place.owner()).map_err(query_failed)? {
-            self.graph.remove_owned(node).map_err(query_failed)?;
+            self.graph.remove_owned(place.owner(), node).map_err(query_failed)?;
         }
         self.graph.remove_owned_edges(place.owner(), &[]).map_err(query_failed)?;
         if let Some(folder) = folder {
@@ -151,7 +151,7 @@ impl<'a> CodeGraph<'a> {
                 gone.remove(&name);
             }
             for node in gone.into_values() {
-                self.graph.remove_owned(node)?;
+                self.graph.remove_owned(owner, node)?;
             }
             if known {
                 self.graph.remove_edges_of(owner, "CONTAINS")?;

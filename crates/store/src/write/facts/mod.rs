@@ -9,19 +9,38 @@ use isolith_types::{NewFact, Provenance};
 use super::Work;
 use super::request::Outcome;
 use crate::error::StoreError;
-use crate::facts::FactWrite;
 use crate::facts::names::{self, Name};
 use crate::facts::validity::Validity;
+use crate::facts::{FactWrite, number_of};
+use crate::graph::{TruthGraph, query_failed};
+use crate::read::facts::entity_number;
 use say::{Said, Word};
 
 /// Does what is asked.
 pub(super) fn perform(work: Work<'_>, write: &FactWrite) -> Result<Outcome, StoreError> {
-    match write {
+    let outcome = match write {
         FactWrite::Add(fact) => add(work, fact),
         FactWrite::Invalidate { which, at } => end::invalidate(work, which, *at),
         FactWrite::Supersede(change) => end::supersede(work, change),
         FactWrite::Describe(patch) => entities::describe(work, patch),
+    }?;
+    show(work, &outcome)?;
+    Ok(outcome)
+}
+
+/// Has the graph show what has changed: all that a write touches is in its outcome, or is
+/// named by a fact that is.
+fn show(work: Work<'_>, outcome: &Outcome) -> Result<(), StoreError> {
+    let graph = TruthGraph::begin(work.db)?;
+    let added = outcome.fact.iter().map(|fact| &fact.id);
+    for id in added.chain(outcome.ended_fact.iter().map(|fact| &fact.id)) {
+        graph.show_fact(number_of(id)?).map_err(query_failed)?;
     }
+    if let Some(entity) = &outcome.entity {
+        let number = entity_number(work.db, &names::fold(&entity.name))?;
+        number.map(|number| graph.show_entity(number)).transpose().map_err(query_failed)?;
+    }
+    graph.finish()
 }
 
 /// Adds a fact, or finds the one that says the same.

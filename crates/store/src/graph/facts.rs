@@ -1,0 +1,209 @@
+//! Entities and facts as nodes and edges. They follow from tables of their own, and are
+//! written in the same transaction as these; their owner is the number of the entity or the
+//! fact, below zero.
+
+use isolith_graph::{TypeId, Value};
+use isolith_types::{Failure, Moment, Source};
+use rusqlite::{Connection, OptionalExtension, Params};
+
+use super::names::Kind;
+use super::{Property, TruthGraph, bytes, failure, query_failed};
+use crate::error::StoreError;
+use crate::facts::id_of;
+use crate::read::facts::{Kept, aliases_of, kept_fact, sources_of};
+use crate::sqlite::During;
+
+/// What nodes of entities are called by their owner: it has no others.
+const NAME: &str = "";
+
+const LABEL: &str = "Entity";
+
+/// Nodes of entities that are gone, or that no entity would have.
+const STRAY_NODES: &str = "SELECT id, owner FROM node WHERE owner < 0 \
+    AND (name IS NOT '' OR -owner NOT IN (SELECT id FROM entity))";
+
+/// Edges that say something else than their facts, of facts that are gone, and all but the
+/// first of any other.
+const STRAY_EDGES: &str = "SELECT e.id, e.type FROM edge e \
+    LEFT JOIN fact f ON f.id = -e.owner LEFT JOIN predicate p ON p.id = f.predicate \
+    LEFT JOIN graph_name k ON k.id = e.type \
+    LEFT JOIN node s ON s.id = e.src LEFT JOIN node o ON o.id = e.dst \
+    WHERE e.owner < 0 AND (f.id IS NULL OR k.name IS NOT p.name \
+    OR s.owner IS NOT -f.subject OR o.owner IS NOT -f.object \
+    OR e.id NOT IN (SELECT min(id) FROM edge WHERE owner < 0 GROUP BY owner))";
+
+/// Shows all facts and entities in the transaction that is open.
+pub(crate) fn show_facts(db: &Connection) -> Result<(), StoreError> {
+    let graph = TruthGraph::begin(db)?;
+    graph.show_facts().map_err(query_failed)?;
+    graph.finish()
+}
+
+impl TruthGraph<'_> {
+    /// Shows a fact as it is now, and the two entities in it.
+    pub(crate) fn show_fact(&self, number: i64) -> Result<(), Failure> {
+        let Some(kept) = kept_fact(self.db, number).map_err(failure)? else { return Ok(()) };
+        let ends = (self.show_entity(kept.subject)?, self.show_entity(kept.object)?);
+        self.show_kept(&kept, ends)
+    }
+
+    /// Shows an entity as it is now. Returns its node.
+    pub(crate) fn show_entity(&self, number: i64) -> Result<i64, Failure> {
+        let properties = of_entity(self.db, number).map_err(failure)?;
+        self.put_owned(-number, NAME, LABEL, &properties)
+    }
+
+    /// Shows all facts and entities, and none that are gone.
+    fn show_facts(&self) -> Result<(), Failure> {
+        for (node, owner) in self.pairs(STRAY_NODES)? {
+            self.remove_owned(owner, node)?;
+        }
+        for (edge, kind) in self.pairs(STRAY_EDGES)? {
+            self.drop_edge(edge, TypeId(kind))?;
+        }
+        let (mut entities, mut facts) = (Vec::new(), Vec::new());
+        self.numbers("SELECT id FROM entity ORDER BY id", [], &mut entities)?;
+        for entity in entities {
+            self.show_entity(entity)?;
+        }
+        self.numbers("SELECT id FROM fact ORDER BY id", [], &mut facts)?;
+        for fact in facts {
+            let Some(kept) = kept_fact(self.db, fact).map_err(failure)? else { continue };
+            let node = |entity: i64| self.owned(-entity, NAME);
+            if let (Some(start), Some(end)) = (node(kept.subject)?, node(kept.object)?) {
+                self.show_kept(&kept, (start, end))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn show_kept(&self, kept: &Kept, ends: (i64, i64)) -> Result<(), Failure> {
+        let (kind, properties) = of_fact(self.db, kept).map_err(failure)?;
+        self.put_owned_edge(-kept.id, &kind, ends, &properties)
+    }
+
+    fn pairs<T: rusqlite::types::FromSql>(&self, sql: &str) -> Result<Vec<(i64, T)>, Failure> {
+        let read = || {
+            self.db
+                .prepare(sql)?
+                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect::<Result<Vec<_>, _>>()
+        };
+        read().during(self.db, "read the graph").map_err(failure)
+    }
+
+    /// Whether an entity's node is there and says what the entity is.
+    pub(crate) fn shows_entity(&self, number: i64) -> Result<bool, StoreError> {
+        let properties = of_entity(self.db, number)?;
+        let Some(list) = self.known_list(&properties)? else { return Ok(false) };
+        let label = self.names.find(self.db, Kind::Label, LABEL)?;
+        let labels = label.map(|label| bytes::write_labels(&[label])).unwrap_or_default();
+        self.is_there(
+            "SELECT 1 FROM node WHERE owner = ?1 AND name = ?2 AND labels = ?3 AND properties = ?4",
+            rusqlite::params![-number, NAME, labels, list],
+        )
+    }
+
+    /// Whether a fact's edge is there and says what the fact says.
+    pub(crate) fn shows_fact(&self, number: i64) -> Result<bool, StoreError> {
+        let Some(kept) = kept_fact(self.db, number)? else { return Ok(false) };
+        let (kind, properties) = of_fact(self.db, &kept)?;
+        let Some(list) = self.known_list(&properties)? else { return Ok(false) };
+        let kind = self.names.find(self.db, Kind::Type, &kind)?;
+        self.is_there(
+            "SELECT 1 FROM node s CROSS JOIN node o \
+             CROSS JOIN edge e ON e.src = s.id AND e.type = ?2 AND e.dst = o.id \
+             WHERE s.owner = ?4 AND o.owner = ?5 AND e.owner = ?1 AND e.properties = ?3",
+            rusqlite::params![-number, kind, list, -kept.subject, -kept.object],
+        )
+    }
+
+    /// Properties as a row has them; nothing if one of their names is unknown.
+    fn known_list(&self, properties: &[Property<'_>]) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut keyed = Vec::with_capacity(properties.len());
+        for (key, value) in properties.iter().filter(|(_, value)| !value.is_null()) {
+            let Some(key) = self.names.find(self.db, Kind::Key, key)? else { return Ok(None) };
+            keyed.push((key, value));
+        }
+        Ok(Some(bytes::write(keyed.into_iter())))
+    }
+
+    fn is_there(&self, sql: &str, parameters: impl Params) -> Result<bool, StoreError> {
+        self.db
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.exists(parameters))
+            .during(self.db, "look for a fact in the graph")
+    }
+}
+
+fn of_entity(db: &Connection, number: i64) -> Result<[Property<'static>; 3], StoreError> {
+    let read = || {
+        let (name, of_type): (String, Option<String>) = db
+            .prepare_cached("SELECT name, type FROM entity WHERE id = ?1")?
+            .query_row([number], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok((name, of_type, aliases_of(db, number)?))
+    };
+    let (name, of_type, aliases) = read().during(db, "read an entity")?;
+    Ok([
+        ("name", Value::text(name)),
+        ("type", text_or_null(of_type)),
+        ("aliases", list_or_null(aliases)),
+    ])
+}
+
+/// The type of a fact's edge, and its properties.
+fn of_fact(db: &Connection, kept: &Kept) -> Result<(String, [Property<'static>; 9]), StoreError> {
+    let read = || {
+        let predicate = db
+            .prepare_cached("SELECT name FROM predicate WHERE id = ?1")?
+            .query_row([kept.predicate], |row| row.get::<_, String>(0))
+            .optional()?;
+        Ok((predicate.unwrap_or_default(), sources_of(db, kept.id)?))
+    };
+    let (predicate, mut sources) = read().during(db, "read a fact")?;
+    if sources.is_empty() {
+        sources.push(Source {
+            drawer: kept.drawer.clone(),
+            file: kept.file.clone(),
+            agent: kept.agent.clone(),
+            confidence: kept.confidence,
+            recorded_at: Moment::instant(kept.recorded_at),
+        });
+    }
+    let given = |part: fn(&Source) -> &Option<String>| {
+        let mut all: Vec<String> = Vec::new();
+        for it in sources.iter().filter_map(|source| part(source).as_ref()) {
+            if !all.contains(it) {
+                all.push(it.clone());
+            }
+        }
+        list_or_null(all)
+    };
+    let properties = [
+        ("id", Value::text(id_of(kept.id))),
+        ("valid_from", time_or_null(kept.validity.from.map(Moment::start))),
+        ("valid_to", time_or_null(kept.validity.until)),
+        ("confidence", Value::Float(kept.confidence)),
+        ("recorded_at", time_or_null(Some(kept.recorded_at))),
+        ("superseded_by", text_or_null(kept.superseded_by.map(id_of))),
+        ("drawers", given(|source| &source.drawer)),
+        ("files", given(|source| &source.file)),
+        ("agents", given(|source| &source.agent)),
+    ];
+    Ok((predicate, properties))
+}
+
+fn text_or_null(text: Option<String>) -> Value {
+    text.map_or(Value::Null, Value::text)
+}
+
+fn time_or_null(at: Option<i64>) -> Value {
+    text_or_null(at.map(|at| Moment::instant(at).sortable()))
+}
+
+fn list_or_null(texts: Vec<String>) -> Value {
+    match texts.is_empty() {
+        true => Value::Null,
+        false => Value::list(texts.into_iter().map(Value::text).collect()),
+    }
+}
