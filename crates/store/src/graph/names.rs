@@ -84,6 +84,11 @@ impl Names {
         Ok(name)
     }
 
+    /// Notes that nodes cannot be looked up any more by the property of this number.
+    pub(super) fn not_indexed(&self, key: u32) {
+        self.indexed.borrow_mut().insert(key, false);
+    }
+
     /// Whether nodes can be looked up by the property of this number.
     pub(super) fn is_indexed(&self, db: &Connection, key: u32) -> Result<bool, StoreError> {
         if let Some(known) = self.indexed.borrow().get(&key) {

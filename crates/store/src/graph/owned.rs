@@ -68,7 +68,11 @@ impl TruthGraph<'_> {
     ) -> Result<i64, Failure> {
         let mut keyed = Vec::with_capacity(properties.len());
         for (key, value) in properties.iter().filter(|(_, value)| !value.is_null()) {
-            keyed.push((self.owned_key(owner, key)?, *key, value));
+            let number = self.owned_key(owner, key)?;
+            if !is_of_facts(owner) && !INDEXED.contains(key) {
+                self.stop_finding(number)?;
+            }
+            keyed.push((number, *key, value));
         }
         let list = bytes::write(keyed.iter().map(|(key, _, value)| (*key, *value)));
         let label_number = self.number(Kind::Label, label)?;
@@ -190,6 +194,18 @@ impl TruthGraph<'_> {
     fn owned_key(&self, owner: i64, key: &str) -> Result<u32, Failure> {
         let indexed = is_of_facts(owner) || INDEXED.contains(&key);
         self.names.find_or_make(self.db, Kind::Key, key, indexed).map_err(failure)
+    }
+
+    /// Lets no node be found by a property that users' own nodes had first: a look-up finds
+    /// all or none.
+    fn stop_finding(&self, key: u32) -> Result<(), Failure> {
+        if !self.names.is_indexed(self.db, key).map_err(failure)? {
+            return Ok(());
+        }
+        self.execute("UPDATE graph_name SET indexed = 0 WHERE id = ?1", [key])?;
+        self.execute("DELETE FROM node_value WHERE key = ?1", [key])?;
+        self.names.not_indexed(key);
+        Ok(())
     }
 
     /// Properties of an edge as its row has them.

@@ -1,12 +1,13 @@
 //! The graph of code: made of files, resolved among them, and gone with them.
 
 use isolith_graph::Datum;
-use isolith_store::{Action, CypherQuery};
+use isolith_store::{Action, Check, CypherQuery};
 use isolith_types::{
     Code, Definition, DefinitionKind, FileGraph, Import, Imported, Origin, Reference, ReferenceKind,
 };
 
 use crate::common::{TestStore, add_root, file, put_files};
+use crate::doctor::problems;
 
 /// A Python file that defines functions, each calling what is given with it, by name, from
 /// modules that are imported as a whole.
@@ -214,6 +215,23 @@ fn what_is_made_of_files_is_only_read() {
     code.link();
     assert_eq!(code.rows(notes), Vec::<String>::new());
     assert_eq!(code.rows("MATCH (t:Note) RETURN t.t"), ["slow"]);
+}
+
+#[test]
+fn names_that_users_had_first_find_code_as_well() {
+    let mut code = Project::new();
+    code.change("CREATE (:Mine {language: 'python', line: 1, name: 'mine'})").unwrap();
+    // So many that looking them up is better than looking at all.
+    let names: Vec<String> = (1..=30).map(|at| format!("f{at}")).collect();
+    let functions: Vec<(&str, &[&str])> = names.iter().map(|name| (&**name, &[][..])).collect();
+    code.put("app/main.py", python(&functions, &[]));
+    assert_eq!(code.rows("MATCH (n {language: 'python'}) RETURN count(n)"), ["32"]);
+    assert_eq!(code.rows("MATCH (n {line: 1}) RETURN n.name"), ["f1", "mine"]);
+    code.change("CREATE (:Mine {language: 'python', name: 'another'})").unwrap();
+    assert_eq!(code.rows("MATCH (n {language: 'python'}) RETURN count(n)"), ["33"]);
+    for check in Check::ALL {
+        assert_eq!(problems(&code.store.folder, check), 0, "{check:?}");
+    }
 }
 
 #[test]
