@@ -1,129 +1,29 @@
-//! openCypher's compatibility kit, run on a graph of ours.
-
-mod feature;
-mod value;
+//! Whether a scenario's answers are the expected ones.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::Path;
 
-use anyhow::{Context, Result, bail};
-use isolith_graph::{Budget, Datum, Error, Flow, GraphMut, MemoryGraph, Phase, prepare};
+use anyhow::{Result, bail};
+use isolith_graph::{Datum, Error, Phase};
 
-use feature::{Scenario, Step};
-
-/// Runs all scenarios of a folder and says which do not pass, and how many do, folder by
-/// folder.
-pub(crate) fn run(features: &Path) -> Result<()> {
-    run_on(features, &|| Ok(MemoryGraph::new()))
-}
+use super::feature::{Scenario, Step};
+use super::subject::{Answer, Subject};
+use super::value;
 
 /// How a scenario ended.
-enum Verdict {
+pub(super) enum Verdict {
     Passed,
     /// The query asks for something that is refused by name.
     Refused(String),
     Wrong(String),
 }
 
-#[derive(Default)]
-struct Tally {
-    passed: usize,
-    refused: usize,
-    wrong: usize,
-}
-
-fn run_on<G: GraphMut>(features: &Path, make: &dyn Fn() -> Result<G>) -> Result<()> {
-    let mut files = Vec::new();
-    collect(features, &mut files)?;
-    files.sort();
-    let graphs = features.parent().unwrap_or(features).join("graphs");
-    let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
-    let (mut plain, mut temporal) = (Tally::default(), Tally::default());
-    for file in &files {
-        let content = std::fs::read_to_string(file)?;
-        let folder = file.parent().and_then(|folder| folder.strip_prefix(features).ok());
-        let folder = folder.map(|folder| folder.display().to_string()).unwrap_or_default();
-        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-        for scenario in feature::scenarios(&content) {
-            let verdict = judge(&scenario, &graphs, make)?;
-            // What needs dates and times is counted apart, wherever it stands.
-            let needs = |verdict: &Verdict| matches!(verdict, Verdict::Refused(why) if why.contains("temporal"));
-            let is_temporal = folder.ends_with("temporal") || needs(&verdict);
-            let total = if is_temporal { &mut temporal } else { &mut plain };
-            let tally = tallies.entry(folder.clone()).or_default();
-            for tally in [tally, total] {
-                match &verdict {
-                    Verdict::Passed => tally.passed += 1,
-                    Verdict::Refused(_) => tally.refused += 1,
-                    Verdict::Wrong(_) => tally.wrong += 1,
-                }
-            }
-            match verdict {
-                Verdict::Refused(why) if !is_temporal => {
-                    println!("refused  {stem} {}: {why}", scenario.name);
-                }
-                Verdict::Wrong(why) => println!("WRONG    {stem} {}: {why}", scenario.name),
-                _ => {}
-            }
-        }
-    }
-    println!("\n{:44} passed refused wrong", "folder");
-    for (folder, tally) in &tallies {
-        println!("{folder:44} {:6} {:7} {:5}", tally.passed, tally.refused, tally.wrong);
-    }
-    for (name, tally) in [("without temporal", &plain), ("temporal", &temporal)] {
-        let all = tally.passed + tally.refused + tally.wrong;
-        let rate = 100.0 * tally.passed as f64 / all.max(1) as f64;
-        println!(
-            "{name:44} {:6} {:7} {:5}  {rate:.2} % of {all}",
-            tally.passed, tally.refused, tally.wrong
-        );
-    }
-    Ok(())
-}
-
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    let entries = std::fs::read_dir(folder)
-        .with_context(|| format!("{} is not a folder of features", folder.display()))?;
-    for entry in entries {
-        let path = entry?.path();
-        if path.is_dir() {
-            collect(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "feature") {
-            files.push(path);
-        }
-    }
-    Ok(())
-}
-
-/// The answer to a query.
-struct Answer {
-    columns: Vec<String>,
-    rows: Vec<Vec<Datum>>,
-}
-
-fn ask(
-    graph: &dyn GraphMut,
-    text: &str,
-    parameters: &BTreeMap<String, Datum>,
-) -> Result<Answer, Error> {
-    let query = prepare(text)?;
-    let budget = Budget::unbounded().with_deadline(Instant::now() + Duration::from_secs(20));
-    let mut rows = Vec::new();
-    query.run_mut(graph, parameters, &budget, &mut |row| {
-        rows.push(row);
-        Ok(Flow::Continue)
-    })?;
-    Ok(Answer { columns: query.columns().to_vec(), rows })
-}
-
-fn judge<G: GraphMut>(
+/// Plays a scenario on an empty graph.
+pub(super) fn judge(
     scenario: &Scenario,
     graphs: &Path,
-    make: &dyn Fn() -> Result<G>,
+    graph: &mut dyn Subject,
 ) -> Result<Verdict> {
-    let graph = make()?;
     let mut parameters = BTreeMap::new();
     let mut answer: Option<Result<Answer, Error>> = None;
     let mut before = State::default();
@@ -132,9 +32,9 @@ fn judge<G: GraphMut>(
         if let Some(name) = line.strip_prefix("the ").and_then(|rest| rest.strip_suffix(" graph")) {
             let script = graphs.join(name).join(format!("{name}.cypher"));
             let text = std::fs::read_to_string(&script)?;
-            ask(&graph, &text, &BTreeMap::new())?;
+            graph.ask(&text, &BTreeMap::new())?;
         } else if line == "having executed" {
-            if let Err(error) = ask(&graph, &step.text, &parameters) {
+            if let Err(error) = graph.ask(&step.text, &parameters) {
                 return Ok(failed(&error, "in the preparation"));
             }
         } else if line.starts_with("parameters are") {
@@ -142,9 +42,9 @@ fn judge<G: GraphMut>(
                 parameters.insert(row[0].clone(), value::parse(&row[1])?);
             }
         } else if line == "executing query" || line == "executing control query" {
-            before = State::of(&graph)?;
-            answer = Some(ask(&graph, &step.text, &parameters));
-        } else if let Some(verdict) = compare(step, line, &answer, &graph, &before)? {
+            before = State::of(graph)?;
+            answer = Some(graph.ask(&step.text, &parameters));
+        } else if let Some(verdict) = compare(step, line, &answer, graph, &before)? {
             return Ok(verdict);
         }
     }
@@ -163,7 +63,7 @@ fn compare(
     step: &Step,
     line: &str,
     answer: &Option<Result<Answer, Error>>,
-    graph: &dyn GraphMut,
+    graph: &mut dyn Subject,
     before: &State,
 ) -> Result<Option<Verdict>> {
     let nothing = ["an empty graph", "any graph"];
@@ -254,10 +154,10 @@ struct State {
 }
 
 impl State {
-    fn of(graph: &dyn GraphMut) -> Result<Self> {
+    fn of(graph: &mut dyn Subject) -> Result<Self> {
         let mut state = State::default();
         let nothing = BTreeMap::new();
-        for row in ask(graph, "MATCH (n) RETURN n", &nothing)?.rows {
+        for row in graph.ask("MATCH (n) RETURN n", &nothing)?.rows {
             let Datum::Node(node) = &row[0] else { continue };
             state.nodes.insert(node.id);
             state.labels.extend(node.labels.iter().cloned());
@@ -269,7 +169,7 @@ impl State {
                 ));
             }
         }
-        for row in ask(graph, "MATCH ()-[r]->() RETURN r", &nothing)?.rows {
+        for row in graph.ask("MATCH ()-[r]->() RETURN r", &nothing)?.rows {
             let Datum::Relationship(edge) = &row[0] else { continue };
             state.relationships.insert(edge.id);
             for (key, value) in &edge.properties {

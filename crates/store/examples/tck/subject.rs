@@ -1,0 +1,117 @@
+//! The graphs that the kit is tried on.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use isolate::InWorker;
+use isolith_graph::{Budget, Datum, Error, Flow, MemoryGraph, prepare};
+use isolith_store::{
+    Action, CypherQuery, Durability, GraphAnswer, Key, Reader, StoreError, StoreFolder, Truth,
+    Write, Writer, WriterOptions,
+};
+use isolith_types::Failure;
+use tempfile::TempDir;
+
+/// What a query may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The answer to a query.
+pub(super) struct Answer {
+    pub(super) columns: Vec<String>,
+    pub(super) rows: Vec<Vec<Datum>>,
+}
+
+/// A graph that can be asked.
+pub(super) trait Subject {
+    fn ask(&mut self, text: &str, parameters: &BTreeMap<String, Datum>) -> Result<Answer, Error>;
+
+    /// Takes all away.
+    fn clear(&mut self) -> Result<()>;
+}
+
+impl Subject for MemoryGraph {
+    fn ask(&mut self, text: &str, parameters: &BTreeMap<String, Datum>) -> Result<Answer, Error> {
+        let query = prepare(text)?;
+        let budget = Budget::unbounded().with_deadline(Instant::now() + PATIENCE);
+        let mut rows = Vec::new();
+        query.run_mut(self, parameters, &budget, &mut |row| {
+            rows.push(row);
+            Ok(Flow::Continue)
+        })?;
+        Ok(Answer { columns: query.columns().to_vec(), rows })
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        *self = Self::new();
+        Ok(())
+    }
+}
+
+/// Whether two failures say the same, but for the numbers of nodes.
+fn are_alike(one: &Failure, other: &Failure) -> bool {
+    let words = |failure: &Failure| failure.message.replace(|letter: char| letter.is_numeric(), "");
+    one.code == other.code && words(one) == words(other)
+}
+
+/// The graph of a store, changed by its writer and read by a reader. Failures have no kind
+/// there: a graph in memory to which the same is done must fail with the same words.
+pub(super) struct StoreGraph {
+    twin: MemoryGraph,
+    writer: Writer,
+    reader: Reader,
+    writes: u64,
+    _place: TempDir,
+}
+
+impl StoreGraph {
+    pub(super) fn new() -> Result<Self> {
+        let place = tempfile::tempdir()?;
+        let folder = StoreFolder::new(place.path().join("store"));
+        let options = WriterOptions { durability: Durability::Normal, create: true };
+        let writer = Truth::open_writer(&folder, options, InWorker::in_process())?;
+        let reader = Truth::open_reader(&folder, InWorker::in_process())?;
+        Ok(Self { twin: MemoryGraph::new(), writer, reader, writes: 0, _place: place })
+    }
+
+    fn answer(&mut self, query: CypherQuery, is_write: bool) -> Result<GraphAnswer, StoreError> {
+        if !is_write {
+            self.reader.set_deadline(Instant::now() + PATIENCE);
+            return self.reader.snapshot()?.cypher(&query, None);
+        }
+        self.writes += 1;
+        let key = Key(u128::from(self.writes).to_be_bytes());
+        let write = Write { key, keep: false, action: Action::Cypher(query) };
+        self.writer.set_deadline(Instant::now() + PATIENCE);
+        let outcome = self.writer.apply(&[write], &[])?.remove(0)?;
+        Ok(outcome.graph.unwrap_or_default())
+    }
+}
+
+impl Subject for StoreGraph {
+    fn ask(&mut self, text: &str, parameters: &BTreeMap<String, Datum>) -> Result<Answer, Error> {
+        let is_write = prepare(text)?.is_write();
+        let twin = self.twin.ask(text, parameters);
+        let query = CypherQuery { text: text.to_owned(), parameters: parameters.clone() };
+        let failure = match self.answer(query, is_write) {
+            Ok(answer) => {
+                let rows = answer.rows().collect::<Result<_, Failure>>()?;
+                return Ok(Answer { columns: answer.columns, rows });
+            }
+            Err(error) => error.to_failure(),
+        };
+        match twin {
+            Err(error) if are_alike(&Failure::from(error.clone()), &failure) => Err(error),
+            _ => Err(Error::Storage(failure)),
+        }
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.twin = MemoryGraph::new();
+        let all = "MATCH (n) DETACH DELETE n".to_owned();
+        self.answer(CypherQuery { text: all, ..CypherQuery::default() }, true)?;
+        let left = self.ask("MATCH (n) RETURN n", &BTreeMap::new())?.rows.len();
+        ensure!(left == 0, "{left} nodes are left after all were deleted");
+        Ok(())
+    }
+}
