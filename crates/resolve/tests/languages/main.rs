@@ -216,6 +216,23 @@ fn rust_modules_impls_and_traits() {
 }
 
 #[test]
+fn a_variable_is_there_after_its_declaration() {
+    let rust = "fn size() -> u32 { 1 }\nfn rows() -> Vec<u32> { vec![] }\n\
+                fn main() {\n    let size = size();\n    for rows in rows() { size(); rows(); }\n\
+                \x20   if let Some(main) = main() { main(); }\n}\n\
+                fn gone() {}\nfn late() {\n    let gone = 1;\n    gone();\n}\n";
+    let main =
+        ["src/main.rs#main -CALLS> src/main.rs#main", "src/main.rs#main -CALLS> src/main.rs#rows"];
+    let size = "src/main.rs#main -CALLS> src/main.rs#size";
+    expect(&[Calls], &[("src/main.rs", rust)], &[main[0], main[1], size]);
+    let go = "package main\nfunc size() int { return 1 }\nfunc main() {\n\tsize := size()\n\tsize()\n}\n";
+    expect(&[Calls], &[("main.go", go)], &["main.go#main -CALLS> main.go#size"]);
+    // Elsewhere it hides what is outside in all of its function.
+    let python = "def size(): ...\ndef main():\n    size = size()\n";
+    expect(&[Calls], &[("main.py", python)], &[]);
+}
+
+#[test]
 fn go_packages_and_receivers() {
     let files = [
         ("go.mod", "module example.com/app\n"),

@@ -96,7 +96,7 @@ impl<'t> Build<'t> {
             drafts: Vec::new(),
             imports: Vec::new(),
             sites: Vec::new(),
-            scopes: Scopes::new(),
+            scopes: Scopes::new(syntax.table.in_order),
             namespace: None,
             scope: 0,
             within: None,

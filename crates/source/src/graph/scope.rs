@@ -7,6 +7,8 @@ use tree_sitter::Node;
 pub(super) struct Scopes<'t> {
     scopes: Vec<Scope>,
     names: HashMap<&'t str, Vec<Binding<'t>>>,
+    /// Whether variables are there only after their declaration.
+    in_order: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -69,9 +71,9 @@ pub(super) enum Source<'t> {
 
 impl<'t> Scopes<'t> {
     /// The scope of a file has the index 0.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(in_order: bool) -> Self {
         let file = Scope { around: None, kind: ScopeKind::File };
-        Self { scopes: vec![file], names: HashMap::new() }
+        Self { scopes: vec![file], names: HashMap::new(), in_order }
     }
 
     pub(super) fn open(&mut self, around: u32, kind: ScopeKind) -> u32 {
@@ -129,7 +131,12 @@ impl<'t> Scopes<'t> {
         for scope in self.around(scope) {
             let kind = self.kind(scope);
             let seen = members || !outside || !matches!(kind, ScopeKind::Class(_));
-            if seen && let Some(bound) = chosen(bindings, scope, at, types, outside) {
+            let there = |binding: &&Binding<'t>| {
+                let waits = self.in_order && !outside && matches!(binding.bound, Bound::Local(_));
+                binding.scope == scope && (binding.at <= at || !waits)
+            };
+            let here = bindings.iter().filter(there);
+            if seen && let Some(bound) = chosen(here, at, types, outside) {
                 return Some((scope, bound));
             }
             outside |= matches!(kind, ScopeKind::Function(_));
@@ -140,9 +147,8 @@ impl<'t> Scopes<'t> {
 
 /// Of the bindings in one scope, the one that holds at a place: the last before it, or the
 /// last of all where the order of running is not that of the text.
-fn chosen<'b, 't>(
-    bindings: &'b [Binding<'t>],
-    scope: u32,
+fn chosen<'b, 't: 'b>(
+    here: impl Iterator<Item = &'b Binding<'t>>,
     at: usize,
     types: bool,
     outside: bool,
@@ -158,6 +164,5 @@ fn chosen<'b, 't>(
         let order = if before { binding.at as i64 } else { -(binding.at as i64) };
         (fits, known && outside, before, order)
     };
-    let here = bindings.iter().filter(|binding| binding.scope == scope);
     here.max_by_key(|binding| rank(binding)).map(|binding| &binding.bound)
 }

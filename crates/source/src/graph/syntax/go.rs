@@ -55,6 +55,7 @@ pub(super) static TABLE: Table = Table {
     ],
     open: Open::Always,
     bare_members: false,
+    in_order: true,
     read_type: None,
     callee: None,
 };

@@ -54,6 +54,7 @@ pub(super) static TABLE: Table = Table {
     ],
     open: Open::Always,
     bare_members: true,
+    in_order: true,
     read_type: None,
     callee: Some(callee),
 };

@@ -33,6 +33,9 @@ pub(super) struct Table {
     pub(super) open: Open,
     /// Whether methods see the members of their class by their bare names.
     pub(super) bare_members: bool,
+    /// Whether a variable is there only after its declaration: until then its name means what
+    /// it means outside, as in `let x = x();`.
+    pub(super) in_order: bool,
     /// Reads a type that is written like a value.
     pub(super) read_type: Option<ReadNode>,
     /// Reads what is called, where the name is part of the call itself.

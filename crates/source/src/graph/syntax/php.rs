@@ -49,6 +49,7 @@ pub(super) static TABLE: Table = Table {
     ],
     open: Open::Always,
     bare_members: false,
+    in_order: false,
     read_type: None,
     callee: Some(callee),
 };

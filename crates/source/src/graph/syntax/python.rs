@@ -41,6 +41,7 @@ pub(super) static TABLE: Table = Table {
     ],
     open: Open::Stars,
     bare_members: false,
+    in_order: false,
     read_type: Some(read_type),
     callee: None,
 };

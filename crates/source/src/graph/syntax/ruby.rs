@@ -35,6 +35,7 @@ pub(super) static TABLE: Table = Table {
     ],
     open: Open::Always,
     bare_members: true,
+    in_order: false,
     read_type: None,
     callee: Some(callee),
 };

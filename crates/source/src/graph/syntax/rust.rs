@@ -69,6 +69,7 @@ pub(super) static TABLE: Table = Table {
     ],
     open: Open::Paths,
     bare_members: false,
+    in_order: true,
     read_type: None,
     callee: None,
 };
@@ -231,7 +232,7 @@ fn for_each<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     {
         let around = std::mem::replace(&mut build.scope, scope);
         let source = Source::Element(std::rc::Rc::new(Source::Value(value)));
-        bind(build, pattern, node.start_byte(), source);
+        bind(build, pattern, value.end_byte(), source);
         build.scope = around;
     }
     Enter::Inside(Some(scope), None)

@@ -86,6 +86,7 @@ pub(super) static TABLE: Table = Table {
     ],
     open: Open::Never,
     bare_members: false,
+    in_order: false,
     read_type: None,
     callee: None,
 };
