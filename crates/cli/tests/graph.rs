@@ -322,6 +322,21 @@ fn the_same_symbol_in_two_roots_is_told_apart_by_its_folder() {
 }
 
 #[test]
+fn imports_of_types_make_no_circle() {
+    let project = Project::empty();
+    project.write("shape.ts", "import type { Page } from './page';\nexport class Shape {}\n");
+    project.write("page.ts", "import { Shape } from './shape';\nexport class Page {}\n");
+    project.index(&[]);
+    assert_eq!(ask(&project, &["cycles"])["total"], 0);
+    let imports = "MATCH (a:File)-[r:IMPORTS]->(b:File) RETURN a.path, r.type_only ORDER BY a.path";
+    let answer = ask(&project, &["query", imports]);
+    assert_eq!(answer["rows"], json!([["page.ts", null], ["shape.ts", true]]));
+    project.write("shape.ts", "import { Page } from './page';\nexport class Shape {}\n");
+    project.index(&[]);
+    assert_eq!(ask(&project, &["cycles"])["total"], 1);
+}
+
+#[test]
 fn facts_are_joined_with_the_code() {
     let project = project();
     let told = |fact: &[&str]| project.json(&[&["fact", "add", "--project"], fact].concat());

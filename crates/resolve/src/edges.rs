@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use isolith_types::{
-    Certainty, CodeEdge, CodeNode, DefinitionKind, EdgeKind, FileGraph, Imported, Origin,
+    Certainty, CodeEdge, CodeNode, DefinitionKind, EdgeKind, FileGraph, Import, Imported, Origin,
     Reference, ReferenceKind,
 };
 
@@ -32,7 +32,8 @@ struct Edges<'l, 'p> {
 }
 
 impl Edges<'_, '_> {
-    /// Each edge at the first line that says so, and as sure as the surest of them.
+    /// Each edge at the first line that says so, and as sure as the surest of them. An import
+    /// is of types alone if all of them are.
     fn once(self) -> Vec<CodeEdge> {
         let mut edges: Vec<CodeEdge> = self.edges.into_iter().collect();
         // In this order equal edges are neighbours, the surest and first of them in front.
@@ -44,13 +45,22 @@ impl Edges<'_, '_> {
         let own = CodeNode { path: self.evaluate.look.own().path.to_string(), definition: from };
         // Naming oneself says nothing, but calling oneself does.
         if to != own || kind == EdgeKind::Calls {
-            self.edges.insert(CodeEdge { kind, from, to, certainty: sure, line });
+            let certainty = sure;
+            self.edges.insert(CodeEdge { kind, from, to, certainty, type_only: false, line });
+        }
+    }
+
+    fn add_import(&mut self, import: &Import, to: CodeNode) {
+        let own = self.evaluate.look.own();
+        if to.definition.is_some() || *to.path != *own.path {
+            let Import { type_only, line, .. } = *import;
+            let (kind, certainty) = (EdgeKind::Imports, Certainty::Resolved);
+            self.edges.insert(CodeEdge { kind, from: None, to, certainty, type_only, line });
         }
     }
 
     fn imports(&mut self) {
         let own = self.evaluate.look.own().clone();
-        let sure = Certainty::Resolved;
         for (index, import) in own.graph.imports.iter().enumerate() {
             if import.module.is_empty() {
                 continue;
@@ -64,7 +74,7 @@ impl Edges<'_, '_> {
                 // A module that is taken out of its package stands for both.
                 Value::File(file) if own.graph.language == "python" => {
                     let to = CodeNode { path: file.path.to_string(), definition: None };
-                    self.add(EdgeKind::Imports, None, to, sure, import.line);
+                    self.add_import(import, to);
                     continue;
                 }
                 Value::Found(found) => Some(found.node()),
@@ -75,11 +85,10 @@ impl Edges<'_, '_> {
             };
             let (located, _) = modules::locate(self.evaluate.look, &own, &import.module);
             for path in modules::paths(self.evaluate.look, &located) {
-                let to = CodeNode { path, definition: None };
-                self.add(EdgeKind::Imports, None, to, sure, import.line);
+                self.add_import(import, CodeNode { path, definition: None });
             }
             if let Some(to) = to {
-                self.add(EdgeKind::Imports, None, to, sure, import.line);
+                self.add_import(import, to);
             }
         }
     }

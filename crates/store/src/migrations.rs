@@ -4,7 +4,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::StoreError;
 use crate::graph::show_facts;
-use crate::schema::{ADD_CODE, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, FIRST_VERSION};
+use crate::schema::{ADD_CODE, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, FIRST_VERSION, PARSE_AGAIN};
 use crate::sqlite::{During, explain};
 
 /// One step of the schema: makes version n + 1 out of version n.
@@ -17,7 +17,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     |db| run(db, ADD_MEMORY),
     |db| run(db, ADD_GRAPH),
     // No table changes: the graph shows the facts that are there.
-    show_facts,
+    |db| run(db, PARSE_AGAIN).and_then(|()| show_facts(db)),
 ];
 
 /// The version that this program gives to a store.

@@ -312,3 +312,10 @@ CREATE TABLE code_lookup (
 CREATE INDEX code_lookup_file ON code_lookup (file);
 UPDATE file SET hash = zeroblob(32), modified = 0;
 ";
+
+/// What version 6 does before facts are shown: imports say whether they are of types alone, so
+/// files have to be parsed again.
+pub(crate) const PARSE_AGAIN: &str = "
+DELETE FROM code_graph;
+UPDATE file SET hash = zeroblob(32), modified = 0;
+";

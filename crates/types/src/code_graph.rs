@@ -186,6 +186,8 @@ pub struct Import {
     pub line: u32,
     /// The definition around it.
     pub within: Option<u32>,
+    /// Whether only types are taken: nothing is imported when the program runs.
+    pub type_only: bool,
 }
 
 /// What of a module is imported.
@@ -341,6 +343,8 @@ pub struct CodeEdge {
     pub to: CodeNode,
     /// How sure it is.
     pub certainty: Certainty,
+    /// Whether it is an import of types alone.
+    pub type_only: bool,
     /// The line that says so, from 1.
     pub line: u32,
 }

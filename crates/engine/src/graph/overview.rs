@@ -92,7 +92,8 @@ pub struct Ties {
 }
 
 impl Engine {
-    /// Files that import each other in circles, the smallest circles first.
+    /// Files that import each other in circles, the smallest circles first. Imports of types
+    /// alone make none: they are gone when the program runs.
     ///
     /// # Errors
     /// `not_found` if no code is indexed, or what keeps the store from being read.
@@ -102,7 +103,8 @@ impl Engine {
         limit: usize,
     ) -> Result<Listed<ImportCycle>, Failure> {
         self.need_code().await?;
-        let query = "MATCH (a:File)-[r:IMPORTS]->(b:File) WHERE r.certainty IN $certainties \
+        let query = "MATCH (a:File)-[r:IMPORTS]->(b:File) \
+                     WHERE r.certainty IN $certainties AND r.type_only IS NULL \
                      RETURN id(a), a.path, id(b), b.path, r.line";
         let mut imports = Imports::default();
         for mut row in self.rows(query, [("certainties", certainties(candidates))]).await? {

@@ -216,6 +216,43 @@ fn rust_modules_impls_and_traits() {
 }
 
 #[test]
+fn imports_of_types_are_told_apart() {
+    let files = [
+        ("a.ts", "export type A = number;\nexport class B {}\n"),
+        ("all.ts", "import type { A } from './a';\n"),
+        ("one.ts", "import { type A, type B } from './a';\nexport type { A as C } from './a';\n"),
+        ("some.ts", "import { type A } from './a';\nimport { B } from './a';\n"),
+        (
+            "p.py",
+            "import typing\nfrom typing import TYPE_CHECKING\n\
+             if TYPE_CHECKING:\n    from q import Q\nelse:\n    import r\n\
+             if typing.TYPE_CHECKING:\n    import s\n",
+        ),
+        ("q.py", "class Q: ...\n"),
+        ("r.py", ""),
+        ("s.py", ""),
+    ];
+    let project = Files::of(&files);
+    let mut types = Vec::new();
+    for (path, _) in files {
+        for edge in
+            project.resolution(path).edges.iter().filter(|edge| edge.to.definition.is_none())
+        {
+            types.push(format!("{path} {} {}", edge.to.path, edge.type_only));
+        }
+    }
+    let expected = [
+        "all.ts a.ts true",
+        "one.ts a.ts true",
+        "some.ts a.ts false",
+        "p.py q.py true",
+        "p.py r.py false",
+        "p.py s.py true",
+    ];
+    assert_eq!(types, expected);
+}
+
+#[test]
 fn a_variable_is_there_after_its_declaration() {
     let rust = "fn size() -> u32 { 1 }\nfn rows() -> Vec<u32> { vec![] }\n\
                 fn main() {\n    let size = size();\n    for rows in rows() { size(); rows(); }\n\

@@ -360,6 +360,11 @@ impl<'t> Build<'t> {
         }
     }
 
+    /// All imports after so many are of types alone.
+    pub(super) fn only_types(&mut self, after: usize) {
+        self.imports.iter_mut().skip(after).for_each(|import| import.type_only = true);
+    }
+
     /// A value that the function around gives back.
     pub(super) fn returned(&mut self, value: Node<'t>) {
         let scope = self.scope;

@@ -36,6 +36,7 @@ fn python(functions: &[(&str, &[&str])], imports: &[(&str, &str)]) -> FileGraph 
         exported: true,
         line: at + 1,
         within: None,
+        type_only: false,
     };
     let target = |name: &str| {
         let own = functions.iter().position(|(own, _)| *own == name);

@@ -407,8 +407,23 @@ fn add<'t>(
         exported: build.is_outside_functions(),
         line: line(node),
         within: build.within,
+        type_only: is_for_types(build, node),
     };
     build.import(import, bound, node.start_byte());
+}
+
+/// Whether an import is below `if TYPE_CHECKING:`, where no program comes by.
+fn is_for_types(build: &Build<'_>, node: Node<'_>) -> bool {
+    let around = std::iter::successors(Some(node), Node::parent);
+    let mut branches = around.filter(|one| one.kind() == "block").filter_map(|block| {
+        let whole = block.parent().filter(|whole| whole.kind() == "if_statement")?;
+        let is_first = whole.child_by_field_name("consequence") == Some(block);
+        whole.child_by_field_name("condition").filter(|_| is_first)
+    });
+    branches.any(|condition| {
+        let condition = build.of(condition);
+        condition.rsplit('.').next() == Some("TYPE_CHECKING")
+    })
 }
 
 /// `super()` and `cast(T, x)` are more than calls.

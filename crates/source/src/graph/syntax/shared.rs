@@ -157,6 +157,7 @@ fn imported(
         exported,
         line: line(node),
         within: build.within,
+        type_only: false,
     }
 }
 

@@ -91,6 +91,7 @@ fn write(
         let properties = [
             ("certainty", Value::text(edge.certainty.word())),
             ("line", Value::Integer(i64::from(edge.line))),
+            ("type_only", if edge.type_only { Value::Boolean(true) } else { Value::Null }),
         ];
         graph
             .add_owned_edge(owner, edge.kind.name(), (from, to), &properties)

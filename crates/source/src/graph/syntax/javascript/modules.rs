@@ -10,7 +10,31 @@ use crate::graph::syntax::shared;
 /// What a module gives if no name is asked for.
 const DEFAULT: &str = "default";
 
+/// `import`, and `import type`, which is gone when the program runs.
 pub(super) fn import<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
+    typed(build, node, import_values)
+}
+
+/// `export`, and `export type`.
+pub(super) fn export<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
+    typed(build, node, export_values)
+}
+
+/// Notes what is imported, as types where that is written in front of it.
+fn typed<'t, T>(
+    build: &mut Build<'t>,
+    node: Node<'t>,
+    note: impl FnOnce(&mut Build<'t>, Node<'t>) -> T,
+) -> T {
+    let before = build.imports.len();
+    let noted = note(build, node);
+    if children(node).any(|child| matches!(child.kind(), "type" | "typeof")) {
+        build.only_types(before);
+    }
+    noted
+}
+
+fn import_values<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let Some(module) = node.child_by_field_name("source").map(|source| unquoted(build, source))
     else {
         return Enter::Over;
@@ -41,7 +65,9 @@ pub(super) fn import<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
                     if let Some(name) = build.field(one, "name") {
                         let bound = build.field(one, "alias").unwrap_or(name);
                         let what = Imported::Name(name.to_owned());
-                        shared::import(build, one, module, what, Some(bound), false);
+                        typed(build, one, |build, one| {
+                            shared::import(build, one, module, what, Some(bound), false);
+                        });
                     }
                 }
             }
@@ -51,14 +77,17 @@ pub(super) fn import<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     Enter::Over
 }
 
-pub(super) fn export<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
+fn export_values<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let source = node.child_by_field_name("source").map(|source| unquoted(build, source));
     let module = source.unwrap_or_default();
     if let Some(clause) = child_of(node, "export_clause") {
         for one in named(clause) {
             if let Some(name) = build.field(one, "name") {
                 let bound = build.field(one, "alias").unwrap_or(name);
-                shared::passed_on(build, one, module, Imported::Name(name.to_owned()), Some(bound));
+                let what = Imported::Name(name.to_owned());
+                typed(build, one, |build, one| {
+                    shared::passed_on(build, one, module, what, Some(bound));
+                });
             }
         }
         return Enter::Over;
