@@ -234,7 +234,7 @@ pub(in crate::write) fn git_facts(
         }
     }
     graph.finish()?;
-    Ok(outcome)
+    Ok(Outcome { graph_due: crate::graph::is_due(work, true)?, ..outcome })
 }
 
 impl Vectors<'_> {
