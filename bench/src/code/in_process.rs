@@ -32,6 +32,7 @@ pub(super) struct Stages {
     pub(super) read: f64,
     pub(super) parse: f64,
     pub(super) store: f64,
+    pub(super) link: f64,
     pub(super) fold: f64,
 }
 
@@ -134,6 +135,8 @@ impl Run {
     }
 
     fn finish(mut self, mut lap: Lap) -> Result<Stages> {
+        while self.write(Action::LinkFiles { root: self.root })?.more {}
+        self.stages.link = lap.seconds();
         self.write(Action::FinishIndex { root: self.root })?;
         self.stages.store += lap.seconds();
         let token = InWorker::in_process();

@@ -60,10 +60,10 @@ impl Repository {
 
 impl Stages {
     fn notes(&self) -> String {
-        let Self { walk, read, parse, store, fold } = self;
+        let Self { walk, read, parse, store, link, fold } = self;
         format!(
             "CPU-seconds by stage, without isolation: walk {walk:.2}, read and hash {read:.2}, \
-             parse, cut and embed {parse:.2},\nstore {store:.2}, fold {fold:.2}.\n"
+             parse, cut and embed {parse:.2},\nstore {store:.2}, link {link:.2}, fold {fold:.2}.\n"
         )
     }
 }

@@ -9,17 +9,23 @@ use isolith_types::{
 use crate::look::{Found, Look};
 use crate::modules;
 use crate::value::{At, Evaluate, Value};
-use crate::{Project, Resolution, documents, tests};
+use crate::{Outline, Project, Resolution, documents, tests};
 
 /// If a name has more definitions than this, a call on something unknown means none of them.
 const MOST_CANDIDATES: usize = 3;
 
-/// Finds out what the names in a file mean.
-pub fn resolve(path: &str, graph: &Arc<FileGraph>, project: &dyn Project) -> Resolution {
+/// Finds out what the names in a file mean: those that it imports, and those that it
+/// refers to.
+pub fn resolve(
+    path: &str,
+    graph: &Arc<Outline>,
+    references: &[Reference],
+    project: &dyn Project,
+) -> Resolution {
     let look = Look::new(project, path, Arc::clone(graph));
-    let mut edges = Edges { evaluate: Evaluate { look: &look }, edges: BTreeSet::new() };
+    let mut edges = Edges { evaluate: Evaluate::new(&look), edges: BTreeSet::new() };
     edges.imports();
-    for reference in &graph.references {
+    for reference in references {
         edges.reference(reference);
     }
     let edges = tests::with_tests(path, graph, edges.once());
@@ -67,7 +73,7 @@ impl Edges<'_, '_> {
             }
             let origin = Origin::Import(index as u32);
             let value = match import.what {
-                Imported::Name(_) => self.evaluate.value(&origin, At::new(&own, false)),
+                Imported::Name(_) => self.evaluate.begin(&origin, At::new(&own, false)),
                 _ => Value::Unknown,
             };
             let to = match value {
@@ -105,7 +111,7 @@ impl Edges<'_, '_> {
         let types = matches!(kind, ReferenceKind::Inherit | ReferenceKind::Implement);
         let class = self.distant_class(*within);
         let at = At::new(&own, types).with_class(class.as_ref());
-        let value = self.evaluate.value(target, at);
+        let value = self.evaluate.begin(target, at);
         match self.meant(value, *kind) {
             Some(found) => {
                 let found = self.defined(found);
@@ -125,7 +131,7 @@ impl Edges<'_, '_> {
             return None;
         }
         match (&around.owner, around.parent) {
-            (Some(owner), _) => match self.evaluate.value(owner, At::new(own, true)) {
+            (Some(owner), _) => match self.evaluate.begin(owner, At::new(own, true)) {
                 Value::Found(class) => Some(class),
                 _ => None,
             },
@@ -183,7 +189,7 @@ impl Edges<'_, '_> {
     fn candidates(&mut self, reference: &Reference) {
         let Origin::Member(object, name) = &reference.target else { return };
         let own = self.evaluate.look.own().clone();
-        let object = self.evaluate.value(object, At::new(&own, false));
+        let object = self.evaluate.begin(object, At::new(&own, false));
         let object = self.evaluate.settled(object, At::new(&own, false));
         if !matches!(object, Value::Unknown) {
             return;

@@ -1,37 +1,35 @@
 use std::collections::BTreeSet;
-use std::fmt;
 
 use isolith_types::{Definition, DefinitionKind, FileGraph, Manifest};
 
-/// Something that was looked up in a project, whether it was there or not.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key(String);
+/// Something that was looked up in a project, whether it was there or not: a number, alike
+/// for the same, and now and then for something else. It is stored, so it never changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key(pub u32);
 
 impl Key {
     /// What the file at a path defines and imports, or that there is none.
     pub fn file(path: &str) -> Self {
-        Self(format!("file:{path}"))
+        Self::of("file:", path)
     }
 
     /// Which files are called by a name of [`module_keys`].
     pub fn module(module: &str) -> Self {
-        Self(format!("module:{module}"))
+        Self::of("module:", module)
     }
 
     /// Which definitions there are of a name.
     pub fn name(name: &str) -> Self {
-        Self(format!("name:{name}"))
+        Self::of("name:", name)
     }
 
-    /// As it is stored.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+    /// FNV-1a.
+    fn of(what: &str, name: &str) -> Self {
+        let bytes = what.bytes().chain(name.bytes());
+        Self(
+            bytes
+                .fold(0x811C_9DC5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)),
+        )
     }
 }
 
@@ -90,13 +88,13 @@ pub fn changed_keys(
     let (old, new) = (modules(before), modules(after));
     keys.extend(old.symmetric_difference(&new).map(|module| Key::module(module)));
     let (old, new) = (ids_by_name(before), ids_by_name(after));
-    keys.extend(old.symmetric_difference(&new).map(|(name, _)| Key::name(name)));
+    keys.extend(old.symmetric_difference(&new).map(|(name, ..)| Key::name(name)));
     keys
 }
 
-fn ids_by_name(graph: Option<&FileGraph>) -> BTreeSet<(&str, String)> {
+fn ids_by_name(graph: Option<&FileGraph>) -> BTreeSet<(&str, &str, u32)> {
     let definitions = graph.map(|graph| graph.definitions.as_slice()).unwrap_or_default();
-    definitions.iter().map(|one| (one.name.as_str(), one.local_id())).collect()
+    definitions.iter().map(|one| (&*one.name, &*one.qualified, one.ordinal)).collect()
 }
 
 fn same_surface(before: Option<&FileGraph>, after: Option<&FileGraph>) -> bool {

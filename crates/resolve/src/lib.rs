@@ -15,28 +15,29 @@ mod edges;
 mod keys;
 mod look;
 mod modules;
+mod outline;
 mod tests;
 mod value;
 
 pub use edges::resolve;
 pub use keys::{Key, changed_keys, module_keys};
+pub use outline::Outline;
 
 use std::sync::Arc;
 
-use isolith_types::{CodeEdge, CodeNode, FileGraph};
+use isolith_types::{CodeEdge, CodeNode};
 
 /// The files of one root, as far as names are concerned.
 pub trait Project {
-    /// What a file defines and imports, by its path relative to the root. What it refers to
-    /// is not asked for and may be left out.
-    fn file(&self, path: &str) -> Option<Arc<FileGraph>>;
+    /// What a file defines and imports, by its path relative to the root.
+    fn file(&self, path: &str) -> Option<Arc<Outline>>;
 
     /// The paths of the files that have this among their [`module_keys`], in order.
     fn files_of_module(&self, module: &str) -> Vec<String>;
 
-    /// The definitions of this name, in the order of paths and lines. No more than `most`
-    /// are of use.
-    fn definitions_named(&self, name: &str, most: usize) -> Vec<CodeNode>;
+    /// The definitions of this name, in the order of paths and lines; nothing if there are
+    /// more than `most`.
+    fn definitions_named(&self, name: &str, most: usize) -> Option<Vec<CodeNode>>;
 }
 
 /// What became of the names in a file.

@@ -2,23 +2,29 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use isolith_types::{CodeNode, Definition, DefinitionKind, FileGraph};
+use isolith_types::{CodeNode, Definition, DefinitionKind};
 
-use crate::{Key, Project};
+use crate::modules::Located;
+use crate::{Key, Outline, Project};
 
 /// A project as one file looks at it: every look is remembered.
 pub(crate) struct Look<'p> {
     project: &'p dyn Project,
     own: File,
     files: RefCell<HashMap<String, Option<File>>>,
+    /// By the file that imports, and the name that it has there.
+    modules: RefCell<HashMap<Arc<str>, HashMap<String, Module>>>,
     keys: RefCell<BTreeSet<Key>>,
 }
+
+/// Where a module is, and what of its name is to be looked for inside.
+pub(crate) type Module = (Located, Vec<String>);
 
 /// A file with its place.
 #[derive(Clone)]
 pub(crate) struct File {
     pub(crate) path: Arc<str>,
-    pub(crate) graph: Arc<FileGraph>,
+    pub(crate) graph: Arc<Outline>,
 }
 
 /// A definition with its file.
@@ -29,9 +35,10 @@ pub(crate) struct Found {
 }
 
 impl<'p> Look<'p> {
-    pub(crate) fn new(project: &'p dyn Project, path: &str, graph: Arc<FileGraph>) -> Self {
+    pub(crate) fn new(project: &'p dyn Project, path: &str, graph: Arc<Outline>) -> Self {
         let own = File { path: Arc::from(path), graph };
-        Self { project, own, files: RefCell::default(), keys: RefCell::default() }
+        let (files, modules) = (RefCell::default(), RefCell::default());
+        Self { project, own, files, modules, keys: RefCell::default() }
     }
 
     pub(crate) fn own(&self) -> &File {
@@ -53,6 +60,23 @@ impl<'p> Look<'p> {
         found
     }
 
+    /// The module that a file imports under a name, which is looked for once.
+    pub(crate) fn module(
+        &self,
+        from: &File,
+        name: &str,
+        locate: impl FnOnce() -> Module,
+    ) -> Module {
+        if let Some(known) = self.modules.borrow().get(&from.path).and_then(|all| all.get(name)) {
+            return known.clone();
+        }
+        let found = locate();
+        let mut modules = self.modules.borrow_mut();
+        let of_file = modules.entry(Arc::clone(&from.path)).or_default();
+        of_file.insert(name.to_owned(), found.clone());
+        found
+    }
+
     /// The files that go by a name.
     pub(crate) fn files_of_module(&self, module: &str) -> Vec<String> {
         self.keys.borrow_mut().insert(Key::module(module));
@@ -62,10 +86,7 @@ impl<'p> Look<'p> {
     /// The definitions of a name, if there are no more than so many.
     pub(crate) fn named(&self, name: &str, most: usize) -> Option<Vec<Found>> {
         self.keys.borrow_mut().insert(Key::name(name));
-        let nodes = self.project.definitions_named(name, most + 1);
-        if nodes.len() > most {
-            return None;
-        }
+        let nodes = self.project.definitions_named(name, most)?;
         Some(nodes.into_iter().filter_map(|node| self.found(&node)).collect())
     }
 
@@ -115,8 +136,9 @@ impl File {
         types: bool,
         is_meant: impl Fn(&Definition) -> bool,
     ) -> Option<Found> {
-        let all = self.graph.definitions.iter().enumerate();
-        let meant = all.filter(|(_, one)| one.name == name && is_meant(one));
+        let named = self.graph.named(name);
+        let named = named.map(|index| (index, &self.graph.definitions[index as usize]));
+        let meant = named.filter(|(_, one)| is_meant(one));
         let rank = |one: &Definition| {
             let fits =
                 matches!(one.kind, DefinitionKind::Interface | DefinitionKind::Type) == types;
@@ -124,7 +146,7 @@ impl File {
             (fits, one.kind.is_callable(), one.value.is_some())
         };
         let (index, _) = meant.max_by_key(|(_, one)| rank(one))?;
-        Some(Found { file: self.clone(), index: index as u32 })
+        Some(Found { file: self.clone(), index })
     }
 }
 

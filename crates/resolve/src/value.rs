@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::sync::Arc;
 
 use isolith_types::{DefinitionKind, Imported, Origin};
@@ -43,9 +44,14 @@ const MOST_STEPS: u32 = 40;
 /// How many classes are gone through for one member.
 const MOST_CLASSES: usize = 40;
 
+/// How many steps are taken in all for one origin, as there may be many ways to go.
+const MOST_STEPS_IN_ALL: u32 = 10_000;
+
 /// Finds out what origins are.
 pub(crate) struct Evaluate<'l, 'p> {
     pub(crate) look: &'l Look<'p>,
+    /// How many more steps may be taken for the origin at hand.
+    left: Cell<u32>,
 }
 
 /// Where an origin is read.
@@ -81,10 +87,26 @@ impl<'f> At<'f> {
     }
 }
 
-impl Evaluate<'_, '_> {
+impl<'l, 'p> Evaluate<'l, 'p> {
+    pub(crate) fn new(look: &'l Look<'p>) -> Self {
+        Self { look, left: Cell::new(MOST_STEPS_IN_ALL) }
+    }
+
+    /// What an origin is that no other led to.
+    pub(crate) fn begin(&self, origin: &Origin, at: At<'_>) -> Value {
+        self.left.set(MOST_STEPS_IN_ALL);
+        self.value(origin, at)
+    }
+
+    /// One step: how many more may follow it, if any.
+    fn step(&self, at: At<'_>) -> Option<u32> {
+        self.left.set(self.left.get().checked_sub(1)?);
+        at.left.checked_sub(1)
+    }
+
     /// What an origin of a file is.
     pub(crate) fn value(&self, origin: &Origin, at: At<'_>) -> Value {
-        let Some(left) = at.left.checked_sub(1) else { return Value::Unknown };
+        let Some(left) = self.step(at) else { return Value::Unknown };
         let at = At { left, ..at };
         match origin {
             Origin::Unknown => Value::Unknown,
@@ -173,7 +195,17 @@ impl Evaluate<'_, '_> {
 
     /// What a file gives to others under a name.
     pub(crate) fn exported(&self, file: &File, name: &str, at: At<'_>) -> Value {
-        let Some(left) = at.left.checked_sub(1) else { return Value::Unknown };
+        self.exported_by(file, name, at, &mut Vec::new())
+    }
+
+    /// The same, if it was not asked before. Files that pass on all of each other's names
+    /// would be gone through for ever.
+    fn exported_by(&self, file: &File, name: &str, at: At<'_>, asked: &mut Vec<File>) -> Value {
+        let Some(left) = self.step(at) else { return Value::Unknown };
+        if asked.iter().any(|other| Arc::ptr_eq(&other.path, &file.path)) {
+            return Value::Unknown;
+        }
+        asked.push(file.clone());
         let at = At { left, ..at.inside(file) };
         let imports = &file.graph.imports;
         let passed_on = imports.iter().position(|import| {
@@ -193,17 +225,17 @@ impl Evaluate<'_, '_> {
         for star in stars {
             let (located, rest) = modules::locate(self.look, file, &star.module);
             let value = match located {
-                Located::File(other) if other.path != file.path && rest.is_empty() => {
-                    self.exported(&other, name, at.inside(&other))
+                Located::File(other) if rest.is_empty() => {
+                    self.exported_by(&other, name, at, asked)
                 }
-                Located::File(other) if !rest.is_empty() => {
+                Located::File(other) => {
                     let outer = Value::File(other);
                     let outer =
                         rest.iter().fold(outer, |outer, part| self.member(&outer, part, at));
                     self.member(&outer, name, at)
                 }
                 Located::Package(package) => self.in_package(&package, name, at),
-                _ => continue,
+                Located::Nowhere => continue,
             };
             if !matches!(value, Value::Unknown | Value::External) {
                 return value;
@@ -247,9 +279,10 @@ impl Evaluate<'_, '_> {
         if let Some(member) = at.class.and_then(|class| self.class_member(class, name, at)) {
             return Value::Found(member);
         }
+        let mut asked = Vec::new();
         for located in modules::around(self.look, at.file, name) {
             let value = match located {
-                Located::File(file) => self.exported(&file, name, at.inside(&file)),
+                Located::File(file) => self.exported_by(&file, name, at, &mut asked),
                 Located::Package(package) => self.in_package(&package, name, at),
                 Located::Nowhere => continue,
             };
@@ -280,7 +313,7 @@ impl Evaluate<'_, '_> {
 
     /// Of a value, what it has under a name.
     pub(crate) fn member(&self, object: &Value, name: &str, at: At<'_>) -> Value {
-        let Some(left) = at.left.checked_sub(1) else { return Value::Unknown };
+        let Some(left) = self.step(at) else { return Value::Unknown };
         let at = At { left, ..at };
         match object {
             Value::Unknown => Value::Unknown,
@@ -449,7 +482,7 @@ impl Evaluate<'_, '_> {
 
     /// A value of a type.
     fn instance(&self, of: Value, at: At<'_>) -> Value {
-        let Some(left) = at.left.checked_sub(1) else { return Value::Unknown };
+        let Some(left) = self.step(at) else { return Value::Unknown };
         let at = At { left, ..at };
         match of {
             Value::Unknown => Value::Unknown,
@@ -508,7 +541,7 @@ impl Evaluate<'_, '_> {
             _ if !is_variable => value,
             None => Value::Unknown,
             Some(origin) => {
-                let Some(left) = at.left.checked_sub(1) else { return Value::Unknown };
+                let Some(left) = self.step(at) else { return Value::Unknown };
                 let at = At { left, ..at.inside(&one.file).of_value() };
                 match self.value(origin, at) {
                     Value::Found(same) if same.is(one) => Value::Unknown,

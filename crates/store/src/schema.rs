@@ -290,14 +290,13 @@ CREATE TABLE edge (
 ) STRICT;
 CREATE INDEX edge_out ON edge (src, type, dst);
 CREATE INDEX edge_in ON edge (dst, type, src);
-CREATE INDEX edge_owner ON edge (owner) WHERE owner IS NOT NULL;
 CREATE TABLE code_graph (
   file INTEGER PRIMARY KEY REFERENCES file,
   outline BLOB NOT NULL,
   uses BLOB NOT NULL,
   due INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX code_graph_due ON code_graph (file) WHERE due = 1;
+CREATE INDEX code_graph_due ON code_graph (file) WHERE due > 0;
 CREATE TABLE code_module (
   name TEXT NOT NULL,
   file INTEGER NOT NULL,
@@ -305,11 +304,9 @@ CREATE TABLE code_module (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX code_module_file ON code_module (file);
 CREATE TABLE code_lookup (
-  key TEXT NOT NULL,
-  file INTEGER NOT NULL,
-  PRIMARY KEY (key, file)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX code_lookup_file ON code_lookup (file);
+  file INTEGER PRIMARY KEY,
+  keys BLOB NOT NULL
+) STRICT;
 UPDATE file SET hash = zeroblob(32), modified = 0;
 ";
 

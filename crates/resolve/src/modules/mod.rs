@@ -10,10 +10,11 @@ mod rust;
 
 use isolith_types::Imported;
 
-use crate::look::{File, Found, Look};
+use crate::look::{File, Found, Look, Module};
 use crate::value::Package;
 
 /// Where a module is.
+#[derive(Clone)]
 pub(crate) enum Located {
     File(File),
     Package(Package),
@@ -29,7 +30,11 @@ impl Located {
 
 /// The module that a file imports under this name. What of the name is no module is the
 /// rest, to be looked for inside.
-pub(crate) fn locate(look: &Look<'_>, from: &File, module: &str) -> (Located, Vec<String>) {
+pub(crate) fn locate(look: &Look<'_>, from: &File, module: &str) -> Module {
+    look.module(from, module, || located(look, from, module))
+}
+
+fn located(look: &Look<'_>, from: &File, module: &str) -> Module {
     let whole = |located| (located, Vec::new());
     match from.graph.language.as_str() {
         "python" => whole(python::locate(look, from, module)),
@@ -109,9 +114,9 @@ pub(crate) fn around(look: &Look<'_>, file: &File, name: &str) -> Vec<Located> {
 }
 
 /// What a name stands for that nothing defines: the name of a module.
-pub(crate) fn root(look: &Look<'_>, file: &File, name: &str) -> (Located, Vec<String>) {
+pub(crate) fn root(look: &Look<'_>, file: &File, name: &str) -> Module {
     match file.graph.language.as_str() {
-        "rust" => rust::locate(look, file, name),
+        "rust" => locate(look, file, name),
         "php" if name.contains('\\') => packages::qualified(name),
         "java" | "csharp" => packages::locate(look, &file.graph.language, name),
         _ => (Located::Nowhere, Vec::new()),

@@ -18,7 +18,7 @@ fn project(library: &str) -> Files {
 /// The files that have looked at something which a change of the library touches.
 fn touched(before: &Files, after: &Files) -> Vec<String> {
     let (old, new) = (before.0.get("library.py"), after.0.get("library.py"));
-    let changed: BTreeSet<Key> = changed_keys("library.py", old.map(|g| &**g), new.map(|g| &**g));
+    let changed: BTreeSet<Key> = changed_keys("library.py", old.map(|g| &***g), new.map(|g| &***g));
     let looks =
         |path: &&String| before.resolution(path).keys.iter().any(|key| changed.contains(key));
     before.0.keys().filter(|path| *path != "library.py").filter(looks).cloned().collect()

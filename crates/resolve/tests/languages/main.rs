@@ -506,3 +506,21 @@ fn php_namespaces_and_traits() {
         ],
     );
 }
+
+/// Without an end to it, each way through them would be gone.
+#[test]
+fn modules_that_pass_on_all_of_each_other_come_to_an_end() {
+    let names: Vec<String> = (0..12).map(|number| format!("m{number}")).collect();
+    let passed_on = |name: &String| format!("mod {name};\npub use self::{name}::*;\n");
+    let lib: String = names.iter().map(passed_on).collect();
+    let inside = |name: &String| {
+        let text = format!("use super::*;\npub fn f_{name}() {{ f_m11(); nobody::knows(); }}\n");
+        (format!("src/{name}.rs"), text)
+    };
+    let modules: Vec<(String, String)> = names.iter().map(inside).collect();
+    let mut files = vec![("src/lib.rs", lib.as_str())];
+    files.extend(modules.iter().map(|(path, text)| (path.as_str(), text.as_str())));
+    let calls = Files::of(&files).edges(&[Calls]);
+    assert_eq!(calls.len(), names.len());
+    assert!(calls.iter().all(|call| call.ends_with("-CALLS> src/m11.rs#f_m11")), "{calls:?}");
+}

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use isolate::InWorker;
-use isolith_resolve::{Project, Resolution, module_keys, resolve};
+use isolith_resolve::{Outline, Project, Resolution, module_keys, resolve};
 use isolith_source::{Chunker, Mode};
 use isolith_types::{Certainty, CodeEdge, CodeNode, EdgeKind, FileGraph};
 
 /// The files with their graphs.
 #[derive(Default)]
-pub(crate) struct Files(pub(crate) BTreeMap<String, Arc<FileGraph>>);
+pub(crate) struct Files(pub(crate) BTreeMap<String, Arc<Outline>>);
 
 impl Files {
     /// Parses some files.
@@ -19,14 +19,14 @@ impl Files {
         let mut chunker = Chunker::new(InWorker::in_process());
         let mut graph = |path: &str, text: &str| {
             let budget = Duration::from_secs(60);
-            Arc::new(chunker.chunk(path, text, Mode::Parsed, budget, &|| false).graph)
+            Arc::new(chunker.chunk(path, text, Mode::Parsed, budget, &|| false).graph.into())
         };
         Self(files.iter().map(|(path, text)| ((*path).to_owned(), graph(path, text))).collect())
     }
 
     /// What became of the names in one of them.
     pub(crate) fn resolution(&self, path: &str) -> Resolution {
-        resolve(path, &self.0[path], self)
+        resolve(path, &self.0[path], &self.0[path].references, self)
     }
 
     /// The edges of these kinds, as `from -KIND> to`, with a `?` after candidates.
@@ -56,7 +56,7 @@ impl Files {
 }
 
 impl Project for Files {
-    fn file(&self, path: &str) -> Option<Arc<FileGraph>> {
+    fn file(&self, path: &str) -> Option<Arc<Outline>> {
         self.0.get(path).cloned()
     }
 
@@ -71,12 +71,13 @@ impl Project for Files {
             .collect()
     }
 
-    fn definitions_named(&self, name: &str, most: usize) -> Vec<CodeNode> {
+    fn definitions_named(&self, name: &str, most: usize) -> Option<Vec<CodeNode>> {
         let all = self.0.iter().flat_map(|(path, graph)| {
             let definitions = graph.definitions.iter().enumerate();
             let named = definitions.filter(|(_, one)| one.name == name);
             named.map(|(index, _)| CodeNode { path: path.clone(), definition: Some(index as u32) })
         });
-        all.take(most).collect()
+        let all: Vec<CodeNode> = all.collect();
+        (all.len() <= most).then_some(all)
     }
 }

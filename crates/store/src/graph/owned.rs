@@ -1,6 +1,7 @@
 //! What is made from files and from facts: nodes and edges with an owner, which queries only
 //! read.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use isolith_graph::{Direction, Graph, Hop, TypeId, Value};
@@ -30,8 +31,9 @@ const INDEXED: [&str; 4] = ["name", "qualified_name", "path", "id"];
 pub(crate) type Property<'a> = (&'a str, Value);
 
 /// A node as its row has it.
-struct OwnedRow {
-    node: i64,
+#[derive(Debug)]
+pub(crate) struct OwnedRow {
+    pub(crate) node: i64,
     labels: Vec<u8>,
     list: Vec<u8>,
 }
@@ -57,12 +59,38 @@ impl TruthGraph<'_> {
         read().during(self.db, "read nodes").map_err(failure)
     }
 
+    /// All nodes of an owner as they are, by name.
+    pub(crate) fn owned_rows(&self, owner: i64) -> Result<HashMap<String, OwnedRow>, Failure> {
+        let read = || {
+            self.db
+                .prepare_cached("SELECT name, id, labels, properties FROM node WHERE owner = ?1")?
+                .query_map([owner], |row| {
+                    let node = row.get(1)?;
+                    Ok((row.get(0)?, OwnedRow { node, labels: row.get(2)?, list: row.get(3)? }))
+                })?
+                .collect::<Result<HashMap<_, _>, _>>()
+        };
+        read().during(self.db, "read nodes").map_err(failure)
+    }
+
     /// Makes a node of an owner, or gives the one that is there another label and other
     /// properties. Its number stays, and with it what users' edges lead to.
     pub(crate) fn put_owned(
         &self,
         owner: i64,
         name: &str,
+        label: &str,
+        properties: &[Property<'_>],
+    ) -> Result<i64, Failure> {
+        let there = self.owned_row(owner, name)?;
+        self.put_owned_over(there, (owner, name), label, properties)
+    }
+
+    /// The same, if it is known what is there.
+    pub(crate) fn put_owned_over(
+        &self,
+        there: Option<OwnedRow>,
+        (owner, name): (i64, &str),
         label: &str,
         properties: &[Property<'_>],
     ) -> Result<i64, Failure> {
@@ -77,18 +105,14 @@ impl TruthGraph<'_> {
         let list = bytes::write(keyed.iter().map(|(key, _, value)| (*key, *value)));
         let label_number = self.number(Kind::Label, label)?;
         let labels = bytes::write_labels(&[label_number]);
-        if let Some(OwnedRow { node, labels: old_labels, list: old_list }) =
-            self.owned_row(owner, name)?
-        {
-            if old_labels == labels && old_list == list {
-                return Ok(node);
+        let node = match there {
+            None => self.next_node(),
+            Some(there) if there.labels == labels && there.list == list => return Ok(there.node),
+            Some(there) => {
+                self.forget_owned(owner, there.node)?;
+                there.node
             }
-            self.forget_owned(owner, node)?;
-            self.insert_owned(node, owner, name, label_number, &labels, &list)?;
-            self.show_owned(owner, node, &keyed)?;
-            return Ok(node);
-        }
-        let node = self.next_node();
+        };
         self.insert_owned(node, owner, name, label_number, &labels, &list)?;
         self.show_owned(owner, node, &keyed)?;
         Ok(node)
@@ -143,36 +167,30 @@ impl TruthGraph<'_> {
         Ok(())
     }
 
-    /// Removes the edges of an owner, but for those of this type.
-    pub(crate) fn remove_owned_edges(&self, owner: i64, but: &[&str]) -> Result<(), Failure> {
+    /// Removes the edges of a file that have one of these types. Each begins at a node of
+    /// the file, or ends at that of the file itself.
+    pub(crate) fn remove_edges_of(
+        &self,
+        owner: i64,
+        is_meant: impl Fn(&str) -> bool,
+    ) -> Result<(), Failure> {
         let read = || {
             self.db
-                .prepare_cached("SELECT id, type FROM edge WHERE owner = ?1")?
+                .prepare_cached(
+                    "SELECT e.id, e.type FROM node n CROSS JOIN edge e ON e.src = n.id \
+                     WHERE n.owner = ?1 AND e.owner = ?1 \
+                     UNION SELECT e.id, e.type FROM node n CROSS JOIN edge e ON e.dst = n.id \
+                     WHERE n.owner = ?1 AND n.name = '' AND e.owner = ?1",
+                )?
                 .query_map([owner], |row| Ok((row.get(0)?, TypeId(row.get(1)?))))?
                 .collect::<Result<Vec<(i64, TypeId)>, _>>()
         };
-        let mut kept = Vec::with_capacity(but.len());
-        for kind in but {
-            kept.extend(self.type_id(kind)?);
-        }
-        let edges = read().during(self.db, "read edges").map_err(failure)?;
-        for (edge, kind) in edges.into_iter().filter(|(_, kind)| !kept.contains(kind)) {
-            self.drop_edge(edge, kind)?;
+        for (edge, kind) in read().during(self.db, "read edges").map_err(failure)? {
+            if is_meant(&self.type_name(kind)?) {
+                self.drop_edge(edge, kind)?;
+            }
         }
         Ok(())
-    }
-
-    /// Removes the edges of an owner that have this type.
-    pub(crate) fn remove_edges_of(&self, owner: i64, kind: &str) -> Result<(), Failure> {
-        let Some(kind) = self.type_id(kind)? else { return Ok(()) };
-        let read = || {
-            self.db
-                .prepare_cached("SELECT id FROM edge WHERE owner = ?1 AND type = ?2")?
-                .query_map(params![owner, kind.0], |row| row.get(0))?
-                .collect::<Result<Vec<i64>, _>>()
-        };
-        let edges = read().during(self.db, "read edges").map_err(failure)?;
-        edges.into_iter().try_for_each(|edge| self.drop_edge(edge, kind))
     }
 
     /// What the folder of a root is called. One that has the store in it is known as `.`.

@@ -43,6 +43,13 @@ const CODE_GRAPH: Copy = Copy {
     columns: 4,
 };
 
+const CODE_LOOKUP: Copy = Copy {
+    table: "code_lookup",
+    select: "SELECT file, keys FROM code_lookup WHERE file BETWEEN ?1 AND ?2 ORDER BY file",
+    insert: "INSERT INTO code_lookup (file, keys) VALUES (?1, ?2)",
+    columns: 2,
+};
+
 /// Makes files look changed, so that the next run indexes them again.
 const INDEX_AGAIN: &str = "
 UPDATE file SET hash = zeroblob(32), modified = 0;
@@ -81,11 +88,10 @@ impl Rescue<'_> {
         }
         let before = self.report.lost.len();
         self.graph_row()?;
-        for copy in [&NAME, &NODE, &EDGE, &CODE_GRAPH] {
+        for copy in [&NAME, &NODE, &EDGE, &CODE_GRAPH, &CODE_LOOKUP] {
             self.table(copy)?;
         }
-        self.by_key("code_module", "name")?;
-        self.by_key("code_lookup", "key")?;
+        self.modules()?;
         db.execute_batch(DROP_OWNED).during(db, "save the graph")?;
         let (nodes, edges) = mend(db).during(db, "save the graph")?;
         for (table, broken) in [("node", nodes), ("edge", edges)] {
@@ -123,17 +129,16 @@ impl Rescue<'_> {
         db.execute(update, numbers).during(db, "save the graph").map(|_| ())
     }
 
-    /// Copies a table of names and files. Without row numbers it can only be read from both
-    /// ends.
-    fn by_key(&mut self, table: &str, key: &str) -> Result<(), StoreError> {
+    /// Copies the names of modules. Without row numbers they can only be read from both ends.
+    fn modules(&mut self) -> Result<(), StoreError> {
         let db = self.work.db;
         let mut insert = db
-            .prepare(&format!("INSERT OR IGNORE INTO {table} ({key}, file) VALUES (?1, ?2)"))
+            .prepare("INSERT OR IGNORE INTO code_module (name, file) VALUES (?1, ?2)")
             .during(db, "prepare to save rows")?;
         let mut reason = None;
         for order in ["ASC", "DESC"] {
             let sql =
-                format!("SELECT {key}, file FROM {table} ORDER BY {key} {order}, file {order}");
+                format!("SELECT name, file FROM code_module ORDER BY name {order}, file {order}");
             let mut copy = || {
                 let mut statement = self.old.prepare(&sql)?;
                 let mut rows = statement.query([])?;
@@ -149,7 +154,7 @@ impl Rescue<'_> {
         }
         drop(insert);
         if let Some(reason) = reason {
-            self.lose(table, 1, reason);
+            self.lose("code_module", 1, reason);
         }
         Ok(())
     }

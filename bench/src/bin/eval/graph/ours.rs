@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use anyhow::Result;
 use isolate::InWorker;
-use isolith_resolve::{Project, module_keys, resolve};
+use isolith_resolve::{Outline, Project, module_keys, resolve};
 use isolith_source::{Chunker, Mode};
-use isolith_types::{CodeEdge, CodeNode, Definition, FileGraph, Import, Imported};
+use isolith_types::{CodeEdge, CodeNode, Definition, Import, Imported};
 
 /// A repository in memory.
 #[derive(Default)]
 pub(super) struct Checkout {
-    pub(super) files: BTreeMap<String, Arc<FileGraph>>,
+    pub(super) files: BTreeMap<String, Arc<Outline>>,
     modules: BTreeMap<String, Vec<String>>,
     names: BTreeMap<String, Vec<CodeNode>>,
 }
@@ -35,14 +35,16 @@ impl Checkout {
                 let node = CodeNode { path: path.clone(), definition: Some(index as u32) };
                 checkout.names.entry(definition.name.clone()).or_default().push(node);
             }
-            checkout.files.insert(path.clone(), Arc::new(graph));
+            checkout.files.insert(path.clone(), Arc::new(graph.into()));
         }
         Ok(checkout)
     }
 
     /// The edges of every file.
     pub(super) fn edges(&self) -> Vec<(String, Vec<CodeEdge>)> {
-        let resolved = |(path, graph)| (String::clone(path), resolve(path, graph, self).edges);
+        let resolved = |(path, graph): (&String, &Arc<Outline>)| {
+            (path.clone(), resolve(path, graph, &graph.references, self).edges)
+        };
         self.files.iter().map(resolved).collect()
     }
 
@@ -96,7 +98,7 @@ fn is_variable(one: &Definition) -> bool {
 }
 
 impl Project for Checkout {
-    fn file(&self, path: &str) -> Option<Arc<FileGraph>> {
+    fn file(&self, path: &str) -> Option<Arc<Outline>> {
         self.files.get(path).cloned()
     }
 
@@ -104,8 +106,8 @@ impl Project for Checkout {
         self.modules.get(module).cloned().unwrap_or_default()
     }
 
-    fn definitions_named(&self, name: &str, most: usize) -> Vec<CodeNode> {
+    fn definitions_named(&self, name: &str, most: usize) -> Option<Vec<CodeNode>> {
         let named = self.names.get(name).map(Vec::as_slice).unwrap_or_default();
-        named.iter().take(most).cloned().collect()
+        (named.len() <= most).then(|| named.to_vec())
     }
 }

@@ -59,16 +59,16 @@ pub(in crate::write) fn put_files(
     let mut graph = CodeGraph::begin(work)?;
     let mut outcome = Outcome::default();
     let mut left = vectors.bytes;
-    for file in &files {
+    for file in files {
         work.deadline.check("store files")?;
-        let (id, is_new) = put_file(work, root, file).during(work.db, "store a file")?;
+        let (id, is_new) = put_file(work, root, &file).during(work.db, "store a file")?;
         if !is_new {
             outcome.deleted += chunks::remove(work, &mut changes, id)?;
         }
         let (own, rest) = left.split_at(file.chunks.len() * width);
         left = rest;
         writer.insert(&mut changes, id, &file.chunks, own, width)?;
-        graph.put(Place { root, file: id, path: &file.path }, &file.graph)?;
+        graph.put(Place { root, file: id, path: &file.path }, file.graph)?;
         outcome.inserted += file.chunks.len() as u64;
         outcome.files += 1;
     }

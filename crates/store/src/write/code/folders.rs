@@ -4,11 +4,8 @@
 use isolith_graph::{Direction, Graph, Value};
 use isolith_types::Failure;
 
-use super::graph::Place;
+use super::graph::{AUTHORED, CONTAINS, Place};
 use crate::graph::{SHARED, TruthGraph};
-
-const CONTAINS: &str = "CONTAINS";
-const AUTHORED: &str = "AUTHORED";
 
 /// Puts a file into its folder, which is made if it is not there, and those around it.
 pub(super) fn contain(graph: &TruthGraph<'_>, place: Place<'_>, file: i64) -> Result<(), Failure> {
@@ -48,7 +45,7 @@ pub(super) fn authored(
     let mut before = Vec::new();
     if let Some(kind) = graph.type_id(AUTHORED)? {
         graph.edges(file, Direction::In, &[kind], &mut before)?;
-        graph.remove_edges_of(place.owner(), AUTHORED)?;
+        graph.remove_edges_of(place.owner(), |kind| kind == AUTHORED)?;
     }
     let name = format!("person:{author}");
     let person = graph.put_owned(SHARED, &name, "Person", &[("name", Value::text(author))])?;

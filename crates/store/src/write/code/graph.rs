@@ -2,11 +2,12 @@
 //! mean becomes edges in steps of their own, when all files are there.
 
 use std::collections::{BTreeSet, HashMap};
+use std::mem;
 
 use isolith_graph::Value;
 use isolith_resolve::{Key, changed_keys, module_keys};
 use isolith_types::{Definition, FileGraph, Reference};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::super::Work;
 use super::super::request::Outcome;
@@ -17,8 +18,19 @@ use crate::graph::{Property, TruthGraph, query_failed};
 use crate::read::code::root_exists;
 use crate::sqlite::During;
 
-/// Edges that do not come of what names mean.
-const STRUCTURE: [&str; 2] = ["CONTAINS", "AUTHORED"];
+/// What contains what.
+pub(super) const CONTAINS: &str = "CONTAINS";
+/// Who changed a file last.
+pub(super) const AUTHORED: &str = "AUTHORED";
+
+/// How the names of a file are to be looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Once more: edges came of them before.
+    Again = 1,
+    /// For the first time.
+    First = 2,
+}
 
 /// A file of a root.
 #[derive(Debug, Clone, Copy)]
@@ -39,37 +51,46 @@ impl Place<'_> {
 pub(super) struct CodeGraph<'a> {
     work: Work<'a>,
     graph: TruthGraph<'a>,
+    /// Whether any file has looked into others so far.
+    has_looked: bool,
     /// What other files may have looked up and would now find otherwise, by root.
     changed: HashMap<u64, BTreeSet<Key>>,
 }
 
 impl<'a> CodeGraph<'a> {
     pub(super) fn begin(work: Work<'a>) -> Result<Self, StoreError> {
-        Ok(Self { work, graph: TruthGraph::begin(work.db)?, changed: HashMap::new() })
+        let has_looked = work
+            .db
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM code_lookup)")
+            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+            .during(work.db, "look for files that were resolved")?;
+        let graph = TruthGraph::begin(work.db)?;
+        Ok(Self { work, graph, has_looked, changed: HashMap::new() })
     }
 
     /// Puts what a file says in the place of what it said before.
-    pub(super) fn put(&mut self, place: Place<'_>, new: &FileGraph) -> Result<(), StoreError> {
-        let old = self.outline(place.file)?;
-        let keys = changed_keys(place.path, old.as_ref(), Some(new));
-        self.changed.entry(place.root).or_default().extend(keys);
-        self.put_nodes(place, new)?;
-        let mut outline = new.clone();
-        let uses = std::mem::take(&mut outline.references);
-        self.keep(place, &outline, &uses)
+    pub(super) fn put(&mut self, place: Place<'_>, mut new: FileGraph) -> Result<(), StoreError> {
+        if self.has_looked {
+            let old = self.outline(place.file)?;
+            self.note_changes(place, old.as_ref(), Some(&new));
+        }
+        let due = self.put_nodes(place, &new)?;
+        let uses = mem::take(&mut new.references);
+        self.keep(place, &new, &uses, due)
     }
 
     /// Takes what a file said away.
     pub(super) fn remove(&mut self, place: Place<'_>) -> Result<(), StoreError> {
-        if let Some(old) = self.outline(place.file)? {
-            let keys = changed_keys(place.path, Some(&old), None);
-            self.changed.entry(place.root).or_default().extend(keys);
+        if self.has_looked
+            && let Some(old) = self.outline(place.file)?
+        {
+            self.note_changes(place, Some(&old), None);
         }
         let folder = folders::of_file(&self.graph, place).map_err(query_failed)?;
+        // Every edge of the file has one of its nodes at an end.
         for (_, node) in self.graph.all_owned(place.owner()).map_err(query_failed)? {
             self.graph.remove_owned(place.owner(), node).map_err(query_failed)?;
         }
-        self.graph.remove_owned_edges(place.owner(), &[]).map_err(query_failed)?;
         if let Some(folder) = folder {
             folders::remove_if_empty(&self.graph, folder).map_err(query_failed)?;
         }
@@ -86,19 +107,17 @@ impl<'a> CodeGraph<'a> {
     /// Gives a file another path: its nodes stay.
     pub(super) fn rename(&mut self, old: Place<'_>, to: &str) -> Result<(), StoreError> {
         let new = Place { path: to, ..old };
-        let Some(mut graph) = self.outline(old.file)? else { return Ok(()) };
-        let changed = self.changed.entry(old.root).or_default();
-        changed.extend(changed_keys(old.path, Some(&graph), None));
-        changed.extend(changed_keys(to, None, Some(&graph)));
+        let Some(graph) = self.outline(old.file)? else { return Ok(()) };
+        self.note_changes(old, Some(&graph), None);
+        self.note_changes(new, None, Some(&graph));
         let folder = folders::of_file(&self.graph, old).map_err(query_failed)?;
-        self.graph.remove_owned_edges(old.owner(), &[]).map_err(query_failed)?;
-        self.put_nodes(new, &graph)?;
+        self.graph.remove_edges_of(old.owner(), |_| true).map_err(query_failed)?;
+        let due = self.put_nodes(new, &graph)?;
         if let Some(folder) = folder {
             folders::remove_if_empty(&self.graph, folder).map_err(query_failed)?;
         }
-        graph.references = link::uses(self.work.db, old.file)?;
-        let uses = std::mem::take(&mut graph.references);
-        self.keep(new, &graph, &uses)
+        let uses = link::uses(self.work.db, old.file)?;
+        self.keep(new, &graph, &uses, due)
     }
 
     /// Notes who changed a file last.
@@ -112,22 +131,20 @@ impl<'a> CodeGraph<'a> {
 
     /// Writes down what was counted, and which files have to be looked at again.
     pub(super) fn finish(self) -> Result<(), StoreError> {
-        let Self { work, graph, changed } = self;
+        let Self { work, graph, changed, .. } = self;
         graph.finish()?;
         let mark = || {
-            let mut mark = work.db.prepare_cached(
-                "UPDATE code_graph SET due = 1 WHERE due = 0 AND file IN \
-                 (SELECT l.file FROM code_lookup l CROSS JOIN file f ON f.id = l.file \
-                  WHERE l.key = ?1 AND f.root = ?2)",
-            )?;
             for (root, keys) in &changed {
-                for key in keys {
-                    mark.execute(params![key.as_str(), root])?;
-                }
+                mark_due(work.db, *root, keys)?;
             }
             Ok(())
         };
         mark().during(work.db, "note what has to be resolved again")
+    }
+
+    fn note_changes(&mut self, place: Place<'_>, old: Option<&FileGraph>, new: Option<&FileGraph>) {
+        let keys = changed_keys(place.path, old, new);
+        self.changed.entry(place.root).or_default().extend(keys);
     }
 
     /// What the file defined and imported so far.
@@ -135,34 +152,34 @@ impl<'a> CodeGraph<'a> {
         link::outline(self.work.db, file)
     }
 
-    fn put_nodes(&self, place: Place<'_>, graph: &FileGraph) -> Result<(), StoreError> {
+    /// Puts the nodes of a file in the place of those that it had. Returns how it is due
+    /// to be resolved then.
+    fn put_nodes(&self, place: Place<'_>, graph: &FileGraph) -> Result<Due, StoreError> {
         let put = || {
             let owner = place.owner();
-            let mut gone: HashMap<String, i64> = self.graph.all_owned(owner)?.into_iter().collect();
-            let properties = of_file(place, graph);
-            let file = self.graph.put_owned(owner, "", "File", &properties)?;
-            let known = gone.remove("").is_some();
+            let mut old = self.graph.owned_rows(owner)?;
+            let is_new = old.is_empty();
+            let mut put = |name: &str, label: &str, properties: &[Property<'_>]| {
+                self.graph.put_owned_over(old.remove(name), (owner, name), label, properties)
+            };
+            let file = put("", "File", &of_file(place, graph))?;
             let mut nodes = Vec::with_capacity(graph.definitions.len());
             for definition in &graph.definitions {
-                let name = definition.local_id();
                 let properties = of_definition(place, graph, definition);
-                let label = definition.kind.label();
-                nodes.push(self.graph.put_owned(owner, &name, label, &properties)?);
-                gone.remove(&name);
+                nodes.push(put(&definition.local_id(), definition.kind.label(), &properties)?);
             }
-            for node in gone.into_values() {
-                self.graph.remove_owned(owner, node)?;
-            }
-            if known {
-                self.graph.remove_edges_of(owner, "CONTAINS")?;
+            if !is_new {
+                let mut gone = old.into_values();
+                gone.try_for_each(|gone| self.graph.remove_owned(owner, gone.node))?;
+                self.graph.remove_edges_of(owner, |kind| kind == CONTAINS)?;
             }
             folders::contain(&self.graph, place, file)?;
             for (definition, node) in graph.definitions.iter().zip(&nodes) {
                 let parent = definition.parent.and_then(|parent| nodes.get(parent as usize));
                 let ends = (*parent.unwrap_or(&file), *node);
-                self.graph.add_owned_edge(owner, "CONTAINS", ends, &[])?;
+                self.graph.add_owned_edge(owner, CONTAINS, ends, &[])?;
             }
-            Ok(())
+            Ok(if is_new { Due::First } else { Due::Again })
         };
         put().map_err(query_failed)
     }
@@ -172,6 +189,7 @@ impl<'a> CodeGraph<'a> {
         place: Place<'_>,
         outline: &FileGraph,
         uses: &Vec<Reference>,
+        due: Due,
     ) -> Result<(), StoreError> {
         let encoded = |error: postcard::Error| {
             StoreError::Invalid(format!("the graph of {:?} cannot be kept: {error}", place.path))
@@ -182,10 +200,10 @@ impl<'a> CodeGraph<'a> {
         let keep = || {
             let db = self.work.db;
             db.prepare_cached(
-                "INSERT INTO code_graph (file, outline, uses, due) VALUES (?1, ?2, ?3, 1) \
-                 ON CONFLICT (file) DO UPDATE SET outline = ?2, uses = ?3, due = 1",
+                "INSERT INTO code_graph (file, outline, uses, due) VALUES (?1, ?2, ?3, ?4) \
+                 ON CONFLICT (file) DO UPDATE SET outline = ?2, uses = ?3, due = ?4",
             )?
-            .execute(params![place.file, outline_bytes, uses])?;
+            .execute(params![place.file, outline_bytes, uses, due as u8])?;
             let mut module = db
                 .prepare_cached("INSERT OR IGNORE INTO code_module (name, file) VALUES (?1, ?2)")?;
             for name in module_keys(place.path, outline) {
@@ -211,7 +229,23 @@ pub(in crate::write) fn link_files(work: Work<'_>, root: u64) -> Result<Outcome,
     if !root_exists(work.db, root)? {
         return Err(StoreError::NoRoot { root });
     }
-    link::link(work, root, &STRUCTURE)
+    link::link(work, root)
+}
+
+/// Marks the files of a root that have looked at any of these.
+fn mark_due(db: &Connection, root: u64, changed: &BTreeSet<Key>) -> rusqlite::Result<()> {
+    let mut looked = db.prepare_cached("SELECT file, keys FROM code_lookup")?;
+    let mut mark = db.prepare_cached(
+        "UPDATE code_graph SET due = 1 WHERE file = ?1 AND due = 0 \
+         AND EXISTS (SELECT 1 FROM file WHERE id = ?1 AND root = ?2)",
+    )?;
+    let mut rows = looked.query([])?;
+    while let Some(row) = rows.next()? {
+        if link::keys(row.get_ref(1)?.as_blob()?).any(|key| changed.contains(&key)) {
+            mark.execute(params![row.get::<_, u64>(0)?, root])?;
+        }
+    }
+    Ok(())
 }
 
 /// The number of a file and its root, with its path.

@@ -4,6 +4,7 @@ mod chunks;
 mod files;
 mod folders;
 mod graph;
+mod known;
 mod link;
 mod roots;
 
