@@ -1,4 +1,3 @@
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use isolith_types::{
@@ -23,7 +22,7 @@ pub fn resolve(
     project: &dyn Project,
 ) -> Resolution {
     let look = Look::new(project, path, Arc::clone(graph));
-    let mut edges = Edges { evaluate: Evaluate::new(&look), edges: BTreeSet::new() };
+    let mut edges = Edges { evaluate: Evaluate::new(&look), edges: Vec::new() };
     edges.imports();
     for reference in references {
         edges.reference(reference);
@@ -34,25 +33,26 @@ pub fn resolve(
 
 struct Edges<'l, 'p> {
     evaluate: Evaluate<'l, 'p>,
-    edges: BTreeSet<CodeEdge>,
+    edges: Vec<CodeEdge>,
 }
 
 impl Edges<'_, '_> {
     /// Each edge at the first line that says so, and as sure as the surest of them. An import
     /// is of types alone if all of them are.
     fn once(self) -> Vec<CodeEdge> {
-        let mut edges: Vec<CodeEdge> = self.edges.into_iter().collect();
+        let mut edges = self.edges;
+        edges.sort_unstable();
         // In this order equal edges are neighbours, the surest and first of them in front.
         edges.dedup_by(|b, a| a.kind == b.kind && a.from == b.from && a.to == b.to);
         edges
     }
 
     fn add(&mut self, kind: EdgeKind, from: Option<u32>, to: CodeNode, sure: Certainty, line: u32) {
-        let own = CodeNode { path: self.evaluate.look.own().path.to_string(), definition: from };
+        let is_own = to.definition == from && *to.path == *self.evaluate.look.own().path;
         // Naming oneself says nothing, but calling oneself does.
-        if to != own || kind == EdgeKind::Calls {
+        if !is_own || kind == EdgeKind::Calls {
             let certainty = sure;
-            self.edges.insert(CodeEdge { kind, from, to, certainty, type_only: false, line });
+            self.edges.push(CodeEdge { kind, from, to, certainty, type_only: false, line });
         }
     }
 
@@ -61,7 +61,7 @@ impl Edges<'_, '_> {
         if to.definition.is_some() || *to.path != *own.path {
             let Import { type_only, line, .. } = *import;
             let (kind, certainty) = (EdgeKind::Imports, Certainty::Resolved);
-            self.edges.insert(CodeEdge { kind, from: None, to, certainty, type_only, line });
+            self.edges.push(CodeEdge { kind, from: None, to, certainty, type_only, line });
         }
     }
 

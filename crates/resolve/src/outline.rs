@@ -14,7 +14,7 @@ pub struct Outline {
 
 impl Outline {
     /// The definitions of a name by their indexes, in order.
-    pub(crate) fn named(&self, name: &str) -> impl Iterator<Item = u32> {
+    pub fn named(&self, name: &str) -> impl Iterator<Item = u32> {
         let order = self.by_name.get_or_init(|| {
             let mut order: Vec<u32> = (0..self.definitions.len() as u32).collect();
             order.sort_by_key(|index| self.name(*index));

@@ -164,12 +164,12 @@ impl Syntax {
         let kinds = u16::try_from(grammar.node_kind_count()).ok()?;
         // A kind may have several numbers, so names are looked up for all numbers.
         let entry = |kind: u16| {
-            let name = grammar
-                .node_kind_for_id(kind)
-                .filter(|name| grammar.node_kind_is_named(kind) || KEYWORDS.contains(name));
-            let known = |name| table.kinds.iter().find(|(kind, ..)| *kind == name);
-            name.and_then(known)
-                .map_or(NOTHING, |(_, rule, form)| Entry::new(*rule, *form, grammar))
+            let name = grammar.node_kind_for_id(kind).unwrap_or_default();
+            if !grammar.node_kind_is_named(kind) && !KEYWORDS.contains(&name) {
+                return TOKEN;
+            }
+            let known = table.kinds.iter().find(|(kind, ..)| *kind == name);
+            known.map_or(NOTHING, |(_, rule, form)| Entry::new(*rule, *form, grammar))
         };
         Some(Self { entries: (0..kinds).map(entry).collect(), table })
     }
@@ -183,6 +183,9 @@ impl Syntax {
 const KEYWORDS: [&str; 2] = ["this", "base"];
 
 const NOTHING: Entry = Entry { rule: Rule::Pass, form: Form::Unknown, fields: [0; 3] };
+
+/// A keyword or a sign, which has nothing in it.
+const TOKEN: Entry = Entry { rule: Rule::Skip, ..NOTHING };
 
 fn table(language: Language) -> Option<&'static Table> {
     Some(match language {

@@ -18,15 +18,8 @@ use crate::sqlite::During;
 struct Known {
     file: u64,
     graph: Arc<Outline>,
-    /// Its definitions by what names them in it.
-    indexes: OnceCell<HashMap<String, u32>>,
-    nodes: OnceCell<Nodes>,
-}
-
-/// The nodes of a file and of its definitions.
-struct Nodes {
-    file: Option<i64>,
-    definitions: Vec<Option<i64>>,
+    /// Its nodes by what names them in it, in the order of names.
+    nodes: OnceCell<Vec<(String, i64)>>,
 }
 
 /// What was found under a name.
@@ -68,17 +61,23 @@ impl<'a> Files<'a> {
         definition: Option<u32>,
     ) -> Result<Option<i64>, StoreError> {
         let Some(known) = self.file_at(path) else { return self.check().map(|()| None) };
+        let local = match definition {
+            None => String::new(),
+            Some(index) => match known.graph.definitions.get(index as usize) {
+                Some(definition) => definition.local_id(),
+                None => return Ok(None),
+            },
+        };
         let nodes = match known.nodes.get() {
             Some(nodes) => nodes,
             None => {
-                let nodes = Nodes::read(graph, &known)?;
+                let mut nodes = graph.all_owned(known.file as i64).map_err(query_failed)?;
+                nodes.sort_unstable();
                 known.nodes.get_or_init(|| nodes)
             }
         };
-        Ok(match definition {
-            None => nodes.file,
-            Some(index) => nodes.definitions.get(index as usize).copied().flatten(),
-        })
+        let at = nodes.binary_search_by(|(name, _)| name.as_str().cmp(&local));
+        Ok(at.ok().and_then(|at| nodes.get(at)).map(|(_, node)| *node))
     }
 
     /// What kept anything from being read since this was asked last.
@@ -109,12 +108,11 @@ impl<'a> Files<'a> {
             .during(self.db, "read the graph of a file")?;
         let Some((file, bytes)) = found else { return Ok(None) };
         let graph = Arc::new(decoded::<FileGraph>(self.db, &bytes)?.into());
-        let (indexes, nodes) = (OnceCell::new(), OnceCell::new());
-        Ok(Some(Known { file, graph, indexes, nodes }))
+        Ok(Some(Known { file, graph, nodes: OnceCell::new() }))
     }
 
-    /// The definitions of a name, each with what names it in its file. One more than `most`
-    /// tells that there are too many.
+    /// The definitions of a name, each with its file and what names it there. One more than
+    /// `most` tells that there are too many.
     fn named(&self, name: &str, most: usize) -> Vec<(String, String)> {
         // Files have names, too, and are no definitions: those have one within their file.
         self.paths(
@@ -147,31 +145,6 @@ impl<'a> Files<'a> {
     }
 }
 
-impl Known {
-    /// The definition that has this name within the file.
-    fn index(&self, local: &str) -> Option<u32> {
-        let indexes = self.indexes.get_or_init(|| {
-            let definitions = self.graph.definitions.iter().zip(0..);
-            definitions.map(|(definition, index)| (definition.local_id(), index)).collect()
-        });
-        indexes.get(local).copied()
-    }
-}
-
-impl Nodes {
-    fn read(graph: &TruthGraph<'_>, known: &Known) -> Result<Self, StoreError> {
-        let mut nodes = Self { file: None, definitions: vec![None; known.graph.definitions.len()] };
-        for (name, node) in graph.all_owned(known.file as i64).map_err(query_failed)? {
-            match known.index(&name).and_then(|index| nodes.definitions.get_mut(index as usize)) {
-                Some(place) => *place = Some(node),
-                None if name.is_empty() => nodes.file = Some(node),
-                None => {}
-            }
-        }
-        Ok(nodes)
-    }
-}
-
 impl Project for Files<'_> {
     fn file(&self, path: &str) -> Option<Arc<Outline>> {
         self.file_at(path).map(|known| Arc::clone(&known.graph))
@@ -200,7 +173,9 @@ impl Project for Files<'_> {
         let mut nodes = Vec::new();
         for (path, local) in found {
             let Some(known) = self.file_at(&path) else { continue };
-            let definition = known.index(&local);
+            let is_meant =
+                |index: &u32| known.graph.definitions[*index as usize].local_id() == local;
+            let definition = known.graph.named(name).find(is_meant);
             nodes.extend(definition.map(|_| CodeNode { path, definition }));
         }
         nodes.sort();

@@ -16,8 +16,9 @@ use crate::error::StoreError;
 use crate::graph::{TruthGraph, query_failed};
 use crate::sqlite::During;
 
-/// A slice ends after this long: others want to write, too.
-const SLICE: Duration = Duration::from_millis(60);
+/// A slice ends after this long: others want to write, too. What a slice has read of other
+/// files is read again by the next.
+const SLICE: Duration = Duration::from_millis(150);
 
 /// A slice looks at no more files than these.
 const SLICE_FILES: u32 = 2_000;
