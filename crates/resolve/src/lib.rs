@@ -14,6 +14,7 @@ mod documents;
 mod edges;
 mod keys;
 mod look;
+mod members;
 mod modules;
 mod outline;
 mod tests;
@@ -33,7 +34,7 @@ pub trait Project {
     fn file(&self, path: &str) -> Option<Arc<Outline>>;
 
     /// The paths of the files that have this among their [`module_keys`], in order.
-    fn files_of_module(&self, module: &str) -> Vec<String>;
+    fn files_of_module(&self, module: &str) -> Arc<[String]>;
 
     /// The definitions of this name, in the order of paths and lines; nothing if there are
     /// more than `most`.

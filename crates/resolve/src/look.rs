@@ -78,7 +78,7 @@ impl<'p> Look<'p> {
     }
 
     /// The files that go by a name.
-    pub(crate) fn files_of_module(&self, module: &str) -> Vec<String> {
+    pub(crate) fn files_of_module(&self, module: &str) -> Arc<[String]> {
         self.keys.borrow_mut().insert(Key::module(module));
         self.project.files_of_module(module)
     }

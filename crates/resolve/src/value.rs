@@ -1,4 +1,5 @@
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use isolith_types::{DefinitionKind, Imported, Origin};
@@ -41,17 +42,21 @@ pub(crate) struct Package {
 /// How many steps from an origin to its value are followed.
 const MOST_STEPS: u32 = 40;
 
-/// How many classes are gone through for one member.
-const MOST_CLASSES: usize = 40;
-
 /// How many steps are taken in all for one origin, as there may be many ways to go.
 const MOST_STEPS_IN_ALL: u32 = 10_000;
+
+/// What was found, by the place where it was looked for and by name.
+pub(crate) type ByName<P, T> = RefCell<HashMap<P, HashMap<String, T>>>;
 
 /// Finds out what origins are.
 pub(crate) struct Evaluate<'l, 'p> {
     pub(crate) look: &'l Look<'p>,
     /// How many more steps may be taken for the origin at hand.
     left: Cell<u32>,
+    /// What names mean that files do not bind: by path, and whether a type is meant.
+    names: ByName<(Arc<str>, bool), Value>,
+    /// The members of classes, by path and index.
+    pub(crate) members: ByName<(Arc<str>, u32), Option<Found>>,
 }
 
 /// Where an origin is read.
@@ -74,28 +79,34 @@ impl<'f> At<'f> {
         Self { class, ..self }
     }
 
-    fn inside<'g>(self, file: &'g File) -> At<'g> {
+    pub(crate) fn inside<'g>(self, file: &'g File) -> At<'g> {
         At { file, types: self.types, class: None, left: self.left }
     }
 
-    fn of_type(self) -> Self {
+    pub(crate) fn of_type(self) -> Self {
         Self { types: true, ..self }
     }
 
-    fn of_value(self) -> Self {
+    pub(crate) fn of_value(self) -> Self {
         Self { types: false, ..self }
     }
 }
 
 impl<'l, 'p> Evaluate<'l, 'p> {
     pub(crate) fn new(look: &'l Look<'p>) -> Self {
-        Self { look, left: Cell::new(MOST_STEPS_IN_ALL) }
+        let (names, members) = (RefCell::default(), RefCell::default());
+        Self { look, left: Cell::new(MOST_STEPS_IN_ALL), names, members }
     }
 
     /// What an origin is that no other led to.
     pub(crate) fn begin(&self, origin: &Origin, at: At<'_>) -> Value {
         self.left.set(MOST_STEPS_IN_ALL);
         self.value(origin, at)
+    }
+
+    /// Whether what was found there would be found from anywhere: there were steps enough.
+    pub(crate) fn is_certain(&self, at: At<'_>) -> bool {
+        at.left >= MOST_STEPS / 2 && self.left.get() > 0
     }
 
     /// One step: how many more may follow it, if any.
@@ -261,11 +272,20 @@ impl<'l, 'p> Evaluate<'l, 'p> {
 
     /// What a package of several files has under a name.
     fn in_package(&self, package: &Package, name: &str, at: At<'_>) -> Value {
-        for path in modules::files_of(self.look, package) {
-            let Some(file) = self.look.file(&path) else { continue };
-            if let Some(top) = modules::in_package(&file, package, name, at.types) {
-                return Value::Found(top);
-            }
+        const MOST: usize = 30;
+        let files = modules::files_of(self.look, package);
+        let in_file = |file: File| modules::in_package(&file, package, name, at.types);
+        let is_here = |found: &Found| {
+            files.binary_search_by(|path| path.as_str().cmp(&found.file.path)).is_ok()
+        };
+        let named = if files.is_empty() { None } else { self.look.named(name, MOST) };
+        let top = match named {
+            // Of all files, few define something of this name.
+            Some(named) => named.into_iter().filter(is_here).find_map(|found| in_file(found.file)),
+            None => files.iter().find_map(|path| in_file(self.look.file(path)?)),
+        };
+        if let Some(top) = top {
+            return Value::Found(top);
         }
         match modules::subpackage(self.look, package, name) {
             Located::File(file) => Value::File(file),
@@ -279,6 +299,20 @@ impl<'l, 'p> Evaluate<'l, 'p> {
         if let Some(member) = at.class.and_then(|class| self.class_member(class, name, at)) {
             return Value::Found(member);
         }
+        let key = (Arc::clone(&at.file.path), at.types);
+        if let Some(known) = self.names.borrow().get(&key).and_then(|names| names.get(name)) {
+            return known.clone();
+        }
+        let value = self.outside(name, at);
+        if self.is_certain(at) {
+            let mut names = self.names.borrow_mut();
+            names.entry(key).or_default().insert(name.to_owned(), value.clone());
+        }
+        value
+    }
+
+    /// The same, if it is no member of a class around it.
+    fn outside(&self, name: &str, at: At<'_>) -> Value {
         let mut asked = Vec::new();
         for located in modules::around(self.look, at.file, name) {
             let value = match located {
@@ -361,88 +395,6 @@ impl<'l, 'p> Evaluate<'l, 'p> {
             // What a function or a namespace does not have itself is not of the project.
             _ => Value::Unknown,
         }
-    }
-
-    /// The member of a class or of one that it is made from.
-    fn class_member(&self, class: &Found, name: &str, at: At<'_>) -> Option<Found> {
-        let mut seen = Vec::new();
-        self.member_of(class, name, at, &mut seen)
-    }
-
-    fn inherited(&self, class: &Found, name: &str, at: At<'_>) -> Option<Found> {
-        let mut seen = vec![class.clone()];
-        self.member_of_bases(class, name, at, &mut seen)
-    }
-
-    fn member_of(
-        &self,
-        class: &Found,
-        name: &str,
-        at: At<'_>,
-        seen: &mut Vec<Found>,
-    ) -> Option<Found> {
-        if seen.len() >= MOST_CLASSES || seen.iter().any(|other| other.is(class)) {
-            return None;
-        }
-        seen.push(class.clone());
-        if let Some(child) = class.file.child(class.index, name, false) {
-            return Some(child);
-        }
-        if let Some(member) = self.owned(class, name, at) {
-            return Some(member);
-        }
-        self.member_of_bases(class, name, at, seen)
-    }
-
-    fn member_of_bases(
-        &self,
-        class: &Found,
-        name: &str,
-        at: At<'_>,
-        seen: &mut Vec<Found>,
-    ) -> Option<Found> {
-        let definition = class.definition();
-        let at = at.inside(&class.file).of_type();
-        let alias = definition.value.as_ref().filter(|_| definition.kind == DefinitionKind::Type);
-        for base in definition.bases.iter().chain(alias) {
-            let base = match self.value(base, at) {
-                Value::Applied(base, _) => *base,
-                base => base,
-            };
-            let base = match base {
-                Value::Found(base) => base,
-                Value::TypeOf(value) => match self.member(&value, name, at.of_value()) {
-                    Value::Found(member) => return Some(member),
-                    _ => continue,
-                },
-                _ => continue,
-            };
-            if let Some(member) = self.member_of(&base, name, at, seen) {
-                return Some(member);
-            }
-        }
-        None
-    }
-
-    /// A member that is defined away from its class: `impl`, `func (t T)`, `T::f() {}`.
-    fn owned(&self, class: &Found, name: &str, at: At<'_>) -> Option<Found> {
-        const MOST: usize = 200;
-        if !modules::has_distant_members(&class.file.graph.language) {
-            return None;
-        }
-        let of = class.definition();
-        let candidates = self.look.named(name, MOST)?;
-        candidates.into_iter().find(|candidate| {
-            let Some(owner) = &candidate.definition().owner else { return false };
-            let owner = self.value(owner, at.inside(&candidate.file).of_type());
-            let owner = match owner {
-                Value::Applied(base, _) => *base,
-                owner => owner,
-            };
-            matches!(&owner, Value::Found(owner) if owner.is(class)
-                || (owner.definition().qualified == of.qualified
-                    && owner.file.path == class.file.path))
-        })
     }
 
     /// What a call gives.

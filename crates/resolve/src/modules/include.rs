@@ -11,7 +11,8 @@ pub(super) fn locate(look: &Look<'_>, from: &File, path: &str) -> Option<File> {
     let clean = path.trim_start_matches("../").trim_start_matches("./");
     let ending = format!("/{clean}");
     let files = look.files_of_module(&format!("include:{name}"));
-    let fits = files.into_iter().filter(|file| file == clean || file.ends_with(&ending));
-    let shared = |file: &String| file.bytes().zip(here.bytes()).take_while(|(a, b)| a == b).count();
-    look.file(&fits.max_by_key(shared)?)
+    let fits = files.iter().filter(|file| *file == clean || file.ends_with(&ending));
+    let shared =
+        |file: &&String| file.bytes().zip(here.bytes()).take_while(|(a, b)| a == b).count();
+    look.file(fits.max_by_key(shared)?)
 }

@@ -89,7 +89,7 @@ fn package(look: &Look<'_>, module: &str) -> Option<File> {
         false => parts.next()?.to_owned(),
     };
     let rest = parts.next();
-    let path = look.files_of_module(&format!("npm:{name}")).into_iter().next()?;
+    let path = look.files_of_module(&format!("npm:{name}")).first()?.clone();
     let manifest = look.file(&path)?;
     let manifest = manifest.graph.manifest.as_ref()?;
     let home = folder(&path);

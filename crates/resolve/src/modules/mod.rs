@@ -8,6 +8,8 @@ mod python;
 mod ruby;
 mod rust;
 
+use std::sync::Arc;
+
 use isolith_types::Imported;
 
 use crate::look::{File, Found, Look, Module};
@@ -59,10 +61,10 @@ pub(crate) fn submodule(look: &Look<'_>, file: &File, name: &str) -> Option<File
     }
 }
 
-/// The files of a package.
-pub(crate) fn files_of(look: &Look<'_>, package: &Package) -> Vec<String> {
+/// The files of a package, in order.
+pub(crate) fn files_of(look: &Look<'_>, package: &Package) -> Arc<[String]> {
     match package.language.as_ref() {
-        "python" => Vec::new(),
+        "python" => Arc::default(),
         language => look.files_of_module(&format!("{language}:{}", package.name)),
     }
 }
@@ -73,9 +75,8 @@ pub(crate) fn paths(look: &Look<'_>, located: &Located) -> Vec<String> {
     match located {
         Located::File(file) => vec![file.path.to_string()],
         Located::Package(package) if package.language.as_ref() == "go" => {
-            let mut files = files_of(look, package);
-            files.retain(|path| !path.ends_with("_test.go"));
-            files
+            let files = files_of(look, package);
+            files.iter().filter(|path| !path.ends_with("_test.go")).cloned().collect()
         }
         Located::Package(_) | Located::Nowhere => Vec::new(),
     }

@@ -43,7 +43,7 @@ fn module_file(look: &Look<'_>, path: &str) -> Option<File> {
 fn absolute(look: &Look<'_>, from: &File, steps: &str) -> Located {
     let last = steps.rsplit('/').next().unwrap_or(steps);
     let mut best: Option<(usize, String)> = None;
-    for path in look.files_of_module(&format!("python:{last}")) {
+    for path in look.files_of_module(&format!("python:{last}")).iter() {
         let stem = path.strip_suffix(".py").or_else(|| path.strip_suffix(".pyi"));
         let Some(stem) = stem else { continue };
         let stem = stem.strip_suffix("/__init__").unwrap_or(stem);
@@ -58,7 +58,7 @@ fn absolute(look: &Look<'_>, from: &File, steps: &str) -> Located {
         }
         let shared = shared_length(root, &from.path);
         if best.as_ref().is_none_or(|(length, _)| shared > *length) {
-            best = Some((shared, path));
+            best = Some((shared, path.clone()));
         }
     }
     match best {

@@ -78,7 +78,7 @@ fn crate_root(look: &Look<'_>, path: &str) -> Option<File> {
 
 /// Another crate of the same project.
 fn other_crate(look: &Look<'_>, name: &str) -> Option<File> {
-    let path = look.files_of_module(&format!("crate:{name}")).into_iter().next()?;
+    let path = look.files_of_module(&format!("crate:{name}")).first()?.clone();
     library(look, &look.file(&path)?)
 }
 

@@ -60,7 +60,7 @@ impl Project for Files {
         self.0.get(path).cloned()
     }
 
-    fn files_of_module(&self, module: &str) -> Vec<String> {
+    fn files_of_module(&self, module: &str) -> Arc<[String]> {
         let has = |path: &str, graph: &FileGraph| {
             module_keys(path, graph).iter().any(|key| key == module)
         };

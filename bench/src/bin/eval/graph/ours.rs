@@ -102,8 +102,8 @@ impl Project for Checkout {
         self.files.get(path).cloned()
     }
 
-    fn files_of_module(&self, module: &str) -> Vec<String> {
-        self.modules.get(module).cloned().unwrap_or_default()
+    fn files_of_module(&self, module: &str) -> Arc<[String]> {
+        self.modules.get(module).map(|paths| paths.as_slice().into()).unwrap_or_default()
     }
 
     fn definitions_named(&self, name: &str, most: usize) -> Option<Vec<CodeNode>> {

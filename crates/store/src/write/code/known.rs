@@ -37,13 +37,14 @@ pub(super) struct Files<'a> {
     root: u64,
     known: RefCell<HashMap<String, Option<Rc<Known>>>>,
     named: RefCell<HashMap<String, Named>>,
+    modules: RefCell<HashMap<String, Arc<[String]>>>,
     trouble: RefCell<Option<StoreError>>,
 }
 
 impl<'a> Files<'a> {
     pub(super) fn new(db: &'a Connection, root: u64) -> Self {
-        let (known, named) = (RefCell::default(), RefCell::default());
-        Self { db, root, known, named, trouble: RefCell::default() }
+        let (known, named, modules) = (RefCell::default(), RefCell::default(), RefCell::default());
+        Self { db, root, known, named, modules, trouble: RefCell::default() }
     }
 
     /// What a file defines and imports.
@@ -150,13 +151,18 @@ impl Project for Files<'_> {
         self.file_at(path).map(|known| Arc::clone(&known.graph))
     }
 
-    fn files_of_module(&self, module: &str) -> Vec<String> {
+    fn files_of_module(&self, module: &str) -> Arc<[String]> {
+        if let Some(known) = self.modules.borrow().get(module) {
+            return Arc::clone(known);
+        }
         let found = self.paths(
             "SELECT f.path, '' FROM code_module m CROSS JOIN file f ON f.id = m.file \
              WHERE m.name = ?1 AND f.root = ?2 ORDER BY f.path",
             params![module, self.root],
         );
-        found.into_iter().map(|(path, _)| path).collect()
+        let files: Arc<[String]> = found.into_iter().map(|(path, _)| path).collect();
+        self.modules.borrow_mut().insert(module.to_owned(), Arc::clone(&files));
+        files
     }
 
     fn definitions_named(&self, name: &str, most: usize) -> Option<Vec<CodeNode>> {
