@@ -125,6 +125,12 @@ pub trait Graph {
     fn has_label(&self, node: i64, label: LabelId) -> Result<bool, Failure>;
     /// One property of a node; null if it has none.
     fn node_property(&self, node: i64, key: KeyId) -> Result<Value, Failure>;
+    /// Whether all nodes with this label, or all at all, have this property, and each another
+    /// value of it. Only asked by those who read most nodes; false if the graph does not know.
+    fn differ(&self, label: Option<LabelId>, key: KeyId) -> Result<bool, Failure> {
+        let _ = (label, key);
+        Ok(false)
+    }
     /// All properties of a node.
     fn node_properties(&self, node: i64) -> Result<Vec<(KeyId, Value)>, Failure>;
 

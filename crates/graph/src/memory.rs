@@ -1,7 +1,7 @@
 //! A graph in memory: what tests, and measurements of the language alone, run on.
 
 use std::cell::{RefCell, RefMut};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use isolith_types::{Code, Failure};
@@ -133,7 +133,7 @@ impl MemoryGraph {
         let incoming = CsrLists::build(nodes.len(), links);
         let changes = inner.changes;
         drop(inner);
-        self.frozen = Some(Frozen { changes, nodes, out, incoming });
+        self.frozen = Some(Frozen { changes, nodes, out, incoming, differ: RefCell::default() });
     }
 }
 
@@ -144,6 +144,8 @@ struct Frozen {
     nodes: Vec<i64>,
     out: CsrLists,
     incoming: CsrLists,
+    /// Whether nodes of a label differ by a property.
+    differ: RefCell<HashMap<(Option<LabelId>, KeyId), bool>>,
 }
 
 fn walk(
@@ -260,6 +262,24 @@ impl Graph for MemoryGraph {
     fn node_properties(&self, node: i64) -> Result<Vec<(KeyId, Value)>, Failure> {
         let inner = self.inner.borrow();
         Ok(inner.node(node)?.properties.iter().map(|(key, value)| (*key, value.clone())).collect())
+    }
+
+    fn differ(&self, label: Option<LabelId>, key: KeyId) -> Result<bool, Failure> {
+        let inner = self.inner.borrow();
+        let Some(frozen) = self.frozen.as_ref().filter(|it| it.changes == inner.changes) else {
+            return Ok(false);
+        };
+        let mut seen = HashSet::new();
+        let differs = |node: &NodeRecord| {
+            let value = node.properties.get(&key);
+            value.is_some_and(|value| seen.insert(GroupKey::One(value.clone())))
+        };
+        let mut known = frozen.differ.borrow_mut();
+        Ok(*known.entry((label, key)).or_insert_with(|| {
+            let nodes = inner.nodes.iter().flatten();
+            let labelled = |node: &&NodeRecord| label.is_none_or(|it| node.labels.contains(&it));
+            nodes.filter(labelled).all(differs)
+        }))
     }
 
     fn edges(

@@ -1,3 +1,4 @@
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use crate::create;
 use crate::deadline::{Canceller, Deadline};
 use crate::error::StoreError;
 use crate::folder::{StoreFolder, io_failure, is_missing};
+use crate::graph::{Kept, KnownQueries};
 use crate::identity::{FileId, Identity, with_suffix};
 use crate::lock::Lock;
 use crate::migrations::{MIGRATIONS, Migration, migrate, newest, refuse_newer};
@@ -68,6 +70,9 @@ pub(crate) struct Db {
     pub(crate) connection: Connection,
     pub(crate) path: PathBuf,
     pub(crate) deadline: Deadline,
+    /// Of the graph, from one query to the next.
+    pub(crate) kept: RefCell<Kept>,
+    pub(crate) queries: KnownQueries,
     identity: Identity,
     supported: &'static [Migration],
     // Dropped last: the lock outlives the connection.
@@ -186,7 +191,16 @@ fn connect(
         let identity =
             if lasting { Identity::of(&path, before) } else { Identity::of_one(&path, before) };
         let deadline = deadline.clone();
-        return Ok(Db { connection, path, deadline, identity, supported: migrations, _lock: lock });
+        return Ok(Db {
+            connection,
+            path,
+            deadline,
+            kept: RefCell::default(),
+            queries: KnownQueries::default(),
+            identity,
+            supported: migrations,
+            _lock: lock,
+        });
     }
 }
 

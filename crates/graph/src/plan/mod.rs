@@ -5,7 +5,10 @@ mod pattern;
 mod shortcuts;
 
 pub(crate) use pattern::plan;
-pub(crate) use shortcuts::{groups_differ, shorten};
+pub(crate) use shortcuts::{groups_differ, heaviest_first, shorten};
+
+use std::cell::Cell;
+use std::rc::Rc;
 
 use crate::ast::Shortest;
 use crate::error::Result;
@@ -119,6 +122,8 @@ pub(crate) struct Weight<'r> {
     /// Where the number goes.
     pub(crate) slot: Slot,
     pub(crate) rel: Slot,
+    /// Nodes that have fewer are not wanted.
+    pub(crate) least: Rc<Cell<i64>>,
 }
 
 /// What is counted as a whole.

@@ -1,11 +1,15 @@
 //! What can be left out because nobody looks: the relationships behind a count, the walks
 //! behind a set of nodes.
 
+use std::rc::Rc;
+
+use crate::error::Result;
 use crate::functions::AggregateKind;
 use crate::graph::Direction;
 use crate::ir::{Ex, Project, Slot};
+use crate::run::Run;
 
-use super::{Op, Total, Weight};
+use super::{Expand, Op, Total, Weight};
 
 /// Shortens the operators before a projection. Gives the slot that says how many rows a row
 /// stands for, if there is one.
@@ -18,14 +22,64 @@ pub(crate) fn shorten(ops: &mut Vec<Op<'_>>, project: &Project) -> Option<Slot> 
 }
 
 /// Whether every row that these operators make of one is a group of its own: they go
-/// through nodes, each of which comes once, and the node is one of the keys.
-pub(crate) fn groups_differ(ops: &[Op<'_>], project: &Project) -> bool {
-    let Some((Op::Scan { slot, .. }, rest)) = ops.split_first() else { return false };
+/// through nodes, each of which comes once, and one of the keys is the node or a property in
+/// which all of these nodes differ.
+pub(crate) fn groups_differ(run: &Run<'_>, ops: &[Op<'_>], project: &Project) -> Result<bool> {
+    let Some((Op::Scan { slot, label }, rest)) = ops.split_first() else { return Ok(false) };
     let once = |op: &Op<'_>| {
         matches!(op, Op::Labels { .. } | Op::NodeProperty { .. } | Op::Filter(_) | Op::Weight(_))
     };
-    rest.iter().all(once)
-        && project.pre.iter().any(|(ex, _)| matches!(ex, Ex::Slot(key) if key == slot))
+    if project.aggregates.is_none() || !rest.iter().all(once) {
+        return Ok(false);
+    }
+    let is_node = |ex: &Ex| matches!(ex, Ex::Slot(key) if key == slot);
+    if project.pre.iter().any(|(ex, _)| is_node(ex)) {
+        return Ok(true);
+    }
+    // Only where most nodes are looked at is it worth while to look at all.
+    let label = match label {
+        Some(label) => match run.label(*label)? {
+            Some(label) => Some(label),
+            None => return Ok(false),
+        },
+        None => None,
+    };
+    let all = rest.iter().all(|op| matches!(op, Op::Weight(_)));
+    if !all || run.graph.node_count(label)? < run.graph.node_count(None)? / 4 {
+        return Ok(false);
+    }
+    for (ex, _) in &project.pre {
+        if let Ex::Property(of, key) = ex
+            && is_node(of)
+            && let Some(key) = run.key(*key)?
+            && run.graph.differ(label, key)?
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether the rows that count most come first, so that others need not be looked at once
+/// enough of those are known. Nothing that is then left out may be able to fail.
+pub(crate) fn heaviest_first(project: &Project) -> bool {
+    let (Some([count]), Some((first, true))) =
+        (project.aggregates.as_deref(), project.order.first())
+    else {
+        return false;
+    };
+    let is_count = |ex: &Ex| matches!(ex, Ex::Slot(slot) if *slot == count.slot);
+    let shows_count =
+        |(ex, slot): &(Ex, Slot)| is_count(ex) && matches!(first, Ex::Slot(shown) if shown == slot);
+    let cannot_fail = |ex: &Ex| match ex {
+        Ex::Slot(_) | Ex::Value(_) => true,
+        Ex::Property(of, _) => matches!(**of, Ex::Slot(_)),
+        _ => false,
+    };
+    let items = project.pre.iter().chain(&project.post).map(|(ex, _)| ex);
+    let order = project.order.iter().map(|(ex, _)| ex);
+    (is_count(first) || project.post.iter().any(shows_count))
+        && items.chain(order).chain(&count.arguments).all(cannot_fail)
 }
 
 /// Whether the same row twice changes nothing.
@@ -98,8 +152,9 @@ fn weigh(ops: &mut Vec<Op<'_>>, project: &Project) -> Option<Slot> {
                 ops.push(Op::Total { what, slot: it.to, rel: it.rel });
                 return Some(it.to);
             }
-            ops.push(Op::Weight(Weight { from: it.from, ways: it.ways, slot: it.to, rel: it.rel }));
-            Some(it.to)
+            let Expand { from, ways, to: slot, rel, .. } = it;
+            ops.push(Op::Weight(Weight { from, ways, slot, rel, least: Rc::default() }));
+            Some(slot)
         }
         op => {
             ops.push(op);

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::graph::{Entity, Hop};
 use crate::ir::{Ex, PatternRel, Slot, Symbol};
-use crate::plan::{Op, Seek};
+use crate::plan::{Op, Seek, Weight};
 use crate::value::{Path, Value, equals};
 
 use super::pipeline::Sink;
@@ -32,7 +32,13 @@ pub(crate) fn exec<'r>(
                 Ok(Flow::Continue)
             }
         }
-        Op::Scan { slot, label } => scan(run, *slot, *label, row, next),
+        Op::Scan { slot, label } => {
+            let weight = match rest.first() {
+                Some(Op::Weight(it)) if it.from == *slot => Some(it),
+                _ => None,
+            };
+            scan(run, *slot, *label, weight, row, next)
+        }
         Op::Seek { slot, seek } => seek_node(run, *slot, seek, row, next),
         Op::Expand(it) => expand::expand(run, it, row, next),
         Op::VarExpand(it) => expand::var_expand(run, it, row, next),
@@ -77,10 +83,12 @@ pub(crate) fn has_labels(run: &Run<'_>, value: &Value, labels: &[Symbol]) -> Res
     Ok(true)
 }
 
-fn scan(
-    run: &Run<'_>,
+/// All nodes, but for those that the next operator finds too light.
+fn scan<'r>(
+    run: &Run<'r>,
     slot: Slot,
     label: Option<Symbol>,
+    weight: Option<&Weight<'r>>,
     row: &mut Row,
     next: &mut Sink<'_>,
 ) -> Result<Flow> {
@@ -100,6 +108,11 @@ fn scan(
         run.graph.nodes(label, after, page, &mut nodes)?;
         for &node in &nodes {
             run.budget.step()?;
+            if let Some(weight) = weight
+                && expand::is_too_light(run, weight, node)?
+            {
+                continue;
+            }
             row[slot] = Value::Node(node);
             if next(row)? == Flow::Stop {
                 return Ok(Flow::Stop);

@@ -136,6 +136,12 @@ pub(super) fn weigh<'r>(
     next(row)
 }
 
+/// Whether a node has fewer relationships than by now are wanted.
+pub(super) fn is_too_light<'r>(run: &Run<'r>, it: &Weight<'r>, node: i64) -> Result<bool> {
+    let least = it.least.get();
+    Ok(least > 0 && it.ways.degree(run, node)? < least.unsigned_abs())
+}
+
 /// How many there are at all.
 pub(super) fn total(
     run: &Run<'_>,

@@ -67,8 +67,13 @@ fn stages<'r>(run: &Run<'r>, steps: &'r [Step]) -> Result<Vec<Stage<'r>>> {
                 streamed += ops.len() + 1;
                 let eager = streamed > MAX_OPS;
                 let mut collector = Collector::new(run, project, weight, eager)?;
-                if stages.is_empty() && plan::groups_differ(&ops, project) {
+                if stages.is_empty() && plan::groups_differ(run, &ops, project)? {
                     collector.expect_new_groups();
+                    if let (Some(Op::Weight(it)), true) =
+                        (ops.last(), plan::heaviest_first(project))
+                    {
+                        collector.tell_least(it.least.clone());
+                    }
                 }
                 if collector.is_barrier() {
                     streamed = 0;

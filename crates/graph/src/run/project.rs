@@ -1,7 +1,9 @@
 //! What a projection does with the rows that come to it.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::hash_map::Entry;
+use std::rc::Rc;
 
 use crate::error::{Class, Detail, Error, Result};
 use crate::functions::Accumulator;
@@ -19,6 +21,8 @@ pub(super) struct Collector<'r> {
     eager: bool,
     /// Whether every row is a group of its own.
     all_new: bool,
+    /// Tells what a row must count at least to be wanted.
+    least: Option<Rc<Cell<i64>>>,
     seen: FastSet<GroupKey>,
     skip: u64,
     limit: u64,
@@ -61,6 +65,7 @@ impl<'r> Collector<'r> {
             weight,
             eager,
             all_new: false,
+            least: None,
             seen: FastSet::default(),
             skip: bound(run, &project.skip, "SKIP")?.unwrap_or(0),
             limit: bound(run, &project.limit, "LIMIT")?.unwrap_or(u64::MAX),
@@ -77,6 +82,11 @@ impl<'r> Collector<'r> {
     /// Says that every row will be a group of its own.
     pub(super) fn expect_new_groups(&mut self) {
         self.all_new = true;
+    }
+
+    /// Says that rows come first that count most, and who wants to know how much that is.
+    pub(super) fn tell_least(&mut self, least: Rc<Cell<i64>>) {
+        self.least = Some(least);
     }
 
     /// Whether rows are held back until all are there.
@@ -230,6 +240,11 @@ impl<'r> Collector<'r> {
                 run.budget.release(size);
             }
             self.worst = self.rows.last().map(|row| row.keys.clone());
+            if let (Some(least), Some([Value::Integer(count), ..])) =
+                (&self.least, self.worst.as_deref())
+            {
+                least.set(*count);
+            }
         }
         Ok(())
     }

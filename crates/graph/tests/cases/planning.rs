@@ -8,7 +8,7 @@ use isolith_graph::{
 };
 use isolith_types::Failure;
 
-use super::{change, graph};
+use super::{ask, change, graph};
 
 /// A graph that counts what is read of it.
 struct Counted {
@@ -146,4 +146,40 @@ fn queries_read_no_more_than_they_must() {
         assert!(rows > 0, "{text}");
         assert!(counted.reads.get() <= most, "{text}: {} reads", counted.reads.get());
     }
+}
+
+/// With an adjacency, nodes are counted without their relationships, those of few are passed
+/// over, and nodes that differ by a property are grouped by it without being compared.
+#[test]
+fn shortcuts_to_the_most_connected_change_no_answer() {
+    let mut graph = graph(
+        "UNWIND range(0, 599) AS k CREATE (:Other {k: k}) CREATE (:N {k: k, g: k % 7, \
+         t: toString(k), some: CASE WHEN k % 5 = 0 THEN k END})",
+    );
+    change(
+        &graph,
+        "MATCH (a:N), (b:N) WHERE (a.k * a.k + 7 * b.k) % 97 = 3 AND b.k % (a.k % 9 + 1) = 0 \
+         CREATE (a)-[:R]->(b)",
+    );
+    let queries = [
+        "MATCH (n:N)-[r:R]->() RETURN n.k, count(r) AS d ORDER BY d DESC, n.k LIMIT 20",
+        "MATCH (n:N)-[r]-() RETURN n.t, count(*) AS d ORDER BY d DESC, n.t SKIP 5 LIMIT 20",
+        "MATCH (n:N)-[r:R]->() RETURN n.g, count(r) AS d ORDER BY d DESC, n.g LIMIT 3",
+        "MATCH (n:N)-[r:R]->() RETURN n.some, count(r) AS d ORDER BY d DESC, n.some LIMIT 3",
+        "MATCH (n:N)<-[r:R]-() RETURN n.k, n.g, count(r) ORDER BY count(r) DESC, n.k LIMIT 1",
+        "MATCH (n:N)-[r:R]->() RETURN n.k, count(n.some) AS d ORDER BY d DESC, n.k LIMIT 9",
+        "MATCH (n:N)-[r:R]->() RETURN n.k, count(r) AS d ORDER BY d, n.k LIMIT 20",
+        "MATCH (n:N)-[r:R]->() WITH n, count(r) AS d ORDER BY d DESC, n.k LIMIT 9 \
+         WHERE d > 1 RETURN n.k, d",
+        "MATCH (n)-[r:R]->() RETURN n.k, count(r) AS d ORDER BY d DESC, n.k LIMIT 20",
+    ];
+    let slowly: Vec<_> = queries.iter().map(|text| ask(&graph, text).unwrap()).collect();
+    graph.freeze();
+    for (text, expected) in queries.iter().zip(slowly) {
+        assert!(!expected.is_empty(), "{text}");
+        assert_eq!(ask(&graph, text).unwrap(), expected, "{text}");
+    }
+    let fails = "MATCH (n:N)-[r:R]->() RETURN n.k, 1 / (n.k - 599), count(r) AS d \
+                 ORDER BY d DESC LIMIT 1";
+    assert!(ask(&graph, fails).is_err());
 }

@@ -9,6 +9,7 @@ mod bytes;
 mod change;
 mod derived;
 mod facts;
+mod kept;
 mod names;
 mod owned;
 mod query;
@@ -24,10 +25,11 @@ use isolith_types::Failure;
 use change::Counts;
 pub(crate) use derived::{KnownNames, NodeParts, edge_names, has_label, has_value, put, recount};
 pub(crate) use facts::show_facts;
+pub(crate) use kept::Kept;
 use names::Names;
 pub(crate) use owned::{Property, SHARED};
-pub(crate) use query::change;
 pub use query::{CypherQuery, GraphAnswer, Rows, first_row};
+pub(crate) use query::{KnownQueries, change};
 pub use segment::{AdjacencySource, GraphLists, GraphSegmentEntry, GraphState};
 pub(crate) use segment::{is_due, quarantine, swap};
 
@@ -41,12 +43,14 @@ pub(crate) struct TruthGraph<'a> {
     /// Of a graph that is being changed.
     counts: Option<Counts>,
     segment: Option<&'a dyn AdjacencySource>,
+    /// Of a graph that is read.
+    kept: Option<Kept>,
 }
 
 impl<'a> TruthGraph<'a> {
     /// The graph, to be read.
     pub(crate) fn new(db: &'a Connection) -> Self {
-        Self { db, names: Names::default(), counts: None, segment: None }
+        Self { db, names: Names::default(), counts: None, segment: None, kept: None }
     }
 }
 

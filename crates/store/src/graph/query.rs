@@ -1,6 +1,8 @@
 //! Cypher as the truth answers it.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use isolate::Bulk;
 use isolith_graph::{Budget, Datum, Error, Flow, Query, Stats, prepare};
@@ -15,6 +17,10 @@ use crate::write::Work;
 
 /// What a query may keep while it runs.
 const QUERY_MEMORY: usize = 256 << 20;
+
+/// So many queries are known at most, and none that is longer.
+const MOST_QUERIES: usize = 128;
+const LONGEST_KNOWN: usize = 8 << 10;
 
 /// What an answer may hold.
 const LARGEST_ANSWER: usize = 64 << 20;
@@ -86,6 +92,27 @@ pub fn first_row(bytes: &[u8]) -> Result<(Vec<Datum>, &[u8]), Failure> {
     })
 }
 
+/// Queries that were read and checked before: programs ask the same ones again and again.
+#[derive(Debug, Default)]
+pub(crate) struct KnownQueries(RefCell<HashMap<Box<str>, Arc<Query>>>);
+
+impl KnownQueries {
+    fn prepare(&self, text: &str) -> Result<Arc<Query>, StoreError> {
+        if let Some(query) = self.0.borrow().get(text) {
+            return Ok(Arc::clone(query));
+        }
+        let query = Arc::new(prepare(text).map_err(refused)?);
+        if text.len() <= LONGEST_KNOWN {
+            let mut known = self.0.borrow_mut();
+            if known.len() >= MOST_QUERIES {
+                known.clear();
+            }
+            known.insert(text.into(), Arc::clone(&query));
+        }
+        Ok(query)
+    }
+}
+
 impl Snapshot<'_> {
     /// Answers a query that changes nothing, with the help of the graph's segment where that
     /// says what the graph says.
@@ -98,15 +125,18 @@ impl Snapshot<'_> {
         query: &CypherQuery,
         segment: Option<&dyn AdjacencySource>,
     ) -> Result<GraphAnswer, StoreError> {
-        let prepared = prepared(query)?;
+        let prepared = self.db.queries.prepare(&query.text)?;
         if prepared.is_write() {
             let message = "the query changes the graph, and this is a place for reading";
             return Err(StoreError::Query(Box::new(Failure::new(Code::BadInput, message))));
         }
-        let graph = TruthGraph { segment, ..TruthGraph::new(self.connection()) };
-        answer(&self.db.deadline, &prepared, |budget, sink| {
+        let graph = TruthGraph::reading(self.connection(), self.db.kept.take())?;
+        let graph = TruthGraph { segment, ..graph };
+        let answer = answer(&self.db.deadline, &prepared, |budget, sink| {
             prepared.run(&graph, &query.parameters, budget, sink)
-        })
+        });
+        self.db.kept.replace(graph.into_kept());
+        answer
     }
 }
 
@@ -116,7 +146,7 @@ pub(crate) fn change(
     work: Work<'_>,
     query: &CypherQuery,
 ) -> Result<Option<GraphAnswer>, StoreError> {
-    let prepared = prepared(query)?;
+    let prepared = prepare(&query.text).map_err(refused)?;
     if !prepared.is_write() {
         return Ok(None);
     }
@@ -126,10 +156,6 @@ pub(crate) fn change(
     })?;
     graph.finish()?;
     Ok(Some(answer))
-}
-
-fn prepared(query: &CypherQuery) -> Result<Query, StoreError> {
-    prepare(&query.text).map_err(refused)
 }
 
 type Sink<'a> = &'a mut dyn FnMut(Vec<Datum>) -> isolith_graph::Result<Flow>;

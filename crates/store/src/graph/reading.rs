@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use isolith_graph::{Adjacency, Direction, Edge, Graph, Hop, KeyId, LabelId, TypeId, Value};
+use isolith_graph::{
+    Adjacency, Direction, Edge, Graph, Hop, KeyId, LabelId, TypeId, Value, position_of,
+};
 use isolith_types::Failure;
 use rusqlite::{OptionalExtension, Params, params};
 
+use super::kept::Counted;
 use super::names::Kind;
 use super::{Lookup, TruthGraph, bytes, failure, one};
 use crate::error::StoreError;
@@ -65,10 +68,35 @@ impl TruthGraph<'_> {
         read().during(self.db, "read edges").map_err(failure)
     }
 
+    /// Appends nodes of a label, or of all.
+    pub(super) fn read_nodes(
+        &self,
+        label: Option<LabelId>,
+        after: Option<i64>,
+        limit: i64,
+        found: &mut Vec<i64>,
+    ) -> Result<(), Failure> {
+        let after = after.unwrap_or(i64::MIN);
+        match label {
+            Some(label) => self.numbers(
+                "SELECT node FROM node_label WHERE label = ?1 AND node > ?2 ORDER BY node LIMIT ?3",
+                params![label.0, after, limit],
+                found,
+            ),
+            None => self.numbers(
+                "SELECT id FROM node WHERE id > ?1 ORDER BY id LIMIT ?2",
+                params![after, limit],
+                found,
+            ),
+        }
+    }
+
     /// How many nodes have a label, or edges a type.
     fn uses(&self, name: u32) -> Result<u64, Failure> {
-        let written = one(self.db, "SELECT uses FROM graph_name WHERE id = ?1", [name])?;
-        let written = written.unwrap_or(0);
+        let written = self.counted(Counted::Named(name), || {
+            let uses = one(self.db, "SELECT uses FROM graph_name WHERE id = ?1", [name])?;
+            Ok(uses.unwrap_or(0))
+        })?;
         Ok(self.counts.as_ref().map_or(written, |counts| counts.uses(name, written)))
     }
 
@@ -140,7 +168,9 @@ impl Graph for TruthGraph<'_> {
         match (label, &self.counts) {
             (Some(label), _) => self.uses(label.0),
             (None, Some(counts)) => Ok(counts.nodes()),
-            (None, None) => Ok(one(self.db, "SELECT nodes FROM graph", [])?.unwrap_or(0)),
+            (None, None) => self.counted(Counted::Nodes, || {
+                Ok(one(self.db, "SELECT nodes FROM graph", [])?.unwrap_or(0))
+            }),
         }
     }
 
@@ -148,7 +178,9 @@ impl Graph for TruthGraph<'_> {
         match (kind, &self.counts) {
             (Some(kind), _) => self.uses(kind.0),
             (None, Some(counts)) => Ok(counts.edges()),
-            (None, None) => Ok(one(self.db, "SELECT edges FROM graph", [])?.unwrap_or(0)),
+            (None, None) => self.counted(Counted::Edges, || {
+                Ok(one(self.db, "SELECT edges FROM graph", [])?.unwrap_or(0))
+            }),
         }
     }
 
@@ -163,19 +195,12 @@ impl Graph for TruthGraph<'_> {
         limit: usize,
         found: &mut Vec<i64>,
     ) -> Result<(), Failure> {
-        let (after, limit) = (after.unwrap_or(i64::MIN), i64::try_from(limit).unwrap_or(i64::MAX));
-        match label {
-            Some(label) => self.numbers(
-                "SELECT node FROM node_label WHERE label = ?1 AND node > ?2 ORDER BY node LIMIT ?3",
-                params![label.0, after, limit],
-                found,
-            ),
-            None => self.numbers(
-                "SELECT id FROM node WHERE id > ?1 ORDER BY id LIMIT ?2",
-                params![after, limit],
-                found,
-            ),
+        if let Some(nodes) = self.kept_nodes(label, limit as u64)? {
+            let start = after.map_or(0, |after| nodes.partition_point(|&node| node <= after));
+            found.extend(nodes[start..].iter().take(limit));
+            return Ok(());
         }
+        self.read_nodes(label, after, i64::try_from(limit).unwrap_or(i64::MAX), found)
     }
 
     fn lookup_estimate(&self, _: Option<LabelId>, key: KeyId) -> Result<Option<u64>, Failure> {
@@ -215,16 +240,26 @@ impl Graph for TruthGraph<'_> {
     }
 
     fn has_label(&self, node: i64, label: LabelId) -> Result<bool, Failure> {
+        if let Some(nodes) = self.kept_nodes(Some(label), 1)? {
+            return Ok(position_of(&nodes, node).is_some());
+        }
         let sql = "SELECT 1 FROM node_label WHERE label = ?1 AND node = ?2";
         Ok(one::<i64>(self.db, sql, params![label.0, node])?.is_some())
     }
 
     fn node_property(&self, node: i64, key: KeyId) -> Result<Value, Failure> {
+        if let Some(value) = self.kept_property(node, key)? {
+            return Ok(value);
+        }
         self.with_properties(NODE_PROPERTIES, node, Value::Null, |all| bytes::read_one(all, key.0))
     }
 
     fn node_properties(&self, node: i64) -> Result<Vec<(KeyId, Value)>, Failure> {
         self.with_properties(NODE_PROPERTIES, node, Vec::new(), keyed)
+    }
+
+    fn differ(&self, label: Option<LabelId>, key: KeyId) -> Result<bool, Failure> {
+        TruthGraph::differ(self, label, key)
     }
 
     fn edges(

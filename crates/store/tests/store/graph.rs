@@ -265,3 +265,39 @@ fn random_question(random: &mut fastrand::Rng) -> String {
         ),
     }
 }
+
+/// What a reader keeps from one query to the next holds until somebody writes.
+#[test]
+fn a_reader_sees_every_change_however_often_it_asked_before() {
+    let mut store = TestStore::empty();
+    change(&mut store, "UNWIND range(1, 300) AS k CREATE (:P {k: k, name: 'n' + toString(k)})")
+        .unwrap();
+    change(&mut store, "MATCH (a:P), (b:P) WHERE a.k % b.k = 0 CREATE (a)-[:E]->(b)").unwrap();
+    let questions = [
+        "MATCH (a:P)-[r:E]->() RETURN a.k, count(r) AS d ORDER BY d DESC, a.k LIMIT 3",
+        "MATCH (a:P {k: 60})-[:E*1..3]->(b:P) RETURN DISTINCT b.name, b:Q ORDER BY b.name",
+        "MATCH (n) RETURN sum(n.k), count(n.name), count(*)",
+        "MATCH (n:Q) RETURN n.k",
+        "MATCH (a:P) WHERE a.k < 5 RETURN a.name, a:Q",
+    ];
+    let changes = [
+        "MATCH (n:P {k: 60}) SET n.name = 'sixty', n:Q",
+        "MATCH (n:P {k: 1}) SET n.k = 1001",
+        "MATCH (n:P {k: 2}) SET n.k = 3",
+        "MATCH (n:P {k: 240}) DETACH DELETE n",
+        "MATCH (n:P {k: 60}) REMOVE n:P, n.k",
+        "CREATE (:P:Q {k: 1})",
+        "MATCH (n:P) WHERE n.k > 50 REMOVE n:P",
+    ];
+    let mut reader = store.reader();
+    for text in [""].into_iter().chain(changes) {
+        if !text.is_empty() {
+            change(&mut store, text).unwrap();
+        }
+        for question in questions.iter().cycle().take(4 * questions.len()) {
+            let answer = reader.snapshot().unwrap().cypher(&query(question), None).unwrap();
+            let rows: Vec<Vec<Datum>> = answer.rows().collect::<Result<_, _>>().unwrap();
+            assert_eq!(rows, read(&store, question), "{question} after {text}");
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! What a reader keeps of the graph from one query to the next, as long as nobody writes:
+//! numbers of names, counts, and what was asked for so often that reading all of it at once
+//! costs less.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+use std::sync::Arc;
+
+use isolith_graph::{Graph, KeyId, LabelId, Value, position_of};
+use isolith_types::Failure;
+use rusqlite::Connection;
+
+use super::names::Names;
+use super::{TruthGraph, bytes, failure};
+use crate::error::StoreError;
+use crate::sqlite::During;
+
+/// So many bytes are kept at most, about.
+const MOST_BYTES: usize = 16 << 20;
+
+/// All of something is read once this part of it was asked for.
+const OFTEN: u64 = 8;
+
+/// What is kept.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// SQLite's number for the state of the file in which all this holds.
+    version: Option<i64>,
+    names: Names,
+    /// How many nodes or edges there are, by the name that they have; by none, all nodes.
+    pub(super) counts: RefCell<HashMap<Counted, u64>>,
+    /// The nodes of a label, or all.
+    lists: Whole<Option<LabelId>, Vec<i64>>,
+    columns: Whole<KeyId, Column>,
+    /// Whether nodes of a label differ by a property.
+    differ: RefCell<HashMap<(Option<LabelId>, KeyId), bool>>,
+    bytes: Cell<usize>,
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Counted {
+    Nodes,
+    Edges,
+    /// What has this name.
+    Named(u32),
+}
+
+/// One property of all nodes.
+#[derive(Debug)]
+struct Column {
+    nodes: Arc<Vec<i64>>,
+    values: Vec<Value>,
+}
+
+/// Things that are read as a whole once they were asked for often enough.
+#[derive(Debug)]
+struct Whole<K, T>(RefCell<HashMap<K, Known<T>>>);
+
+#[derive(Debug)]
+enum Known<T> {
+    /// Not yet: so many parts were asked for.
+    Asked(u64),
+    All(Arc<T>),
+    TooLarge,
+}
+
+impl<K, T> Default for Whole<K, T> {
+    fn default() -> Self {
+        Self(RefCell::default())
+    }
+}
+
+impl<K: Eq + Hash, T> Whole<K, T> {
+    /// The whole, if it is there; `read` is called when so many more parts make it worth while.
+    fn get(
+        &self,
+        key: K,
+        more: u64,
+        enough: impl FnOnce() -> Result<u64, Failure>,
+        read: impl FnOnce() -> Result<Option<T>, Failure>,
+    ) -> Result<Option<Arc<T>>, Failure> {
+        let asked = match self.0.borrow().get(&key) {
+            Some(Known::All(whole)) => return Ok(Some(Arc::clone(whole))),
+            Some(Known::TooLarge) => return Ok(None),
+            Some(Known::Asked(before)) => before.saturating_add(more),
+            None => more,
+        };
+        if asked < enough()? {
+            self.0.borrow_mut().insert(key, Known::Asked(asked));
+            return Ok(None);
+        }
+        let whole = read()?.map(Arc::new);
+        let known = whole.clone().map_or(Known::TooLarge, Known::All);
+        self.0.borrow_mut().insert(key, known);
+        Ok(whole)
+    }
+}
+
+impl<'a> TruthGraph<'a> {
+    /// The graph, to be read with what was kept of it, if that still holds.
+    pub(super) fn reading(db: &'a Connection, mut kept: Kept) -> Result<Self, StoreError> {
+        let version: i64 = db
+            .prepare_cached("PRAGMA data_version")
+            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+            .during(db, "see whether the store has changed")?;
+        if kept.version != Some(version) {
+            kept = Kept { version: Some(version), ..Kept::default() };
+        }
+        let names = std::mem::take(&mut kept.names);
+        Ok(Self { names, kept: Some(kept), ..Self::new(db) })
+    }
+
+    /// What to keep for the next query.
+    pub(super) fn into_kept(self) -> Kept {
+        let names = self.names;
+        self.kept.map(|kept| Kept { names, ..kept }).unwrap_or_default()
+    }
+
+    /// A count that is read once.
+    pub(super) fn counted(
+        &self,
+        what: Counted,
+        read: impl FnOnce() -> Result<u64, Failure>,
+    ) -> Result<u64, Failure> {
+        let Some(kept) = &self.kept else { return read() };
+        if let Some(count) = kept.counts.borrow().get(&what) {
+            return Ok(*count);
+        }
+        let count = read()?;
+        kept.counts.borrow_mut().insert(what, count);
+        Ok(count)
+    }
+
+    /// The nodes of a label, or all, in order; nothing if they are not kept. So many of them
+    /// are asked for.
+    pub(super) fn kept_nodes(
+        &self,
+        label: Option<LabelId>,
+        asked: u64,
+    ) -> Result<Option<Arc<Vec<i64>>>, Failure> {
+        let Some(kept) = &self.kept else { return Ok(None) };
+        let count = || self.node_count(label);
+        kept.lists.get(
+            label,
+            asked,
+            || Ok(count()?.div_ceil(OFTEN).max(64)),
+            || {
+                if !kept.takes(count()?, size_of::<i64>()) {
+                    return Ok(None);
+                }
+                let mut nodes = Vec::new();
+                self.read_nodes(label, None, i64::MAX, &mut nodes)?;
+                Ok(Some(nodes))
+            },
+        )
+    }
+
+    /// A property of a node, if that of all nodes is kept.
+    pub(super) fn kept_property(&self, node: i64, key: KeyId) -> Result<Option<Value>, Failure> {
+        let column = self.column(key, 1)?;
+        Ok(column.map(|column| column.get(node).cloned().unwrap_or_default()))
+    }
+
+    /// Whether all nodes of a label have this property, and each another value; false if that
+    /// is not known. Whoever asks is about to read all of them.
+    pub(super) fn differ(&self, label: Option<LabelId>, key: KeyId) -> Result<bool, Failure> {
+        let Some(kept) = &self.kept else { return Ok(false) };
+        if let Some(known) = kept.differ.borrow().get(&(label, key)) {
+            return Ok(*known);
+        }
+        let (nodes, column) = (self.kept_nodes(label, u64::MAX)?, self.column(key, u64::MAX)?);
+        let differ = match (nodes, column) {
+            (Some(nodes), Some(column)) => column.differs(&nodes),
+            _ => false,
+        };
+        kept.differ.borrow_mut().insert((label, key), differ);
+        Ok(differ)
+    }
+
+    fn column(&self, key: KeyId, asked: u64) -> Result<Option<Arc<Column>>, Failure> {
+        let Some(kept) = &self.kept else { return Ok(None) };
+        let enough = || Ok(self.node_count(None)?.div_ceil(OFTEN).max(64));
+        kept.columns.get(key, asked, enough, || {
+            let Some(nodes) = self.kept_nodes(None, u64::MAX)? else { return Ok(None) };
+            let before = kept.bytes.get();
+            if !kept.takes(nodes.len() as u64, size_of::<Value>()) {
+                return Ok(None);
+            }
+            let values = self.read_column(key, kept)?;
+            if values.is_none() {
+                kept.bytes.set(before);
+            }
+            Ok(values.map(|values| Column { nodes, values }))
+        })
+    }
+
+    fn read_column(&self, key: KeyId, kept: &Kept) -> Result<Option<Vec<Value>>, Failure> {
+        let mut values = Vec::new();
+        let mut read = || {
+            let mut statement =
+                self.db.prepare_cached("SELECT properties FROM node ORDER BY id")?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let all = row.get_ref(0)?.as_blob_or_null()?.unwrap_or(&[]);
+                let Some(value) = bytes::read_one(all, key.0) else { return Ok(false) };
+                if !kept.takes(1, value.size() - size_of::<Value>()) {
+                    return Ok(false);
+                }
+                values.push(value);
+            }
+            Ok(true)
+        };
+        // Bytes that make no sense are reported by whoever needs that very node.
+        let whole = read().during(self.db, "read properties").map_err(failure)?;
+        Ok(whole.then_some(values))
+    }
+}
+
+impl Kept {
+    /// Whether so many more things of a size may be kept. They count if they may.
+    fn takes(&self, count: u64, size: usize) -> bool {
+        let more = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(size);
+        let bytes = self.bytes.get().saturating_add(more);
+        if bytes > MOST_BYTES {
+            return false;
+        }
+        self.bytes.set(bytes);
+        true
+    }
+}
+
+impl Column {
+    fn get(&self, node: i64) -> Option<&Value> {
+        self.values.get(position_of(&self.nodes, node)? as usize)
+    }
+
+    /// Whether each of these nodes has a value that no other of them has. Integers and texts
+    /// are compared, and nothing is said of others.
+    fn differs(&self, nodes: &[i64]) -> bool {
+        let (mut numbers, mut texts) = (HashSet::new(), HashSet::new());
+        nodes.iter().all(|node| match self.get(*node) {
+            Some(Value::Integer(number)) => numbers.insert(*number),
+            Some(Value::Text(text)) => texts.insert(&**text),
+            _ => false,
+        })
+    }
+}
