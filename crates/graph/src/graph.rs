@@ -30,6 +30,14 @@ pub enum Direction {
     Both,
 }
 
+impl Found {
+    /// What an index finds that knows integers and floats by their values: integers and
+    /// floats that equal an integer, and perhaps more than what equals another value.
+    pub fn by_index(value: &Value) -> Self {
+        if matches!(value, Value::Integer(_)) { Found::Exactly } else { Found::Perhaps }
+    }
+}
+
 impl Direction {
     /// The same, seen from the other end.
     #[must_use]
@@ -62,6 +70,15 @@ pub struct Edge {
     pub start: i64,
     /// The node where it ends.
     pub end: i64,
+}
+
+/// What a look-up by a property found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// Nodes that have the value, and no others.
+    Exactly,
+    /// Some may have another value.
+    Perhaps,
 }
 
 /// A node or a relationship.
@@ -109,16 +126,16 @@ pub trait Graph {
     /// How many nodes a look-up by this property finds, about; `None` if there is no index
     /// to look it up in.
     fn lookup_estimate(&self, label: Option<LabelId>, key: KeyId) -> Result<Option<u64>, Failure>;
-    /// Appends all nodes whose property equals this value, and perhaps some others: each is
-    /// looked at again. An integer equals a float of the same value; the value may be a
-    /// list, too. Only asked if there is an estimate.
+    /// Appends all nodes whose property equals this value, and perhaps some others, which
+    /// are then looked at again. An integer equals a float of the same value; the value may
+    /// be a list, too. Only asked if there is an estimate.
     fn lookup(
         &self,
         label: Option<LabelId>,
         key: KeyId,
         value: &Value,
         found: &mut Vec<i64>,
-    ) -> Result<(), Failure>;
+    ) -> Result<Found, Failure>;
     /// Appends a node's labels.
     fn node_labels(&self, node: i64, labels: &mut Vec<LabelId>) -> Result<(), Failure>;
     /// Whether a node has a label.

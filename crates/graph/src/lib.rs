@@ -24,7 +24,7 @@ mod value;
 pub use budget::Budget;
 pub use csr::{Adjacency, Csr, CsrLists, Link, List, position_of};
 pub use error::{Class, Detail, Error, Phase, Place, Problem, Result};
-pub use graph::{Direction, Edge, Entity, Graph, GraphMut, Hop, KeyId, LabelId, TypeId};
+pub use graph::{Direction, Edge, Entity, Found, Graph, GraphMut, Hop, KeyId, LabelId, TypeId};
 pub use memory::MemoryGraph;
 pub use query::{Query, prepare};
 pub use run::{Flow, Stats};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use isolith_types::{Code, Failure};
 
 use crate::csr::{Adjacency, CsrLists, Link};
-use crate::graph::{Direction, Edge, Entity, Graph, GraphMut, Hop, KeyId, LabelId, TypeId};
+use crate::graph::{Direction, Edge, Entity, Found, Graph, GraphMut, Hop, KeyId, LabelId, TypeId};
 use crate::value::{GroupKey, Value};
 
 /// A graph in memory, with an index on every property.
@@ -240,10 +240,10 @@ impl Graph for MemoryGraph {
         key: KeyId,
         value: &Value,
         found: &mut Vec<i64>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Found, Failure> {
         let entry = (key, GroupKey::One(value.clone()));
         found.extend(self.inner.borrow().by_property.get(&entry).into_iter().flatten());
-        Ok(())
+        Ok(Found::by_index(value))
     }
 
     fn node_labels(&self, node: i64, labels: &mut Vec<LabelId>) -> Result<(), Failure> {

@@ -84,6 +84,8 @@ pub(crate) enum Seek<'r> {
         key: Symbol,
         value: &'r Ex,
         many: bool,
+        /// Whether the next operator checks this very property.
+        checked: bool,
     },
 }
 

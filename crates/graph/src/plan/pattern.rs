@@ -162,7 +162,7 @@ impl<'p, 'r> Planner<'p, 'r> {
         // Whoever scans by the only label need not look at it again.
         let labels = &self.pattern.nodes[node].labels[..];
         let checked = matches!((&op, labels), (Op::Scan { label: Some(_), .. }, [_]));
-        self.ops.push(op);
+        self.start_with(op);
         if checked {
             self.open.remove(&self.pattern.nodes[node].slot);
         } else {
@@ -170,6 +170,21 @@ impl<'p, 'r> Planner<'p, 'r> {
         }
         self.check();
         Ok(true)
+    }
+
+    /// Adds an operator that finds a node by itself, and behind it the check of the property
+    /// that it is sought by.
+    fn start_with(&mut self, mut op: Op<'r>) {
+        let mut check = None;
+        if let Op::Seek { slot, seek: Seek::Property { value, checked, .. } } = &mut op {
+            let is_same = |it: &Check<'r>| matches!(it, Check::NodeProperty { slot: at, value: by, .. } if at == slot && std::ptr::eq(*by, *value));
+            check = self.checks.iter().position(is_same).map(|at| self.checks.remove(at));
+            *checked = check.is_some();
+        }
+        self.ops.push(op);
+        if let Some(Check::NodeProperty { slot, key, value }) = check {
+            self.ops.push(Op::NodeProperty { slot, key, value });
+        }
     }
 
     /// A node is bound now.
@@ -425,7 +440,7 @@ impl<'p, 'r> Planner<'p, 'r> {
             let Some(count) = self.run.graph.lookup_estimate(label_id, key_id)? else { continue };
             let cost = if many { count as f64 * 4.0 + 1.0 } else { count as f64 };
             if cost < best.0 {
-                let seek = Seek::Property { label, key, value, many };
+                let seek = Seek::Property { label, key, value, many, checked: false };
                 *best = (cost, Op::Seek { slot: node.slot, seek });
             }
         }

@@ -1,7 +1,7 @@
 //! The operators that find rows.
 
 use crate::error::{Error, Result};
-use crate::graph::{Entity, Hop};
+use crate::graph::{Entity, Found, Hop};
 use crate::ir::{Ex, PatternRel, Slot, Symbol};
 use crate::plan::{Op, Seek, Weight};
 use crate::value::{Path, Value, equals};
@@ -39,7 +39,7 @@ pub(crate) fn exec<'r>(
             };
             scan(run, *slot, *label, weight, row, next)
         }
-        Op::Seek { slot, seek } => seek_node(run, *slot, seek, row, next),
+        Op::Seek { slot, seek } => seek_node(run, *slot, seek, row, rest, out),
         Op::Expand(it) => expand::expand(run, it, row, next),
         Op::VarExpand(it) => expand::var_expand(run, it, row, next),
         Op::Reach(it) => reach::reach(run, it, row, next),
@@ -131,9 +131,34 @@ fn seek_node<'r>(
     slot: Slot,
     seek: &Seek<'r>,
     row: &mut Row,
-    next: &mut Sink<'_>,
+    rest: &[Op<'r>],
+    out: &mut Sink<'_>,
 ) -> Result<Flow> {
     let mut nodes = Vec::new();
+    let found = sought(run, seek, row, &mut nodes)?;
+    let rest = match rest.split_first() {
+        // It is what they were sought by.
+        Some((Op::NodeProperty { .. }, after)) if found == Found::Exactly => after,
+        _ => rest,
+    };
+    for node in nodes {
+        run.budget.step()?;
+        row[slot] = Value::Node(node);
+        if exec(run, rest, row, out)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+/// The nodes that an index knows. If they are exactly those that have the value of the
+/// pattern's own property, that need not be checked once more.
+fn sought<'r>(
+    run: &Run<'r>,
+    seek: &Seek<'r>,
+    row: &mut Row,
+    nodes: &mut Vec<i64>,
+) -> Result<Found> {
     match seek {
         Seek::Id(ex) => {
             let id = match eval(run, row, ex)? {
@@ -147,38 +172,34 @@ fn seek_node<'r>(
                 nodes.push(id);
             }
         }
-        Seek::Property { label, key, value, many } => {
+        Seek::Property { label, key, value, many, checked } => {
             let value = eval(run, row, value)?;
             let label = match label {
                 Some(label) => match run.label(*label)? {
                     Some(label) => Some(label),
-                    None => return Ok(Flow::Continue),
+                    None => return Ok(Found::Perhaps),
                 },
                 None => None,
             };
-            let Some(key) = run.key(*key)? else { return Ok(Flow::Continue) };
+            let Some(key) = run.key(*key)? else { return Ok(Found::Perhaps) };
             match (&value, many) {
                 (Value::List(values), true) => {
                     for value in values.iter().filter(|value| !value.is_null()) {
                         run.budget.step()?;
-                        run.graph.lookup(label, key, value, &mut nodes)?;
+                        run.graph.lookup(label, key, value, nodes)?;
                     }
                     nodes.sort_unstable();
                     nodes.dedup();
                 }
                 (Value::Null, _) | (_, true) => {}
-                (value, false) => run.graph.lookup(label, key, value, &mut nodes)?,
+                (value, false) => {
+                    let found = run.graph.lookup(label, key, value, nodes)?;
+                    return Ok(if *checked { found } else { Found::Perhaps });
+                }
             }
         }
     }
-    for node in nodes {
-        run.budget.step()?;
-        row[slot] = Value::Node(node);
-        if next(row)? == Flow::Stop {
-            return Ok(Flow::Stop);
-        }
-    }
-    Ok(Flow::Continue)
+    Ok(Found::Perhaps)
 }
 
 /// Whether a node, a relationship or each of a list of relationships has a property of this

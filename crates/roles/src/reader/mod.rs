@@ -388,12 +388,6 @@ impl Role for StoreReader {
 
 impl StoreReader {
     fn open(&mut self) -> Result<(), StoreError> {
-        if self.reader.as_ref().is_some_and(Reader::has_moved) {
-            // Another store is there now, with its own rows and numbers.
-            self.reader = None;
-            self.segments.forget();
-            self.tails.forget();
-        }
         if self.reader.is_none() {
             self.reader = Some(self.open_or_make()?);
         }
@@ -416,7 +410,17 @@ impl StoreReader {
 
     fn answer(&mut self, job: &ReadJob, context: &Context<'_>) -> Result<ReadReply, StoreError> {
         self.open()?;
-        let mut reply = self.answer_once(job, context)?;
+        let mut reply = match self.answer_once(job, context) {
+            Err(StoreError::Replaced { .. }) => {
+                // Another store is there now, with its own rows and numbers.
+                self.reader = None;
+                self.segments.forget();
+                self.tails.forget();
+                self.open()?;
+                self.answer_once(job, context)?
+            }
+            answered => answered?,
+        };
         // A fold may have replaced a segment between reading its name and opening it.
         // Then the generation is another one now.
         while let Some(searched) = reply.searched()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use isolith_graph::{
-    Adjacency, Direction, Edge, Graph, Hop, KeyId, LabelId, TypeId, Value, position_of,
+    Adjacency, Direction, Edge, Found, Graph, Hop, KeyId, LabelId, TypeId, Value, position_of,
 };
 use isolith_types::Failure;
 use rusqlite::{OptionalExtension, Params, params};
@@ -214,22 +214,23 @@ impl Graph for TruthGraph<'_> {
         key: KeyId,
         value: &Value,
         found: &mut Vec<i64>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Found, Failure> {
         self.numbers(
             "SELECT node FROM node_value WHERE key = ?1 AND value = ?2",
             params![key.0, Lookup(value)],
             found,
         )?;
         // Nodes of code are not written down by what their owner and name say already.
-        let Value::Text(text) = value else { return Ok(()) };
+        let Value::Text(text) = value else { return Ok(Found::by_index(value)) };
         match &*self.key_name(key)? {
-            "path" => self.numbers(CODE_BY_PATH, [&**text], found),
+            "path" => self.numbers(CODE_BY_PATH, [&**text], found)?,
             "id" => match text.split_once('#') {
-                Some((path, name)) => self.numbers(CODE_BY_ID, [path, name], found),
-                None => self.numbers(CODE_BY_ID, [&**text, ""], found),
+                Some((path, name)) => self.numbers(CODE_BY_ID, [path, name], found)?,
+                None => self.numbers(CODE_BY_ID, [&**text, ""], found)?,
             },
-            _ => Ok(()),
+            _ => {}
         }
+        Ok(Found::Perhaps)
     }
 
     fn node_labels(&self, node: i64, labels: &mut Vec<LabelId>) -> Result<(), Failure> {
