@@ -253,6 +253,19 @@ fn imports_of_types_are_told_apart() {
 }
 
 #[test]
+fn a_declaration_is_no_use_of_what_it_hides() {
+    let java = "class A {\n  B reader;\n  void f() { B reader = new B(); reader.go(); }\n}\n\
+                class B { void go() {} }\n";
+    let go = "package p\n\nvar left = 1\n\nfunc f() {\n\tleft, right := g()\n\t_ = right\n}\n\n\
+              func g() (int, int) { return 1, 2 }\n";
+    for (path, text) in [("A.java", java), ("p.go", go)] {
+        let edges = Files::of(&[(path, text)]).edges(&[EdgeKind::References]);
+        let hidden = |edge: &&String| edge.ends_with("A.reader") || edge.ends_with("#left");
+        assert_eq!(edges.iter().find(hidden), None, "{path}");
+    }
+}
+
+#[test]
 fn a_variable_is_there_after_its_declaration() {
     let rust = "fn size() -> u32 { 1 }\nfn rows() -> Vec<u32> { vec![] }\n\
                 fn main() {\n    let size = size();\n    for rows in rows() { size(); rows(); }\n\

@@ -43,6 +43,8 @@ pub(super) struct Build<'t> {
     passed: Vec<usize>,
     /// The fields that classes are known to have.
     members: HashSet<(u32, &'t str)>,
+    /// Where variables get their names: no use of whatever has the same name outside.
+    pub(super) declared: HashSet<usize>,
     /// Nodes ahead that are defined already, by what wraps them.
     wrapped: HashMap<usize, u32>,
 }
@@ -106,6 +108,7 @@ impl<'t> Build<'t> {
             callee: 0,
             passed: Vec::new(),
             members: HashSet::new(),
+            declared: HashSet::new(),
             wrapped: HashMap::new(),
         }
     }
@@ -339,6 +342,7 @@ impl<'t> Build<'t> {
     /// Binds a name of a function, in a scope, to where its value comes from.
     pub(super) fn bind(&mut self, scope: u32, name: Node<'t>, at: usize, source: Source<'t>) {
         let text = self.of(name);
+        self.declared.insert(name.start_byte());
         self.scopes.bind(scope, text, at, Bound::Local(source));
     }
 

@@ -146,6 +146,9 @@ fn is_variable(build: &Build<'_>, site: &Site<'_>) -> bool {
         return false;
     }
     let (name, at) = (build.of(site.node), site.node.start_byte());
+    if build.declared.contains(&at) {
+        return true;
+    }
     let members = build.syntax.table.bare_members;
     let found = build.scopes.find(name, site.scope, at, false, members);
     matches!(found, Some((_, Bound::Local(source))) if !matches!(source, Source::Alias(_)))
