@@ -47,6 +47,7 @@ def ask(data, store):
     connection = connect(store)
     questions = read_questions(data)
     asked = {
+        "point": [(key, 0) for key in questions["points"]],
         "shortest": questions["pairs"],
         "top": [(0, 0)] * UNCOUNTED,
     }

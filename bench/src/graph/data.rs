@@ -19,6 +19,8 @@ pub(super) struct Shape {
 /// The keys that are asked for.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Questions {
+    /// What is looked up; many, as one takes so little.
+    pub points: Vec<i64>,
     /// Where walks begin.
     pub keys: Vec<i64>,
     /// Between which paths are sought.
@@ -28,6 +30,7 @@ pub(super) struct Questions {
 }
 
 const SEED: u64 = 7;
+const POINTS: usize = 5000;
 const KEYS: usize = 200;
 const PAIRS: usize = 100;
 const INSERTS: usize = 1000;
@@ -51,6 +54,7 @@ pub(super) fn make(folder: &Path, shape: Shape) -> Result<()> {
     }
     fs::write(folder.join("edges.csv"), edges)?;
     let questions = Questions {
+        points: (0..POINTS).map(|_| pair().0).collect(),
         keys: (0..KEYS).map(|_| pair().0).collect(),
         pairs: (0..PAIRS).map(|_| pair()).collect(),
         inserts: (0..INSERTS).map(|_| pair()).collect(),

@@ -121,6 +121,7 @@ async fn ask(data: &Path, store: &Path) -> Result<BTreeMap<Kind, Answers>> {
         let asked: Vec<(i64, i64)> = match kind {
             Kind::Shortest => questions.pairs.clone(),
             Kind::Top => vec![(0, 0); UNCOUNTED],
+            Kind::Point => questions.points.iter().map(|&key| (key, 0)).collect(),
             _ => questions.keys.iter().map(|&key| (key, 0)).collect(),
         };
         answers.insert(kind, measure(&engine, kind, &asked).await?);
