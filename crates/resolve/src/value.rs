@@ -243,7 +243,13 @@ impl<'l, 'p> Evaluate<'l, 'p> {
                     let outer = Value::File(other);
                     let outer =
                         rest.iter().fold(outer, |outer, part| self.member(&outer, part, at));
-                    self.member(&outer, name, at)
+                    match outer {
+                        // `use Enum::*` takes its variants, and nothing of its traits.
+                        Value::Found(one) if file.graph.language == "rust" => {
+                            found(one.file.child(one.index, name, at.types))
+                        }
+                        outer => self.member(&outer, name, at),
+                    }
                 }
                 Located::Package(package) => self.in_package(&package, name, at),
                 Located::Nowhere => continue,
@@ -303,12 +309,19 @@ impl<'l, 'p> Evaluate<'l, 'p> {
         if let Some(known) = self.names.borrow().get(&key).and_then(|names| names.get(name)) {
             return known.clone();
         }
+        // Whoever comes back to it on the way finds nothing more.
+        self.keep(key.clone(), name, Value::Unknown);
         let value = self.outside(name, at);
         if self.is_certain(at) {
-            let mut names = self.names.borrow_mut();
-            names.entry(key).or_default().insert(name.to_owned(), value.clone());
+            self.keep(key, name, value.clone());
+        } else if let Some(names) = self.names.borrow_mut().get_mut(&key) {
+            names.remove(name);
         }
         value
+    }
+
+    fn keep(&self, place: (Arc<str>, bool), name: &str, value: Value) {
+        self.names.borrow_mut().entry(place).or_default().insert(name.to_owned(), value);
     }
 
     /// The same, if it is no member of a class around it.
