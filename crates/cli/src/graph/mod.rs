@@ -62,6 +62,9 @@ pub(crate) fn run(
     if let Some(told) = told(&answer.stats).filter(|_| is_for_people) {
         output.progress(&told);
     }
+    if let Some(degraded) = answer.degraded.as_deref().filter(|_| is_for_people) {
+        output.note(&format!("this answer could have been quicker: {degraded}"));
+    }
     match writes {
         true => session.settle()?,
         false => session.close(),
