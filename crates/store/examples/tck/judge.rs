@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use isolith_graph::{Datum, Error, Phase};
 
 use super::feature::{Scenario, Step};
@@ -31,7 +31,8 @@ pub(super) fn judge(
         let line = step.line.trim_end_matches(':');
         if let Some(name) = line.strip_prefix("the ").and_then(|rest| rest.strip_suffix(" graph")) {
             let script = graphs.join(name).join(format!("{name}.cypher"));
-            let text = std::fs::read_to_string(&script)?;
+            let text = std::fs::read_to_string(&script)
+                .with_context(|| format!("{} comes with the kit", script.display()))?;
             graph.ask(&text, &BTreeMap::new())?;
         } else if line == "having executed" {
             if let Err(error) = graph.ask(&step.text, &parameters) {
