@@ -51,7 +51,8 @@ pub(crate) fn run(
     let document = || {
         let rows: Vec<Vec<_>> =
             rows.iter().map(|row| row.iter().map(Datum::to_json).collect()).collect();
-        json!({ "columns": answer.columns, "rows": rows, "stats": answer.stats, "degraded": answer.degraded })
+        let (columns, stats, degraded) = (&answer.columns, &answer.stats, &answer.degraded);
+        json!({ "columns": columns, "rows": rows, "stats": stats, "degraded": degraded })
     };
     match format {
         Format::Json => Output::json().result(&document(), "")?,

@@ -177,7 +177,12 @@ impl<'p, 'r> Planner<'p, 'r> {
     fn start_with(&mut self, mut op: Op<'r>) {
         let mut check = None;
         if let Op::Seek { slot, seek: Seek::Property { value, checked, .. } } = &mut op {
-            let is_same = |it: &Check<'r>| matches!(it, Check::NodeProperty { slot: at, value: by, .. } if at == slot && std::ptr::eq(*by, *value));
+            let is_same = |it: &Check<'r>| match it {
+                Check::NodeProperty { slot: at, value: by, .. } => {
+                    at == slot && std::ptr::eq(*by, *value)
+                }
+                _ => false,
+            };
             check = self.checks.iter().position(is_same).map(|at| self.checks.remove(at));
             *checked = check.is_some();
         }

@@ -157,8 +157,7 @@ fn function<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 /// Variables, fields, and functions that are defined elsewhere.
 fn declaration<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let typed = node.child_by_field_name("type");
-    let known = typed.filter(|typed| typed.kind() != "placeholder_type_specifier");
+    let known = named_type(node);
     let in_class = matches!(build.scopes.kind(build.scope), ScopeKind::Class(_));
     let mut cursor = node.walk();
     let declarators: Vec<Node<'t>> =
@@ -180,6 +179,12 @@ fn declaration<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
         }
     }
     Enter::Into
+}
+
+/// The type that a declaration names; `auto` names none.
+fn named_type(node: Node<'_>) -> Option<Node<'_>> {
+    let typed = node.child_by_field_name("type")?;
+    (typed.kind() != "placeholder_type_specifier").then_some(typed)
 }
 
 fn prototype<'t>(build: &mut Build<'t>, node: Node<'t>, name: Node<'t>, in_class: bool) {
@@ -210,8 +215,7 @@ fn parameter<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 fn for_each<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let scope = build.open(ScopeKind::Block);
-    let typed = node.child_by_field_name("type");
-    let known = typed.filter(|typed| typed.kind() != "placeholder_type_specifier");
+    let known = named_type(node);
     if let (Some(declarator), Some(right)) =
         (node.child_by_field_name("declarator"), node.child_by_field_name("right"))
     {
