@@ -3,8 +3,10 @@ use std::path::PathBuf;
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::StoreError;
-use crate::graph::show_facts;
-use crate::schema::{ADD_CODE, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, FIRST_VERSION, PARSE_AGAIN};
+use crate::graph::{FIND_ALL_EDGES, show_facts};
+use crate::schema::{
+    ADD_CODE, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, EDGES_BY_ENDS, FIRST_VERSION, PARSE_AGAIN,
+};
 use crate::sqlite::{During, explain};
 
 /// One step of the schema: makes version n + 1 out of version n.
@@ -16,8 +18,13 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     |db| run(db, ADD_FACTS),
     |db| run(db, ADD_MEMORY),
     |db| run(db, ADD_GRAPH),
-    // No table changes: the graph shows the facts that are there.
-    |db| run(db, PARSE_AGAIN).and_then(|()| show_facts(db)),
+    |db| run(db, PARSE_AGAIN),
+    |db| {
+        run(db, EDGES_BY_ENDS)?;
+        run(db, FIND_ALL_EDGES)?;
+        // Facts may be older than the graph.
+        show_facts(db)
+    },
 ];
 
 /// The version that this program gives to a store.

@@ -310,9 +310,30 @@ CREATE TABLE code_lookup (
 UPDATE file SET hash = zeroblob(32), modified = 0;
 ";
 
-/// What version 6 does before facts are shown: imports say whether they are of types alone, so
-/// files have to be parsed again.
+/// What version 6 does: imports say whether they are of types alone, so files have to be
+/// parsed again.
 pub(crate) const PARSE_AGAIN: &str = "
 DELETE FROM code_graph;
 UPDATE file SET hash = zeroblob(32), modified = 0;
+";
+
+/// What version 7 does before facts are shown: edges are found by their ends through tables,
+/// which are written in order, instead of indexes.
+pub(crate) const EDGES_BY_ENDS: &str = "
+DROP INDEX edge_out;
+DROP INDEX edge_in;
+CREATE TABLE edge_out (
+  src INTEGER NOT NULL,
+  type INTEGER NOT NULL,
+  dst INTEGER NOT NULL,
+  edge INTEGER NOT NULL,
+  PRIMARY KEY (src, type, dst, edge)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE edge_in (
+  dst INTEGER NOT NULL,
+  type INTEGER NOT NULL,
+  src INTEGER NOT NULL,
+  edge INTEGER NOT NULL,
+  PRIMARY KEY (dst, type, src, edge)
+) STRICT, WITHOUT ROWID;
 ";

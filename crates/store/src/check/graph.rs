@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use super::{Found, collect};
 use crate::deadline::Deadline;
 use crate::error::StoreError;
-use crate::graph::{KnownNames, NodeParts, TruthGraph, edge_names, has_label, has_value};
+use crate::graph::{KnownNames, NodeParts, TruthGraph, edge_names, has_ends, has_label, has_value};
 use crate::sqlite::During;
 
 const COUNTS: [&str; 5] = [
@@ -115,7 +115,7 @@ fn nodes(
     let mut statement = db
         .prepare("SELECT id, labels, properties, coalesce(owner, -1) >= 0 FROM node ORDER BY id")?;
     let mut rows = statement.query([])?;
-    let (mut at, mut labels, mut values) = (0_u64, 0, 0);
+    let (mut at, mut labels, mut values) = (0_u64, 0_u64, 0_u64);
     while let Some(row) = rows.next()? {
         at += 1;
         if found.is_full() || (at.is_multiple_of(256) && deadline.passed()) {
@@ -142,11 +142,23 @@ fn nodes(
         }
     }
     for (table, expected) in [("node_label", labels), ("node_value", values)] {
-        let count = format!("SELECT count(*) FROM {table}");
-        let there: i64 = db.query_row(&count, [], |row| row.get(0))?;
-        if there > expected {
-            found.add(format!("{} rows of {table} lead to nodes without it", there - expected));
-        }
+        surplus(db, table, expected, "nodes without it", found)?;
+    }
+    Ok(())
+}
+
+/// Whether a table has more rows than there is to be found by it.
+fn surplus(
+    db: &Connection,
+    table: &str,
+    expected: u64,
+    to: &str,
+    found: &mut Found,
+) -> rusqlite::Result<()> {
+    let count = format!("SELECT count(*) FROM {table}");
+    let there: u64 = db.query_row(&count, [], |row| row.get(0))?;
+    if there > expected {
+        found.add(format!("{} rows of {table} lead to {to}", there - expected));
     }
     Ok(())
 }
@@ -157,20 +169,27 @@ fn edges(
     deadline: &Deadline,
     found: &mut Found,
 ) -> rusqlite::Result<()> {
-    let mut statement = db.prepare("SELECT id, type, properties FROM edge ORDER BY id")?;
+    let mut statement =
+        db.prepare("SELECT id, type, properties, src, dst FROM edge ORDER BY id")?;
     let mut rows = statement.query([])?;
     let mut at = 0_u64;
     while let Some(row) = rows.next()? {
         at += 1;
         if found.is_full() || (at.is_multiple_of(256) && deadline.passed()) {
-            break;
+            return Ok(());
         }
+        let (edge, kind): (i64, u32) = (row.get(0)?, row.get(1)?);
         let properties = row.get_ref(2)?.as_blob_or_null()?.unwrap_or(&[]);
-        let needed = edge_names(row.get(1)?, properties);
         let is_named = |(name, kind): &(u32, u8)| names.is(*name, *kind) == Some(true);
-        if !needed.is_some_and(|needed| needed.iter().all(is_named)) {
-            found.add(format!("edge {} makes no sense", row.get::<_, i64>(0)?));
+        if !edge_names(kind, properties).is_some_and(|needed| needed.iter().all(is_named)) {
+            found.add(format!("edge {edge} makes no sense"));
         }
+        if !has_ends(db, edge, kind, (row.get(3)?, row.get(4)?))? {
+            found.add(format!("edge {edge} is not found by its ends"));
+        }
+    }
+    for table in ["edge_out", "edge_in"] {
+        surplus(db, table, at, "edges that are not there", found)?;
     }
     Ok(())
 }

@@ -4,10 +4,11 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use isolith_graph::{Entity, Graph, GraphMut, KeyId, LabelId, Value};
+use isolith_graph::{Edge, Entity, Graph, GraphMut, KeyId, LabelId, TypeId, Value};
 use isolith_types::{Code, Failure};
 use rusqlite::{Connection, params};
 
+use super::ends::Waiting;
 use super::names::Kind;
 use super::owned::is_of_facts;
 use super::{Lookup, TruthGraph, bytes, failure, one};
@@ -25,6 +26,7 @@ pub(super) struct Counts {
     /// By how much names are used more, or less, than before.
     uses: RefCell<HashMap<u32, i64>>,
     changed: Cell<bool>,
+    pub(super) waiting: Waiting,
 }
 
 impl Counts {
@@ -63,6 +65,7 @@ impl<'a> TruthGraph<'a> {
             edges: Cell::new(edges),
             uses: RefCell::default(),
             changed: Cell::new(false),
+            waiting: Waiting::default(),
         };
         Ok(Self { counts: Some(counts), ..Self::new(db) })
     }
@@ -77,6 +80,7 @@ impl<'a> TruthGraph<'a> {
         if !counts.changed.get() {
             return Ok(());
         }
+        counts.waiting.settle(db)?;
         let write = || {
             let mut count =
                 db.prepare_cached("UPDATE graph_name SET uses = uses + ?2 WHERE id = ?1")?;
@@ -136,9 +140,15 @@ impl<'a> TruthGraph<'a> {
         last_edge.get()
     }
 
-    pub(super) fn lost_edge(&self) {
+    /// Takes an edge away, if it is there.
+    pub(super) fn drop_edge(&self, edge: i64) -> Result<(), Failure> {
+        let Some(Edge { kind: TypeId(kind), start, end }) = self.edge(edge)? else { return Ok(()) };
+        self.execute("DELETE FROM edge WHERE id = ?1", [edge])?;
+        self.hide_ends(edge, kind, (start, end))?;
+        self.used(kind, -1);
         let edges = &self.counts().edges;
         edges.set(edges.get() - 1);
+        Ok(())
     }
 
     pub(super) fn gained_node(&self) {
@@ -277,6 +287,7 @@ impl GraphMut for TruthGraph<'_> {
             "INSERT INTO edge (id, type, src, dst, properties) VALUES (?1, ?2, ?3, ?4, ?5)",
             params![edge, kind, start, end, properties],
         )?;
+        self.show_ends(edge, kind, (start, end))?;
         Ok(edge)
     }
 
@@ -350,10 +361,6 @@ impl GraphMut for TruthGraph<'_> {
 
     fn delete_edge(&self, edge: i64) -> Result<(), Failure> {
         self.refuse_change(Entity::Edge(edge))?;
-        let Some(there) = self.edge(edge)? else { return Ok(()) };
-        self.execute("DELETE FROM edge WHERE id = ?1", [edge])?;
-        self.used(there.kind.0, -1);
-        self.lost_edge();
-        Ok(())
+        self.drop_edge(edge)
     }
 }

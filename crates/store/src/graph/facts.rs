@@ -2,7 +2,7 @@
 //! written in the same transaction as these; their owner is the number of the entity or the
 //! fact, below zero.
 
-use isolith_graph::{TypeId, Value};
+use isolith_graph::Value;
 use isolith_types::{Failure, Moment, Source};
 use rusqlite::{Connection, OptionalExtension, Params};
 
@@ -24,7 +24,7 @@ const STRAY_NODES: &str = "SELECT id, owner FROM node WHERE owner < 0 \
 
 /// Edges that say something else than their facts, of facts that are gone, and all but the
 /// first of any other.
-const STRAY_EDGES: &str = "SELECT e.id, e.type FROM edge e \
+const STRAY_EDGES: &str = "SELECT e.id FROM edge e \
     LEFT JOIN fact f ON f.id = -e.owner LEFT JOIN predicate p ON p.id = f.predicate \
     LEFT JOIN graph_name k ON k.id = e.type \
     LEFT JOIN node s ON s.id = e.src LEFT JOIN node o ON o.id = e.dst \
@@ -58,10 +58,11 @@ impl TruthGraph<'_> {
         for (node, owner) in self.pairs(STRAY_NODES)? {
             self.remove_owned(owner, node)?;
         }
-        for (edge, kind) in self.pairs(STRAY_EDGES)? {
-            self.drop_edge(edge, TypeId(kind))?;
+        let (mut strays, mut entities, mut facts) = (Vec::new(), Vec::new(), Vec::new());
+        self.numbers(STRAY_EDGES, [], &mut strays)?;
+        for edge in strays {
+            self.drop_edge(edge)?;
         }
-        let (mut entities, mut facts) = (Vec::new(), Vec::new());
         self.numbers("SELECT id FROM entity ORDER BY id", [], &mut entities)?;
         for entity in entities {
             self.show_entity(entity)?;
@@ -82,7 +83,7 @@ impl TruthGraph<'_> {
         self.put_owned_edge(-kept.id, &kind, ends, &properties)
     }
 
-    fn pairs<T: rusqlite::types::FromSql>(&self, sql: &str) -> Result<Vec<(i64, T)>, Failure> {
+    fn pairs(&self, sql: &str) -> Result<Vec<(i64, i64)>, Failure> {
         let read = || {
             self.db
                 .prepare(sql)?
@@ -112,7 +113,8 @@ impl TruthGraph<'_> {
         let kind = self.names.find(self.db, Kind::Type, &kind)?;
         self.is_there(
             "SELECT 1 FROM node s CROSS JOIN node o \
-             CROSS JOIN edge e ON e.src = s.id AND e.type = ?2 AND e.dst = o.id \
+             CROSS JOIN edge_out l ON l.src = s.id AND l.type = ?2 AND l.dst = o.id \
+             CROSS JOIN edge e ON e.id = l.edge \
              WHERE s.owner = ?4 AND o.owner = ?5 AND e.owner = ?1 AND e.properties = ?3",
             rusqlite::params![-number, kind, list, -kept.subject, -kept.object],
         )

@@ -8,6 +8,7 @@
 mod bytes;
 mod change;
 mod derived;
+mod ends;
 mod facts;
 mod kept;
 mod names;
@@ -24,6 +25,7 @@ use isolith_types::Failure;
 
 use change::Counts;
 pub(crate) use derived::{KnownNames, NodeParts, edge_names, has_label, has_value, put, recount};
+pub(crate) use ends::{FIND_ALL_EDGES, has_ends};
 pub(crate) use facts::show_facts;
 pub(crate) use kept::Kept;
 use names::Names;

@@ -123,7 +123,7 @@ impl TruthGraph<'_> {
         let mut hops: Vec<Hop> = Vec::new();
         self.edges(node, Direction::Both, &[], &mut hops)?;
         for hop in hops {
-            self.drop_edge(hop.edge, hop.kind)?;
+            self.drop_edge(hop.edge)?;
         }
         self.forget_owned(owner, node)
     }
@@ -144,7 +144,7 @@ impl TruthGraph<'_> {
             "INSERT INTO edge (id, type, src, dst, properties, owner) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             params![edge, kind, start, end, list, owner],
         )?;
-        Ok(())
+        self.show_ends(edge, kind, (start, end))
     }
 
     /// Makes an edge of an owner, or gives the one that is there other properties: it has one
@@ -174,12 +174,14 @@ impl TruthGraph<'_> {
         owner: i64,
         is_meant: impl Fn(&str) -> bool,
     ) -> Result<(), Failure> {
+        self.settle_ends()?;
         let read = || {
             self.db
                 .prepare_cached(
-                    "SELECT e.id, e.type FROM node n CROSS JOIN edge e ON e.src = n.id \
-                     WHERE n.owner = ?1 AND e.owner = ?1 \
-                     UNION SELECT e.id, e.type FROM node n CROSS JOIN edge e ON e.dst = n.id \
+                    "SELECT e.id, e.type FROM node n CROSS JOIN edge_out o ON o.src = n.id \
+                     CROSS JOIN edge e ON e.id = o.edge WHERE n.owner = ?1 AND e.owner = ?1 \
+                     UNION SELECT e.id, e.type FROM node n CROSS JOIN edge_in i ON i.dst = n.id \
+                     CROSS JOIN edge e ON e.id = i.edge \
                      WHERE n.owner = ?1 AND n.name = '' AND e.owner = ?1",
                 )?
                 .query_map([owner], |row| Ok((row.get(0)?, TypeId(row.get(1)?))))?
@@ -187,7 +189,7 @@ impl TruthGraph<'_> {
         };
         for (edge, kind) in read().during(self.db, "read edges").map_err(failure)? {
             if is_meant(&self.type_name(kind)?) {
-                self.drop_edge(edge, kind)?;
+                self.drop_edge(edge)?;
             }
         }
         Ok(())
@@ -200,13 +202,6 @@ impl TruthGraph<'_> {
         let around_store = Path::new(self.db.path().unwrap_or_default()).ancestors().nth(2);
         let named = |folder: &Path| Some(folder.file_name()?.to_string_lossy().into_owned());
         Ok(named(Path::new(&path)).or_else(|| named(around_store?)).unwrap_or(path))
-    }
-
-    pub(super) fn drop_edge(&self, edge: i64, kind: TypeId) -> Result<(), Failure> {
-        self.execute("DELETE FROM edge WHERE id = ?1", [edge])?;
-        self.used(kind.0, -1);
-        self.lost_edge();
-        Ok(())
     }
 
     fn owned_key(&self, owner: i64, key: &str) -> Result<u32, Failure> {
@@ -246,10 +241,11 @@ impl TruthGraph<'_> {
         kind: u32,
         (start, end): (i64, i64),
     ) -> Result<Option<(i64, Vec<u8>)>, Failure> {
+        self.settle_ends()?;
         self.db
             .prepare_cached(
-                "SELECT id, properties FROM edge \
-                 WHERE src = ?1 AND type = ?2 AND dst = ?3 AND owner = ?4",
+                "SELECT e.id, e.properties FROM edge_out o CROSS JOIN edge e ON e.id = o.edge \
+                 WHERE o.src = ?1 AND o.type = ?2 AND o.dst = ?3 AND e.owner = ?4",
             )
             .and_then(|mut statement| {
                 let edge = statement.query_row(params![start, kind, end, owner], |row| {

@@ -17,17 +17,17 @@ use crate::sqlite::During;
 /// How many nodes a value is taken to have that can be looked up.
 const NODES_OF_A_VALUE: u64 = 8;
 
-const OUT: &str = "SELECT id, type, dst FROM edge WHERE src = ?1";
-const OUT_OF_TYPE: &str = "SELECT id, type, dst FROM edge WHERE src = ?1 AND type = ?2";
-const IN: &str = "SELECT id, type, src FROM edge WHERE dst = ?1";
-const IN_OF_TYPE: &str = "SELECT id, type, src FROM edge WHERE dst = ?1 AND type = ?2";
-const COUNT_OUT: &str = "SELECT count(*) FROM edge WHERE src = ?1";
-const COUNT_OUT_OF_TYPE: &str = "SELECT count(*) FROM edge WHERE src = ?1 AND type = ?2";
-const COUNT_IN: &str = "SELECT count(*) FROM edge WHERE dst = ?1";
-const COUNT_IN_OF_TYPE: &str = "SELECT count(*) FROM edge WHERE dst = ?1 AND type = ?2";
-const COUNT_LOOPS: &str = "SELECT count(*) FROM edge WHERE src = ?1 AND dst = ?1";
+const OUT: &str = "SELECT edge, type, dst FROM edge_out WHERE src = ?1";
+const OUT_OF_TYPE: &str = "SELECT edge, type, dst FROM edge_out WHERE src = ?1 AND type = ?2";
+const IN: &str = "SELECT edge, type, src FROM edge_in WHERE dst = ?1";
+const IN_OF_TYPE: &str = "SELECT edge, type, src FROM edge_in WHERE dst = ?1 AND type = ?2";
+const COUNT_OUT: &str = "SELECT count(*) FROM edge_out WHERE src = ?1";
+const COUNT_OUT_OF_TYPE: &str = "SELECT count(*) FROM edge_out WHERE src = ?1 AND type = ?2";
+const COUNT_IN: &str = "SELECT count(*) FROM edge_in WHERE dst = ?1";
+const COUNT_IN_OF_TYPE: &str = "SELECT count(*) FROM edge_in WHERE dst = ?1 AND type = ?2";
+const COUNT_LOOPS: &str = "SELECT count(*) FROM edge_out WHERE src = ?1 AND dst = ?1";
 const COUNT_LOOPS_OF_TYPE: &str =
-    "SELECT count(*) FROM edge WHERE src = ?1 AND type = ?2 AND dst = ?1";
+    "SELECT count(*) FROM edge_out WHERE src = ?1 AND type = ?2 AND dst = ?1";
 
 impl TruthGraph<'_> {
     pub(super) fn numbers(
@@ -270,6 +270,7 @@ impl Graph for TruthGraph<'_> {
         kinds: &[TypeId],
         found: &mut Vec<Hop>,
     ) -> Result<(), Failure> {
+        self.settle_ends()?;
         let is_other = |other: i64| other != node || direction != Direction::Both;
         if kinds.is_empty() {
             if direction != Direction::In {
@@ -291,6 +292,7 @@ impl Graph for TruthGraph<'_> {
     }
 
     fn degree(&self, node: i64, direction: Direction, kinds: &[TypeId]) -> Result<u64, Failure> {
+        self.settle_ends()?;
         let count = |all: &str, of_type: &str| -> Result<u64, Failure> {
             if kinds.is_empty() {
                 return Ok(one(self.db, all, [node])?.unwrap_or(0));

@@ -131,14 +131,13 @@ impl Snapshot<'_> {
                 nodes.push(row.get(0)?);
                 Ok(())
             })?;
-            // Both are answered from an index alone, in its order.
             let out = self.lists(
                 &nodes,
-                "SELECT src, type, dst, id FROM edge INDEXED BY edge_out ORDER BY src, type, dst",
+                "SELECT src, type, dst, edge FROM edge_out ORDER BY src, type, dst, edge",
             )?;
             let incoming = self.lists(
                 &nodes,
-                "SELECT dst, type, src, id FROM edge INDEXED BY edge_in ORDER BY dst, type, src",
+                "SELECT dst, type, src, edge FROM edge_in ORDER BY dst, type, src, edge",
             )?;
             Ok(GraphLists { nodes, out, incoming })
         };

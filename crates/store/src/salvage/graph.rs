@@ -71,7 +71,7 @@ const DROP_LOOSE: &str = "DELETE FROM edge WHERE src NOT IN (SELECT id FROM node
 /// Folders that are in no other any more: whoever makes a folder puts it into one.
 const DROP_FOLDERS: &str = "DELETE FROM node WHERE owner = 0 \
     AND name LIKE 'folder:%' AND name NOT LIKE 'folder:%:' \
-    AND NOT EXISTS (SELECT 1 FROM edge WHERE dst = node.id AND owner = 0)";
+    AND id NOT IN (SELECT dst FROM edge WHERE owner = 0)";
 
 /// What nodes were found by that are gone.
 const DROP_FOUND: &str = "
@@ -197,7 +197,8 @@ fn mend(db: &Connection) -> rusqlite::Result<(u64, u64)> {
     Ok((broken.0.len() as u64, broken.1.len() as u64))
 }
 
-/// Drops edges that lead nowhere, and folders that are nowhere: how many edges.
+/// Drops edges that lead nowhere, and folders that are nowhere: how many edges. Those that
+/// are left are found by their ends then.
 fn drop_loose(db: &Connection) -> rusqlite::Result<u64> {
     let mut loose = 0;
     loop {
@@ -207,6 +208,7 @@ fn drop_loose(db: &Connection) -> rusqlite::Result<u64> {
         }
     }
     db.execute_batch(DROP_FOUND)?;
+    db.execute_batch(graph::FIND_ALL_EDGES)?;
     Ok(loose)
 }
 

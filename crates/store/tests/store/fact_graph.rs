@@ -213,8 +213,27 @@ fn queries_read_facts_and_change_none() {
     assert_sound(&facts.0.folder, "read");
 }
 
+/// Makes a store of version 6 out of one of today.
+const FIND_EDGES_BY_INDEXES: &str = "DROP TABLE edge_out; DROP TABLE edge_in; \
+    CREATE INDEX edge_out ON edge (src, type, dst); CREATE INDEX edge_in ON edge (dst, type, src); \
+    PRAGMA user_version = 6;";
+
+/// Makes one of version 5 out of that.
+const FORGET_THE_GRAPH: &str = "DELETE FROM node; DELETE FROM edge; DELETE FROM node_label; \
+    DELETE FROM node_value; DELETE FROM graph_name; UPDATE graph SET nodes = 0, edges = 0; \
+    PRAGMA user_version = 5;";
+
 #[test]
 fn facts_that_were_there_before_the_graph_are_shown() {
+    facts_after_migration_of(&[FIND_EDGES_BY_INDEXES, FORGET_THE_GRAPH]);
+}
+
+#[test]
+fn edges_that_were_found_by_indexes_are_found_by_tables() {
+    facts_after_migration_of(&[FIND_EDGES_BY_INDEXES]);
+}
+
+fn facts_after_migration_of(older: &[&str]) {
     let mut facts = Facts::new();
     facts.add("Max likes tea", "2020-01-01");
     facts.supersede(id("f1"), "milk", "2021-01-01").unwrap();
@@ -223,11 +242,7 @@ fn facts_that_were_there_before_the_graph_are_shown() {
     let Facts(TestStore { place, folder, writer: open }) = facts;
     drop(open);
     let db = Connection::open(folder.truth()).unwrap();
-    db.execute_batch(
-        "DELETE FROM node; DELETE FROM edge; DELETE FROM node_label; DELETE FROM node_value; \
-         DELETE FROM graph_name; UPDATE graph SET nodes = 0, edges = 0; PRAGMA user_version = 5",
-    )
-    .unwrap();
+    db.execute_batch(&older.concat()).unwrap();
     drop(db);
     let store = TestStore { writer: writer(&folder).unwrap(), place, folder };
     assert_eq!((rows(&store, FACTS), rows(&store, ENTITIES)), before);
@@ -261,6 +276,8 @@ fn a_graph_that_does_not_show_the_facts_is_noticed_and_mended() {
     assert_eq!(
         details,
         [
+            "edge 900 is not found by its ends",
+            "edge 901 is not found by its ends",
             "the graph does not show entity 2 as it is",
             "the graph does not show fact f1 as it is",
             "the graph does not show fact f2 as it is",

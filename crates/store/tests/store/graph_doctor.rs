@@ -75,7 +75,8 @@ fn a_sound_graph_survives_whole() {
 
 #[test]
 fn damage_to_the_graph_costs_only_what_it_held() {
-    let tables = ["node", "edge", "node_label", "node_value", "edge_out", "graph_name", "graph"];
+    let tables =
+        ["node", "edge", "node_label", "node_value", "edge_out", "edge_in", "graph_name", "graph"];
     for table in tables {
         let (_place, folder) = closed();
         let before = all(&folder);
@@ -84,7 +85,7 @@ fn damage_to_the_graph_costs_only_what_it_held() {
         let report = salvage(&folder);
         assert_sound(&folder, table);
         let after = all(&folder);
-        let derived = ["node_label", "node_value", "edge_out"].contains(&table);
+        let derived = ["node_label", "node_value", "edge_out", "edge_in"].contains(&table);
         assert_eq!(report.lost.is_empty(), derived, "{table}: {:?}", report.lost);
         match table {
             "node" => assert!((2_000..3_999).contains(&after[0].len()), "{}", after[0].len()),
@@ -128,6 +129,9 @@ fn checks_name_what_is_wrong_with_the_graph() {
         "UPDATE edge SET dst = 99999 WHERE id = 1;
          UPDATE edge SET properties = x'01' WHERE id = 3;
          UPDATE edge SET type = 77 WHERE id = 4;
+         DELETE FROM edge_out WHERE edge = 20;
+         DELETE FROM edge_in WHERE edge = 21;
+         INSERT INTO edge_in SELECT dst, type, src, 99999 FROM edge;
          UPDATE node SET properties = x'0109' WHERE id = 10;
          UPDATE node SET labels = x'4d' WHERE id = 11;
          DELETE FROM node_label WHERE node = 12;
@@ -173,6 +177,9 @@ fn checks_name_what_is_wrong_with_the_graph() {
         "node 13 is not found by a property that it has",
         "edge 3 makes no sense",
         "edge 4 makes no sense",
+        "edge 20 is not found by its ends",
+        "edge 21 is not found by its ends",
+        "1998 rows of edge_in lead to edges that are not there",
     ];
     for detail in expected {
         assert!(fields.iter().any(|it| it == detail), "{detail}: {fields:?}");

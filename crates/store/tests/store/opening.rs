@@ -81,9 +81,9 @@ fn a_newer_store_is_refused_by_whoever_has_it_open() {
     let mut reader = store.reader();
     {
         let db = Connection::open(store.folder.truth()).unwrap();
-        db.pragma_update(None, "user_version", 7).unwrap();
+        db.pragma_update(None, "user_version", 8).unwrap();
     }
-    let newer = StoreError::Newer { found: 7, supported: schema_version() };
+    let newer = StoreError::Newer { found: 8, supported: schema_version() };
     assert_eq!(reader.snapshot().unwrap_err(), newer);
     let refused = store.one(put("c", numbered(0..1), PutMode::Upsert)).unwrap_err();
     assert_eq!(refused, newer);
