@@ -1,4 +1,4 @@
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -75,6 +75,8 @@ pub(crate) struct Db {
     pub(crate) queries: KnownQueries,
     identity: Identity,
     supported: &'static [Migration],
+    /// In which state of the file the schema was last seen to be supported.
+    pub(crate) supported_in: Cell<Option<i64>>,
     // Dropped last: the lock outlives the connection.
     _lock: Option<Lock>,
 }
@@ -199,6 +201,7 @@ fn connect(
             queries: KnownQueries::default(),
             identity,
             supported: migrations,
+            supported_in: Cell::new(None),
             _lock: lock,
         });
     }

@@ -13,7 +13,6 @@ use rusqlite::Connection;
 
 use super::names::Names;
 use super::{TruthGraph, bytes, failure};
-use crate::error::StoreError;
 use crate::sqlite::During;
 
 /// So many bytes are kept at most, about.
@@ -100,16 +99,12 @@ impl<K: Eq + Hash, T> Whole<K, T> {
 
 impl<'a> TruthGraph<'a> {
     /// The graph, to be read with what was kept of it, if that still holds.
-    pub(super) fn reading(db: &'a Connection, mut kept: Kept) -> Result<Self, StoreError> {
-        let version: i64 = db
-            .prepare_cached("PRAGMA data_version")
-            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
-            .during(db, "see whether the store has changed")?;
+    pub(super) fn reading(db: &'a Connection, version: i64, mut kept: Kept) -> Self {
         if kept.version != Some(version) {
             kept = Kept { version: Some(version), ..Kept::default() };
         }
         let names = std::mem::take(&mut kept.names);
-        Ok(Self { names, kept: Some(kept), ..Self::new(db) })
+        Self { names, kept: Some(kept), ..Self::new(db) }
     }
 
     /// What to keep for the next query.

@@ -130,7 +130,7 @@ impl Snapshot<'_> {
             let message = "the query changes the graph, and this is a place for reading";
             return Err(StoreError::Query(Box::new(Failure::new(Code::BadInput, message))));
         }
-        let graph = TruthGraph::reading(self.connection(), self.db.kept.take())?;
+        let graph = TruthGraph::reading(self.connection(), self.version, self.db.kept.take());
         let graph = TruthGraph { segment, ..graph };
         let answer = answer(&self.db.deadline, &prepared, |budget, sink| {
             prepared.run(&graph, &query.parameters, budget, sink)

@@ -35,6 +35,8 @@ pub struct Reader {
 #[derive(Debug)]
 pub struct Snapshot<'a> {
     pub(crate) db: &'a Db,
+    /// SQLite's number for the state of the file: another one after every commit of others.
+    pub(crate) version: i64,
 }
 
 /// Which records to get.
@@ -112,15 +114,19 @@ impl Reader {
     pub fn snapshot(&mut self) -> Result<Snapshot<'_>, StoreError> {
         let db = &self.db;
         db.refuse_if_moved()?;
-        loop {
-            match begin(&db.connection).during(&db.connection, "begin to read") {
+        let version = loop {
+            match begin(db).during(&db.connection, "begin to read") {
                 // Some conflicts do not ask the busy handler.
                 Err(StoreError::Busy { .. }) if db.deadline.wait_a_moment() => {}
                 begun => break begun?,
             }
+        };
+        let snapshot = Snapshot { db, version };
+        // The schema's version is part of the file.
+        if db.supported_in.get() != Some(version) {
+            db.refuse_newer()?;
+            db.supported_in.set(Some(version));
         }
-        let snapshot = Snapshot { db };
-        db.refuse_newer()?;
         Ok(snapshot)
     }
 
@@ -270,7 +276,7 @@ impl Snapshot<'_> {
 
 impl Drop for Snapshot<'_> {
     fn drop(&mut self) {
-        end(self.connection());
+        end(self.db);
     }
 }
 
@@ -283,25 +289,25 @@ fn unreadable(
     rusqlite::Error::FromSqlConversionFailure(column, of, reason.into())
 }
 
-/// A transaction takes its snapshot with the first read.
-fn begin(db: &Connection) -> rusqlite::Result<()> {
+/// A transaction takes its snapshot with the first read; this one says of which state.
+fn begin(db: &Db) -> rusqlite::Result<i64> {
     end(db);
-    db.prepare_cached("BEGIN")?.execute([])?;
-    let pinned = db
-        .prepare_cached("SELECT last_change FROM store")
-        .and_then(|mut statement| statement.query_row([], |_| Ok(())));
-    if pinned.is_err() {
+    db.connection.prepare_cached("BEGIN")?.execute([])?;
+    let version = db
+        .connection
+        .prepare_cached("PRAGMA data_version")
+        .and_then(|mut statement| statement.query_row([], |row| row.get(0)));
+    if version.is_err() {
         end(db);
     }
-    pinned
+    version
 }
 
-/// Ends a transaction if one is open. The statement is a new one each time: the deadline
-/// interrupts only statements that have run for a while.
-fn end(db: &Connection) {
-    if !db.is_autocommit() {
+/// Ends a transaction if one is open, also when the time is over.
+fn end(db: &Db) {
+    if !db.connection.is_autocommit() {
         // What cannot be ended now is ended before the next one begins.
-        let _ = db.execute_batch("ROLLBACK");
+        let _ = db.deadline.uninterrupted(|| db.connection.prepare_cached("ROLLBACK")?.execute([]));
     }
 }
 
@@ -315,5 +321,32 @@ fn finish_copy(path: &Path) -> Result<(), StoreError> {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => sync_folder(folder),
         _ => sync_folder(Path::new(".")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isolate::InWorker;
+
+    use super::*;
+    use crate::folder::StoreFolder;
+    use crate::open::{Truth, WriterOptions};
+    use crate::pragmas::Durability;
+
+    #[test]
+    fn a_snapshot_ends_however_late_it_is() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = StoreFolder::new(place.path().join("store"));
+        let options = WriterOptions { durability: Durability::Normal, create: true };
+        drop(Truth::open_writer(&folder, options, InWorker::in_process()).unwrap());
+        let mut reader = Truth::open_reader(&folder, InWorker::in_process()).unwrap();
+        // SQLite looks at the deadline once in thousands of steps, over all runs of a statement.
+        for _ in 0..5000 {
+            reader.set_deadline(None);
+            let snapshot = reader.snapshot().unwrap();
+            snapshot.db.deadline.set(Some(Instant::now()));
+            drop(snapshot);
+            assert!(reader.db.connection.is_autocommit());
+        }
     }
 }

@@ -79,6 +79,7 @@ fn every_open_store_holds_the_lock() {
 fn a_newer_store_is_refused_by_whoever_has_it_open() {
     let mut store = TestStore::new();
     let mut reader = store.reader();
+    drop(reader.snapshot().unwrap());
     {
         let db = Connection::open(store.folder.truth()).unwrap();
         db.pragma_update(None, "user_version", 8).unwrap();
