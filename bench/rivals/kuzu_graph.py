@@ -38,8 +38,8 @@ def load(data, store):
     watch = Watch()
     connection.execute("CREATE NODE TABLE P(k INT64 PRIMARY KEY, name STRING)")
     connection.execute("CREATE REL TABLE E(FROM P TO P)")
-    connection.execute(f"COPY P FROM '{data / 'nodes.csv'}'")
-    connection.execute(f"COPY E FROM '{data / 'edges.csv'}'")
+    connection.execute(f"COPY P FROM '{data / 'nodes.csv'}' (HEADER=true)")
+    connection.execute(f"COPY E FROM '{data / 'edges.csv'}' (HEADER=true)")
     return watch.spent()
 
 

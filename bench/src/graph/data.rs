@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 
@@ -35,19 +35,19 @@ const KEYS: usize = 200;
 const PAIRS: usize = 100;
 const INSERTS: usize = 1000;
 
-/// Makes `nodes.csv` (a key and a name), `edges.csv` (two keys) and `questions.json` in a
-/// folder. Every edge leads from any node to any other, or to itself.
+/// Makes `nodes.csv` (a key and a name), `edges.csv` (two keys), both with a header, and
+/// `questions.json` in a folder. Every edge leads from any node to any other, or to itself.
 pub(super) fn make(folder: &Path, shape: Shape) -> Result<()> {
     fs::create_dir_all(folder)?;
     let mut rng = Rng::with_seed(SEED);
     let last = i64::try_from(shape.nodes)?;
-    let mut nodes = String::new();
+    let mut nodes = "k:int,name\n".to_owned();
     for key in 0..last {
         writeln!(nodes, "{key},name-{key}")?;
     }
     fs::write(folder.join("nodes.csv"), nodes)?;
     let mut pair = || (rng.i64(0..last), rng.i64(0..last));
-    let mut edges = String::new();
+    let mut edges = "from:int,to:int\n".to_owned();
     for _ in 0..shape.edges {
         let (from, to) = pair();
         writeln!(edges, "{from},{to}")?;
@@ -68,25 +68,6 @@ pub(super) fn questions(folder: &Path) -> Result<Questions> {
     Ok(serde_json::from_str(&fs::read_to_string(folder.join("questions.json"))?)?)
 }
 
-/// The nodes of a folder: keys and names.
-pub(super) fn nodes(folder: &Path) -> Result<Vec<(i64, String)>> {
-    pairs(&folder.join("nodes.csv"), |key, name| Ok((key.parse()?, name.to_owned())))
-}
-
-/// The edges of a folder.
-pub(super) fn edges(folder: &Path) -> Result<Vec<(i64, i64)>> {
-    pairs(&folder.join("edges.csv"), |from, to| Ok((from.parse()?, to.parse()?)))
-}
-
-fn pairs<T>(file: &Path, read: impl Fn(&str, &str) -> Result<T>) -> Result<Vec<T>> {
-    let text = fs::read_to_string(file)?;
-    let pair = |line: &str| {
-        let (one, other) = line.split_once(',').context("a line is no pair")?;
-        read(one, other)
-    };
-    text.lines().map(pair).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,9 +81,13 @@ mod tests {
             folder
         };
         let (one, other) = (made("one"), made("other"));
-        assert_eq!(nodes(&one).unwrap()[7], (7, "name-7".to_owned()));
-        assert_eq!(edges(&one).unwrap().len(), 200);
-        assert_eq!(edges(&one).unwrap(), edges(&other).unwrap());
+        let lines = |folder: &Path, file: &str| -> Vec<String> {
+            let text = fs::read_to_string(folder.join(file)).unwrap();
+            text.lines().map(str::to_owned).collect()
+        };
+        assert_eq!(lines(&one, "nodes.csv")[8], "7,name-7");
+        assert_eq!(lines(&one, "edges.csv").len(), 201);
+        assert_eq!(lines(&one, "edges.csv"), lines(&other, "edges.csv"));
         let (one, other) = (questions(&one).unwrap(), questions(&other).unwrap());
         assert_eq!((one.keys, one.pairs), (other.keys, other.pairs));
         assert!(

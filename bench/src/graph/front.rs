@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Result, ensure};
-use isolith_engine::{CypherQuery, Datum, Engine, EngineOptions, GraphAnswer, Life};
+use anyhow::{Result, bail, ensure};
+use isolith_engine::{
+    CypherQuery, Datum, Engine, EngineOptions, GraphAnswer, GraphImport, Life, OnError, TableEnd,
+    TableHolds,
+};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Builder;
 
@@ -28,9 +31,6 @@ pub(super) enum Order {
     /// Add edges, each in a transaction of its own.
     Insert { data: PathBuf, store: PathBuf },
 }
-
-/// How many nodes or edges are in one query that loads.
-const BATCH: usize = 10_000;
 
 pub(crate) fn run(order: &str) -> Result<()> {
     let order = serde_json::from_str(order)?;
@@ -82,29 +82,24 @@ async fn query<const N: usize>(
     Ok(engine.cypher(query, None).await?)
 }
 
-/// A row of a list that a query unwinds.
-fn row<const N: usize>(entries: [(&str, Datum); N]) -> Datum {
-    Datum::Map(entries.map(|(name, value)| (name.to_owned(), value)).into())
-}
-
 async fn load(data: &Path, store: &Path) -> Result<Spent> {
     let engine = open(store)?;
     let watch = Watch::start(&engine)?;
-    for batch in data::nodes(data)?.chunks(BATCH) {
-        let rows = batch.iter().map(|(key, name)| {
-            row([("k", Datum::Integer(*key)), ("name", Datum::Text(name.clone()))])
-        });
-        let rows = [("rows", Datum::List(rows.collect()))];
-        query(&engine, "UNWIND $rows AS r CREATE (:P {k: r.k, name: r.name})", rows).await?;
-    }
-    for batch in data::edges(data)?.chunks(BATCH) {
-        let rows = batch
-            .iter()
-            .map(|(from, to)| row([("a", Datum::Integer(*from)), ("b", Datum::Integer(*to))]));
-        let rows = [("rows", Datum::List(rows.collect()))];
-        let text = "UNWIND $rows AS r MATCH (a:P {k: r.a}), (b:P {k: r.b}) CREATE (a)-[:E]->(b)";
-        let made = query(&engine, text, rows).await?.stats.relationships_created;
-        ensure!(made == batch.len() as u64, "{made} edges were made, not {}", batch.len());
+    let end = TableEnd { label: "P".to_owned(), key: "k".to_owned() };
+    let nodes = TableHolds::Nodes { label: "P".to_owned(), key: Some("k".to_owned()) };
+    let edges = TableHolds::Edges { kind: "E".to_owned(), from: end.clone(), to: end };
+    for (file, holds) in [("nodes.csv", nodes), ("edges.csv", edges)] {
+        let import = GraphImport {
+            file: data.join(file),
+            holds,
+            delimiter: b',',
+            on_error: OnError::Stop,
+            key: None,
+        };
+        let imported = engine.import_graph(&import, |_, _| {}).await;
+        if let Some(failure) = imported.error {
+            bail!("{file}: {failure}");
+        }
     }
     // What loading leaves to be done belongs to it.
     engine.settle().await;

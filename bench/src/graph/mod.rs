@@ -39,7 +39,7 @@ const COLD_PART: f64 = 5.0;
 const NOTES: &str = "\
 CPU: user + system of the front and all its workers; of the whole process for Kuzu, whose
 queries have their keys written into them, as parameters make them slower. load: the CSV
-files, by UNWIND in batches of 10,000 here and by COPY there; insert: each a durable
+files, as `isolith graph import` does it and by COPY there; insert: each a durable
 transaction. command line: a new process, from start to end; Kuzu's is Python.
 ";
 

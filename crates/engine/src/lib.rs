@@ -30,9 +30,9 @@ pub use doctor::{CheckReport, Doctor, DoctorOptions, DoctorReport, QuarantinedJo
 pub use facts::MOST_FACTS;
 pub use failure::of_call;
 pub use graph::{
-    FileImport, GraphCursor, GraphPage, GraphRow, GraphSize, HotBy, Hotspot, Impact, ImportCycle,
-    Kinds, Listed, Neighbours, PageSize, Reached, Side, Symbol, SymbolPath, Ties, Walk, datum_text,
-    may_change,
+    FileImport, GraphCursor, GraphImport, GraphImported, GraphPage, GraphRow, GraphSize, HotBy,
+    Hotspot, Impact, ImportCycle, Kinds, Listed, Neighbours, PageSize, Reached, Side, Symbol,
+    SymbolPath, Ties, Walk, datum_text, may_change,
 };
 pub use index::{
     FileCounts, FoldWhen, IndexOptions, IndexProblem, IndexProgress, IndexReport, IndexStage,
@@ -46,7 +46,7 @@ pub use isolith_search::{MemoryWeights, Mode, Weights};
 pub use isolith_source::walk::WalkOptions;
 pub use isolith_store::{
     CollectionState, CypherQuery, Durability, GraphAnswer, Key, Outcome, Page, Patch, PutMode,
-    Selection, StoredRecord, Which, WhichDrawers,
+    Selection, StoredRecord, TableEnd, TableHolds, Which, WhichDrawers,
 };
 pub use location::{Scope, Surroundings, find_store};
 pub use memory::{

@@ -34,8 +34,8 @@ pub use error::StoreError;
 pub use facts::FactWrite;
 pub use folder::StoreFolder;
 pub use graph::{
-    AdjacencySource, CypherQuery, GraphAnswer, GraphLists, GraphSegmentEntry, GraphState, Rows,
-    first_row,
+    AdjacencySource, CypherQuery, GraphAnswer, GraphLists, GraphSegmentEntry, GraphState,
+    GraphTable, Rows, TableEnd, TableHolds, TableTaken, first_row,
 };
 pub use lock::lock_holders;
 pub use memory::{DrawerVectors, StoredPassage, WhichDrawers, memory_spec, passages};

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use isolith_engine::{DoctorOptions, OnError, PutMode, Scope, Selection, Surroundings, find_store};
+use isolith_engine::{DoctorOptions, PutMode, Scope, Selection, Surroundings, find_store};
 use isolith_types::{Code, CollectionSpec, Failure, Filter, FilterError, Metric};
 
 use super::Command;
@@ -243,10 +243,7 @@ fn ingest(typed: TypedIngest) -> IngestPlan {
             true => PutMode::Add { skip_existing: matches!(typed.on_error, TypedOnError::Skip) },
             false => PutMode::Upsert,
         },
-        on_error: match typed.on_error {
-            TypedOnError::Stop => OnError::Stop,
-            TypedOnError::Skip => OnError::Skip,
-        },
+        on_error: typed.on_error.into(),
         patience: Duration::from_secs(typed.timeout),
         dimension: None,
         metric: typed.metric.map(Metric::from),

@@ -3,6 +3,7 @@
 mod code;
 mod facts;
 mod graph;
+mod graph_import;
 mod meaning;
 mod memory;
 mod memory_import;
@@ -141,6 +142,9 @@ mod tests {
             &["fact", "entity"],
             &["graph"],
             &["graph", "query"],
+            &["graph", "import"],
+            &["graph", "import", "nodes"],
+            &["graph", "import", "edges"],
             &["graph", "callers"],
             &["graph", "callees"],
             &["graph", "path"],

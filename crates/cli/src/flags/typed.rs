@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use isolith_engine::Key;
+use isolith_engine::{Key, OnError};
 
 use super::code::{TypedIndex, TypedSearch, TypedSimilar, TypedWatch};
 use super::facts::TypedFact;
@@ -336,6 +336,15 @@ pub(super) struct TypedIngest {
 pub(super) enum TypedOnError {
     Stop,
     Skip,
+}
+
+impl From<TypedOnError> for OnError {
+    fn from(typed: TypedOnError) -> Self {
+        match typed {
+            TypedOnError::Stop => Self::Stop,
+            TypedOnError::Skip => Self::Skip,
+        }
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]

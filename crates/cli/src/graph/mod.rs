@@ -2,11 +2,12 @@
 
 mod ask;
 mod format;
+mod import;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use isolith_engine::{CypherQuery, Datum, EngineOptions, GraphStats, Key, may_change};
+use isolith_engine::{CypherQuery, Datum, EngineOptions, GraphImport, GraphStats, Key, may_change};
 use isolith_types::Failure;
 use serde_json::json;
 
@@ -20,12 +21,17 @@ use crate::session::Session;
 pub(crate) enum GraphCommand {
     Query { query: CypherQuery, format: Format, key: Option<Key> },
     Ask(Question),
+    Import(GraphImport),
 }
 
 impl GraphCommand {
     /// Whether it may change the graph.
     pub(crate) fn may_write(&self) -> bool {
-        matches!(self, Self::Query { query, .. } if may_change(&query.text))
+        match self {
+            Self::Query { query, .. } => may_change(&query.text),
+            Self::Ask(_) => false,
+            Self::Import(_) => true,
+        }
     }
 }
 
@@ -34,18 +40,29 @@ pub(crate) fn run(
     command: GraphCommand,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
-    let writes = command.may_write();
-    let options = EngineOptions { create: writes, ..EngineOptions::default() };
-    let mut session = Session::open(store, options)?;
-    let (query, format, key) = match command {
-        GraphCommand::Query { query, format, key } => (query, format, key),
+    match command {
+        GraphCommand::Import(import) => return import::run(store, &import, output),
+        GraphCommand::Query { query, format, key } => run_query(store, query, format, key, output)?,
         GraphCommand::Ask(question) => {
+            let mut session = Session::open(store, EngineOptions::default())?;
             let (document, text) = session.run(async |engine| question.answer(engine).await)?;
             output.result(&document, &text)?;
             session.close();
-            return Ok(ExitCode::SUCCESS);
         }
-    };
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_query(
+    store: &Path,
+    query: CypherQuery,
+    format: Format,
+    key: Option<Key>,
+    output: &Output,
+) -> Result<(), Failure> {
+    let writes = may_change(&query.text);
+    let options = EngineOptions { create: writes, ..EngineOptions::default() };
+    let mut session = Session::open(store, options)?;
     let answer = session.run(async |engine| engine.cypher(query, key).await)?;
     let rows: Vec<Vec<Datum>> = answer.rows().collect::<Result<_, _>>()?;
     let document = || {
@@ -70,7 +87,7 @@ pub(crate) fn run(
         true => session.settle()?,
         false => session.close(),
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// What was changed, in words; nothing if nothing was.
@@ -87,9 +104,11 @@ fn told(stats: &GraphStats) -> Option<String> {
     let changes: Vec<String> = changes
         .iter()
         .filter(|(count, ..)| *count > 0)
-        .map(|(count, one, many, done)| {
-            format!("{count} {} {done}", if *count == 1 { one } else { many })
-        })
+        .map(|(count, one, many, done)| format!("{} {done}", counted(*count, one, many)))
         .collect();
     (!changes.is_empty()).then(|| changes.join(", "))
+}
+
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }

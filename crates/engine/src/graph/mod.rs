@@ -1,5 +1,6 @@
 //! The graph of a store: Cypher, and what people ask of their code.
 
+mod import;
 mod name;
 mod overview;
 mod pages;
@@ -18,6 +19,7 @@ use isolith_roles::{ReadJob, ReadReply, SegmentsOf};
 use isolith_store::{Action, CypherQuery, GraphAnswer, Key};
 use isolith_types::{Code, Failure};
 
+pub use import::{GraphImport, GraphImported};
 pub use overview::{FileImport, GraphSize, HotBy, Hotspot, ImportCycle, Kinds, Ties};
 pub use pages::{GraphCursor, GraphPage, PageSize};
 pub use row::Symbol;

@@ -132,12 +132,48 @@ impl<'a> TruthGraph<'a> {
         last.get()
     }
 
-    /// The number of an edge that is made now.
-    pub(super) fn next_edge(&self) -> i64 {
+    /// Makes a node that nobody owns; it is found by nothing yet.
+    pub(super) fn insert_node(
+        &self,
+        labels: &[u32],
+        keyed: &[(u32, &Value)],
+    ) -> Result<i64, Failure> {
+        let node = self.next_node();
+        self.gained_node();
+        self.execute(
+            "INSERT INTO node (id, labels, properties) VALUES (?1, ?2, ?3)",
+            params![node, bytes::write_labels(labels), bytes::write(keyed.iter().copied())],
+        )?;
+        Ok(node)
+    }
+
+    /// Lets a node be found by a label that it has.
+    pub(super) fn show_label(&self, node: i64, label: u32) -> Result<(), Failure> {
+        self.used(label, 1);
+        self.execute("INSERT INTO node_label (label, node) VALUES (?1, ?2)", params![label, node])?;
+        Ok(())
+    }
+
+    /// Makes an edge with properties in bytes.
+    pub(super) fn insert_edge(
+        &self,
+        kind: u32,
+        (start, end): (i64, i64),
+        properties: &[u8],
+        owner: Option<i64>,
+    ) -> Result<i64, Failure> {
         let Counts { last_edge, edges, .. } = self.counts();
         last_edge.set(last_edge.get() + 1);
         edges.set(edges.get() + 1);
-        last_edge.get()
+        self.used(kind, 1);
+        let (edge, properties) = (last_edge.get(), (!properties.is_empty()).then_some(properties));
+        self.execute(
+            "INSERT INTO edge (id, type, src, dst, properties, owner) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![edge, kind, start, end, properties, owner],
+        )?;
+        self.show_ends(edge, kind, (start, end))?;
+        Ok(edge)
     }
 
     /// Takes an edge away, if it is there.
@@ -245,8 +281,6 @@ impl GraphMut for TruthGraph<'_> {
         labels: &[Arc<str>],
         properties: &[(Arc<str>, Value)],
     ) -> Result<i64, Failure> {
-        let node = self.next_node();
-        self.gained_node();
         let mut numbers = Vec::with_capacity(labels.len());
         for label in labels {
             numbers.push(self.number(Kind::Label, label)?);
@@ -254,16 +288,9 @@ impl GraphMut for TruthGraph<'_> {
         numbers.sort_unstable();
         numbers.dedup();
         let keyed = self.keyed(properties)?;
-        self.execute(
-            "INSERT INTO node (id, labels, properties) VALUES (?1, ?2, ?3)",
-            params![node, bytes::write_labels(&numbers), bytes::write(keyed.iter().copied())],
-        )?;
+        let node = self.insert_node(&numbers, &keyed)?;
         for label in numbers {
-            self.used(label, 1);
-            self.execute(
-                "INSERT INTO node_label (label, node) VALUES (?1, ?2)",
-                params![label, node],
-            )?;
+            self.show_label(node, label)?;
         }
         for (key, value) in keyed {
             self.show(node, key, value)?;
@@ -278,17 +305,9 @@ impl GraphMut for TruthGraph<'_> {
         end: i64,
         properties: &[(Arc<str>, Value)],
     ) -> Result<i64, Failure> {
-        let edge = self.next_edge();
         let kind = self.number(Kind::Type, kind)?;
-        self.used(kind, 1);
         let keyed = self.keyed(properties)?;
-        let properties = (!keyed.is_empty()).then(|| bytes::write(keyed.into_iter()));
-        self.execute(
-            "INSERT INTO edge (id, type, src, dst, properties) VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![edge, kind, start, end, properties],
-        )?;
-        self.show_ends(edge, kind, (start, end))?;
-        Ok(edge)
+        self.insert_edge(kind, (start, end), &bytes::write(keyed.into_iter()), None)
     }
 
     fn set_property(&self, entity: Entity, key: &str, value: &Value) -> Result<(), Failure> {
@@ -331,8 +350,7 @@ impl GraphMut for TruthGraph<'_> {
         }
         labels.push(label);
         self.set_labels(node, labels)?;
-        self.execute("INSERT INTO node_label (label, node) VALUES (?1, ?2)", params![label, node])?;
-        self.used(label, 1);
+        self.show_label(node, label)?;
         Ok(true)
     }
 

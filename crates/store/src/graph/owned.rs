@@ -133,18 +133,12 @@ impl TruthGraph<'_> {
         &self,
         owner: i64,
         kind: &str,
-        (start, end): (i64, i64),
+        ends: (i64, i64),
         properties: &[Property<'_>],
     ) -> Result<(), Failure> {
         let list = self.edge_list(owner, properties)?;
         let kind = self.number(Kind::Type, kind)?;
-        let edge = self.next_edge();
-        self.used(kind, 1);
-        self.execute(
-            "INSERT INTO edge (id, type, src, dst, properties, owner) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![edge, kind, start, end, list, owner],
-        )?;
-        self.show_ends(edge, kind, (start, end))
+        self.insert_edge(kind, ends, &list, Some(owner)).map(|_| ())
     }
 
     /// Makes an edge of an owner, or gives the one that is there other properties: it has one
@@ -161,7 +155,8 @@ impl TruthGraph<'_> {
             return self.add_owned_edge(owner, kind, ends, properties);
         };
         let list = self.edge_list(owner, properties)?;
-        if list.as_deref().unwrap_or_default() != old {
+        if list != old {
+            let list = (!list.is_empty()).then_some(list);
             self.execute("UPDATE edge SET properties = ?2 WHERE id = ?1", params![edge, list])?;
         }
         Ok(())
@@ -222,16 +217,12 @@ impl TruthGraph<'_> {
     }
 
     /// Properties of an edge as its row has them.
-    fn edge_list(
-        &self,
-        owner: i64,
-        properties: &[Property<'_>],
-    ) -> Result<Option<Vec<u8>>, Failure> {
+    fn edge_list(&self, owner: i64, properties: &[Property<'_>]) -> Result<Vec<u8>, Failure> {
         let mut keyed = Vec::with_capacity(properties.len());
         for (key, value) in properties.iter().filter(|(_, value)| !value.is_null()) {
             keyed.push((self.owned_key(owner, key)?, value));
         }
-        Ok((!keyed.is_empty()).then(|| bytes::write(keyed.into_iter())))
+        Ok(bytes::write(keyed.into_iter()))
     }
 
     /// The edge of an owner between two nodes, and its properties as its row has them.
@@ -286,10 +277,8 @@ impl TruthGraph<'_> {
             "INSERT INTO node (id, labels, properties, owner, name) VALUES (?1, ?2, ?3, ?4, ?5)",
             params![node, labels, list, owner, name],
         )?;
-        self.execute("INSERT INTO node_label (label, node) VALUES (?1, ?2)", params![label, node])?;
-        self.used(label, 1);
         self.gained_node();
-        Ok(())
+        self.show_label(node, label)
     }
 
     fn show_owned(

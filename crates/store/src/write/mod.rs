@@ -328,6 +328,7 @@ fn perform(work: Work<'_>, action: &Action) -> Result<Outcome, StoreError> {
             let graph_due = graph.is_some() && graph::is_due(work, false)?;
             Ok(Outcome { graph, graph_due, ..Outcome::default() })
         }
+        Action::ImportGraph(table) => graph::import(work, table),
         Action::Swap(plan) => generations::swap(work, plan),
         Action::QuarantineSegments { collection, generation, files, reason } => {
             generations::quarantine(work, *collection, *generation, files, reason)

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::code::RootState;
 use crate::facts::FactWrite;
-use crate::graph::{CypherQuery, GraphAnswer, GraphSegmentEntry};
+use crate::graph::{CypherQuery, GraphAnswer, GraphSegmentEntry, GraphTable, TableTaken};
 use crate::memory::{DrawerVectors, WhichDrawers};
 use crate::state::{CollectionState, Level, LoadProgress, SegmentEntry};
 
@@ -206,6 +206,8 @@ pub enum Action {
     Facts(FactWrite),
     /// Runs a query that changes the graph.
     Cypher(CypherQuery),
+    /// Writes rows of a table to the graph.
+    ImportGraph(GraphTable),
     /// Makes new segments current.
     Swap(SwapPlan),
     /// Marks segments that must not be opened.
@@ -392,4 +394,6 @@ pub struct Outcome {
     pub entity: Option<Entity>,
     /// What a query answered; nothing if it changes nothing, and was not run.
     pub graph: Option<GraphAnswer>,
+    /// How much of a table was written.
+    pub table: Option<TableTaken>,
 }

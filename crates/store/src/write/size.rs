@@ -33,6 +33,7 @@ impl Action {
             Self::DeleteDrawers { .. } => "delete_drawers",
             Self::Facts(write) => write.name(),
             Self::Cypher(_) => "cypher",
+            Self::ImportGraph(_) => "import_graph",
             Self::Swap(_) => "swap",
             Self::QuarantineSegments { .. } => "quarantine_segments",
             Self::SwapGraph(_) => "swap_graph",
@@ -117,6 +118,7 @@ impl Action {
             Self::Delete { which, .. } => matches!(which, Which::Matching(_)),
             Self::DeleteDrawers { which } => matches!(which, WhichDrawers::Matching(_)),
             Self::Cypher(_)
+            | Self::ImportGraph(_)
             | Self::LinkFiles { .. }
             | Self::PutFiles { .. }
             | Self::TouchFiles { .. }

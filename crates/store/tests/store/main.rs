@@ -15,6 +15,7 @@ mod filters;
 mod folding;
 mod graph;
 mod graph_doctor;
+mod graph_import;
 mod memory;
 mod memory_doctor;
 mod opening;

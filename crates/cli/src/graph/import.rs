@@ -1,0 +1,122 @@
+//! `isolith graph import`: tables in CSV.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use isolith_engine::{EngineOptions, GraphImport, GraphImported};
+use isolith_types::Failure;
+
+use super::counted;
+use crate::output::Output;
+use crate::session::{Session, interrupted};
+
+/// Rejected rows that are listed for people.
+const LISTED: usize = 10;
+
+pub(super) fn run(
+    store: &Path,
+    import: &GraphImport,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    let options = EngineOptions { create: true, ..EngineOptions::default() };
+    let mut session = Session::open(store, options)?;
+    let _status = session.serve_status();
+    let screen = Screen::new(&import.file, output);
+    let outcome = session.run_with_signal(async |engine| {
+        engine.import_graph(import, |done, total| screen.show(done, total)).await
+    });
+    screen.finish();
+    let imported = outcome.unwrap_or_else(|(signal, imported)| {
+        let mut imported = imported.unwrap_or_default();
+        if !imported.success {
+            imported.error = Some(interrupted(signal));
+        }
+        imported
+    });
+    output.result(&imported, &describe(&import.file, &imported))?;
+    let Some(error) = &imported.error else {
+        session.settle()?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    output.complain(error);
+    if imported.rows > 0 {
+        output.note(&format!("the first {} rows were imported and stay", imported.rows));
+    }
+    session.close();
+    Ok(ExitCode::from(error.code.exit_status()))
+}
+
+fn describe(file: &Path, imported: &GraphImported) -> String {
+    if imported.error.is_some() {
+        return String::new();
+    }
+    let mut text = format!(
+        "{}: {} in {:.1} s\n",
+        file.display(),
+        counted(imported.rows, "row", "rows"),
+        imported.seconds
+    );
+    let made = [
+        (imported.nodes_created, "new node", "new nodes"),
+        (imported.relationships_created, "new relationship", "new relationships"),
+        (imported.properties_set, "property set", "properties set"),
+    ];
+    let made: Vec<String> = (made.into_iter().filter(|(count, ..)| *count > 0))
+        .map(|(count, one, many)| counted(count, one, many))
+        .collect();
+    let _ = match made.is_empty() {
+        true => writeln!(text, "  nothing changed"),
+        false => writeln!(text, "  {}", made.join(", ")),
+    };
+    if imported.repeated {
+        text.push_str("  some or all of it was done by an earlier call with the same key\n");
+    }
+    if imported.rejected_rows > 0 {
+        let _ = writeln!(text, "  {} left out:", counted(imported.rejected_rows, "row", "rows"));
+        for rejected in imported.rejected.iter().take(LISTED) {
+            let _ = writeln!(text, "    row {}: {}", rejected.row, rejected.reason);
+        }
+        if imported.rejected_rows > LISTED as u64 {
+            text.push_str("    …\n");
+        }
+    }
+    text
+}
+
+/// What is to be seen meanwhile: a bar on a terminal, a line for every step elsewhere.
+struct Screen {
+    bar: Option<ProgressBar>,
+    output: Output,
+    name: String,
+}
+
+impl Screen {
+    fn new(file: &Path, output: &Output) -> Self {
+        let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
+        let bar = output.draws_progress().then(|| {
+            let template = "{msg}: {bar:30} {bytes} of {total_bytes}, {eta} to go";
+            // The template is a constant; the plain style is only for the compiler.
+            let style = ProgressStyle::with_template(template);
+            let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+            ProgressBar::new(0).with_style(style).with_message(name.clone())
+        });
+        Self { bar, output: *output, name }
+    }
+
+    fn show(&self, done: u64, total: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(total);
+            bar.set_position(done);
+        } else if self.output.tells_progress() && done < total {
+            self.output.progress(&format!("{}: {} %", self.name, done * 100 / total.max(1)));
+        }
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Tables of nodes and edges into the graph.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use isolith_store::{Action, GraphTable, Key, Outcome, TableHolds};
+use isolith_types::{Code, Failure};
+use serde::Serialize;
+
+use crate::ingest::{LISTED, OnError, Rejected};
+use crate::open::Engine;
+
+/// What one transaction writes at most: others wait for it.
+const BLOCK_BYTES: usize = 16 << 20;
+
+/// The first line of a table is no longer than this.
+const LONGEST_HEADER: usize = 64 << 10;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A file in CSV that becomes nodes or edges.
+#[derive(Debug, Clone)]
+pub struct GraphImport {
+    /// The file.
+    pub file: PathBuf,
+    /// What its rows are.
+    pub holds: TableHolds,
+    /// What is between cells.
+    pub delimiter: u8,
+    /// What happens to bad rows.
+    pub on_error: OnError,
+    /// With a key, a repeat writes only what was not written before.
+    pub key: Option<Key>,
+}
+
+/// What became of a table. Only what is durable is counted.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct GraphImported {
+    /// Whether all of it was taken in, but for rows that were to be skipped.
+    pub success: bool,
+    /// Rows that were gone through, without the header.
+    pub rows: u64,
+    /// Nodes that were made.
+    pub nodes_created: u64,
+    /// Relationships that were made.
+    pub relationships_created: u64,
+    /// Properties that were set.
+    pub properties_set: u64,
+    /// Rows that were left out, the first of them.
+    pub rejected: Vec<Rejected>,
+    /// How many rows were left out.
+    pub rejected_rows: u64,
+    /// Whether an earlier call with the same key had written some of it.
+    pub repeated: bool,
+    /// How long it took.
+    pub seconds: f64,
+    /// Why it stopped.
+    pub error: Option<Failure>,
+}
+
+impl Engine {
+    /// Writes a table to the graph, one transaction for every 16 MB of it: what comes before
+    /// a failure stays. `watch` is told how many bytes of how many were written.
+    pub async fn import_graph(
+        &self,
+        import: &GraphImport,
+        watch: impl Fn(u64, u64),
+    ) -> GraphImported {
+        let started = Instant::now();
+        let mut done = GraphImported::default();
+        let outcome = self.import_blocks(import, watch, &mut done).await;
+        done.seconds = started.elapsed().as_secs_f64();
+        done.success = outcome.is_ok();
+        done.error = outcome.err();
+        done
+    }
+
+    async fn import_blocks(
+        &self,
+        import: &GraphImport,
+        watch: impl Fn(u64, u64),
+        done: &mut GraphImported,
+    ) -> Result<(), Failure> {
+        let mut table = Table::open(&import.file)?;
+        while let Some((bytes, is_last)) = table.block()? {
+            let rows = GraphTable {
+                holds: import.holds.clone(),
+                header: table.header.clone(),
+                delimiter: import.delimiter,
+                skip_bad: import.on_error == OnError::Skip,
+                rows_before: done.rows,
+                rows: bytes.into(),
+                is_last,
+            };
+            let key = import.key.map(|key| of_block(key, table.done));
+            let written = self.write(Action::ImportGraph(rows), key).await?;
+            let taken = written.outcome.table.unwrap_or_default();
+            if taken.bytes == 0 && !is_last {
+                let message = format!("row {} has more than 16 MB", done.rows + 1);
+                return Err(Failure::new(Code::TooLarge, message)
+                    .with_hint("is a closing quotation mark missing?"));
+            }
+            done.add(written.outcome);
+            table.take(taken.bytes);
+            watch(table.done, table.length);
+        }
+        Ok(())
+    }
+}
+
+impl GraphImported {
+    fn add(&mut self, outcome: Outcome) {
+        let stats = outcome.graph.unwrap_or_default().stats;
+        self.rows += outcome.table.unwrap_or_default().rows;
+        self.nodes_created += stats.nodes_created;
+        self.relationships_created += stats.relationships_created;
+        self.properties_set += stats.properties_set;
+        self.rejected_rows += outcome.rejected_count;
+        let room = LISTED.saturating_sub(self.rejected.len());
+        let rejected = outcome.rejected.into_iter().take(room);
+        self.rejected.extend(rejected.map(|(row, reason)| Rejected { row, reason }));
+        self.repeated |= outcome.repeated;
+    }
+}
+
+/// The key of the block that begins there.
+fn of_block(Key(bytes): Key, start: u64) -> Key {
+    Key((u128::from_le_bytes(bytes) ^ u128::from(start)).to_le_bytes())
+}
+
+/// A table that is read block by block.
+struct Table {
+    path: PathBuf,
+    file: File,
+    header: String,
+    /// What was read and not written yet.
+    waiting: Vec<u8>,
+    is_at_end: bool,
+    is_done: bool,
+    length: u64,
+    /// How many bytes were written, the header included.
+    done: u64,
+}
+
+impl Table {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+        let about = file.metadata().map_err(|error| unreadable(path, &error))?;
+        if !about.is_file() {
+            let message = format!("{} is no file", path.display());
+            return Err(Failure::new(Code::BadInput, message).with_hint("name a file in CSV"));
+        }
+        let (path, length) = (path.to_owned(), about.len());
+        let (is_at_end, is_done) = (false, false);
+        let (header, waiting) = (String::new(), Vec::new());
+        let mut table = Self { path, file, header, waiting, is_at_end, is_done, length, done: 0 };
+        table.read_header()?;
+        Ok(table)
+    }
+
+    fn read_header(&mut self) -> Result<(), Failure> {
+        self.fill()?;
+        let line = self.waiting.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.waiting);
+        let mark = self.waiting.len() - line.len();
+        let length = line.iter().position(|byte| *byte == b'\n').unwrap_or(line.len());
+        let header = std::str::from_utf8(&line[..length.min(LONGEST_HEADER)]);
+        let (Ok(header), true) = (header, length <= LONGEST_HEADER) else {
+            let message = format!("{} does not begin with names of columns", self.path.display());
+            return Err(Failure::new(Code::BadInput, message)
+                .with_hint("it has to be text in CSV, as in `id:int,name`"));
+        };
+        self.header = header.trim_end_matches('\r').to_owned();
+        let rest = (mark + length + 1).min(self.waiting.len());
+        self.take(rest as u64);
+        Ok(())
+    }
+
+    /// The next rows, and whether they are the last.
+    fn block(&mut self) -> Result<Option<(Vec<u8>, bool)>, Failure> {
+        self.fill()?;
+        if self.is_done {
+            return Ok(None);
+        }
+        self.is_done = self.is_at_end;
+        Ok(Some((self.waiting.clone(), self.is_at_end)))
+    }
+
+    /// These bytes were written.
+    fn take(&mut self, bytes: u64) {
+        let count = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.waiting.len());
+        self.waiting.drain(..count);
+        self.done += count as u64;
+    }
+
+    fn fill(&mut self) -> Result<(), Failure> {
+        let room = BLOCK_BYTES - self.waiting.len().min(BLOCK_BYTES);
+        let read = (&self.file).take(room as u64).read_to_end(&mut self.waiting);
+        let read = read.map_err(|error| unreadable(&self.path, &error))?;
+        self.is_at_end = read < room;
+        Ok(())
+    }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    let code = if error.kind() == ErrorKind::NotFound { Code::NotFound } else { Code::BadInput };
+    Failure::new(code, format!("{} cannot be read: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_read_block_by_block() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("table.csv");
+        let rows = "1,x\n".repeat(BLOCK_BYTES / 4 + 10);
+        std::fs::write(&path, format!("\u{feff}id:int,name\r\n{rows}")).unwrap();
+        let mut table = Table::open(&path).unwrap();
+        assert_eq!(table.header, "id:int,name");
+        let (bytes, is_last) = table.block().unwrap().unwrap();
+        assert_eq!((bytes.len(), is_last), (BLOCK_BYTES, false));
+        table.take(BLOCK_BYTES as u64 - 4);
+        let (bytes, is_last) = table.block().unwrap().unwrap();
+        assert_eq!((bytes, is_last), ("1,x\n".repeat(11).into_bytes(), true));
+        table.take(44);
+        assert_eq!(table.block().unwrap(), None);
+        assert_eq!(table.done, table.length);
+    }
+
+    #[test]
+    fn what_is_no_table_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let file = |name: &str, bytes: &[u8]| {
+            let path = place.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            path
+        };
+        let refused = |path: &Path| Table::open(path).map(|_| ()).unwrap_err().code;
+        assert_eq!(refused(&place.path().join("none")), Code::NotFound);
+        assert_eq!(refused(place.path()), Code::BadInput);
+        assert_eq!(refused(&file("binary", b"\xff\xfe\x00\n1,2\n")), Code::BadInput);
+        assert_eq!(refused(&file("long", &[b'a'; LONGEST_HEADER + 1])), Code::BadInput);
+        assert!(Table::open(&file("header", b"id:int")).is_ok());
+    }
+}

@@ -1,0 +1,62 @@
+//! Rows that are edges.
+
+use isolith_types::{Code, Failure};
+
+use super::find::Finder;
+use super::nodes::keyed;
+use super::{Import, TableEnd};
+use crate::graph::TruthGraph;
+use crate::graph::bytes;
+use crate::graph::names::Kind;
+
+impl Import<'_> {
+    pub(super) fn edges(
+        &mut self,
+        kind: &str,
+        from: &TableEnd,
+        to: &TableEnd,
+    ) -> Result<(), Failure> {
+        let keys = self.keys_of_edges()?;
+        let graph = self.graph;
+        let mut starts = finder(graph, from)?;
+        // The same nodes are looked up once.
+        let mut ends = if from == to { None } else { Some(finder(graph, to)?) };
+        let kind = graph.number(Kind::Type, kind)?;
+        while let Some(cells) = self.next_row()? {
+            let [start, end, properties @ ..] = &cells[..] else { continue };
+            let start = starts.find(graph, start)?;
+            let end = ends.as_mut().unwrap_or(&mut starts).find(graph, end)?;
+            let ends = match (start, end) {
+                (Ok(start), Ok(end)) => (start, end),
+                (Err(reason), _) | (_, Err(reason)) => {
+                    self.reject(reason)?;
+                    continue;
+                }
+            };
+            let keyed = keyed(&keys, properties);
+            self.stats.properties_set += keyed.clone().count() as u64;
+            graph.insert_edge(kind, ends, &bytes::write(keyed), None)?;
+            self.stats.relationships_created += 1;
+        }
+        Ok(())
+    }
+
+    /// The numbers of the properties that edges get.
+    fn keys_of_edges(&self) -> Result<Vec<u32>, Failure> {
+        let [start, end, others @ ..] = &self.header.0[..] else {
+            let message = "a table of edges has two columns at least";
+            let hint = "the first two say where edges begin and end: keys of nodes";
+            return Err(Failure::new(Code::BadInput, message).with_hint(hint));
+        };
+        start.check_names()?;
+        end.check_names()?;
+        others.iter().map(|column| self.graph.number(Kind::Key, &column.name)).collect()
+    }
+}
+
+fn finder<'a>(graph: &TruthGraph<'_>, end: &'a TableEnd) -> Result<Finder<'a>, Failure> {
+    Finder::new(graph, end)?.ok_or_else(|| {
+        let message = format!("there are no nodes with the label {} and a {}", end.label, end.key);
+        Failure::new(Code::BadInput, message).with_hint("import nodes before their edges")
+    })
+}

@@ -1,0 +1,144 @@
+//! Rows that are nodes.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use isolith_graph::{Entity, Graph, GraphMut, KeyId, Value, equals, order};
+use isolith_types::Failure;
+
+use super::find::{Finder, Name, Named};
+use super::{Import, TableEnd};
+use crate::graph::names::Kind;
+
+/// Where the node is that a key names.
+#[derive(Clone, Copy)]
+enum Place {
+    There(i64),
+    /// Among those that are to be made.
+    New(usize),
+}
+
+impl Import<'_> {
+    pub(super) fn nodes(&mut self, label: &str, key: Option<&str>) -> Result<(), Failure> {
+        let keys: Vec<u32> = (self.header.0.iter())
+            .map(|column| self.graph.number(Kind::Key, &column.name))
+            .collect::<Result<_, _>>()?;
+        let mut new = Vec::new();
+        match key {
+            Some(key) => {
+                let end = TableEnd { label: label.to_owned(), key: key.to_owned() };
+                self.merge(&end, &keys, &mut new)?;
+            }
+            None => {
+                while let Some(cells) = self.next_row()? {
+                    new.push(cells);
+                }
+            }
+        }
+        self.create(label, &keys, &new)
+    }
+
+    /// Lays rows over the nodes that are there, and over rows before them with the same key.
+    /// The others are to be made.
+    fn merge(
+        &mut self,
+        end: &TableEnd,
+        keys: &[u32],
+        new: &mut Vec<Vec<Value>>,
+    ) -> Result<(), Failure> {
+        let at = self.header.position(&end.key)?;
+        self.header.0[at].check_names()?;
+        let finder = Finder::new(self.graph, end)?;
+        let mut places: HashMap<Name, Place> = HashMap::new();
+        while let Some(cells) = self.next_row()? {
+            let Some(name) = Name::of(&cells[at]) else {
+                self.reject(format!("its {} is empty", end.key))?;
+                continue;
+            };
+            let unknown = match places.entry(name) {
+                Entry::Vacant(unknown) => unknown,
+                Entry::Occupied(known) => {
+                    match *known.get() {
+                        Place::New(at) => lay_over(&mut new[at], cells),
+                        Place::There(node) => self.update(node, keys, &cells)?,
+                    }
+                    continue;
+                }
+            };
+            let named = finder.as_ref().map(|finder| finder.look(self.graph, &cells[at]));
+            match named.transpose()?.unwrap_or(Named::Nothing) {
+                Named::Nothing => {
+                    unknown.insert(Place::New(new.len()));
+                    new.push(cells);
+                }
+                Named::One(node) => {
+                    unknown.insert(Place::There(node));
+                    self.update(node, keys, &cells)?;
+                }
+                Named::Several => {
+                    let reason = finder.as_ref().map(|finder| finder.several(&cells[at]));
+                    self.reject(reason.unwrap_or_default())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a node the properties that it has not.
+    fn update(&mut self, node: i64, keys: &[u32], cells: &[Value]) -> Result<(), Failure> {
+        for ((key, column), cell) in keys.iter().zip(&self.header.0).zip(cells) {
+            let is_like_that = || {
+                let there = self.graph.node_property(node, KeyId(*key))?;
+                Ok::<_, Failure>(equals(&there, cell) == Some(true))
+            };
+            if !cell.is_null() && !is_like_that()? {
+                self.graph.set_property(Entity::Node(node), &column.name, cell)?;
+                self.stats.properties_set += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes nodes, and rows of other tables in the order that these have.
+    fn create(&mut self, label: &str, keys: &[u32], new: &[Vec<Value>]) -> Result<(), Failure> {
+        let graph = self.graph;
+        let label = graph.number(Kind::Label, label)?;
+        let mut nodes = Vec::with_capacity(new.len());
+        for cells in new {
+            let keyed: Vec<(u32, &Value)> = keyed(keys, cells).collect();
+            nodes.push(graph.insert_node(&[label], &keyed)?);
+            self.stats.properties_set += keyed.len() as u64;
+        }
+        for node in &nodes {
+            graph.show_label(*node, label)?;
+        }
+        for (column, key) in keys.iter().enumerate() {
+            let cells = new.iter().map(|cells| &cells[column]).zip(&nodes);
+            let mut cells: Vec<(&Value, &i64)> = cells.filter(|(it, _)| !it.is_null()).collect();
+            cells.sort_unstable_by(|one, other| order(one.0, other.0));
+            for (cell, node) in cells {
+                graph.show(*node, *key, cell)?;
+            }
+        }
+        self.stats.nodes_created += new.len() as u64;
+        self.stats.labels_added += new.len() as u64;
+        Ok(())
+    }
+}
+
+/// What a row says, without empty cells.
+pub(super) fn keyed<'a>(
+    keys: &'a [u32],
+    cells: &'a [Value],
+) -> impl Iterator<Item = (u32, &'a Value)> + Clone {
+    keys.iter().copied().zip(cells).filter(|(_, cell)| !cell.is_null())
+}
+
+/// What a later row says counts.
+fn lay_over(row: &mut [Value], later: Vec<Value>) {
+    for (cell, later) in row.iter_mut().zip(later) {
+        if !later.is_null() {
+            *cell = later;
+        }
+    }
+}

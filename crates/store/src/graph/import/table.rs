@@ -1,0 +1,261 @@
+//! A table in CSV: a header that names columns and what is in them, and rows.
+
+use csv::{ByteRecord, Reader, ReaderBuilder};
+use isolith_graph::Value;
+use isolith_types::{Code, Failure};
+
+/// What the cells of a column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Integer,
+    Float,
+    Boolean,
+}
+
+/// A column.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+}
+
+/// The columns of a table.
+#[derive(Debug)]
+pub(super) struct Header(pub(super) Vec<Column>);
+
+impl Header {
+    /// Reads the first line: names, each with the type of its cells after a colon if they
+    /// are no text.
+    pub(super) fn read(line: &str, delimiter: u8) -> Result<Self, Failure> {
+        let mut record = ByteRecord::new();
+        let _ = reader(line.as_bytes(), delimiter).read_byte_record(&mut record);
+        let mut columns: Vec<Column> = Vec::with_capacity(record.len());
+        for cell in &record {
+            let column = Column::read(String::from_utf8_lossy(cell).trim())?;
+            if columns.iter().any(|other| other.name == column.name) {
+                return Err(bad_header(format!("two columns are called {:?}", column.name)));
+            }
+            columns.push(column);
+        }
+        match columns.is_empty() {
+            true => Err(bad_header("the header is empty".to_owned())),
+            false => Ok(Self(columns)),
+        }
+    }
+
+    /// Where the column of this name is.
+    pub(super) fn position(&self, name: &str) -> Result<usize, Failure> {
+        let place = self.0.iter().position(|column| column.name == name);
+        place.ok_or_else(|| {
+            let names: Vec<&str> = self.0.iter().map(|column| column.name.as_str()).collect();
+            bad_header(format!("no column is called {name:?}, only {}", names.join(", ")))
+        })
+    }
+}
+
+impl Column {
+    fn read(text: &str) -> Result<Self, Failure> {
+        let (name, kind) = match text.rsplit_once(':') {
+            None => (text, Kind::Text),
+            Some((name, "string")) => (name, Kind::Text),
+            Some((name, "int")) => (name, Kind::Integer),
+            Some((name, "float")) => (name, Kind::Float),
+            Some((name, "bool")) => (name, Kind::Boolean),
+            Some((_, kind)) => {
+                return Err(bad_header(format!("{kind:?} in {text:?} is no type of a column")));
+            }
+        };
+        match name.is_empty() {
+            true => Err(bad_header("a column has no name".to_owned())),
+            false => Ok(Self { name: name.to_owned(), kind }),
+        }
+    }
+
+    /// Refuses a column whose cells cannot be keys of nodes.
+    pub(super) fn check_names(&self) -> Result<(), Failure> {
+        match self.kind {
+            Kind::Text | Kind::Integer => Ok(()),
+            Kind::Float | Kind::Boolean => {
+                let message = format!("column {} cannot name nodes", self.name);
+                let hint = "what names nodes is text, or whole numbers (`:int`)";
+                Err(Failure::new(Code::BadInput, message).with_hint(hint))
+            }
+        }
+    }
+
+    /// What a cell holds; nothing if it is empty.
+    fn value(&self, cell: &[u8]) -> Result<Value, String> {
+        let Column { name, kind } = self;
+        let text = std::str::from_utf8(cell).map_err(|_| format!("{name} is no UTF-8"))?;
+        if text.is_empty() {
+            return Ok(Value::Null);
+        }
+        let value = match kind {
+            Kind::Text => Some(Value::text(text)),
+            Kind::Integer => text.trim().parse().ok().map(Value::Integer),
+            Kind::Float => text.trim().parse().ok().map(Value::Float),
+            Kind::Boolean => text.trim().to_ascii_lowercase().parse().ok().map(Value::Boolean),
+        };
+        value.ok_or_else(|| {
+            let wanted = match kind {
+                Kind::Text => "text",
+                Kind::Integer => "whole number",
+                Kind::Float => "number",
+                Kind::Boolean => "true or false",
+            };
+            let shown: String = text.chars().take(40).collect();
+            format!("{name} is {shown:?}, which is no {wanted}")
+        })
+    }
+}
+
+fn bad_header(message: String) -> Failure {
+    Failure::new(Code::BadInput, message).with_hint(
+        "the first line names the columns, as in `id:int,name,score:float,active:bool`; \
+         a column without a type is text",
+    )
+}
+
+/// The rows in some bytes of a table.
+pub(super) struct Rows<'a> {
+    header: &'a Header,
+    reader: Reader<&'a [u8]>,
+    record: ByteRecord,
+    length: u64,
+    is_last: bool,
+    /// How many rows were handed out.
+    pub(super) count: u64,
+    /// How many bytes these took.
+    pub(super) taken: u64,
+}
+
+impl<'a> Rows<'a> {
+    /// If these bytes are not the last of the table, they may end within a row, which is
+    /// left to those that come after.
+    pub(super) fn new(header: &'a Header, bytes: &'a [u8], delimiter: u8, is_last: bool) -> Self {
+        Self {
+            header,
+            reader: reader(bytes, delimiter),
+            record: ByteRecord::new(),
+            length: bytes.len() as u64,
+            is_last,
+            count: 0,
+            taken: 0,
+        }
+    }
+
+    /// The cells of the next row, or what is wrong with it.
+    pub(super) fn next(&mut self) -> Option<Result<Vec<Value>, String>> {
+        // Bytes in memory can be read, and rows of any length are taken.
+        let there = self.reader.read_byte_record(&mut self.record).unwrap_or(false);
+        let end = self.reader.position().byte();
+        if !there || (end == self.length && !self.is_last) {
+            // Lines without anything may come after the last row.
+            self.taken = if there { self.taken } else { end };
+            return None;
+        }
+        (self.count, self.taken) = (self.count + 1, end);
+        Some(self.cells())
+    }
+
+    fn cells(&self) -> Result<Vec<Value>, String> {
+        let (found, named) = (self.record.len(), self.header.0.len());
+        if found != named {
+            return Err(format!("the number of its cells is {found}, that of columns {named}"));
+        }
+        let cells = self.header.0.iter().zip(&self.record);
+        cells.map(|(column, cell)| column.value(cell)).collect()
+    }
+}
+
+fn reader(bytes: &[u8], delimiter: u8) -> Reader<&[u8]> {
+    let mut builder = ReaderBuilder::new();
+    builder.has_headers(false).flexible(true).delimiter(delimiter);
+    builder.buffer_capacity(64 << 10).from_reader(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(line: &str) -> Header {
+        Header::read(line, b',').unwrap()
+    }
+
+    /// All rows, how many bytes they took, and what is wrong with bad ones.
+    fn rows(bytes: &[u8], is_last: bool) -> (Vec<Result<Vec<Value>, String>>, u64) {
+        let header = header("id:int,name,score:float,ok:bool");
+        let mut rows = Rows::new(&header, bytes, b',', is_last);
+        let all = std::iter::from_fn(|| rows.next()).collect();
+        (all, rows.taken)
+    }
+
+    #[test]
+    fn columns_have_names_and_types() {
+        let Header(columns) = header("id:int, name ,score:float,ok:bool,a:b:string,\"x,y\"");
+        let column = |name: &str, kind| Column { name: name.to_owned(), kind };
+        let expected = [
+            column("id", Kind::Integer),
+            column("name", Kind::Text),
+            column("score", Kind::Float),
+            column("ok", Kind::Boolean),
+            column("a:b", Kind::Text),
+            column("x,y", Kind::Text),
+        ];
+        assert_eq!(columns, expected);
+    }
+
+    #[test]
+    fn a_bad_header_is_refused() {
+        for (line, expected) in [
+            ("", "the header is empty"),
+            ("a,,b", "a column has no name"),
+            ("a:int,a", "two columns are called \"a\""),
+            ("a:date", "\"date\" in \"a:date\" is no type of a column"),
+        ] {
+            assert_eq!(Header::read(line, b',').unwrap_err().message, expected);
+        }
+        let missing = header("a,b").position("c").unwrap_err();
+        assert_eq!(missing.message, "no column is called \"c\", only a, b");
+    }
+
+    #[test]
+    fn cells_are_values() {
+        let text = b"7,\"a \"\"b\"\",\nc\",1.5,TRUE\r\n\n-1,,,\n";
+        let (all, taken) = rows(text, true);
+        let full = vec![
+            Value::Integer(7),
+            Value::text("a \"b\",\nc"),
+            Value::Float(1.5),
+            Value::Boolean(true),
+        ];
+        let bare = vec![Value::Integer(-1), Value::Null, Value::Null, Value::Null];
+        assert_eq!(all, [Ok(full), Ok(bare)]);
+        assert_eq!(taken, text.len() as u64);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_row_is_said() {
+        let (all, _) = rows(b"1,x\nseven,x,1,true\n1,\xff,1,true\n1,x,1,maybe\n1,x,1,true", true);
+        let wrong: Vec<String> = all.into_iter().filter_map(Result::err).collect();
+        let expected = [
+            "the number of its cells is 2, that of columns 4",
+            "id is \"seven\", which is no whole number",
+            "name is no UTF-8",
+            "ok is \"maybe\", which is no true or false",
+        ];
+        assert_eq!(wrong, expected);
+    }
+
+    #[test]
+    fn a_row_that_is_cut_off_is_left() {
+        let text = b"1,a,1,true\n2,\"b\nb\",1,true\n3,c,1,true\n";
+        for cut in 0..text.len() {
+            let (first, taken) = rows(&text[..cut], false);
+            let (rest, _) = rows(&text[usize::try_from(taken).unwrap()..], true);
+            let all: Vec<_> = first.into_iter().chain(rest).collect();
+            assert_eq!(all, rows(text, true).0, "cut at {cut}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Tables of nodes and edges.
+
+use isolith_store::{
+    Action, Check, CypherQuery, GraphTable, Outcome, StoreError, TableEnd, TableHolds,
+};
+
+use crate::common::TestStore;
+use crate::doctor::problems;
+
+struct Imported(TestStore);
+
+impl Imported {
+    fn new() -> Self {
+        Self(TestStore::empty())
+    }
+
+    fn table(&mut self, table: GraphTable) -> Result<Outcome, StoreError> {
+        self.0.one(Action::ImportGraph(table))
+    }
+
+    fn nodes(&mut self, id: Option<&str>, text: &str) -> Result<Outcome, StoreError> {
+        self.table(table(people(id), text))
+    }
+
+    fn edges(&mut self, text: &str) -> Result<Outcome, StoreError> {
+        self.table(table(knows("id", "id"), text))
+    }
+
+    fn change(&mut self, query: &str) {
+        let query = CypherQuery { text: query.to_owned(), ..CypherQuery::default() };
+        self.0.one(Action::Cypher(query)).unwrap();
+    }
+
+    /// What a query answers, a line for each row. The store is sound besides.
+    fn rows(&self, query: &str) -> Vec<String> {
+        for check in [Check::Counts, Check::Orphans, Check::Fields] {
+            assert_eq!(problems(&self.0.folder, check), 0, "{check:?}");
+        }
+        let query = CypherQuery { text: query.to_owned(), ..CypherQuery::default() };
+        let answer = self.0.reader().snapshot().unwrap().cypher(&query, None).unwrap();
+        let rows = answer.rows().map(|row| {
+            let cells = row.unwrap().into_iter().map(|cell| cell.to_json().to_string());
+            cells.collect::<Vec<_>>().join(" ")
+        });
+        rows.collect()
+    }
+}
+
+fn people(id: Option<&str>) -> TableHolds {
+    TableHolds::Nodes { label: "Person".to_owned(), key: id.map(str::to_owned) }
+}
+
+fn knows(from: &str, to: &str) -> TableHolds {
+    let end = |key: &str| TableEnd { label: "Person".to_owned(), key: key.to_owned() };
+    TableHolds::Edges { kind: "KNOWS".to_owned(), from: end(from), to: end(to) }
+}
+
+fn table(holds: TableHolds, text: &str) -> GraphTable {
+    let (header, rows) = text.split_once('\n').unwrap();
+    GraphTable {
+        holds,
+        header: header.to_owned(),
+        delimiter: b',',
+        skip_bad: false,
+        rows_before: 0,
+        rows: rows.as_bytes().to_vec().into(),
+        is_last: true,
+    }
+}
+
+fn refused(outcome: Result<Outcome, StoreError>) -> String {
+    match outcome.unwrap_err() {
+        StoreError::Query(failure) => failure.message,
+        other => panic!("{other}"),
+    }
+}
+
+const PEOPLE: &str = "id:int,name,height:float,active:bool\n\
+    1,Ann,1.7,true\n2,\"Bob, the other\",,false\n3,Cid,,\n";
+const ALL_PEOPLE: &str = "MATCH (p:Person) RETURN p.id, p.name, p.height, p.active ORDER BY p.id";
+const ALL_KNOWN: &str =
+    "MATCH (a)-[k:KNOWS]->(b) RETURN a.name, k.since, b.name ORDER BY a.id, b.id, k.since";
+
+#[test]
+fn rows_become_nodes_and_edges() {
+    let mut graph = Imported::new();
+    let made = graph.nodes(Some("id"), PEOPLE).unwrap();
+    let stats = made.graph.unwrap().stats;
+    assert_eq!((stats.nodes_created, stats.properties_set), (3, 9));
+    assert_eq!(made.table.unwrap().rows, 3);
+    let expected = ["1 \"Ann\" 1.7 true", "2 \"Bob, the other\" null false", "3 \"Cid\" null null"];
+    assert_eq!(graph.rows(ALL_PEOPLE), expected);
+    let made = graph.edges("from:int,to:int,since:int\n1,2,1999\n2,1,\n1,2,1998\n3,3,7\n").unwrap();
+    let stats = made.graph.unwrap().stats;
+    assert_eq!((stats.relationships_created, stats.properties_set), (4, 3));
+    let expected = [
+        "\"Ann\" 1998 \"Bob, the other\"",
+        "\"Ann\" 1999 \"Bob, the other\"",
+        "\"Bob, the other\" null \"Ann\"",
+        "\"Cid\" 7 \"Cid\"",
+    ];
+    assert_eq!(graph.rows(ALL_KNOWN), expected);
+    // They are found as any others, and queries go on with them.
+    graph.change("MATCH (p:Person {name: 'Ann'}) DETACH DELETE p");
+    assert_eq!(graph.rows(ALL_KNOWN), ["\"Cid\" 7 \"Cid\""]);
+    assert_eq!(graph.rows("MATCH (p:Person {active: false}) RETURN p.id"), ["2"]);
+}
+
+#[test]
+fn a_node_that_is_there_gets_what_the_row_says() {
+    let mut graph = Imported::new();
+    graph.change("CREATE (:Person {id: 2, name: 'Bo', age: 7}), (:Robot {id: 1})");
+    let text = "id:int,name,kind\n1,Ann,a\n2,Bob,\n1,,b\n2,Bobby,\n";
+    let made = graph.nodes(Some("id"), text).unwrap().graph.unwrap().stats;
+    assert_eq!((made.nodes_created, made.properties_set), (1, 5));
+    let all = "MATCH (p:Person) RETURN p.id, p.name, p.kind, p.age ORDER BY p.id";
+    let expected = ["1 \"Ann\" \"b\" null", "2 \"Bobby\" null 7"];
+    assert_eq!(graph.rows(all), expected);
+    // The same again changes nothing more than it has to.
+    let again = graph.nodes(Some("id"), "id:int,name,kind\n1,Ann,b\n2,Bobby,\n").unwrap();
+    assert_eq!(again.graph.unwrap().stats, isolith_graph::Stats::default());
+    assert_eq!(graph.rows(all), expected);
+    // Without a key every row is a node.
+    graph.nodes(None, "id:int\n1\n1\n").unwrap();
+    assert_eq!(graph.rows("MATCH (p:Person {id: 1}) RETURN count(p)"), ["3"]);
+    let several = graph.nodes(Some("id"), "id:int\n1\n");
+    assert_eq!(refused(several), "row 1: several nodes are (:Person {id: 1})");
+}
+
+#[test]
+fn nodes_are_named_by_text_as_well_however_long() {
+    let mut graph = Imported::new();
+    let long = "x".repeat(300);
+    let text = format!("name\n{long}1\n{long}2\nshort\n");
+    graph.nodes(Some("name"), &text).unwrap();
+    let rows = format!("from,to\nshort,{long}2\n{long}1,short\n");
+    graph.table(table(knows("name", "name"), &rows)).unwrap();
+    let ends = "MATCH (a)-[:KNOWS]->(b) RETURN right(a.name, 1), right(b.name, 1) ORDER BY b.name";
+    assert_eq!(graph.rows(ends), ["\"1\" \"t\"", "\"t\" \"2\""]);
+    graph.nodes(Some("name"), &text).unwrap();
+    assert_eq!(graph.rows("MATCH (n) RETURN count(n)"), ["3"]);
+}
+
+#[test]
+fn a_bad_row_refuses_all_or_is_left_out() {
+    let mut graph = Imported::new();
+    let bad = "id:int,name\n1,Ann\ntwo,Bob\n3\n,Dee\n5,Eve\n";
+    let message = "row 2: id is \"two\", which is no whole number";
+    assert_eq!(refused(graph.nodes(Some("id"), bad)), message);
+    assert_eq!(graph.rows("MATCH (n) RETURN count(n)"), ["0"]);
+    let skipping = |holds: TableHolds, text: &str| GraphTable {
+        skip_bad: true,
+        rows_before: 10,
+        ..table(holds, text)
+    };
+    let made = graph.table(skipping(people(Some("id")), bad)).unwrap();
+    let left_out: Vec<u64> = made.rejected.iter().map(|(row, _)| *row).collect();
+    assert_eq!((made.rejected_count, left_out), (3, vec![12, 13, 14]));
+    assert_eq!(graph.rows("MATCH (n) RETURN n.name ORDER BY n.id"), ["\"Ann\"", "\"Eve\""]);
+    let edges = "a:int,b:int\n1,5\n1,7\n,1\n";
+    let message = "row 2: there is no node (:Person {id: 7})";
+    assert_eq!(refused(graph.edges(edges)), message);
+    assert_eq!(graph.rows("MATCH ()-[k]->() RETURN count(k)"), ["0"]);
+    let made = graph.table(skipping(knows("id", "id"), edges)).unwrap();
+    assert_eq!((made.rejected_count, made.graph.unwrap().stats.relationships_created), (2, 1));
+    assert_eq!(graph.rows("MATCH (a)-[:KNOWS]->(b) RETURN a.id, b.id"), ["1 5"]);
+}
+
+#[test]
+fn what_cannot_be_a_table_is_refused() {
+    let mut graph = Imported::new();
+    let nobody = "there are no nodes with the label Person and a id";
+    assert_eq!(refused(graph.edges("a:int,b:int\n1,2\n")), nobody);
+    graph.nodes(Some("id"), PEOPLE).unwrap();
+    let two = "a table of edges has two columns at least";
+    assert_eq!(refused(graph.edges("a:int\n1\n")), two);
+    let float = "column b cannot name nodes";
+    assert_eq!(refused(graph.edges("a:int,b:float\n1,2\n")), float);
+    assert_eq!(refused(graph.nodes(Some("height"), PEOPLE)), "column height cannot name nodes");
+    let missing = "no column is called \"key\", only id, name, height, active";
+    assert_eq!(refused(graph.nodes(Some("key"), PEOPLE)), missing);
+}
+
+#[test]
+fn rows_that_are_cut_off_come_with_the_next() {
+    let mut graph = Imported::new();
+    let whole = table(people(Some("id")), PEOPLE);
+    let cut = 20;
+    let (first, _) = whole.rows.split_at(cut);
+    let part = |rows: &[u8], rows_before, is_last| GraphTable {
+        rows: rows.to_vec().into(),
+        rows_before,
+        is_last,
+        ..whole.clone()
+    };
+    let taken = graph.table(part(first, 0, false)).unwrap().table.unwrap();
+    assert_eq!((taken.rows, taken.bytes), (1, 15));
+    let taken = graph.table(part(&whole.rows[15..], 1, true)).unwrap().table.unwrap();
+    assert_eq!(taken.rows, 2);
+    assert_eq!(graph.rows("MATCH (n) RETURN count(n)"), ["3"]);
+}
+
+#[test]
+fn many_rows_are_all_found_from_both_ends() {
+    let mut graph = Imported::new();
+    let count: i64 = 3_000;
+    let nodes: String = (0..count).rev().map(|id| format!("{id},p{}\n", id % 7)).collect();
+    graph.nodes(Some("id"), &format!("id:int,name\n{nodes}")).unwrap();
+    let edges = (0..count).map(|id| format!("{},{}\n", id * 17 % count, id * 29 % count));
+    let edges: String = edges.collect();
+    graph.edges(&format!("from:int,to:int\n{edges}")).unwrap();
+    let found = "MATCH (a:Person)-[k:KNOWS]->(b:Person) \
+        RETURN count(k), count(DISTINCT a), count(DISTINCT b), sum(a.id), sum(b.id)";
+    let sum = (0..count).sum::<i64>();
+    assert_eq!(graph.rows(found), [format!("{count} {count} {count} {sum} {sum}")]);
+    let back = "MATCH (b:Person {id: 29})<-[:KNOWS]-(a) RETURN a.id";
+    assert_eq!(graph.rows(back), ["17"]);
+    assert_eq!(graph.rows("MATCH (p:Person {name: 'p3'}) RETURN count(p)"), ["429"]);
+}
