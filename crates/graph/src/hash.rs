@@ -4,11 +4,13 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-pub(crate) type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<FastHasher>>;
+/// A map with keys that take little to hash.
+pub type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<FastHasher>>;
 pub(crate) type FastSet<K> = HashSet<K, BuildHasherDefault<FastHasher>>;
 
-#[derive(Default)]
-pub(crate) struct FastHasher {
+/// See [`FastMap`].
+#[derive(Debug, Default)]
+pub struct FastHasher {
     state: u64,
 }
 

@@ -25,6 +25,7 @@ pub use budget::Budget;
 pub use csr::{Adjacency, Csr, CsrLists, Link, List, position_of};
 pub use error::{Class, Detail, Error, Phase, Place, Problem, Result};
 pub use graph::{Direction, Edge, Entity, Found, Graph, GraphMut, Hop, KeyId, LabelId, TypeId};
+pub use hash::FastMap;
 pub use memory::MemoryGraph;
 pub use query::{Query, prepare};
 pub use run::{Flow, Stats};

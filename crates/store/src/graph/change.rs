@@ -46,6 +46,15 @@ impl Counts {
     }
 }
 
+/// A node that nobody owns.
+pub(super) const INSERT_NODE: &str =
+    "INSERT INTO node (id, labels, properties) VALUES (?1, ?2, ?3)";
+
+/// What lets nodes be found.
+pub(super) const INSERT_LABEL: &str = "INSERT INTO node_label (label, node) VALUES (?1, ?2)";
+pub(super) const INSERT_VALUE: &str =
+    "INSERT OR IGNORE INTO node_value (key, value, node) VALUES (?1, ?2, ?3)";
+
 impl<'a> TruthGraph<'a> {
     /// The graph, to be changed.
     pub(crate) fn begin(db: &'a Connection) -> Result<Self, StoreError> {
@@ -117,6 +126,24 @@ impl<'a> TruthGraph<'a> {
             .map_err(failure)
     }
 
+    /// Does the same for each of some parameters.
+    pub(super) fn execute_all<P: rusqlite::Params>(
+        &self,
+        sql: &str,
+        all: impl Iterator<Item = P>,
+    ) -> Result<(), Failure> {
+        self.counts().changed.set(true);
+        let db = self.db;
+        let run = || {
+            let mut statement = db.prepare_cached(sql)?;
+            for parameters in all {
+                statement.execute(parameters)?;
+            }
+            Ok(())
+        };
+        run().during(db, "change the graph").map_err(failure)
+    }
+
     pub(super) fn number(&self, kind: Kind, name: &str) -> Result<u32, Failure> {
         self.names.find_or_make(self.db, kind, name, true).map_err(failure)
     }
@@ -125,33 +152,30 @@ impl<'a> TruthGraph<'a> {
         *self.counts().uses.borrow_mut().entry(name).or_default() += more;
     }
 
-    /// The number of a node that is to be made.
-    pub(super) fn next_node(&self) -> i64 {
+    /// The first number of so many nodes that are to be made.
+    pub(super) fn next_nodes(&self, count: i64) -> i64 {
         let last = &self.counts().last_node;
-        last.set(last.get() + 1);
-        last.get()
-    }
-
-    /// Makes a node that nobody owns; it is found by nothing yet.
-    pub(super) fn insert_node(
-        &self,
-        labels: &[u32],
-        keyed: &[(u32, &Value)],
-    ) -> Result<i64, Failure> {
-        let node = self.next_node();
-        self.gained_node();
-        self.execute(
-            "INSERT INTO node (id, labels, properties) VALUES (?1, ?2, ?3)",
-            params![node, bytes::write_labels(labels), bytes::write(keyed.iter().copied())],
-        )?;
-        Ok(node)
+        let first = last.get() + 1;
+        last.set(last.get() + count);
+        first
     }
 
     /// Lets a node be found by a label that it has.
     pub(super) fn show_label(&self, node: i64, label: u32) -> Result<(), Failure> {
         self.used(label, 1);
-        self.execute("INSERT INTO node_label (label, node) VALUES (?1, ?2)", params![label, node])?;
+        self.execute(INSERT_LABEL, params![label, node])?;
         Ok(())
+    }
+
+    /// The first number of so many edges that are made now.
+    pub(super) fn next_edges(&self, kind: u32, count: i64) -> i64 {
+        let Counts { last_edge, edges, changed, .. } = self.counts();
+        let first = last_edge.get() + 1;
+        last_edge.set(last_edge.get() + count);
+        edges.set(edges.get() + count);
+        changed.set(true);
+        self.used(kind, count);
+        first
     }
 
     /// Makes an edge with properties in bytes.
@@ -162,11 +186,8 @@ impl<'a> TruthGraph<'a> {
         properties: &[u8],
         owner: Option<i64>,
     ) -> Result<i64, Failure> {
-        let Counts { last_edge, edges, .. } = self.counts();
-        last_edge.set(last_edge.get() + 1);
-        edges.set(edges.get() + 1);
-        self.used(kind, 1);
-        let (edge, properties) = (last_edge.get(), (!properties.is_empty()).then_some(properties));
+        let edge = self.next_edges(kind, 1);
+        let properties = (!properties.is_empty()).then_some(properties);
         self.execute(
             "INSERT INTO edge (id, type, src, dst, properties, owner) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -187,9 +208,9 @@ impl<'a> TruthGraph<'a> {
         Ok(())
     }
 
-    pub(super) fn gained_node(&self) {
+    pub(super) fn gained_nodes(&self, count: i64) {
         let nodes = &self.counts().nodes;
-        nodes.set(nodes.get() + 1);
+        nodes.set(nodes.get() + count);
     }
 
     /// Takes a node and its labels away.
@@ -219,13 +240,15 @@ impl<'a> TruthGraph<'a> {
             .collect()
     }
 
+    /// Whether nodes are found by a property.
+    pub(super) fn finds_by(&self, key: u32) -> Result<bool, Failure> {
+        self.names.is_indexed(self.db, key).map_err(failure)
+    }
+
     /// Lets a node be found by a property, if it is one to be found by.
     pub(super) fn show(&self, node: i64, key: u32, value: &Value) -> Result<(), Failure> {
-        if self.names.is_indexed(self.db, key).map_err(failure)? {
-            self.execute(
-                "INSERT OR IGNORE INTO node_value (key, value, node) VALUES (?1, ?2, ?3)",
-                params![key, Lookup(value), node],
-            )?;
+        if self.finds_by(key)? {
+            self.execute(INSERT_VALUE, params![key, Lookup(value), node])?;
         }
         Ok(())
     }
@@ -288,7 +311,10 @@ impl GraphMut for TruthGraph<'_> {
         numbers.sort_unstable();
         numbers.dedup();
         let keyed = self.keyed(properties)?;
-        let node = self.insert_node(&numbers, &keyed)?;
+        let node = self.next_nodes(1);
+        self.gained_nodes(1);
+        let properties = bytes::write(keyed.iter().copied());
+        self.execute(INSERT_NODE, params![node, bytes::write_labels(&numbers), properties])?;
         for label in numbers {
             self.show_label(node, label)?;
         }

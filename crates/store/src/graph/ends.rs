@@ -57,6 +57,20 @@ impl TruthGraph<'_> {
         }
     }
 
+    /// Makes edges without properties, many at once.
+    pub(super) fn insert_bare_edges(&self, kind: u32, ends: &[(i64, i64)]) -> Result<(), Failure> {
+        let (db, first) = (self.db, self.next_edges(kind, ends.len() as i64));
+        let numbered = ends.iter().zip(first..);
+        let rows: Vec<Row> =
+            numbered.map(|((src, dst), edge)| [edge, kind.into(), *src, *dst]).collect();
+        let written = insert(db, "edge (id, type, src, dst)", &rows);
+        written.during(db, "write edges").map_err(failure)?;
+        for [edge, _, src, dst] in rows {
+            self.show_ends(edge, kind, (src, dst))?;
+        }
+        Ok(())
+    }
+
     /// To be called before any of the two tables is read.
     pub(super) fn settle_ends(&self) -> Result<(), Failure> {
         match &self.counts {

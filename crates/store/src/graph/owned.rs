@@ -106,7 +106,7 @@ impl TruthGraph<'_> {
         let label_number = self.number(Kind::Label, label)?;
         let labels = bytes::write_labels(&[label_number]);
         let node = match there {
-            None => self.next_node(),
+            None => self.next_nodes(1),
             Some(there) if there.labels == labels && there.list == list => return Ok(there.node),
             Some(there) => {
                 self.forget_owned(owner, there.node)?;
@@ -277,7 +277,7 @@ impl TruthGraph<'_> {
             "INSERT INTO node (id, labels, properties, owner, name) VALUES (?1, ?2, ?3, ?4, ?5)",
             params![node, labels, list, owner, name],
         )?;
-        self.gained_node();
+        self.gained_nodes(1);
         self.show_label(node, label)
     }
 

@@ -169,7 +169,7 @@ fn a_bad_row_refuses_all_or_is_left_out() {
 #[test]
 fn what_cannot_be_a_table_is_refused() {
     let mut graph = Imported::new();
-    let nobody = "there are no nodes with the label Person and a id";
+    let nobody = "no node has the label Person and a property id";
     assert_eq!(refused(graph.edges("a:int,b:int\n1,2\n")), nobody);
     graph.nodes(Some("id"), PEOPLE).unwrap();
     let two = "a table of edges has two columns at least";

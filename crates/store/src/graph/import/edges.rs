@@ -9,6 +9,9 @@ use crate::graph::TruthGraph;
 use crate::graph::bytes;
 use crate::graph::names::Kind;
 
+/// Two cells of one digit.
+const SHORTEST_ROW: usize = 4;
+
 impl Import<'_> {
     pub(super) fn edges(
         &mut self,
@@ -18,10 +21,12 @@ impl Import<'_> {
     ) -> Result<(), Failure> {
         let keys = self.keys_of_edges()?;
         let graph = self.graph;
-        let mut starts = finder(graph, from)?;
+        let rows = self.table.rows.len() / SHORTEST_ROW;
+        let mut starts = finder(graph, from, rows)?;
         // The same nodes are looked up once.
-        let mut ends = if from == to { None } else { Some(finder(graph, to)?) };
+        let mut ends = if from == to { None } else { Some(finder(graph, to, rows)?) };
         let kind = graph.number(Kind::Type, kind)?;
+        let mut bare = Vec::new();
         while let Some(cells) = self.next_row()? {
             let [start, end, properties @ ..] = &cells[..] else { continue };
             let start = starts.find(graph, start)?;
@@ -33,12 +38,16 @@ impl Import<'_> {
                     continue;
                 }
             };
+            self.stats.relationships_created += 1;
+            if keys.is_empty() {
+                bare.push(ends);
+                continue;
+            }
             let keyed = keyed(&keys, properties);
             self.stats.properties_set += keyed.clone().count() as u64;
             graph.insert_edge(kind, ends, &bytes::write(keyed), None)?;
-            self.stats.relationships_created += 1;
         }
-        Ok(())
+        graph.insert_bare_edges(kind, &bare)
     }
 
     /// The numbers of the properties that edges get.
@@ -54,9 +63,17 @@ impl Import<'_> {
     }
 }
 
-fn finder<'a>(graph: &TruthGraph<'_>, end: &'a TableEnd) -> Result<Finder<'a>, Failure> {
-    Finder::new(graph, end)?.ok_or_else(|| {
-        let message = format!("there are no nodes with the label {} and a {}", end.label, end.key);
+/// Nodes for about so many rows.
+fn finder<'a>(
+    graph: &TruthGraph<'_>,
+    end: &'a TableEnd,
+    rows: usize,
+) -> Result<Finder<'a>, Failure> {
+    let mut finder = Finder::new(graph, end)?.ok_or_else(|| {
+        let TableEnd { label, key } = end;
+        let message = format!("no node has the label {label} and a property {key}");
         Failure::new(Code::BadInput, message).with_hint("import nodes before their edges")
-    })
+    })?;
+    finder.learn(graph, rows as u64)?;
+    Ok(finder)
 }

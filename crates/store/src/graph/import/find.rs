@@ -1,13 +1,19 @@
 //! Nodes by what a cell says of them.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use isolith_graph::{Found, Graph, KeyId, LabelId, Value, equals};
+use isolith_graph::{FastMap, Found, Graph, KeyId, LabelId, Value, equals};
 use isolith_types::{Code, Failure};
+use rusqlite::params;
+use rusqlite::types::ValueRef;
 
 use super::TableEnd;
-use crate::graph::TruthGraph;
+use crate::graph::{LONGEST_LOOKUP, TruthGraph, failure};
+use crate::sqlite::During;
+
+/// All nodes of a label that have a property, and what it is.
+const ALL_NODES: &str = "SELECT v.value, v.node FROM node_value v \
+    CROSS JOIN node_label l ON l.label = ?2 AND l.node = v.node WHERE v.key = ?1";
 
 /// A cell that can name a node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -22,6 +28,19 @@ impl Name {
         match cell {
             Value::Integer(number) => Some(Self::Number(*number)),
             Value::Text(text) => Some(Self::Text(Arc::clone(text))),
+            _ => None,
+        }
+    }
+
+    /// As the table of values has it; nothing for what cells cannot say, and for text that
+    /// is not there as a whole.
+    fn stored(value: ValueRef<'_>) -> Option<Self> {
+        match value {
+            ValueRef::Integer(number) => Some(Self::Number(number)),
+            ValueRef::Real(number) if number.fract() == 0.0 => Some(Self::Number(number as i64)),
+            ValueRef::Text(text) if text.len() + 3 < LONGEST_LOOKUP => {
+                std::str::from_utf8(text).ok().map(|text| Self::Text(text.into()))
+            }
             _ => None,
         }
     }
@@ -41,7 +60,7 @@ pub(super) struct Finder<'a> {
     end: &'a TableEnd,
     label: LabelId,
     key: KeyId,
-    known: HashMap<Name, i64>,
+    known: FastMap<Name, Named>,
 }
 
 impl<'a> Finder<'a> {
@@ -59,7 +78,30 @@ impl<'a> Finder<'a> {
             let hint = "code has properties of this name, and is not looked up by them";
             return Err(Failure::new(Code::BadInput, message).with_hint(hint));
         }
-        Ok(Some(Self { end, label, key, known: HashMap::new() }))
+        Ok(Some(Self { end, label, key, known: FastMap::default() }))
+    }
+
+    /// Reads all nodes at once, unless there are many more of them than will be asked for.
+    pub(super) fn learn(&mut self, graph: &TruthGraph<'_>, asked: u64) -> Result<(), Failure> {
+        if graph.node_count(Some(self.label))? > asked {
+            return Ok(());
+        }
+        // Code is found by such texts through its files as well.
+        let may_be_code = ["path", "id"].contains(&self.end.key.as_str());
+        let mut read = || {
+            let mut statement = graph.db.prepare_cached(ALL_NODES)?;
+            let mut rows = statement.query(params![self.key.0, self.label.0])?;
+            while let Some(row) = rows.next()? {
+                let Some(name) = Name::stored(row.get_ref(0)?) else { continue };
+                if may_be_code && matches!(name, Name::Text(_)) {
+                    continue;
+                }
+                let node = Named::One(row.get(1)?);
+                self.known.entry(name).and_modify(|it| *it = Named::Several).or_insert(node);
+            }
+            Ok(())
+        };
+        read().during(graph.db, "read nodes").map_err(failure)
     }
 
     /// The one node that a cell names, or what is wrong with it. What was found is remembered.
@@ -71,14 +113,16 @@ impl<'a> Finder<'a> {
         let Some(name) = Name::of(cell) else {
             return Ok(Err("it does not say where it begins and ends".to_owned()));
         };
-        if let Some(node) = self.known.get(&name) {
-            return Ok(Ok(*node));
-        }
-        Ok(match self.look(graph, cell)? {
-            Named::One(node) => {
-                self.known.insert(name, node);
-                Ok(node)
+        let named = match self.known.get(&name) {
+            Some(named) => *named,
+            None => {
+                let named = self.look(graph, cell)?;
+                self.known.insert(name, named);
+                named
             }
+        };
+        Ok(match named {
+            Named::One(node) => Ok(node),
             Named::Nothing => Err(format!("there is no node {}", self.shown(cell))),
             Named::Several => Err(self.several(cell)),
         })

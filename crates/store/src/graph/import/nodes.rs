@@ -1,14 +1,15 @@
 //! Rows that are nodes.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use isolith_graph::{Entity, Graph, GraphMut, KeyId, Value, equals, order};
+use isolith_graph::{Entity, FastMap, Graph, GraphMut, KeyId, Value, equals, order};
 use isolith_types::Failure;
 
 use super::find::{Finder, Name, Named};
 use super::{Import, TableEnd};
+use crate::graph::change::{INSERT_LABEL, INSERT_NODE, INSERT_VALUE};
 use crate::graph::names::Kind;
+use crate::graph::{Lookup, bytes};
 
 /// Where the node is that a key names.
 #[derive(Clone, Copy)]
@@ -49,7 +50,7 @@ impl Import<'_> {
         let at = self.header.position(&end.key)?;
         self.header.0[at].check_names()?;
         let finder = Finder::new(self.graph, end)?;
-        let mut places: HashMap<Name, Place> = HashMap::new();
+        let mut places: FastMap<Name, Place> = FastMap::default();
         while let Some(cells) = self.next_row()? {
             let Some(name) = Name::of(&cells[at]) else {
                 self.reject(format!("its {} is empty", end.key))?;
@@ -101,23 +102,24 @@ impl Import<'_> {
 
     /// Makes nodes, and rows of other tables in the order that these have.
     fn create(&mut self, label: &str, keys: &[u32], new: &[Vec<Value>]) -> Result<(), Failure> {
-        let graph = self.graph;
+        let (graph, count) = (self.graph, new.len() as i64);
         let label = graph.number(Kind::Label, label)?;
-        let mut nodes = Vec::with_capacity(new.len());
-        for cells in new {
-            let keyed: Vec<(u32, &Value)> = keyed(keys, cells).collect();
-            nodes.push(graph.insert_node(&[label], &keyed)?);
-            self.stats.properties_set += keyed.len() as u64;
-        }
-        for node in &nodes {
-            graph.show_label(*node, label)?;
-        }
+        let labels = bytes::write_labels(&[label]);
+        let first = graph.next_nodes(count);
+        graph.gained_nodes(count);
+        graph.used(label, count);
+        let list = |cells| bytes::write(keyed(keys, cells));
+        let nodes = new.iter().zip(first..).map(|(cells, node)| (node, &labels, list(cells)));
+        graph.execute_all(INSERT_NODE, nodes)?;
+        graph.execute_all(INSERT_LABEL, (first..first + count).map(|node| (label, node)))?;
         for (column, key) in keys.iter().enumerate() {
-            let cells = new.iter().map(|cells| &cells[column]).zip(&nodes);
-            let mut cells: Vec<(&Value, &i64)> = cells.filter(|(it, _)| !it.is_null()).collect();
-            cells.sort_unstable_by(|one, other| order(one.0, other.0));
-            for (cell, node) in cells {
-                graph.show(*node, *key, cell)?;
+            let cells = new.iter().map(|cells| &cells[column]).zip(first..);
+            let mut cells: Vec<(&Value, i64)> = cells.filter(|(it, _)| !it.is_null()).collect();
+            self.stats.properties_set += cells.len() as u64;
+            if graph.finds_by(*key)? {
+                cells.sort_by(|one, other| order(one.0, other.0));
+                let values = cells.iter().map(|(cell, node)| (key, Lookup(cell), node));
+                graph.execute_all(INSERT_VALUE, values)?;
             }
         }
         self.stats.nodes_created += new.len() as u64;
