@@ -26,7 +26,7 @@ pub(crate) fn meant(look: &Look<'_>, target: &Origin) -> Vec<(CodeNode, Certaint
             // A bare word such as `name` is not every field that is called so.
             && !(plain && before.is_empty())
     };
-    let found: Vec<Found> = named.into_iter().filter(fits).collect();
+    let found: Vec<&Found> = named.iter().filter(|found| fits(found)).collect();
     let sure = match found.len() {
         0 => return Vec::new(),
         1 => Certainty::Resolved,

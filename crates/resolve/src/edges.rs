@@ -168,7 +168,7 @@ impl Edges<'_, '_> {
             return declared;
         }
         let named = self.evaluate.look.named(&own.name, MOST).unwrap_or_default();
-        let mut defined = named.into_iter().filter(|found| {
+        let mut defined = named.iter().filter(|found| {
             let other = found.definition();
             let alike = other.qualified == own.qualified
                 || other.qualified.ends_with(&format!(".{}", own.qualified))
@@ -176,11 +176,11 @@ impl Edges<'_, '_> {
             !other.declared
                 && other.kind.is_callable()
                 && alike
-                && (other.exported || found.file.path == declared.file.path)
+                && (other.exported || found.file.number == declared.file.number)
                 && family(&found.file.graph.language) == family(&declared.file.graph.language)
         });
         match (defined.next(), defined.next()) {
-            (Some(only), None) => only,
+            (Some(only), None) => only.clone(),
             _ => declared,
         }
     }
@@ -195,8 +195,8 @@ impl Edges<'_, '_> {
             return;
         }
         let Some(named) = self.evaluate.look.named(name, 4 * MOST_CANDIDATES) else { return };
-        let methods: Vec<Found> = named
-            .into_iter()
+        let methods: Vec<&Found> = named
+            .iter()
             .filter(|found| {
                 let kind = found.definition().kind;
                 matches!(kind, DefinitionKind::Method)

@@ -17,6 +17,7 @@ mod look;
 mod members;
 mod modules;
 mod outline;
+mod steps;
 mod tests;
 mod value;
 
@@ -38,7 +39,7 @@ pub trait Project {
 
     /// The definitions of this name, in the order of paths and lines; nothing if there are
     /// more than `most`.
-    fn definitions_named(&self, name: &str, most: usize) -> Option<Vec<CodeNode>>;
+    fn definitions_named(&self, name: &str, most: usize) -> Option<Arc<[CodeNode]>>;
 }
 
 /// What became of the names in a file.

@@ -1,8 +1,8 @@
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 use std::sync::Arc;
 
-use isolith_types::{CodeNode, Definition, DefinitionKind};
+use isolith_types::{CodeNode, Definition, DefinitionKind, FastMap, FastSet};
 
 use crate::modules::Located;
 use crate::{Key, Outline, Project};
@@ -11,18 +11,29 @@ use crate::{Key, Outline, Project};
 pub(crate) struct Look<'p> {
     project: &'p dyn Project,
     own: File,
-    files: RefCell<HashMap<String, Option<File>>>,
+    files: RefCell<FastMap<String, Option<File>>>,
     /// By the file that imports, and the name that it has there.
-    modules: RefCell<HashMap<Arc<str>, HashMap<String, Module>>>,
-    keys: RefCell<BTreeSet<Key>>,
+    modules: RefCell<FastMap<u32, FastMap<String, Module>>>,
+    named: RefCell<FastMap<String, Named>>,
+    keys: RefCell<FastSet<Key>>,
 }
 
 /// Where a module is, and what of its name is to be looked for inside.
-pub(crate) type Module = (Located, Vec<String>);
+pub(crate) type Module = (Located, Arc<[String]>);
+
+/// What was found under a name.
+enum Named {
+    /// All of so many.
+    All(usize, Rc<[Found]>),
+    /// There are more than these many.
+    MoreThan(usize),
+}
 
 /// A file with its place.
 #[derive(Clone)]
 pub(crate) struct File {
+    /// Among those that were looked at.
+    pub(crate) number: u32,
     pub(crate) path: Arc<str>,
     pub(crate) graph: Arc<Outline>,
 }
@@ -36,9 +47,9 @@ pub(crate) struct Found {
 
 impl<'p> Look<'p> {
     pub(crate) fn new(project: &'p dyn Project, path: &str, graph: Arc<Outline>) -> Self {
-        let own = File { path: Arc::from(path), graph };
-        let (files, modules) = (RefCell::default(), RefCell::default());
-        Self { project, own, files, modules, keys: RefCell::default() }
+        let own = File { number: 0, path: Arc::from(path), graph };
+        let (files, modules, named) = (RefCell::default(), RefCell::default(), RefCell::default());
+        Self { project, own, files, modules, named, keys: RefCell::default() }
     }
 
     pub(crate) fn own(&self) -> &File {
@@ -55,8 +66,10 @@ impl<'p> Look<'p> {
         }
         self.keys.borrow_mut().insert(Key::file(path));
         let found = self.project.file(path);
-        let found = found.map(|graph| File { path: Arc::from(path), graph });
-        self.files.borrow_mut().insert(path.to_owned(), found.clone());
+        let mut files = self.files.borrow_mut();
+        let number = files.len() as u32 + 1;
+        let found = found.map(|graph| File { number, path: Arc::from(path), graph });
+        files.insert(path.to_owned(), found.clone());
         found
     }
 
@@ -67,12 +80,12 @@ impl<'p> Look<'p> {
         name: &str,
         locate: impl FnOnce() -> Module,
     ) -> Module {
-        if let Some(known) = self.modules.borrow().get(&from.path).and_then(|all| all.get(name)) {
+        if let Some(known) = self.modules.borrow().get(&from.number).and_then(|all| all.get(name)) {
             return known.clone();
         }
         let found = locate();
         let mut modules = self.modules.borrow_mut();
-        let of_file = modules.entry(Arc::clone(&from.path)).or_default();
+        let of_file = modules.entry(from.number).or_default();
         of_file.insert(name.to_owned(), found.clone());
         found
     }
@@ -84,10 +97,23 @@ impl<'p> Look<'p> {
     }
 
     /// The definitions of a name, if there are no more than so many.
-    pub(crate) fn named(&self, name: &str, most: usize) -> Option<Vec<Found>> {
+    pub(crate) fn named(&self, name: &str, most: usize) -> Option<Rc<[Found]>> {
+        match self.named.borrow().get(name) {
+            Some(Named::All(many, found)) => return (*many <= most).then(|| Rc::clone(found)),
+            Some(Named::MoreThan(many)) if most <= *many => return None,
+            _ => {}
+        }
         self.keys.borrow_mut().insert(Key::name(name));
-        let nodes = self.project.definitions_named(name, most)?;
-        Some(nodes.into_iter().filter_map(|node| self.found(&node)).collect())
+        let nodes = self.project.definitions_named(name, most);
+        let (known, found) = match nodes {
+            None => (Named::MoreThan(most), None),
+            Some(nodes) => {
+                let found: Rc<[Found]> = nodes.iter().filter_map(|node| self.found(node)).collect();
+                (Named::All(nodes.len(), Rc::clone(&found)), Some(found))
+            }
+        };
+        self.named.borrow_mut().insert(name.to_owned(), known);
+        found
     }
 
     fn found(&self, node: &CodeNode) -> Option<Found> {
@@ -99,7 +125,9 @@ impl<'p> Look<'p> {
 
     /// All that was looked at.
     pub(crate) fn into_keys(self) -> Vec<Key> {
-        self.keys.into_inner().into_iter().collect()
+        let mut keys: Vec<Key> = self.keys.into_inner().into_iter().collect();
+        keys.sort_unstable();
+        keys
     }
 }
 
@@ -161,6 +189,6 @@ impl Found {
     }
 
     pub(crate) fn is(&self, other: &Self) -> bool {
-        self.index == other.index && self.file.path == other.file.path
+        self.index == other.index && self.file.number == other.file.number
     }
 }

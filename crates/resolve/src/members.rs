@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use isolith_types::DefinitionKind;
 
 use crate::look::Found;
@@ -12,7 +10,7 @@ const MOST_CLASSES: usize = 40;
 impl Evaluate<'_, '_> {
     /// The member of a class or of one that it is made from.
     pub(crate) fn class_member(&self, class: &Found, name: &str, at: At<'_>) -> Option<Found> {
-        let key = (Arc::clone(&class.file.path), class.index);
+        let key = (class.file.number, class.index);
         if let Some(known) = self.members.borrow().get(&key).and_then(|names| names.get(name)) {
             return known.clone();
         }
@@ -87,7 +85,7 @@ impl Evaluate<'_, '_> {
         }
         let of = class.definition();
         let candidates = self.look.named(name, MOST)?;
-        candidates.into_iter().find(|candidate| {
+        let owned = candidates.iter().find(|candidate| {
             let Some(owner) = &candidate.definition().owner else { return false };
             let owner = self.value(owner, at.inside(&candidate.file).of_type());
             let owner = match owner {
@@ -96,7 +94,8 @@ impl Evaluate<'_, '_> {
             };
             matches!(&owner, Value::Found(owner) if owner.is(class)
                 || (owner.definition().qualified == of.qualified
-                    && owner.file.path == class.file.path))
-        })
+                    && owner.file.number == class.file.number))
+        });
+        owned.cloned()
     }
 }

@@ -1,37 +1,86 @@
+use std::hash::{BuildHasher, BuildHasherDefault};
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use isolith_types::FileGraph;
+use isolith_types::{FastHasher, FileGraph, Imported};
 
-/// What a file defines and imports, with its definitions by name. What it refers to is not
-/// needed and may be left out.
+/// What a file defines and imports, with both by name. What it refers to is not needed and
+/// may be left out.
 #[derive(Debug, Default)]
 pub struct Outline {
     graph: FileGraph,
-    /// The indexes of the definitions in the order of names, then in their own.
-    by_name: OnceLock<Vec<u32>>,
+    index: OnceLock<Index>,
+}
+
+/// Where to look in a file for what.
+#[derive(Debug)]
+struct Index {
+    definitions: ByName,
+    /// The imports by the names that they have in the file.
+    bound: ByName,
+    /// The imports of every name.
+    stars: Vec<u32>,
+}
+
+/// The indexes of what has names, in the order of the names' hashes, then in their own.
+#[derive(Debug)]
+struct ByName(Vec<(u32, u32)>);
+
+impl ByName {
+    fn new<'n>(names: impl Iterator<Item = Option<&'n str>>) -> Self {
+        let hashed = (0..).zip(names).filter_map(|(index, name)| Some((hash(name?), index)));
+        let mut order: Vec<(u32, u32)> = hashed.collect();
+        order.sort_unstable();
+        Self(order)
+    }
+
+    /// What may have this name, in order.
+    fn like(&self, name: &str) -> impl Iterator<Item = u32> {
+        let hash = hash(name);
+        let first = self.0.partition_point(|(other, _)| *other < hash);
+        let rest = self.0.get(first..).unwrap_or_default();
+        rest.iter().take_while(move |(other, _)| *other == hash).map(|(_, index)| *index)
+    }
+}
+
+fn hash(name: &str) -> u32 {
+    BuildHasherDefault::<FastHasher>::default().hash_one(name) as u32
 }
 
 impl Outline {
     /// The definitions of a name by their indexes, in order.
     pub fn named(&self, name: &str) -> impl Iterator<Item = u32> {
-        let order = self.by_name.get_or_init(|| {
-            let mut order: Vec<u32> = (0..self.definitions.len() as u32).collect();
-            order.sort_by_key(|index| self.name(*index));
-            order
-        });
-        let first = order.partition_point(|index| self.name(*index) < name);
-        order[first..].iter().copied().take_while(move |index| self.name(*index) == name)
+        let like = self.index().definitions.like(name);
+        like.filter(move |index| self.definitions[*index as usize].name == name)
     }
 
-    fn name(&self, index: u32) -> &str {
-        &self.definitions[index as usize].name
+    /// The imports that have a name in this file, by their indexes, in order.
+    pub(crate) fn bound(&self, name: &str) -> impl Iterator<Item = u32> {
+        let like = self.index().bound.like(name);
+        like.filter(move |index| self.imports[*index as usize].bound.as_deref() == Some(name))
+    }
+
+    /// The imports of every name by their indexes, in order.
+    pub(crate) fn stars(&self) -> &[u32] {
+        &self.index().stars
+    }
+
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| {
+            let imports = (0..).zip(&self.imports);
+            let stars = imports.filter(|(_, import)| import.what == Imported::All);
+            Index {
+                definitions: ByName::new(self.definitions.iter().map(|one| Some(&*one.name))),
+                bound: ByName::new(self.imports.iter().map(|import| import.bound.as_deref())),
+                stars: stars.map(|(index, _)| index).collect(),
+            }
+        })
     }
 }
 
 impl From<FileGraph> for Outline {
     fn from(graph: FileGraph) -> Self {
-        Self { graph, by_name: OnceLock::new() }
+        Self { graph, index: OnceLock::new() }
     }
 }
 

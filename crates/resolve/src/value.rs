@@ -1,11 +1,11 @@
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::cell::RefCell;
 use std::sync::Arc;
 
-use isolith_types::{DefinitionKind, Imported, Origin};
+use isolith_types::{DefinitionKind, FastMap, Import, Imported, Origin};
 
 use crate::look::{File, Found, Look};
 use crate::modules::{self, Located};
+use crate::steps::{Cost, MOST_STEPS, Steps};
 
 /// What an origin turns out to be.
 #[derive(Clone)]
@@ -39,24 +39,27 @@ pub(crate) struct Package {
     pub(crate) name: String,
 }
 
-/// How many steps from an origin to its value are followed.
-const MOST_STEPS: u32 = 40;
-
-/// How many steps are taken in all for one origin, as there may be many ways to go.
-const MOST_STEPS_IN_ALL: u32 = 10_000;
-
 /// What was found, by the place where it was looked for and by name.
-pub(crate) type ByName<P, T> = RefCell<HashMap<P, HashMap<String, T>>>;
+pub(crate) type ByName<P, T> = RefCell<FastMap<P, FastMap<String, T>>>;
+
+/// A value, and what it took to find it.
+struct Known {
+    value: Value,
+    cost: Cost,
+}
 
 /// Finds out what origins are.
 pub(crate) struct Evaluate<'l, 'p> {
     pub(crate) look: &'l Look<'p>,
-    /// How many more steps may be taken for the origin at hand.
-    left: Cell<u32>,
-    /// What names mean that files do not bind: by path, and whether a type is meant.
-    names: ByName<(Arc<str>, bool), Value>,
-    /// The members of classes, by path and index.
-    pub(crate) members: ByName<(Arc<str>, u32), Option<Found>>,
+    pub(crate) steps: Steps,
+    /// What names mean that files do not bind, by the file and whether a type is meant;
+    /// nothing while that is looked for.
+    names: ByName<(u32, bool), Option<Value>>,
+    /// What files give to others, in the same way; and by the steps that were left, if there
+    /// were too few.
+    exports: ByName<(u32, bool, Option<u32>), Known>,
+    /// The members of classes, by the file and index.
+    pub(crate) members: ByName<(u32, u32), Option<Found>>,
 }
 
 /// Where an origin is read.
@@ -94,25 +97,24 @@ impl<'f> At<'f> {
 
 impl<'l, 'p> Evaluate<'l, 'p> {
     pub(crate) fn new(look: &'l Look<'p>) -> Self {
-        let (names, members) = (RefCell::default(), RefCell::default());
-        Self { look, left: Cell::new(MOST_STEPS_IN_ALL), names, members }
+        let (names, exports) = (RefCell::default(), RefCell::default());
+        Self { look, steps: Steps::default(), names, exports, members: RefCell::default() }
     }
 
     /// What an origin is that no other led to.
     pub(crate) fn begin(&self, origin: &Origin, at: At<'_>) -> Value {
-        self.left.set(MOST_STEPS_IN_ALL);
+        self.steps.renew();
         self.value(origin, at)
     }
 
     /// Whether what was found there would be found from anywhere: there were steps enough.
     pub(crate) fn is_certain(&self, at: At<'_>) -> bool {
-        at.left >= MOST_STEPS / 2 && self.left.get() > 0
+        at.left >= MOST_STEPS / 2 && self.steps.are_left()
     }
 
     /// One step: how many more may follow it, if any.
     fn step(&self, at: At<'_>) -> Option<u32> {
-        self.left.set(self.left.get().checked_sub(1)?);
-        at.left.checked_sub(1)
+        self.steps.take(at.left)
     }
 
     /// What an origin of a file is.
@@ -197,42 +199,58 @@ impl<'l, 'p> Evaluate<'l, 'p> {
         if let Some(top) = at.file.top(name, at.types) {
             return Value::Found(top);
         }
-        let imports = at.file.graph.imports.iter();
-        let bound = imports
-            .enumerate()
-            .find(|(_, import)| import.bound.as_deref() == Some(name) && !import.module.is_empty());
-        bound.map_or(Value::Unknown, |(index, _)| self.import(index as u32, at))
+        let graph = &at.file.graph;
+        let mut bound = graph.bound(name);
+        let bound = bound.find(|index| !graph.imports[*index as usize].module.is_empty());
+        bound.map_or(Value::Unknown, |index| self.import(index, at))
     }
 
     /// What a file gives to others under a name.
     pub(crate) fn exported(&self, file: &File, name: &str, at: At<'_>) -> Value {
-        self.exported_by(file, name, at, &mut Vec::new())
+        if let Some(known) = self.exported_before(file, name, at) {
+            return known;
+        }
+        let begun = self.steps.begin();
+        let value = self.exported_by(file, name, at, &mut Vec::new());
+        if let Some(cost) = self.steps.end(&begun, at.left) {
+            let known = Known { value: value.clone(), cost };
+            let place = (file.number, at.types, cost.too_long);
+            self.exports.borrow_mut().entry(place).or_default().insert(name.to_owned(), known);
+        }
+        value
+    }
+
+    /// The same, if it was asked before, and as if it were asked again.
+    fn exported_before(&self, file: &File, name: &str, at: At<'_>) -> Option<Value> {
+        let exports = self.exports.borrow();
+        let known = |too_long| exports.get(&(file.number, at.types, too_long))?.get(name);
+        let known = known(None).or_else(|| known(Some(at.left)))?;
+        self.steps.pay(known.cost, at.left).then(|| known.value.clone())
     }
 
     /// The same, if it was not asked before. Files that pass on all of each other's names
     /// would be gone through for ever.
-    fn exported_by(&self, file: &File, name: &str, at: At<'_>, asked: &mut Vec<File>) -> Value {
+    fn exported_by(&self, file: &File, name: &str, at: At<'_>, asked: &mut Vec<u32>) -> Value {
         let Some(left) = self.step(at) else { return Value::Unknown };
-        if asked.iter().any(|other| Arc::ptr_eq(&other.path, &file.path)) {
+        if asked.contains(&file.number) {
             return Value::Unknown;
         }
-        asked.push(file.clone());
+        asked.push(file.number);
         let at = At { left, ..at.inside(file) };
-        let imports = &file.graph.imports;
-        let passed_on = imports.iter().position(|import| {
-            import.exported && import.within.is_none() && import.bound.as_deref() == Some(name)
-        });
-        let top = file.top(name, at.types);
         // A name may be imported in one case and defined in the other.
-        if let Some(top) = top {
+        if let Some(top) = file.top(name, at.types) {
             return Value::Found(top);
         }
+        let import = |index: &u32| &file.graph.imports[*index as usize];
+        let mut bound = file.graph.bound(name);
+        let passed_on =
+            bound.find(|index| import(index).exported && import(index).within.is_none());
         if let Some(index) = passed_on
-            && !self.is_from_itself(file, index, name)
+            && !self.is_from_itself(file, import(&index), name)
         {
-            return self.import(index as u32, at);
+            return self.import(index, at);
         }
-        let stars = imports.iter().filter(|import| import.what == Imported::All && import.exported);
+        let stars = file.graph.stars().iter().map(import).filter(|import| import.exported);
         for star in stars {
             let (located, rest) = modules::locate(self.look, file, &star.module);
             let value = match located {
@@ -266,11 +284,10 @@ impl<'l, 'p> Evaluate<'l, 'p> {
 
     /// Whether an import takes a name out of the very file that it is in: a package that
     /// imports its own modules.
-    fn is_from_itself(&self, file: &File, index: usize, name: &str) -> bool {
-        let Some(import) = file.graph.imports.get(index) else { return false };
+    fn is_from_itself(&self, file: &File, import: &Import, name: &str) -> bool {
         let same_name = matches!(&import.what, Imported::Name(other) if other == name);
         let from_itself = || match modules::locate(self.look, file, &import.module) {
-            (Located::File(other), rest) => other.path == file.path && rest.is_empty(),
+            (Located::File(other), rest) => other.number == file.number && rest.is_empty(),
             _ => false,
         };
         same_name && !import.module.is_empty() && from_itself()
@@ -280,15 +297,18 @@ impl<'l, 'p> Evaluate<'l, 'p> {
     fn in_package(&self, package: &Package, name: &str, at: At<'_>) -> Value {
         const MOST: usize = 30;
         let files = modules::files_of(self.look, package);
-        let in_file = |file: File| modules::in_package(&file, package, name, at.types);
+        let in_file = |file: &File| modules::in_package(file, package, name, at.types);
         let is_here = |found: &Found| {
             files.binary_search_by(|path| path.as_str().cmp(&found.file.path)).is_ok()
         };
         let named = if files.is_empty() { None } else { self.look.named(name, MOST) };
         let top = match named {
             // Of all files, few define something of this name.
-            Some(named) => named.into_iter().filter(is_here).find_map(|found| in_file(found.file)),
-            None => files.iter().find_map(|path| in_file(self.look.file(path)?)),
+            Some(named) => {
+                let mut here = named.iter().filter(|found| is_here(found));
+                here.find_map(|found| in_file(&found.file))
+            }
+            None => files.iter().find_map(|path| in_file(&self.look.file(path)?)),
         };
         if let Some(top) = top {
             return Value::Found(top);
@@ -305,22 +325,27 @@ impl<'l, 'p> Evaluate<'l, 'p> {
         if let Some(member) = at.class.and_then(|class| self.class_member(class, name, at)) {
             return Value::Found(member);
         }
-        let key = (Arc::clone(&at.file.path), at.types);
-        if let Some(known) = self.names.borrow().get(&key).and_then(|names| names.get(name)) {
-            return known.clone();
+        let key = (at.file.number, at.types);
+        match self.names.borrow().get(&key).and_then(|names| names.get(name)) {
+            Some(Some(known)) => return known.clone(),
+            // Whoever comes back to it on the way finds nothing more.
+            Some(None) => {
+                self.steps.cut_short();
+                return Value::Unknown;
+            }
+            None => {}
         }
-        // Whoever comes back to it on the way finds nothing more.
-        self.keep(key.clone(), name, Value::Unknown);
+        self.keep(key, name, None);
         let value = self.outside(name, at);
         if self.is_certain(at) {
-            self.keep(key, name, value.clone());
+            self.keep(key, name, Some(value.clone()));
         } else if let Some(names) = self.names.borrow_mut().get_mut(&key) {
             names.remove(name);
         }
         value
     }
 
-    fn keep(&self, place: (Arc<str>, bool), name: &str, value: Value) {
+    fn keep(&self, place: (u32, bool), name: &str, value: Option<Value>) {
         self.names.borrow_mut().entry(place).or_default().insert(name.to_owned(), value);
     }
 

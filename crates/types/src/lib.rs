@@ -10,6 +10,7 @@ mod collection;
 mod fact;
 mod failure;
 mod filter;
+mod hash;
 mod memory;
 mod metadata;
 mod moment;
@@ -28,6 +29,7 @@ pub use fact::{
 };
 pub use failure::{Code, DeathNote, Failure};
 pub use filter::{Comparison, Filter, FilterError};
+pub use hash::{FastHasher, FastMap, FastSet};
 pub use memory::{
     AddedDrawer, Drawer, DrawerFilter, DrawerHit, DrawerOrder, DrawerPage, DrawerPatch,
     DrawerPlace, LONGEST_DRAWER, NewDrawer, Room, SimilarDrawer, Wing,

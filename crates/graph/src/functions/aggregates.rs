@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 
 use crate::error::{Class, Detail, Error, Result};
-use crate::hash::FastSet;
 use crate::ir::Aggregate;
 use crate::run::Run;
 use crate::value::{GroupKey, Value, order};
+use isolith_types::FastSet;
 
 use super::AggregateKind;
 

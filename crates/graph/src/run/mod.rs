@@ -25,10 +25,10 @@ use crate::budget::Budget;
 use crate::csr::Adjacency;
 use crate::error::{Class, Detail, Error, Phase, Problem, Result};
 use crate::graph::{Edge, Entity, Graph, GraphMut, KeyId, LabelId, TypeId};
-use crate::hash::FastSet;
 use crate::ir::{Match, Program, Symbol};
 use crate::plan::Op;
 use crate::value::{Datum, GroupKey, Value};
+use isolith_types::FastSet;
 
 /// The values of all variables at some point; see [`crate::ir::Slot`].
 pub(crate) type Row = Vec<Value>;

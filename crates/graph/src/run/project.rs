@@ -7,9 +7,9 @@ use std::rc::Rc;
 
 use crate::error::{Class, Detail, Error, Result};
 use crate::functions::Accumulator;
-use crate::hash::{FastMap, FastSet};
 use crate::ir::{Ex, Project, Slot};
 use crate::value::{GroupKey, Value, order};
+use isolith_types::{FastMap, FastSet};
 
 use super::{Flow, Row, Run, eval};
 

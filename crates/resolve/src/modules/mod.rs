@@ -10,8 +10,6 @@ mod rust;
 
 use std::sync::Arc;
 
-use isolith_types::Imported;
-
 use crate::look::{File, Found, Look, Module};
 use crate::value::Package;
 
@@ -37,7 +35,7 @@ pub(crate) fn locate(look: &Look<'_>, from: &File, module: &str) -> Module {
 }
 
 fn located(look: &Look<'_>, from: &File, module: &str) -> Module {
-    let whole = |located| (located, Vec::new());
+    let whole = |located| (located, Arc::default());
     match from.graph.language.as_str() {
         "python" => whole(python::locate(look, from, module)),
         "javascript" | "typescript" | "tsx" => {
@@ -101,7 +99,7 @@ pub(crate) fn subpackage(look: &Look<'_>, package: &Package, name: &str) -> Loca
 
 /// Where a name is looked for that a file does not bind itself, nearest first.
 pub(crate) fn around(look: &Look<'_>, file: &File, name: &str) -> Vec<Located> {
-    let stars = file.graph.imports.iter().filter(|import| import.what == Imported::All);
+    let stars = file.graph.stars().iter().map(|star| &file.graph.imports[*star as usize]);
     let stars = stars.filter_map(|star| match locate(look, file, &star.module) {
         (located, rest) if rest.is_empty() => Some(located),
         _ => None,
@@ -120,7 +118,7 @@ pub(crate) fn root(look: &Look<'_>, file: &File, name: &str) -> Module {
         "rust" => locate(look, file, name),
         "php" if name.contains('\\') => packages::qualified(name),
         "java" | "csharp" => packages::locate(look, &file.graph.language, name),
-        _ => (Located::Nowhere, Vec::new()),
+        _ => (Located::Nowhere, Arc::default()),
     }
 }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use isolith_types::DefinitionKind;
 
 use super::Located;
-use crate::look::{File, Found, Look};
+use crate::look::{File, Found, Look, Module};
 use crate::value::Package;
 
 /// The longest beginning of a name that is a package; the rest is inside of it.
-pub(super) fn locate(look: &Look<'_>, language: &str, module: &str) -> (Located, Vec<String>) {
+pub(super) fn locate(look: &Look<'_>, language: &str, module: &str) -> Module {
     let separator = separator(language);
     let module = module.trim_start_matches('\\');
     let parts: Vec<&str> = module.split(separator).collect();
@@ -20,14 +20,14 @@ pub(super) fn locate(look: &Look<'_>, language: &str, module: &str) -> (Located,
             return (package(language, name), rest);
         }
     }
-    (Located::Nowhere, Vec::new())
+    (Located::Nowhere, Arc::default())
 }
 
 /// A name with its namespace in front.
-pub(super) fn qualified(name: &str) -> (Located, Vec<String>) {
+pub(super) fn qualified(name: &str) -> Module {
     let name = name.trim_start_matches('\\');
     let (namespace, last) = name.rsplit_once('\\').unwrap_or(("", name));
-    (package("php", namespace.to_owned()), vec![last.to_owned()])
+    (package("php", namespace.to_owned()), Arc::from([last.to_owned()]))
 }
 
 fn separator(language: &str) -> &'static str {

@@ -22,17 +22,17 @@ pub(super) fn around(look: &Look<'_>, _file: &File, name: &str) -> Vec<Located> 
         return Vec::new();
     }
     let mut files: Vec<File> = Vec::new();
-    for found in look.named(name, MOST).unwrap_or_default() {
+    for found in look.named(name, MOST).unwrap_or_default().iter() {
         let definition = found.definition();
         let is_constant =
             definition.kind.is_type() || definition.kind == isolith_types::DefinitionKind::Module;
-        let known = files.iter().any(|file| file.path == found.file.path);
+        let known = files.iter().any(|file| file.number == found.file.number);
         if is_constant
             && definition.parent.is_none()
             && found.file.graph.language == "ruby"
             && !known
         {
-            files.push(found.file);
+            files.push(found.file.clone());
         }
     }
     match files.len() {

@@ -1,17 +1,19 @@
+use std::sync::Arc;
+
 use super::{Located, folder, folders_up};
-use crate::look::{File, Look};
+use crate::look::{File, Look, Module};
 
 /// `crate::a::b`, `super::a`, `self::a`, a module beside this one, or another crate.
-pub(super) fn locate(look: &Look<'_>, from: &File, module: &str) -> (Located, Vec<String>) {
+pub(super) fn locate(look: &Look<'_>, from: &File, module: &str) -> Module {
     let mut parts = module.split("::").filter(|part| !part.is_empty());
-    let Some(first) = parts.next() else { return (Located::Nowhere, Vec::new()) };
+    let Some(first) = parts.next() else { return (Located::Nowhere, Arc::default()) };
     let start = match first {
         "crate" => crate_root(look, &from.path),
         "self" => Some(from.clone()),
         "super" => parent(look, &from.path),
         name => child(look, &from.path, name).or_else(|| other_crate(look, name)),
     };
-    let Some(mut file) = start else { return (Located::Nowhere, Vec::new()) };
+    let Some(mut file) = start else { return (Located::Nowhere, Arc::default()) };
     let mut rest = Vec::new();
     for part in parts {
         let next = match part {
@@ -25,28 +27,35 @@ pub(super) fn locate(look: &Look<'_>, from: &File, module: &str) -> (Located, Ve
             None => rest.push(part.to_owned()),
         }
     }
-    (Located::File(file), rest)
+    (Located::File(file), rest.into())
 }
 
-/// Where the modules inside of a file lie.
-fn inside(path: &str) -> String {
+/// Where the modules inside of a file lie: the folder and, unless that is all, the name of
+/// the file in it.
+fn inside(path: &str) -> &str {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let stem = file.strip_suffix(".rs").unwrap_or(file);
     match stem {
-        "mod" | "lib" | "main" => folder.to_owned(),
-        _ if folder.is_empty() => stem.to_owned(),
-        _ => format!("{folder}/{stem}"),
+        "mod" | "lib" | "main" => folder,
+        _ => path.strip_suffix(".rs").unwrap_or(path),
     }
 }
 
 /// A module inside of a file.
 pub(super) fn child(look: &Look<'_>, path: &str, name: &str) -> Option<File> {
     let home = inside(path);
-    let slash = if home.is_empty() { "" } else { "/" };
-    [format!("{home}{slash}{name}.rs"), format!("{home}{slash}{name}/mod.rs")]
-        .iter()
-        .filter(|child| child.as_str() != path)
-        .find_map(|child| look.file(child))
+    let mut child = String::with_capacity(home.len() + name.len() + "//mod.rs".len());
+    child.push_str(home);
+    if !home.is_empty() {
+        child.push('/');
+    }
+    child.push_str(name);
+    let bare = child.len();
+    [".rs", "/mod.rs"].into_iter().find_map(|end| {
+        child.truncate(bare);
+        child.push_str(end);
+        (child != path).then(|| look.file(&child)).flatten()
+    })
 }
 
 /// The module around a file.

@@ -71,13 +71,13 @@ impl Project for Files {
             .collect()
     }
 
-    fn definitions_named(&self, name: &str, most: usize) -> Option<Vec<CodeNode>> {
+    fn definitions_named(&self, name: &str, most: usize) -> Option<Arc<[CodeNode]>> {
         let all = self.0.iter().flat_map(|(path, graph)| {
             let definitions = graph.definitions.iter().enumerate();
             let named = definitions.filter(|(_, one)| one.name == name);
             named.map(|(index, _)| CodeNode { path: path.clone(), definition: Some(index as u32) })
         });
-        let all: Vec<CodeNode> = all.collect();
+        let all: Arc<[CodeNode]> = all.collect();
         (all.len() <= most).then_some(all)
     }
 }

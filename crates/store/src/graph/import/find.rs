@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use isolith_graph::{FastMap, Found, Graph, KeyId, LabelId, Value, equals};
-use isolith_types::{Code, Failure};
+use isolith_graph::{Found, Graph, KeyId, LabelId, Value, equals};
+use isolith_types::{Code, Failure, FastMap};
 use rusqlite::params;
 use rusqlite::types::ValueRef;
 

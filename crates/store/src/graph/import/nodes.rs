@@ -2,8 +2,8 @@
 
 use std::collections::hash_map::Entry;
 
-use isolith_graph::{Entity, FastMap, Graph, GraphMut, KeyId, Value, equals, order};
-use isolith_types::Failure;
+use isolith_graph::{Entity, Graph, GraphMut, KeyId, Value, equals, order};
+use isolith_types::{Failure, FastMap};
 
 use super::find::{Finder, Name, Named};
 use super::{Import, TableEnd};

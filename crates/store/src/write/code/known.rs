@@ -1,12 +1,11 @@
 //! The files of a root as the resolver asks for them, each read once.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use isolith_resolve::{Outline, Project};
-use isolith_types::{CodeNode, FileGraph};
+use isolith_types::{CodeNode, FastMap, FileGraph};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::link::decoded;
@@ -25,7 +24,7 @@ struct Known {
 /// What was found under a name.
 enum Named {
     /// All of them.
-    All(Vec<CodeNode>),
+    All(Arc<[CodeNode]>),
     /// There are more than these many.
     MoreThan(usize),
 }
@@ -35,9 +34,9 @@ enum Named {
 pub(super) struct Files<'a> {
     db: &'a Connection,
     root: u64,
-    known: RefCell<HashMap<String, Option<Rc<Known>>>>,
-    named: RefCell<HashMap<String, Named>>,
-    modules: RefCell<HashMap<String, Arc<[String]>>>,
+    known: RefCell<FastMap<String, Option<Rc<Known>>>>,
+    named: RefCell<FastMap<String, Named>>,
+    modules: RefCell<FastMap<String, Arc<[String]>>>,
     trouble: RefCell<Option<StoreError>>,
 }
 
@@ -165,9 +164,9 @@ impl Project for Files<'_> {
         files
     }
 
-    fn definitions_named(&self, name: &str, most: usize) -> Option<Vec<CodeNode>> {
+    fn definitions_named(&self, name: &str, most: usize) -> Option<Arc<[CodeNode]>> {
         match self.named.borrow().get(name) {
-            Some(Named::All(nodes)) => return (nodes.len() <= most).then(|| nodes.clone()),
+            Some(Named::All(nodes)) => return (nodes.len() <= most).then(|| Arc::clone(nodes)),
             Some(Named::MoreThan(many)) if most <= *many => return None,
             _ => {}
         }
@@ -185,7 +184,8 @@ impl Project for Files<'_> {
             nodes.extend(definition.map(|_| CodeNode { path, definition }));
         }
         nodes.sort();
-        self.named.borrow_mut().insert(name.to_owned(), Named::All(nodes.clone()));
+        let nodes: Arc<[CodeNode]> = nodes.into();
+        self.named.borrow_mut().insert(name.to_owned(), Named::All(Arc::clone(&nodes)));
         Some(nodes)
     }
 }

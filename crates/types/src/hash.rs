@@ -1,15 +1,16 @@
 //! A quick hash for numbers and short values. Whoever chooses values that collide slows only
-//! their own query down, which has a deadline.
+//! their own work down, which has a deadline.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map with keys that take little to hash.
+/// A map of what is looked up often.
 pub type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<FastHasher>>;
-pub(crate) type FastSet<K> = HashSet<K, BuildHasherDefault<FastHasher>>;
+/// A set of what is looked up often.
+pub type FastSet<K> = HashSet<K, BuildHasherDefault<FastHasher>>;
 
-/// See [`FastMap`].
-#[derive(Debug, Default)]
+/// The hash of both.
+#[derive(Debug, Clone, Default)]
 pub struct FastHasher {
     state: u64,
 }
