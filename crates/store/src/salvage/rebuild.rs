@@ -15,7 +15,7 @@ use crate::deadline::Deadline;
 use crate::error::StoreError;
 use crate::graph;
 use crate::sqlite::{During, explain};
-use crate::write::Work;
+use crate::write::{KeptFiles, Work};
 
 /// Where no number of a last row can be read, none is expected above this.
 const HIGHEST_ROW: i64 = 1 << 40;
@@ -66,10 +66,11 @@ pub(super) fn rebuild(
     let transaction = new
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(|error| explain(&error, path.as_ref(), "begin to salvage"))?;
+    let kept = KeptFiles::default();
     let report = {
         let mut rescue = Rescue {
             old: &damaged.db,
-            work: Work { db: &transaction, deadline, now: now() },
+            work: Work { db: &transaction, deadline, now: now(), kept: &kept },
             report: SalvageReport::default(),
         };
         rescue.all(embedder)?;

@@ -23,6 +23,7 @@ use rusqlite::Connection;
 use rusqlite::wal::CheckpointMode;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use code::KeptFiles;
 pub(crate) use fields::{AsValue, Fields, IN_A_LIST, type_of};
 pub(crate) use load::progress_of;
 pub use request::{
@@ -46,6 +47,7 @@ pub struct Writer {
     durability: Durability,
     /// When a log that readers hold on to may be tried again.
     next_truncate: Instant,
+    kept: KeptFiles,
 }
 
 /// What a write works with, inside its transaction.
@@ -54,6 +56,8 @@ pub(crate) struct Work<'a> {
     pub(crate) db: &'a Connection,
     pub(crate) deadline: &'a Deadline,
     pub(crate) now: i64,
+    /// What linking has read before.
+    pub(crate) kept: &'a KeptFiles,
 }
 
 /// Readers that hold on to a long log are not waited for at every commit.
@@ -62,7 +66,7 @@ const TRUNCATE_PAUSE: Duration = Duration::from_secs(1);
 impl Writer {
     pub(crate) fn new(db: Db, durability: Durability) -> Self {
         db.deadline.set(None);
-        Self { db, durability, next_truncate: Instant::now() }
+        Self { db, durability, next_truncate: Instant::now(), kept: KeptFiles::default() }
     }
 
     /// Gives the following operations until then. Without one they wait for ever.
@@ -171,11 +175,24 @@ impl Writer {
     /// One transaction. An error comes from outside of any write: nothing was tried, or
     /// nothing can be said to have been kept.
     fn attempt(&self, group: &[Write], confirmed: &[Key]) -> Result<Attempt, StoreError> {
+        let links = matches!(group, [Write { action: Action::LinkFiles { .. }, .. }]);
+        if !links {
+            self.kept.forget();
+        }
+        let attempt = self.transact(group, confirmed);
+        if !links || !matches!(attempt, Ok(Attempt::Committed(_))) {
+            self.kept.forget();
+        }
+        attempt
+    }
+
+    fn transact(&self, group: &[Write], confirmed: &[Key]) -> Result<Attempt, StoreError> {
         let db = &self.db;
         begin(db)?;
         let open = OpenTransaction(db);
         db.refuse_newer()?;
-        let work = Work { db: &db.connection, deadline: &db.deadline, now: now() };
+        let kept = &self.kept;
+        let work = Work { db: &db.connection, deadline: &db.deadline, now: now(), kept };
         receipts::remove(work, confirmed)?;
         let mut results = Vec::with_capacity(group.len());
         for write in group {

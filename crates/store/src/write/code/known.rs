@@ -1,27 +1,56 @@
 //! The files of a root as the resolver asks for them, each read once.
 
-use std::cell::{OnceCell, RefCell};
-use std::rc::Rc;
-use std::sync::Arc;
+use std::cell::RefCell;
+use std::sync::{Arc, OnceLock};
 
 use isolith_resolve::{Outline, Project};
 use isolith_types::{CodeNode, FastMap, FileGraph};
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::super::Work;
 use super::link::decoded;
 use crate::error::StoreError;
 use crate::graph::{TruthGraph, query_failed};
 use crate::sqlite::During;
 
+/// How much is kept for the next slice, in bytes of outlines as they are stored.
+const MOST_KEPT: usize = 16 << 20;
+
+/// What one slice has read of the files of a root, for the next. It holds as long as nothing
+/// but linking is written.
+#[derive(Debug, Default)]
+pub(crate) struct KeptFiles(RefCell<Option<Read>>);
+
+impl KeptFiles {
+    /// Something else is written, or linking was in vain.
+    pub(crate) fn forget(&self) {
+        self.0.take();
+    }
+}
+
+/// What was read, and of which root in which version of the store.
+#[derive(Debug, Default)]
+struct Read {
+    root: u64,
+    version: i64,
+    /// How long the outlines are in all, as they are stored.
+    bytes: usize,
+    known: FastMap<String, Option<Arc<Known>>>,
+    named: FastMap<String, Named>,
+    modules: FastMap<String, Arc<[String]>>,
+}
+
 /// A file by its number, and what it defines and imports.
+#[derive(Debug)]
 struct Known {
     file: u64,
     graph: Arc<Outline>,
     /// Its nodes by what names them in it, in the order of names.
-    nodes: OnceCell<Vec<(String, i64)>>,
+    nodes: OnceLock<Vec<(String, i64)>>,
 }
 
 /// What was found under a name.
+#[derive(Debug)]
 enum Named {
     /// All of them.
     All(Arc<[CodeNode]>),
@@ -34,16 +63,29 @@ enum Named {
 pub(super) struct Files<'a> {
     db: &'a Connection,
     root: u64,
-    known: RefCell<FastMap<String, Option<Rc<Known>>>>,
-    named: RefCell<FastMap<String, Named>>,
-    modules: RefCell<FastMap<String, Arc<[String]>>>,
+    read: RefCell<Read>,
     trouble: RefCell<Option<StoreError>>,
 }
 
 impl<'a> Files<'a> {
-    pub(super) fn new(db: &'a Connection, root: u64) -> Self {
-        let (known, named, modules) = (RefCell::default(), RefCell::default(), RefCell::default());
-        Self { db, root, known, named, modules, trouble: RefCell::default() }
+    /// The files, and what was kept of them if it still holds.
+    pub(super) fn new(work: Work<'a>, root: u64) -> Result<Self, StoreError> {
+        let db = work.db;
+        // It changes when another process has written.
+        let version: i64 = db
+            .prepare_cached("PRAGMA data_version")
+            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+            .during(db, "see whether the store has changed")?;
+        let kept = work.kept.0.take();
+        let kept = kept.filter(|kept| (kept.root, kept.version) == (root, version));
+        let read = kept.unwrap_or_else(|| Read { root, version, ..Read::default() });
+        Ok(Self { db, root, read: RefCell::new(read), trouble: RefCell::default() })
+    }
+
+    /// Keeps what was read for the next slice, unless it is too much.
+    pub(super) fn keep(self, work: Work<'_>) {
+        let read = self.read.into_inner();
+        work.kept.0.replace(Some(read).filter(|read| read.bytes <= MOST_KEPT));
     }
 
     /// What a file defines and imports.
@@ -85,16 +127,16 @@ impl<'a> Files<'a> {
         self.trouble.take().map_or(Ok(()), Err)
     }
 
-    fn file_at(&self, path: &str) -> Option<Rc<Known>> {
-        if let Some(known) = self.known.borrow().get(path) {
+    fn file_at(&self, path: &str) -> Option<Arc<Known>> {
+        if let Some(known) = self.read.borrow().known.get(path) {
             return known.clone();
         }
-        let found = self.noting(self.read(path)).flatten().map(Rc::new);
-        self.known.borrow_mut().insert(path.to_owned(), found.clone());
+        let found = self.noting(self.read_file(path)).flatten().map(Arc::new);
+        self.read.borrow_mut().known.insert(path.to_owned(), found.clone());
         found
     }
 
-    fn read(&self, path: &str) -> Result<Option<Known>, StoreError> {
+    fn read_file(&self, path: &str) -> Result<Option<Known>, StoreError> {
         let found: Option<(u64, Vec<u8>)> = self
             .db
             .prepare_cached(
@@ -107,8 +149,9 @@ impl<'a> Files<'a> {
             })
             .during(self.db, "read the graph of a file")?;
         let Some((file, bytes)) = found else { return Ok(None) };
+        self.read.borrow_mut().bytes += bytes.len();
         let graph = Arc::new(decoded::<FileGraph>(self.db, &bytes)?.into());
-        Ok(Some(Known { file, graph, nodes: OnceCell::new() }))
+        Ok(Some(Known { file, graph, nodes: OnceLock::new() }))
     }
 
     /// The definitions of a name, each with its file and what names it there. One more than
@@ -151,7 +194,7 @@ impl Project for Files<'_> {
     }
 
     fn files_of_module(&self, module: &str) -> Arc<[String]> {
-        if let Some(known) = self.modules.borrow().get(module) {
+        if let Some(known) = self.read.borrow().modules.get(module) {
             return Arc::clone(known);
         }
         let found = self.paths(
@@ -160,19 +203,19 @@ impl Project for Files<'_> {
             params![module, self.root],
         );
         let files: Arc<[String]> = found.into_iter().map(|(path, _)| path).collect();
-        self.modules.borrow_mut().insert(module.to_owned(), Arc::clone(&files));
+        self.read.borrow_mut().modules.insert(module.to_owned(), Arc::clone(&files));
         files
     }
 
     fn definitions_named(&self, name: &str, most: usize) -> Option<Arc<[CodeNode]>> {
-        match self.named.borrow().get(name) {
+        match self.read.borrow().named.get(name) {
             Some(Named::All(nodes)) => return (nodes.len() <= most).then(|| Arc::clone(nodes)),
             Some(Named::MoreThan(many)) if most <= *many => return None,
             _ => {}
         }
         let found = self.named(name, most);
         if found.len() > most {
-            self.named.borrow_mut().insert(name.to_owned(), Named::MoreThan(most));
+            self.read.borrow_mut().named.insert(name.to_owned(), Named::MoreThan(most));
             return None;
         }
         let mut nodes = Vec::new();
@@ -185,7 +228,7 @@ impl Project for Files<'_> {
         }
         nodes.sort();
         let nodes: Arc<[CodeNode]> = nodes.into();
-        self.named.borrow_mut().insert(name.to_owned(), Named::All(Arc::clone(&nodes)));
+        self.read.borrow_mut().named.insert(name.to_owned(), Named::All(Arc::clone(&nodes)));
         Some(nodes)
     }
 }

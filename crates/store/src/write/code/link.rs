@@ -16,8 +16,7 @@ use crate::error::StoreError;
 use crate::graph::{TruthGraph, query_failed};
 use crate::sqlite::During;
 
-/// A slice ends after this long: others want to write, too. What a slice has read of other
-/// files is read again by the next.
+/// A slice ends after this long: others want to write, too.
 const SLICE: Duration = Duration::from_millis(150);
 
 /// A slice looks at no more files than these.
@@ -34,7 +33,7 @@ struct DueFile {
 pub(super) fn link(work: Work<'_>, root: u64) -> Result<Outcome, StoreError> {
     let due = due(work, root)?;
     let graph = TruthGraph::begin(work.db)?;
-    let files = Files::new(work.db, root);
+    let files = Files::new(work, root)?;
     let end = Instant::now() + SLICE;
     let mut outcome = Outcome::default();
     for file in &due {
@@ -52,6 +51,9 @@ pub(super) fn link(work: Work<'_>, root: u64) -> Result<Outcome, StoreError> {
     }
     graph.finish()?;
     outcome.more = outcome.files < due.len() as u64 || due.len() == SLICE_FILES as usize;
+    if outcome.more {
+        files.keep(work);
+    }
     Ok(outcome)
 }
 
