@@ -175,6 +175,26 @@ fn only_what_depends_on_a_change_is_resolved_again() {
 }
 
 #[test]
+fn what_changes_between_two_slices_is_read_again() {
+    // More than are looked at in one slice.
+    const CALLERS: usize = 2_001;
+    let mut code = Project::new();
+    code.put("util.py", python(&[("other", &[])], &[]));
+    let caller = |at| {
+        let mut file = file(&format!("caller{at}.py"), &[]);
+        file.graph = python(&[("call", &["helper"])], &[("util", "helper")]);
+        file
+    };
+    let callers: Vec<_> = (0..CALLERS).map(caller).collect();
+    code.store.one(put_files(code.root, &callers, 1.0)).unwrap();
+    let slice = Action::LinkFiles { root: code.root };
+    assert!(code.store.one(slice).unwrap().more);
+    code.put("util.py", python(&[("other", &[]), ("helper", &[])], &[]));
+    code.link();
+    assert_eq!(code.rows("MATCH ()-[:CALLS]->({name: 'helper'}) RETURN count(*)"), ["2001"]);
+}
+
+#[test]
 fn a_file_takes_its_part_with_it_and_nothing_else() {
     let mut code = two_files();
     let remove = Action::RemoveFiles { root: code.root, paths: vec!["app/util.py".to_owned()] };
