@@ -2,11 +2,12 @@
 
 use std::cmp::Ordering;
 
+use isolith_types::FastSet;
+
 use crate::error::{Class, Detail, Error, Result};
 use crate::ir::Aggregate;
 use crate::run::Run;
 use crate::value::{GroupKey, Value, order};
-use isolith_types::FastSet;
 
 use super::AggregateKind;
 

@@ -3,13 +3,14 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
+use isolith_types::FastSet;
+
 use crate::csr::{Adjacency, List};
 use crate::error::Result;
 use crate::graph::{Direction, Hop, TypeId};
 use crate::ir::{Slot, Symbol};
 use crate::plan::{BoundRel, Expand, Total, VarExpand, Weight};
 use crate::value::{Value, equals};
-use isolith_types::FastSet;
 
 use super::exec::{is_taken, node_at, wrong_kind};
 use super::pipeline::Sink;

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use isolith_types::FastSet;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use eval::{bounded, eval};
@@ -28,7 +29,6 @@ use crate::graph::{Edge, Entity, Graph, GraphMut, KeyId, LabelId, TypeId};
 use crate::ir::{Match, Program, Symbol};
 use crate::plan::Op;
 use crate::value::{Datum, GroupKey, Value};
-use isolith_types::FastSet;
 
 /// The values of all variables at some point; see [`crate::ir::Slot`].
 pub(crate) type Row = Vec<Value>;

@@ -5,11 +5,12 @@ use std::cmp::Ordering;
 use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
+use isolith_types::{FastMap, FastSet};
+
 use crate::error::{Class, Detail, Error, Result};
 use crate::functions::Accumulator;
 use crate::ir::{Ex, Project, Slot};
 use crate::value::{GroupKey, Value, order};
-use isolith_types::{FastMap, FastSet};
 
 use super::{Flow, Row, Run, eval};
 

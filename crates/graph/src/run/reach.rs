@@ -1,9 +1,10 @@
 //! Which nodes can be reached, where nobody asks along which relationships.
 
+use isolith_types::FastSet;
+
 use crate::error::Result;
 use crate::plan::VarExpand;
 use crate::value::Value;
-use isolith_types::FastSet;
 
 use super::expand::ends;
 use super::pipeline::Sink;

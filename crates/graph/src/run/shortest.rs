@@ -2,12 +2,13 @@
 
 use std::collections::hash_map::Entry;
 
+use isolith_types::FastMap;
+
 use crate::error::Result;
 use crate::graph::Hop;
 use crate::ir::Symbol;
 use crate::plan::ShortestPath;
 use crate::value::{Path, Value};
-use isolith_types::FastMap;
 
 use super::exec::{is_taken, node_at};
 use super::expand::{Ways, edge_fits, wanted_properties};

@@ -106,8 +106,8 @@ impl Project for Checkout {
         self.modules.get(module).map(|paths| paths.as_slice().into()).unwrap_or_default()
     }
 
-    fn definitions_named(&self, name: &str, most: usize) -> Option<Vec<CodeNode>> {
+    fn definitions_named(&self, name: &str, most: usize) -> Option<Arc<[CodeNode]>> {
         let named = self.names.get(name).map(Vec::as_slice).unwrap_or_default();
-        (named.len() <= most).then(|| named.to_vec())
+        (named.len() <= most).then(|| named.into())
     }
 }
