@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use isolith_engine::{EngineOptions, GraphImport, GraphImported};
+use isolith_engine::{EngineOptions, GraphImport, GraphImported, TableHolds};
 use isolith_types::Failure;
 
 use super::counted;
@@ -31,7 +31,7 @@ pub(super) fn run(
     let imported = outcome.unwrap_or_else(|(signal, imported)| {
         let mut imported = imported.unwrap_or_default();
         if !imported.success {
-            imported.error = Some(interrupted(signal));
+            imported.error = Some(interrupted(signal).with_hint(continued(import)));
         }
         imported
     });
@@ -46,6 +46,18 @@ pub(super) fn run(
     }
     session.close();
     Ok(ExitCode::from(error.code.exit_status()))
+}
+
+/// What the same command does after one that was interrupted.
+fn continued(import: &GraphImport) -> &'static str {
+    let is_known = matches!(&import.holds, TableHolds::Nodes { key: Some(_), .. });
+    match is_known || import.key.is_some() {
+        true => "what was finished is kept; the same command continues",
+        false => {
+            "what was finished is kept, and written again by the same command; \
+             with --key from the start it would continue"
+        }
+    }
 }
 
 fn describe(file: &Path, imported: &GraphImported) -> String {
