@@ -21,8 +21,8 @@ pub(super) enum TypedGraph {
     Query(TypedQuery),
     /// Import nodes or relationships from a table in CSV
     ///
-    /// Much quicker than a query for every row. A file of up to 16 MB is one transaction, a
-    /// longer one is several: what comes before a bad row stays then.
+    /// Much quicker than a query for every row. A file of up to 16 MB and 524,288 rows is one
+    /// transaction, a longer one is several: what comes before a bad row stays then.
     #[command(subcommand)]
     Import(TypedImport),
     /// Show what calls a symbol

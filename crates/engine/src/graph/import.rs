@@ -61,8 +61,8 @@ pub struct GraphImported {
 }
 
 impl Engine {
-    /// Writes a table to the graph, one transaction for every 16 MB of it: what comes before
-    /// a failure stays. `watch` is told how many bytes of how many were written.
+    /// Writes a table to the graph, one transaction for every 16 MB or half a million rows of
+    /// it: what comes before a failure stays. `watch` is told how many bytes of how many were written.
     pub async fn import_graph(
         &self,
         import: &GraphImport,
@@ -138,7 +138,7 @@ struct Table {
     /// What was read and not written yet.
     waiting: Vec<u8>,
     is_at_end: bool,
-    is_done: bool,
+    was_asked: bool,
     length: u64,
     /// How many bytes were written, the header included.
     done: u64,
@@ -153,9 +153,9 @@ impl Table {
             return Err(Failure::new(Code::BadInput, message).with_hint("name a file in CSV"));
         }
         let (path, length) = (path.to_owned(), about.len());
-        let (is_at_end, is_done) = (false, false);
+        let (is_at_end, was_asked) = (false, false);
         let (header, waiting) = (String::new(), Vec::new());
-        let mut table = Self { path, file, header, waiting, is_at_end, is_done, length, done: 0 };
+        let mut table = Self { path, file, header, waiting, is_at_end, was_asked, length, done: 0 };
         table.read_header()?;
         Ok(table)
     }
@@ -177,13 +177,14 @@ impl Table {
         Ok(())
     }
 
-    /// The next rows, and whether they are the last.
+    /// The rows that were not taken yet, and whether they are the last.
     fn block(&mut self) -> Result<Option<(Vec<u8>, bool)>, Failure> {
         self.fill()?;
-        if self.is_done {
+        // What has no rows is written, too: its header may be wrong.
+        if self.was_asked && self.waiting.is_empty() {
             return Ok(None);
         }
-        self.is_done = self.is_at_end;
+        self.was_asked = true;
         Ok(Some((self.waiting.clone(), self.is_at_end)))
     }
 

@@ -20,7 +20,8 @@ use crate::write::{Outcome, Work};
 /// Time is looked at after so many rows.
 const CHECK_EVERY: u64 = 1024;
 
-/// Some rows of a table that become nodes or edges, in one transaction.
+/// Some rows of a table that become nodes or edges, in one transaction: all of them, or as
+/// many as one takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GraphTable {
     /// What a row is.
@@ -99,13 +100,14 @@ pub(crate) fn import(work: Work<'_>, table: &GraphTable) -> Result<Outcome, Stor
     done.map_err(query_failed)?;
     let Import { rows, rejected, stats, .. } = import;
     let taken = TableTaken { rows: rows.count, bytes: rows.taken };
+    let is_done = table.is_last && taken.bytes == table.rows.len() as u64;
     graph.finish()?;
     Ok(Outcome {
         rejected_count: rejected.len() as u64,
         rejected,
         graph: Some(GraphAnswer { stats, ..GraphAnswer::default() }),
         table: Some(taken),
-        graph_due: table.is_last && is_due(work, true)?,
+        graph_due: is_due(work, is_done)?,
         ..Outcome::default()
     })
 }

@@ -4,6 +4,9 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 use isolith_graph::Value;
 use isolith_types::{Code, Failure};
 
+/// So many rows are handed out at once: they are kept in memory, and others wait meanwhile.
+const MOST_ROWS: u64 = 1 << 19;
+
 /// What the cells of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -147,6 +150,9 @@ impl<'a> Rows<'a> {
 
     /// The cells of the next row, or what is wrong with it.
     pub(super) fn next(&mut self) -> Option<Result<Vec<Value>, String>> {
+        if self.count == MOST_ROWS {
+            return None;
+        }
         // Bytes in memory can be read, and rows of any length are taken.
         let there = self.reader.read_byte_record(&mut self.record).unwrap_or(false);
         let end = self.reader.position().byte();
@@ -246,6 +252,15 @@ mod tests {
             "ok is \"maybe\", which is no true or false",
         ];
         assert_eq!(wrong, expected);
+    }
+
+    #[test]
+    fn no_more_than_so_many_rows_are_taken() {
+        let header = header("id:int");
+        let text = "1\n".repeat(usize::try_from(MOST_ROWS).unwrap() + 3);
+        let mut rows = Rows::new(&header, text.as_bytes(), b',', true);
+        while rows.next().is_some() {}
+        assert_eq!((rows.count, rows.taken), (MOST_ROWS, 2 * MOST_ROWS));
     }
 
     #[test]
