@@ -216,4 +216,9 @@ fn many_rows_are_all_found_from_both_ends() {
     let back = "MATCH (b:Person {id: 29})<-[:KNOWS]-(a) RETURN a.id";
     assert_eq!(graph.rows(back), ["17"]);
     assert_eq!(graph.rows("MATCH (p:Person {name: 'p3'}) RETURN count(p)"), ["429"]);
+    // A few edges of many nodes.
+    graph.edges("from:int,to:int\n29,5\n29,29\n").unwrap();
+    let out = "MATCH (a:Person {id: 29})-[:KNOWS]->(b) RETURN b.id ORDER BY b.id";
+    let there = (0..count).find(|id| id * 17 % count == 29).unwrap() * 29 % count;
+    assert_eq!(graph.rows(out), ["5".to_owned(), "29".to_owned(), there.to_string()]);
 }

@@ -4,13 +4,14 @@ use isolith_types::{Code, Failure};
 
 use super::find::Finder;
 use super::nodes::keyed;
+use super::table::MOST_ROWS;
 use super::{Import, TableEnd};
 use crate::graph::TruthGraph;
 use crate::graph::bytes;
 use crate::graph::names::Kind;
 
 /// Two cells of one digit.
-const SHORTEST_ROW: usize = 4;
+const SHORTEST_ROW: u64 = 4;
 
 impl Import<'_> {
     pub(super) fn edges(
@@ -21,7 +22,7 @@ impl Import<'_> {
     ) -> Result<(), Failure> {
         let keys = self.keys_of_edges()?;
         let graph = self.graph;
-        let rows = self.table.rows.len() / SHORTEST_ROW;
+        let rows = (self.table.rows.len() as u64 / SHORTEST_ROW).min(MOST_ROWS);
         let mut starts = finder(graph, from, rows)?;
         // The same nodes are looked up once.
         let mut ends = if from == to { None } else { Some(finder(graph, to, rows)?) };
@@ -63,17 +64,13 @@ impl Import<'_> {
     }
 }
 
-/// Nodes for about so many rows.
-fn finder<'a>(
-    graph: &TruthGraph<'_>,
-    end: &'a TableEnd,
-    rows: usize,
-) -> Result<Finder<'a>, Failure> {
+/// Nodes for no more than so many rows.
+fn finder<'a>(graph: &TruthGraph<'_>, end: &'a TableEnd, rows: u64) -> Result<Finder<'a>, Failure> {
     let mut finder = Finder::new(graph, end)?.ok_or_else(|| {
         let TableEnd { label, key } = end;
         let message = format!("no node has the label {label} and a property {key}");
         Failure::new(Code::BadInput, message).with_hint("import nodes before their edges")
     })?;
-    finder.learn(graph, rows as u64)?;
+    finder.learn(graph, rows)?;
     Ok(finder)
 }

@@ -5,7 +5,7 @@ use isolith_graph::Value;
 use isolith_types::{Code, Failure};
 
 /// So many rows are handed out at once: they are kept in memory, and others wait meanwhile.
-const MOST_ROWS: u64 = 1 << 19;
+pub(super) const MOST_ROWS: u64 = 1 << 19;
 
 /// What the cells of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
