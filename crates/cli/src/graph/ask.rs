@@ -9,6 +9,7 @@ use isolith_engine::{
 use isolith_types::Failure;
 use serde_json::{Value, json};
 
+use super::counted;
 use crate::table::table;
 
 /// Where a circle of many files is cut for people.
@@ -192,7 +193,8 @@ fn show_size(size: &GraphSize) -> String {
             vec![it.kind.clone(), certainty, it.count.to_string()]
         })
         .collect();
-    let mut text = format!("{} nodes, {} edges\n", size.nodes, size.edges);
+    let nodes = counted(size.nodes, "node", "nodes");
+    let mut text = format!("{nodes}, {}\n", counted(size.edges, "edge", "edges"));
     if !labels.is_empty() {
         text += "\n";
         text += &table(&["LABEL", ">NODES"], &labels);
