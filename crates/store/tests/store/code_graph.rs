@@ -6,7 +6,7 @@ use isolith_types::{
     Code, Definition, DefinitionKind, FileGraph, Import, Imported, Origin, Reference, ReferenceKind,
 };
 
-use crate::common::{TestStore, add_root, file, put_files};
+use crate::common::{TestStore, add_root, file, one, put_files, writer};
 use crate::doctor::problems;
 
 /// A Python file that defines functions, each calling what is given with it, by name, from
@@ -176,6 +176,20 @@ fn only_what_depends_on_a_change_is_resolved_again() {
 
 #[test]
 fn what_changes_between_two_slices_is_read_again() {
+    changing_between_slices(Project::put);
+}
+
+#[test]
+fn what_another_writer_changes_between_two_slices_is_read_again() {
+    changing_between_slices(|code, path, graph| {
+        let mut file = file(path, &["text"]);
+        file.graph = graph;
+        let mut other = writer(&code.store.folder).unwrap();
+        one(&mut other, put_files(code.root, &[file], 1.0)).unwrap();
+    });
+}
+
+fn changing_between_slices(put: impl FnOnce(&mut Project, &str, FileGraph)) {
     // More than are looked at in one slice.
     const CALLERS: usize = 2_001;
     let mut code = Project::new();
@@ -189,7 +203,7 @@ fn what_changes_between_two_slices_is_read_again() {
     code.store.one(put_files(code.root, &callers, 1.0)).unwrap();
     let slice = Action::LinkFiles { root: code.root };
     assert!(code.store.one(slice).unwrap().more);
-    code.put("util.py", python(&[("other", &[]), ("helper", &[])], &[]));
+    put(&mut code, "util.py", python(&[("other", &[]), ("helper", &[])], &[]));
     code.link();
     assert_eq!(code.rows("MATCH ()-[:CALLS]->({name: 'helper'}) RETURN count(*)"), ["2001"]);
 }
