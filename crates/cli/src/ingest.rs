@@ -16,6 +16,7 @@ use serde_json::json;
 
 use crate::output::Output;
 use crate::session::{Session, interrupted};
+use crate::told::left_out;
 
 /// What is to be loaded, and how.
 pub(crate) struct IngestPlan {
@@ -28,9 +29,6 @@ pub(crate) struct IngestPlan {
     pub(crate) metric: Option<Metric>,
     pub(crate) model: Option<String>,
 }
-
-/// Rejected rows that are listed for people.
-const LISTED: usize = 10;
 
 pub(crate) fn run(store: &Path, plan: &IngestPlan, output: &Output) -> Result<ExitCode, Failure> {
     load_all(store, std::slice::from_ref(plan), output)
@@ -134,16 +132,7 @@ fn describe(file: &Path, receipt: &Receipt) -> String {
     if receipt.resumed_at > 0 {
         let _ = writeln!(text, "  continued at row {}", receipt.resumed_at + 1);
     }
-    if receipt.rejected_rows > 0 {
-        let _ = writeln!(text, "  {} rows left out:", receipt.rejected_rows);
-        for rejected in receipt.rejected.iter().take(LISTED) {
-            let _ = writeln!(text, "    row {}: {}", rejected.row, rejected.reason);
-        }
-        if receipt.rejected_rows > LISTED as u64 {
-            text.push_str("    …\n");
-        }
-    }
-    text
+    text + &left_out(receipt.rejected_rows, ("row", "rows"), &receipt.rejected)
 }
 
 /// What is to be seen while a file is loaded: a bar on a terminal, a line now and then

@@ -16,6 +16,7 @@ mod session;
 mod setup;
 mod status;
 mod table;
+mod told;
 mod transfer;
 mod words;
 

@@ -366,13 +366,16 @@ fn next_size(rows: u32, written: &Written) -> u32 {
 }
 
 fn readable(file: &Path) -> Result<PathBuf, Failure> {
-    std::fs::canonicalize(file).map_err(|error| {
-        let code = match error.kind() {
-            std::io::ErrorKind::NotFound => Code::NotFound,
-            _ => Code::BadInput,
-        };
-        Failure::new(code, format!("{} cannot be read: {error}", file.display()))
-    })
+    std::fs::canonicalize(file).map_err(|error| unreadable(file, &error))
+}
+
+/// Why a file that was named cannot be read.
+pub(crate) fn unreadable(file: &Path, error: &std::io::Error) -> Failure {
+    let code = match error.kind() {
+        std::io::ErrorKind::NotFound => Code::NotFound,
+        _ => Code::BadInput,
+    };
+    Failure::new(code, format!("{} cannot be read: {error}", file.display()))
 }
 
 /// What can be told of a file without opening it.

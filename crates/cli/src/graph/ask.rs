@@ -9,8 +9,8 @@ use isolith_engine::{
 use isolith_types::Failure;
 use serde_json::{Value, json};
 
-use super::counted;
 use crate::table::table;
+use crate::told::counted;
 
 /// Where a circle of many files is cut for people.
 const SHOWN_FILES: usize = 20;

@@ -8,12 +8,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use isolith_engine::{EngineOptions, GraphImport, GraphImported, TableHolds};
 use isolith_types::Failure;
 
-use super::counted;
 use crate::output::Output;
 use crate::session::{Session, interrupted};
-
-/// Rejected rows that are listed for people.
-const LISTED: usize = 10;
+use crate::told::{counted, left_out};
 
 pub(super) fn run(
     store: &Path,
@@ -85,16 +82,7 @@ fn describe(file: &Path, imported: &GraphImported) -> String {
     if imported.repeated {
         text.push_str("  some or all of it was done by an earlier call with the same key\n");
     }
-    if imported.rejected_rows > 0 {
-        let _ = writeln!(text, "  {} left out:", counted(imported.rejected_rows, "row", "rows"));
-        for rejected in imported.rejected.iter().take(LISTED) {
-            let _ = writeln!(text, "    row {}: {}", rejected.row, rejected.reason);
-        }
-        if imported.rejected_rows > LISTED as u64 {
-            text.push_str("    …\n");
-        }
-    }
-    text
+    text + &left_out(imported.rejected_rows, ("row", "rows"), &imported.rejected)
 }
 
 /// What is to be seen meanwhile: a bar on a terminal, a line for every step elsewhere.

@@ -16,6 +16,7 @@ pub(crate) use format::Format;
 
 use crate::output::Output;
 use crate::session::Session;
+use crate::told::counted;
 
 /// What is to be done.
 pub(crate) enum GraphCommand {
@@ -107,8 +108,4 @@ fn told(stats: &GraphStats) -> Option<String> {
         .map(|(count, one, many, done)| format!("{} {done}", counted(*count, one, many)))
         .collect();
     (!changes.is_empty()).then(|| changes.join(", "))
-}
-
-fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -19,6 +19,7 @@ use tempfile::{NamedTempFile, TempDir};
 
 use crate::output::Output;
 use crate::session::{Session, interrupted};
+use crate::told::left_out;
 
 /// What is to be imported, and how.
 pub(crate) struct ImportPlan {
@@ -42,8 +43,8 @@ struct Receipt<'a> {
     error: Option<&'a Failure>,
 }
 
-/// Rejected rows of a file that are listed for people, and files that have a line.
-const LISTED: usize = 10;
+/// Files that have a line of their own.
+const SHOWN_FILES: usize = 10;
 
 pub(crate) fn run(store: &Path, plan: &ImportPlan, output: &Output) -> Result<ExitCode, Failure> {
     let started = Instant::now();
@@ -211,7 +212,9 @@ fn report<'a>(
         output.complain(failure);
     }
     let mut text = String::new();
-    for receipt in receipts.iter().filter(|it| receipts.len() <= LISTED || it.rejected_count > 0) {
+    for receipt in
+        receipts.iter().filter(|it| receipts.len() <= SHOWN_FILES || it.rejected_count > 0)
+    {
         describe(&mut text, receipt, dry_run);
     }
     if receipts.len() > 1 {
@@ -234,15 +237,7 @@ fn describe(text: &mut String, receipt: &ImportReceipt, dry_run: bool) {
             "  {skipped} parts passed over that nobody said, such as calls of tools"
         );
     }
-    if receipt.rejected_count > 0 {
-        let _ = writeln!(text, "  {} parts left out:", receipt.rejected_count);
-        for rejected in receipt.rejected.iter().take(LISTED) {
-            let _ = writeln!(text, "    row {}: {}", rejected.row, rejected.reason);
-        }
-        if receipt.rejected_count > LISTED as u64 {
-            text.push_str("    …\n");
-        }
-    }
+    text.push_str(&left_out(receipt.rejected_count, ("part", "parts"), &receipt.rejected));
 }
 
 fn counts(drawers: u64, created: u64, duplicates: u64, dry_run: bool) -> String {

@@ -1,7 +1,7 @@
 //! Tables of nodes and edges into the graph.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use isolith_store::{Action, GraphTable, Key, Outcome, TableHolds};
 use isolith_types::{Code, Failure};
 use serde::Serialize;
 
-use crate::ingest::{LISTED, OnError, Rejected};
+use crate::ingest::{LISTED, OnError, Rejected, unreadable};
 use crate::open::Engine;
 
 /// What one transaction writes at most: others wait for it.
@@ -202,11 +202,6 @@ impl Table {
         self.is_at_end = read < room;
         Ok(())
     }
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    let code = if error.kind() == ErrorKind::NotFound { Code::NotFound } else { Code::BadInput };
-    Failure::new(code, format!("{} cannot be read: {error}", path.display()))
 }
 
 #[cfg(test)]
