@@ -64,6 +64,8 @@ async fn death_before_ready() {
     let error = call(&pool, Request::Descriptors).await.unwrap_err();
     assert_eq!(error.code(), "breaker_open", "{error}");
     assert!(error.to_string().contains("told to panic"), "{error}");
+    // The caller does not wait for the writing of reports.
+    pool.drain(Duration::ZERO).await;
     let reports = reports.take();
     assert_eq!(reports.len(), 6, "the breaker opens on the sixth");
     assert!(reports.iter().all(|report| report.class == DeathClass::StartFailure));

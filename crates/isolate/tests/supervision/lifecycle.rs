@@ -1,13 +1,14 @@
 //! How workers come and go.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use isolate::{
-    CallError, CallOptions, Counter, CrashFolder, CrashReport, DeathClass, Hooks, Measure, Pool,
-    PoolSettings, Tally, WorkerState,
+    CallError, CallOptions, Counter, CrashFolder, CrashReport, CrashSink, DeathClass, Hooks,
+    Measure, Pool, PoolSettings, Tally, WorkerState,
 };
 use libtest_mimic::Trial;
-use std::sync::Arc;
 
 use crate::support::*;
 
@@ -22,6 +23,7 @@ pub fn trials() -> Vec<Trial> {
         trial("life::workers_inherit_nothing", descriptors),
         trial("life::workers_limit_themselves", limits),
         trial("life::crash_reports_tell_the_story", crash_reports),
+        trial("life::a_drained_pool_has_written_its_reports", slow_reports),
         trial("life::snapshots_and_metrics_show_what_happens", snapshots),
         Trial::test("life::a_pool_stays_in_the_runtime_it_was_made_in", || {
             other_runtimes();
@@ -157,14 +159,10 @@ async fn crash_reports() {
     let pool = pool_with(&Settings::default(), restless(), hooks);
     call(&pool, Request::Print("famous last words".into())).await.unwrap_err();
     // The caller does not wait for the writing of reports.
-    let files = || {
-        let entries = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-        entries.filter(|path| path.extension().is_some()).collect::<Vec<_>>()
-    };
-    eventually("both deaths are reported", || files().len() == 2);
-    let mut reports: Vec<CrashReport> = files()
-        .into_iter()
-        .map(|path| std::fs::read(path).unwrap())
+    pool.drain(Duration::ZERO).await;
+    let mut reports: Vec<CrashReport> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| std::fs::read(entry.unwrap().path()).unwrap())
         .map(|bytes| serde_json::from_slice(&bytes).unwrap())
         .collect();
     reports.sort_by_key(|report| report.job.as_ref().unwrap().attempt);
@@ -178,6 +176,27 @@ async fn crash_reports() {
     assert_eq!((job.kind.as_str(), job.attempt), ("print", 0));
     assert_eq!(job.input_hash, second.job.as_ref().unwrap().input_hash);
     assert!(first.rss_bytes.unwrap() > 0);
+}
+
+/// Takes its time, and panics over the first.
+#[derive(Debug, Default)]
+struct SlowSink(AtomicUsize);
+
+impl CrashSink for SlowSink {
+    fn record(&self, _: &CrashReport) -> std::io::Result<()> {
+        std::thread::sleep(Duration::from_millis(200));
+        assert_ne!(self.0.fetch_add(1, Ordering::Relaxed), 0, "told to panic");
+        Ok(())
+    }
+}
+
+async fn slow_reports() {
+    let sink = Arc::new(SlowSink::default());
+    let hooks = Hooks { crashes: Some(sink.clone()), ..Hooks::default() };
+    let pool = pool_with(&Settings::default(), restless(), hooks);
+    call(&pool, Request::Print("last words".into())).await.unwrap_err();
+    pool.drain(Duration::ZERO).await;
+    assert_eq!(sink.0.load(Ordering::Relaxed), 2);
 }
 
 async fn snapshots() {

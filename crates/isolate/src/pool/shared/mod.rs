@@ -72,6 +72,8 @@ struct State<R: Role> {
     start_error: Option<StartError>,
     /// Reports that are complete, to be written once the lock is released.
     reports: Vec<CrashReport>,
+    /// How many are writing reports just now.
+    reporting: usize,
     drained: bool,
     /// The pool's runtime is gone: nothing can be done any more.
     deserted: bool,
@@ -127,6 +129,7 @@ impl<R: Role> Shared<R> {
                 last_death: None,
                 start_error: None,
                 reports: Vec::new(),
+                reporting: 0,
                 drained: false,
                 deserted: false,
             }),
@@ -185,22 +188,34 @@ impl<R: Role> Shared<R> {
         }
     }
 
-    /// Releases the lock, then writes the crash reports that came up under it.
-    fn release(&self, mut state: MutexGuard<'_, State<R>>) {
+    /// Releases the lock, then writes the crash reports that came up under it. The pool is
+    /// drained when they are written: the program may end then.
+    fn release<'a>(&'a self, mut state: MutexGuard<'a, State<R>>) {
         let reports = std::mem::take(&mut state.reports);
-        let drained = state.drained;
+        if !reports.is_empty() {
+            state.reporting += 1;
+            drop(state);
+            // The panic of a sink is its own affair, and has been printed.
+            let _ = std::panic::catch_unwind(AssertUnwindSafe(|| self.record(&reports)));
+            state = self.lock();
+            state.reporting -= 1;
+        }
+        let drained = state.drained && state.reporting == 0;
         drop(state);
+        if drained {
+            self.drained.send_replace(true);
+        }
+    }
+
+    fn record(&self, reports: &[CrashReport]) {
+        let Some(sink) = &self.hooks.crashes else {
+            return;
+        };
         for report in reports {
-            let Some(sink) = &self.hooks.crashes else {
-                continue;
-            };
-            if let Err(error) = sink.record(&report) {
+            if let Err(error) = sink.record(report) {
                 self.hooks.metrics.add(Counter::ReportsLost, R::NAME, "", 1);
                 tracing::warn!(role = R::NAME, %error, "crash report could not be kept");
             }
-        }
-        if drained {
-            self.drained.send_replace(true);
         }
     }
 
