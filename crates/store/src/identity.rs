@@ -1,13 +1,21 @@
+use std::cell::Cell;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A folder that was changed less than this ago may be changed again without showing it: no
+/// file system measures times more coarsely.
+const SETTLED_AFTER: Duration = Duration::from_secs(3);
 
 /// Which files a connection has open: the truth, and its log and index where it has
 /// them. Only looks at paths: opening and closing one of these files would drop the
 /// locks that SQLite holds on it in this process.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Identity {
     files: Vec<(PathBuf, FileId)>,
+    /// How their folder was when they were last seen to be there.
+    settled: Cell<Option<FolderState>>,
 }
 
 /// Device and inode.
@@ -26,6 +34,32 @@ impl From<&Metadata> for FileId {
     }
 }
 
+/// Which folder it is, and when its entries last changed: that time cannot be set at will.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FolderState {
+    id: FileId,
+    changed: (i64, i64),
+}
+
+impl FolderState {
+    fn of(folder: &Path) -> Option<Self> {
+        let metadata = std::fs::metadata(folder).ok()?;
+        let changed = (metadata.ctime(), metadata.ctime_nsec());
+        Some(Self { id: FileId::from(&metadata), changed })
+    }
+
+    /// Whether every change from now on will show. There are file systems without times.
+    fn is_settled(&self, now: SystemTime) -> bool {
+        let (Ok(seconds @ 1..), Ok(nanoseconds)) =
+            (u64::try_from(self.changed.0), u32::try_from(self.changed.1))
+        else {
+            return false;
+        };
+        let changed = UNIX_EPOCH + Duration::new(seconds, nanoseconds);
+        now.duration_since(changed).is_ok_and(|since| since >= SETTLED_AFTER)
+    }
+}
+
 impl Identity {
     /// What the paths name now. The log and its index count too: writes into a deleted
     /// log would be lost with it.
@@ -37,17 +71,30 @@ impl Identity {
                 files.push((path, id));
             }
         }
-        Self { files }
+        Self { files, settled: Cell::new(None) }
     }
 
     /// The truth alone, for a connection that uses no log.
     pub(crate) fn of_one(truth: &Path, truth_id: FileId) -> Self {
-        Self { files: vec![(truth.to_path_buf(), truth_id)] }
+        Self { files: vec![(truth.to_path_buf(), truth_id)], settled: Cell::new(None) }
     }
 
     /// Whether a path no longer names the file that is open.
     pub(crate) fn has_moved(&self) -> bool {
         self.files.iter().any(|(path, id)| FileId::of(path) != Some(*id))
+    }
+
+    /// The same, mostly with one look: no path names another file while the folder that they
+    /// are in stays as it is.
+    pub(crate) fn has_moved_with_folder(&self, now: impl FnOnce() -> SystemTime) -> bool {
+        let folder = self.files.first().and_then(|(path, _)| FolderState::of(path.parent()?));
+        if folder.is_some() && folder == self.settled.get() {
+            return false;
+        }
+        // The folder was looked at first: what changes after that makes it differ next time.
+        let moved = self.has_moved();
+        self.settled.set(folder.filter(|folder| !moved && folder.is_settled(now())));
+        moved
     }
 }
 
@@ -56,4 +103,97 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A folder with files of which an identity was taken.
+    fn files_of(place: &Path) -> (PathBuf, Identity) {
+        let folder = place.join("store");
+        fs::create_dir(&folder).unwrap();
+        let truth = folder.join("truth");
+        for suffix in ["", "-wal", "-shm"] {
+            fs::write(with_suffix(&truth, suffix), suffix).unwrap();
+        }
+        // A clock that ticks coarsely must have gone on, as it has in a folder that is settled.
+        let changed = fs::metadata(&folder).unwrap();
+        let probe = place.join("probe");
+        loop {
+            fs::write(&probe, "").unwrap();
+            let now = fs::metadata(&probe).unwrap();
+            if (now.ctime(), now.ctime_nsec()) > (changed.ctime(), changed.ctime_nsec()) {
+                break;
+            }
+        }
+        let identity = Identity::of(&truth, FileId::of(&truth).unwrap());
+        (folder, identity)
+    }
+
+    fn later() -> SystemTime {
+        SystemTime::now() + SETTLED_AFTER
+    }
+
+    #[test]
+    fn a_settled_folder_shows_what_moves() {
+        type Harm = fn(&Path);
+        let harms: [Harm; 6] = [
+            |folder| fs::remove_file(folder.join("truth")).unwrap(),
+            |folder| {
+                fs::write(folder.join("other"), "").unwrap();
+                fs::rename(folder.join("other"), folder.join("truth")).unwrap();
+            },
+            |folder| fs::remove_file(folder.join("truth-wal")).unwrap(),
+            |folder| {
+                fs::write(folder.join("other"), "").unwrap();
+                fs::remove_file(folder.join("truth-shm")).unwrap();
+                fs::rename(folder.join("other"), folder.join("truth-shm")).unwrap();
+            },
+            |folder| fs::rename(folder, folder.with_extension("old")).unwrap(),
+            |folder| {
+                fs::rename(folder, folder.with_extension("old")).unwrap();
+                fs::create_dir(folder).unwrap();
+                for name in ["truth", "truth-wal", "truth-shm"] {
+                    fs::write(folder.join(name), "").unwrap();
+                }
+            },
+        ];
+        for (number, harm) in harms.iter().enumerate() {
+            let place = tempfile::tempdir().unwrap();
+            let (folder, identity) = files_of(place.path());
+            assert!(!identity.has_moved_with_folder(later), "{number}");
+            assert!(identity.settled.get().is_some(), "{number}");
+            assert!(!identity.has_moved_with_folder(|| panic!("one look is enough")), "{number}");
+            harm(&folder);
+            for _ in 0..2 {
+                assert!(identity.has_moved_with_folder(later), "{number}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_folder_that_was_changed_just_now_is_not_relied_on() {
+        let place = tempfile::tempdir().unwrap();
+        let (folder, identity) = files_of(place.path());
+        let changed = fs::metadata(&folder).unwrap();
+        let changed = UNIX_EPOCH + Duration::new(changed.ctime() as u64, 0);
+        for now in [changed, changed - Duration::from_secs(60)] {
+            assert!(!identity.has_moved_with_folder(|| now));
+            assert_eq!(identity.settled.get(), None);
+        }
+        assert!(!identity.has_moved_with_folder(later));
+        // Something else in the folder: looked at closely, once.
+        fs::write(folder.join("other"), "").unwrap();
+        let mut asked = 0;
+        for _ in 0..3 {
+            assert!(!identity.has_moved_with_folder(|| {
+                asked += 1;
+                later()
+            }));
+        }
+        assert_eq!(asked, 1);
+    }
 }

@@ -1,6 +1,6 @@
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use isolate::InWorker;
 use rusqlite::{Connection, OpenFlags};
@@ -84,6 +84,14 @@ pub(crate) struct Db {
 impl Db {
     pub(crate) fn refuse_if_moved(&self) -> Result<(), StoreError> {
         if self.has_moved() {
+            return Err(StoreError::Replaced { path: self.path.clone() });
+        }
+        Ok(())
+    }
+
+    /// As [`Self::refuse_if_moved`], for those who look often and write nothing.
+    pub(crate) fn refuse_to_read_if_moved(&self) -> Result<(), StoreError> {
+        if self.identity.has_moved_with_folder(SystemTime::now) {
             return Err(StoreError::Replaced { path: self.path.clone() });
         }
         Ok(())

@@ -113,7 +113,7 @@ impl Reader {
     /// [`StoreError::Replaced`], [`StoreError::Newer`], or that it cannot be read.
     pub fn snapshot(&mut self) -> Result<Snapshot<'_>, StoreError> {
         let db = &self.db;
-        db.refuse_if_moved()?;
+        db.refuse_to_read_if_moved()?;
         let version = loop {
             match begin(db).during(&db.connection, "begin to read") {
                 // Some conflicts do not ask the busy handler.
