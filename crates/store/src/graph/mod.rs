@@ -16,7 +16,10 @@ mod names;
 mod owned;
 mod query;
 mod reading;
+mod row;
 mod segment;
+
+use std::cell::RefCell;
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, ToSql};
@@ -35,6 +38,7 @@ use names::Names;
 pub(crate) use owned::{Property, SHARED};
 pub use query::{CypherQuery, GraphAnswer, Rows, first_row};
 pub(crate) use query::{KnownQueries, change};
+use row::LastRow;
 pub use segment::{AdjacencySource, GraphLists, GraphSegmentEntry, GraphState};
 pub(crate) use segment::{is_due, quarantine, swap};
 
@@ -50,12 +54,14 @@ pub(crate) struct TruthGraph<'a> {
     segment: Option<&'a dyn AdjacencySource>,
     /// Of a graph that is read.
     kept: Option<Kept>,
+    last_row: RefCell<LastRow>,
 }
 
 impl<'a> TruthGraph<'a> {
     /// The graph, to be read.
     pub(crate) fn new(db: &'a Connection) -> Self {
-        Self { db, names: Names::default(), counts: None, segment: None, kept: None }
+        let last_row = RefCell::default();
+        Self { db, names: Names::default(), counts: None, segment: None, kept: None, last_row }
     }
 }
 

@@ -11,7 +11,6 @@ use rusqlite::{OptionalExtension, Params, params};
 use super::kept::Counted;
 use super::names::Kind;
 use super::{Lookup, TruthGraph, bytes, failure, one};
-use crate::error::StoreError;
 use crate::sqlite::During;
 
 /// How many nodes a value is taken to have that can be looked up.
@@ -100,29 +99,25 @@ impl TruthGraph<'_> {
         Ok(self.counts.as_ref().map_or(written, |counts| counts.uses(name, written)))
     }
 
-    /// What a node or an edge has as properties, given to `read` as bytes.
+    /// What an edge has as properties, given to `read` as bytes.
     fn with_properties<T>(
         &self,
-        sql: &str,
-        number: i64,
+        edge: i64,
         nothing: T,
         read: impl FnOnce(&[u8]) -> Option<T>,
     ) -> Result<T, Failure> {
         let look = || {
-            let mut statement = self.db.prepare_cached(sql)?;
+            let mut statement =
+                self.db.prepare_cached("SELECT properties FROM edge WHERE id = ?1")?;
             statement
-                .query_row([number], |row| {
+                .query_row([edge], |row| {
                     Ok(read(row.get_ref(0)?.as_blob_or_null()?.unwrap_or(&[])))
                 })
                 .optional()
         };
         match look().during(self.db, "read properties").map_err(failure)? {
             None => Ok(nothing),
-            Some(Some(value)) => Ok(value),
-            Some(None) => Err(failure(StoreError::Corrupt {
-                path: self.db.path().unwrap_or_default().into(),
-                reason: format!("the properties of {number} in the graph make no sense"),
-            })),
+            Some(read) => read.ok_or_else(|| self.senseless(edge)),
         }
     }
 }
@@ -135,9 +130,6 @@ const CODE_BY_PATH: &str = "SELECT n.id FROM root r \
 const CODE_BY_ID: &str = "SELECT n.id FROM root r \
     CROSS JOIN file f ON f.root = r.id AND f.path = ?1 \
     CROSS JOIN node n ON n.owner = f.id AND n.name = ?2";
-
-const NODE_PROPERTIES: &str = "SELECT properties FROM node WHERE id = ?1";
-const EDGE_PROPERTIES: &str = "SELECT properties FROM edge WHERE id = ?1";
 
 impl Graph for TruthGraph<'_> {
     fn label_id(&self, name: &str) -> Result<Option<LabelId>, Failure> {
@@ -234,7 +226,7 @@ impl Graph for TruthGraph<'_> {
     }
 
     fn node_labels(&self, node: i64, labels: &mut Vec<LabelId>) -> Result<(), Failure> {
-        self.with_properties("SELECT labels FROM node WHERE id = ?1", node, (), |list| {
+        self.with_row(node, (), |list, _| {
             labels.extend(bytes::read_labels(list)?.into_iter().map(LabelId));
             Some(())
         })
@@ -244,6 +236,9 @@ impl Graph for TruthGraph<'_> {
         if let Some(nodes) = self.kept_nodes(Some(label), 1)? {
             return Ok(position_of(&nodes, node).is_some());
         }
+        if let Some(has) = self.label_in_row(node, label)? {
+            return Ok(has);
+        }
         let sql = "SELECT 1 FROM node_label WHERE label = ?1 AND node = ?2";
         Ok(one::<i64>(self.db, sql, params![label.0, node])?.is_some())
     }
@@ -252,11 +247,11 @@ impl Graph for TruthGraph<'_> {
         if let Some(value) = self.kept_property(node, key)? {
             return Ok(value);
         }
-        self.with_properties(NODE_PROPERTIES, node, Value::Null, |all| bytes::read_one(all, key.0))
+        self.with_row(node, Value::Null, |_, all| bytes::read_one(all, key.0))
     }
 
     fn node_properties(&self, node: i64) -> Result<Vec<(KeyId, Value)>, Failure> {
-        self.with_properties(NODE_PROPERTIES, node, Vec::new(), keyed)
+        self.with_row(node, Vec::new(), |_, all| keyed(all))
     }
 
     fn differ(&self, label: Option<LabelId>, key: KeyId) -> Result<bool, Failure> {
@@ -327,11 +322,11 @@ impl Graph for TruthGraph<'_> {
     }
 
     fn edge_property(&self, edge: i64, key: KeyId) -> Result<Value, Failure> {
-        self.with_properties(EDGE_PROPERTIES, edge, Value::Null, |all| bytes::read_one(all, key.0))
+        self.with_properties(edge, Value::Null, |all| bytes::read_one(all, key.0))
     }
 
     fn edge_properties(&self, edge: i64) -> Result<Vec<(KeyId, Value)>, Failure> {
-        self.with_properties(EDGE_PROPERTIES, edge, Vec::new(), keyed)
+        self.with_properties(edge, Vec::new(), keyed)
     }
 
     fn adjacency(&self) -> Option<Adjacency<'_>> {

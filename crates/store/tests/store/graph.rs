@@ -87,6 +87,31 @@ fn what_is_created_is_found() {
 }
 
 #[test]
+fn a_label_is_seen_whether_or_not_properties_are_asked_for() {
+    let mut store = TestStore::empty();
+    let make = "CREATE (h:Hub) WITH h UNWIND range(1, 150) AS k CREATE (h)-[:E]->(n {k: k}) \
+                WITH n WHERE n.k % 3 = 0 SET n:Third";
+    change(&mut store, make).unwrap();
+    change(&mut store, "MATCH (n {k: 6}) REMOVE n:Third").unwrap();
+    change(&mut store, "MATCH (n {k: 7}) SET n:Third, n.k = 700").unwrap();
+    // As many as are read one by one, and more.
+    for first in [5, 30, 150] {
+        let expected: Vec<i64> = (1..=first)
+            .filter(|k| k % 3 == 0 && *k != 6)
+            .chain((first >= 7).then_some(7))
+            .collect();
+        let found = format!("MATCH (:Hub)-[:E]->(n) WITH n ORDER BY id(n) LIMIT {first} ");
+        let rows = read(&store, &format!("{found} MATCH (n:Third) RETURN count(n)"));
+        assert_eq!(integers(&rows), [[expected.len() as i64]], "{first}");
+        let rows = read(&store, &format!("{found} MATCH (n:Third) RETURN sum(n.k % 697)"));
+        let sum: i64 = expected.iter().map(|k| if *k == 7 { 3 } else { *k }).sum();
+        assert_eq!(integers(&rows), [[sum]], "{first}");
+        let rows = read(&store, &format!("{found} RETURN sum(size(labels(n)) * n.k % 697)"));
+        assert_eq!(integers(&rows), [[sum]], "{first}");
+    }
+}
+
+#[test]
 fn a_query_that_fails_changes_nothing() {
     let mut store = TestStore::empty();
     change(&mut store, "CREATE (:A {x: 1})-[:R]->(:A {x: 0})").unwrap();

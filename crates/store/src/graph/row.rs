@@ -1,0 +1,105 @@
+//! The row of a node: its labels and properties are mostly asked for one after the other, and
+//! there is one row for both.
+
+use isolith_graph::LabelId;
+use isolith_types::Failure;
+use rusqlite::OptionalExtension;
+
+use super::{TruthGraph, bytes, failure};
+use crate::error::StoreError;
+use crate::sqlite::During;
+
+/// So many labels are read with the properties before it shows whether that helps.
+const TRIALS: u32 = 16;
+
+/// The row that was read last.
+#[derive(Debug, Default)]
+pub(super) struct LastRow {
+    node: Option<i64>,
+    /// Whether there is such a node.
+    exists: bool,
+    labels: Vec<u8>,
+    properties: Vec<u8>,
+    /// How many rows were read for a label, and how many of these were of use again.
+    for_label: u32,
+    useful: u32,
+    /// Whether this one was read for a label and not used since.
+    unused: bool,
+}
+
+impl LastRow {
+    /// Whether properties are asked for often enough after a label. A row is longer than an
+    /// entry in the list of labels.
+    fn serves_labels(&self) -> bool {
+        self.for_label < TRIALS || self.useful >= self.for_label / 2
+    }
+}
+
+impl TruthGraph<'_> {
+    /// Whether a node has a label, by its row; nothing if that is not the way to find out.
+    pub(super) fn label_in_row(&self, node: i64, label: LabelId) -> Result<Option<bool>, Failure> {
+        // What is being changed is read where it was written last.
+        if self.kept.is_none() {
+            return Ok(None);
+        }
+        let mut row = self.last_row.borrow_mut();
+        if row.node != Some(node) {
+            if !row.serves_labels() {
+                return Ok(None);
+            }
+            self.read_row(node, &mut row)?;
+            row.for_label += 1;
+            row.unused = true;
+        }
+        match bytes::read_labels(&row.labels) {
+            Some(labels) => Ok(Some(labels.contains(&label.0))),
+            None => Err(self.senseless(node)),
+        }
+    }
+
+    /// What `read` makes of the bytes of a node's labels and of its properties; `nothing` if
+    /// there is no such node.
+    pub(super) fn with_row<T>(
+        &self,
+        node: i64,
+        nothing: T,
+        read: impl FnOnce(&[u8], &[u8]) -> Option<T>,
+    ) -> Result<T, Failure> {
+        let mut row = self.last_row.borrow_mut();
+        // A graph that is being changed has other rows the next time.
+        if row.node != Some(node) || self.kept.is_none() {
+            self.read_row(node, &mut row)?;
+        }
+        row.useful += u32::from(std::mem::take(&mut row.unused));
+        if !row.exists {
+            return Ok(nothing);
+        }
+        read(&row.labels, &row.properties).ok_or_else(|| self.senseless(node))
+    }
+
+    fn read_row(&self, node: i64, row: &mut LastRow) -> Result<(), Failure> {
+        (row.node, row.exists, row.unused) = (None, false, false);
+        row.labels.clear();
+        row.properties.clear();
+        let mut look = || {
+            let mut statement =
+                self.db.prepare_cached("SELECT labels, properties FROM node WHERE id = ?1")?;
+            let found = statement.query_row([node], |found| {
+                row.labels.extend_from_slice(found.get_ref(0)?.as_blob()?);
+                row.properties.extend_from_slice(found.get_ref(1)?.as_blob()?);
+                Ok(())
+            });
+            found.optional()
+        };
+        row.exists = look().during(self.db, "read a node").map_err(failure)?.is_some();
+        row.node = Some(node);
+        Ok(())
+    }
+
+    pub(super) fn senseless(&self, number: i64) -> Failure {
+        failure(StoreError::Corrupt {
+            path: self.db.path().unwrap_or_default().into(),
+            reason: format!("labels or properties of {number} in the graph make no sense"),
+        })
+    }
+}
