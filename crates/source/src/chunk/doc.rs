@@ -17,7 +17,7 @@ pub(super) fn begin(comment: &str) -> Option<String> {
 }
 
 /// Words with one space between them, up to so many characters.
-pub(super) fn on_one_line<'w>(words: impl Iterator<Item = &'w str>, most: usize) -> String {
+pub(crate) fn on_one_line<'w>(words: impl Iterator<Item = &'w str>, most: usize) -> String {
     let mut line = String::new();
     let mut left = most;
     for word in words {

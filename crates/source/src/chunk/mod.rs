@@ -15,6 +15,7 @@ use isolate::InWorker;
 use isolith_types::{Chunk, FileGraph};
 use tree_sitter::{Parser, Tree};
 
+pub(crate) use self::doc::on_one_line;
 use self::grammar::Grammar;
 use self::lines::Lines;
 use self::outline::{Definition, Outline};

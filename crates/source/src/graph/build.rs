@@ -1,10 +1,9 @@
-use std::collections::{HashMap, HashSet};
-
-use isolith_types::{Definition, DefinitionKind, Import, ReferenceKind};
+use isolith_types::{Definition, DefinitionKind, FastMap, FastSet, Import, ReferenceKind};
 use tree_sitter::{Node, Tree};
 
 use super::scope::{Bound, ScopeKind, Scopes, Source};
 use super::syntax::{Form, Rule, Syntax};
+use crate::chunk::on_one_line;
 
 /// How many nodes are visited between two looks at the clock.
 const NODES_PER_LOOK: u32 = 1_024;
@@ -42,11 +41,11 @@ pub(super) struct Build<'t> {
     /// Nodes ahead that what is around them has dealt with.
     passed: Vec<usize>,
     /// The fields that classes are known to have.
-    members: HashSet<(u32, &'t str)>,
+    members: FastSet<(u32, &'t str)>,
     /// Where variables get their names: no use of whatever has the same name outside.
-    pub(super) declared: HashSet<usize>,
+    pub(super) declared: FastSet<usize>,
     /// Nodes ahead that are defined already, by what wraps them.
-    wrapped: HashMap<usize, u32>,
+    wrapped: FastMap<usize, u32>,
 }
 
 /// A definition whose origins are still nodes.
@@ -107,9 +106,9 @@ impl<'t> Build<'t> {
             exporting: 0,
             callee: 0,
             passed: Vec::new(),
-            members: HashSet::new(),
-            declared: HashSet::new(),
-            wrapped: HashMap::new(),
+            members: FastSet::default(),
+            declared: FastSet::default(),
+            wrapped: FastMap::default(),
         }
     }
 
@@ -277,15 +276,12 @@ impl<'t> Build<'t> {
             return None;
         }
         let index = self.drafts.len() as u32;
-        let qualified = match parent.and_then(|parent| self.drafts.get(parent as usize)) {
-            Some(parent) => format!("{}.{text}", parent.definition.qualified),
-            None => text.to_owned(),
-        };
         let definition = Definition {
             parent,
             kind,
             name: text.to_owned(),
-            qualified,
+            // It is known when all owners are.
+            qualified: String::new(),
             ordinal: 0,
             line: line(name),
             start_line: line(node),
@@ -313,20 +309,10 @@ impl<'t> Build<'t> {
     pub(super) fn sign(&mut self, index: u32, node: Node<'t>, body: Option<Node<'t>>) {
         let end = body.map_or(node.end_byte(), |body| body.start_byte());
         let text = self.text.get(node.start_byte()..end).unwrap_or_default();
-        let mut signature = String::new();
-        for word in text.split_whitespace() {
-            if !signature.is_empty() {
-                signature.push(' ');
-            }
-            signature.push_str(word);
-            if signature.chars().count() > SIGNATURE_CHARS {
-                break;
-            }
-        }
-        let cut: String = signature.chars().take(SIGNATURE_CHARS).collect();
-        let cut = cut.trim_end_matches([' ', '{', ':', '=']).to_owned();
+        let mut signature = on_one_line(text.split_whitespace(), SIGNATURE_CHARS);
+        signature.truncate(signature.trim_end_matches([' ', '{', ':', '=']).len());
         if let Some(draft) = self.draft(index) {
-            draft.definition.signature = Some(cut).filter(|cut| !cut.is_empty());
+            draft.definition.signature = Some(signature).filter(|text| !text.is_empty());
         }
     }
 
@@ -403,7 +389,14 @@ impl<'t> Build<'t> {
 /// The children of a node.
 pub(super) fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
     let mut cursor = node.walk();
-    node.children(&mut cursor).collect::<Vec<_>>().into_iter()
+    let mut begun = false;
+    std::iter::from_fn(move || {
+        let there = match std::mem::replace(&mut begun, true) {
+            false => cursor.goto_first_child(),
+            true => cursor.goto_next_sibling(),
+        };
+        there.then(|| cursor.node())
+    })
 }
 
 /// The named children of a node.

@@ -1,7 +1,6 @@
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 
-use isolith_types::{FileGraph, Imported, Origin, Reference, ReferenceKind};
+use isolith_types::{FastMap, FileGraph, Imported, Origin, Reference, ReferenceKind};
 use tree_sitter::Node;
 
 use super::build::{Build, Draft, Site, line};
@@ -20,15 +19,14 @@ pub(super) fn finish(mut build: Build<'_>, go_on: &dyn Fn() -> bool) -> FileGrap
         build.drafts.iter().map(|draft| meaning(&build, draft)).collect();
     adopt(&build, &mut meanings, &mut references);
     let qualified = names::qualified(&build, &meanings);
-    let mut seen: HashMap<String, u32> = HashMap::new();
+    let ordinals = ordinals(&qualified);
     let drafts = std::mem::take(&mut build.drafts);
-    let definitions = drafts.into_iter().zip(meanings).zip(qualified);
-    let definitions = definitions.map(|((draft, meaning), qualified)| {
+    let names = qualified.into_iter().zip(ordinals);
+    let definitions = drafts.into_iter().zip(meanings).zip(names);
+    let definitions = definitions.map(|((draft, meaning), (qualified, ordinal))| {
         let mut definition = draft.definition;
-        let count = seen.entry(qualified.clone()).or_default();
-        definition.ordinal = *count;
-        *count += 1;
         definition.qualified = qualified;
+        definition.ordinal = ordinal;
         definition.parent = meaning.class().or(definition.parent);
         definition.value = Some(meaning.value).filter(is_of_use);
         definition.owner =
@@ -44,6 +42,17 @@ pub(super) fn finish(mut build: Build<'_>, go_on: &dyn Fn() -> bool) -> FileGrap
         references,
         manifest: None,
     }
+}
+
+/// How many times each name came before.
+fn ordinals(names: &[String]) -> Vec<u32> {
+    let mut seen: FastMap<&str, u32> = FastMap::default();
+    let count = |name| {
+        let count = seen.entry(name).or_default();
+        *count += 1;
+        *count - 1
+    };
+    names.iter().map(String::as_str).map(count).collect()
 }
 
 /// What a type is said to have away from its definition becomes part of it.
@@ -112,10 +121,7 @@ fn returned<'t>(build: &Build<'t>, draft: &Draft<'t>, place: Place) -> Origin {
 
 fn references(build: &Build<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<Reference>> {
     let stars = build.imports.iter().any(|import| import.what == Imported::All);
-    let hasher = RandomState::new();
-    // By their hashes, so that nothing is copied to be compared.
-    let mut seen: HashMap<u64, Vec<usize>> = HashMap::new();
-    let mut references: Vec<Reference> = Vec::new();
+    let mut once = Once::default();
     for (index, site) in build.sites.iter().enumerate() {
         if index.is_multiple_of(SITES_PER_LOOK) && !go_on() {
             return None;
@@ -123,20 +129,39 @@ fn references(build: &Build<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<Referen
         if is_variable(build, site) {
             continue;
         }
-        let Some(reference) = reference(build, site, stars) else { continue };
-        let hash = hasher.hash_one((reference.within, reference.kind, &reference.target));
-        let alike = seen.entry(hash).or_default();
-        let same = |other: &&Reference| {
-            other.within == reference.within
-                && other.kind == reference.kind
-                && other.target == reference.target
-        };
-        if !alike.iter().filter_map(|index| references.get(*index)).any(|other| same(&other)) {
-            alike.push(references.len());
-            references.push(reference);
+        if let Some(reference) = reference(build, site, stars) {
+            once.add(reference);
         }
     }
-    Some(references)
+    Some(once.references)
+}
+
+/// References, each of them once.
+#[derive(Default)]
+struct Once {
+    references: Vec<Reference>,
+    /// Where they are, by their hashes, so that nothing is copied to be compared. Of two
+    /// that have the same hash by chance, the later is under the next number.
+    places: FastMap<u64, usize>,
+}
+
+impl Once {
+    fn add(&mut self, reference: Reference) {
+        let mut hash = self.places.hasher().hash_one(said(&reference));
+        while let Some(place) = self.places.get(&hash) {
+            if self.references.get(*place).map(said) == Some(said(&reference)) {
+                return;
+            }
+            hash = hash.wrapping_add(1);
+        }
+        self.places.insert(hash, self.references.len());
+        self.references.push(reference);
+    }
+}
+
+/// What a reference says, wherever it is.
+fn said(reference: &Reference) -> (Option<u32>, ReferenceKind, &Origin) {
+    (reference.within, reference.kind, &reference.target)
 }
 
 /// Most names are those of variables, of which nothing is to be said.

@@ -1,12 +1,13 @@
-use std::collections::HashMap;
 use std::rc::Rc;
 
+use isolith_types::FastMap;
 use tree_sitter::Node;
 
 /// The scopes of a file and the names that are bound in them.
 pub(super) struct Scopes<'t> {
     scopes: Vec<Scope>,
-    names: HashMap<&'t str, Vec<Binding<'t>>>,
+    /// By their scopes, and those of one scope in the order in which they were found.
+    names: FastMap<&'t str, Vec<Binding<'t>>>,
     /// Whether variables are there only after their declaration.
     in_order: bool,
 }
@@ -73,7 +74,7 @@ impl<'t> Scopes<'t> {
     /// The scope of a file has the index 0.
     pub(super) fn new(in_order: bool) -> Self {
         let file = Scope { around: None, kind: ScopeKind::File };
-        Self { scopes: vec![file], names: HashMap::new(), in_order }
+        Self { scopes: vec![file], names: FastMap::default(), in_order }
     }
 
     pub(super) fn open(&mut self, around: u32, kind: ScopeKind) -> u32 {
@@ -82,7 +83,9 @@ impl<'t> Scopes<'t> {
     }
 
     pub(super) fn bind(&mut self, scope: u32, name: &'t str, at: usize, bound: Bound<'t>) {
-        self.names.entry(name).or_default().push(Binding { scope, at, bound });
+        let bindings = self.names.entry(name).or_default();
+        let index = bindings.partition_point(|binding| binding.scope <= scope);
+        bindings.insert(index, Binding { scope, at, bound });
     }
 
     pub(super) fn kind(&self, scope: u32) -> ScopeKind {
@@ -112,8 +115,7 @@ impl<'t> Scopes<'t> {
 
     /// Whether a scope itself has a name.
     pub(super) fn has(&self, scope: u32, name: &str) -> bool {
-        let bindings = self.names.get(name).map(Vec::as_slice).unwrap_or_default();
-        bindings.iter().any(|binding| binding.scope == scope)
+        self.names.get(name).is_some_and(|bindings| in_scope(bindings, scope).next().is_some())
     }
 
     /// What a name means at a place: the scope that binds it, and what it is there. Members
@@ -133,9 +135,9 @@ impl<'t> Scopes<'t> {
             let seen = members || !outside || !matches!(kind, ScopeKind::Class(_));
             let there = |binding: &&Binding<'t>| {
                 let waits = self.in_order && !outside && matches!(binding.bound, Bound::Local(_));
-                binding.scope == scope && (binding.at <= at || !waits)
+                binding.at <= at || !waits
             };
-            let here = bindings.iter().filter(there);
+            let here = in_scope(bindings, scope).filter(there);
             if seen && let Some(bound) = chosen(here, at, types, outside) {
                 return Some((scope, bound));
             }
@@ -143,6 +145,15 @@ impl<'t> Scopes<'t> {
         }
         None
     }
+}
+
+/// The bindings of a name in one scope.
+fn in_scope<'b, 't>(
+    bindings: &'b [Binding<'t>],
+    scope: u32,
+) -> impl Iterator<Item = &'b Binding<'t>> {
+    let first = bindings.partition_point(|binding| binding.scope < scope);
+    bindings.iter().skip(first).take_while(move |binding| binding.scope == scope)
 }
 
 /// Of the bindings in one scope, the one that holds at a place: the last before it, or the

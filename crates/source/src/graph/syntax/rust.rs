@@ -3,7 +3,7 @@ use isolith_types::{Imported, Origin, ReferenceKind};
 use tree_sitter::Node;
 
 use super::{Form, Open, Place, Rule, Table, shared};
-use crate::graph::build::{Adopted, Build, Enter, child_of, named};
+use crate::graph::build::{Adopted, Build, Enter, child_of, children, named};
 use crate::graph::origin::{call as call_of, element};
 use crate::graph::scope::{Bound, ScopeKind, Source};
 
@@ -344,24 +344,22 @@ fn add<'t>(build: &mut Build<'t>, node: Node<'t>, path: &str, bound: Option<&'t 
 
 /// What macros are given is not parsed, but a name before a bracket is a call.
 fn tokens<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let mut before = "";
+    let mut before: Option<Node<'t>> = None;
     let mut name: Option<Node<'t>> = None;
-    for token in crate::graph::build::children(node) {
+    for token in children(node) {
         if let Some(name) = name.take()
-            && token.kind() == "token_tree"
             && build.of(token).starts_with('(')
+            && token.kind() == "token_tree"
         {
             build.call(name);
         }
-        let text = build.of(token);
-        let follows = matches!(before, "." | "::");
-        if token.kind() == "identifier" {
-            match follows {
-                true => build.pass(token),
-                false => name = Some(token),
+        if matches!(build.syntax.entry(token).rule, Rule::Name) {
+            match before.map(|before| build.of(before)) {
+                Some("." | "::") => build.pass(token),
+                _ => name = Some(token),
             }
         }
-        before = if token.child_count() == 0 { text } else { "" };
+        before = Some(token);
     }
     Enter::Into
 }
