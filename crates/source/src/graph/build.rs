@@ -2,7 +2,7 @@ use isolith_types::{Definition, DefinitionKind, FastMap, FastSet, Import, Refere
 use tree_sitter::{Node, Tree};
 
 use super::scope::{Bound, ScopeKind, Scopes, Source};
-use super::syntax::{Form, Rule, Syntax};
+use super::syntax::{Field, Form, Rule, Syntax};
 use crate::chunk::on_one_line;
 
 /// How many nodes are visited between two looks at the clock.
@@ -162,17 +162,17 @@ impl<'t> Build<'t> {
                 self.type_site(node, ReferenceKind::Use);
                 Enter::Over
             }
-            Rule::Call(_) => {
-                if let Some(callee) = entry.rule_field(node) {
+            Rule::Call(field) => {
+                if let Some(callee) = self.child(node, field) {
                     self.call(callee);
                 }
                 Enter::Into
             }
-            Rule::Member(_) => {
+            Rule::Member(field) => {
                 if self.callee != node.id() {
                     self.site(node, ReferenceKind::Use);
                 }
-                if let Some(property) = entry.rule_field(node) {
+                if let Some(property) = self.child(node, field) {
                     self.pass(property);
                 }
                 Enter::Into
@@ -238,9 +238,14 @@ impl<'t> Build<'t> {
         self.text.get(node.byte_range()).unwrap_or_default()
     }
 
+    /// What a node has in a field.
+    pub(super) fn child(&self, node: Node<'t>, field: Field) -> Option<Node<'t>> {
+        self.syntax.child(node, field)
+    }
+
     /// The text of a field of a node.
-    pub(super) fn field(&self, node: Node<'t>, field: &str) -> Option<&'t str> {
-        node.child_by_field_name(field).map(|child| self.of(child))
+    pub(super) fn field(&self, node: Node<'t>, field: Field) -> Option<&'t str> {
+        self.child(node, field).map(|child| self.of(child))
     }
 
     /// Whether a child of a node has this text: a modifier or keyword.

@@ -215,9 +215,8 @@ fn reference<'t>(build: &Build<'t>, site: &Site<'t>, stars: bool) -> Option<Refe
 
 /// Of `a.b.c` it is `c` that is meant, which may stand on another line.
 fn last_name<'t>(build: &Build<'t>, node: Node<'t>) -> Node<'t> {
-    let entry = build.syntax.entry(node);
-    match entry.rule {
-        Rule::Member(_) => entry.rule_field(node).unwrap_or(node),
+    match build.syntax.entry(node).rule {
+        Rule::Member(field) => build.child(node, field).unwrap_or(node),
         _ => node,
     }
 }

@@ -19,28 +19,27 @@ impl<'t> Build<'t> {
         {
             return origin;
         }
-        let entry = self.syntax.entry(node);
-        let first = || match entry.first_field(node) {
+        let of = |field| match self.child(node, field) {
             Some(child) => self.origin(child, place),
             None => Origin::Unknown,
         };
-        match entry.form {
+        match self.syntax.entry(node).form {
             Form::Unknown => Origin::Unknown,
             Form::Name => self.name(self.of(node), node.start_byte(), place),
             Form::This => self.scopes.class(place.scope).map_or(Origin::Unknown, Origin::This),
             Form::Super => self.scopes.class(place.scope).map_or(Origin::Unknown, Origin::Super),
-            Form::Member(..) => match entry.second_field(node).map(|name| self.of(name)) {
+            Form::Member(object, property) => match self.field(node, property) {
                 // `a.f<T>` is called `f`.
-                Some(name) => member(first(), name.split('<').next().unwrap_or(name).trim_end()),
+                Some(name) => member(of(object), name.split('<').next().unwrap_or(name).trim_end()),
                 None => Origin::Unknown,
             },
-            Form::Call(_) => call(first()),
+            Form::Call(field) => call(of(field)),
             Form::Same => self.first(node, place),
-            Form::Field(_) => first(),
-            Form::Element(_) => element(first()),
+            Form::Field(field) => of(field),
+            Form::Element(field) => element(of(field)),
             Form::Awaited => awaited(self.first(node, place)),
-            Form::Applied(..) => {
-                self.applied(entry.first_field(node), entry.second_field(node), place)
+            Form::Applied(base, arguments) => {
+                self.applied(self.child(node, base), self.child(node, arguments), place)
             }
             Form::Ask(read) => read(self, node, place),
         }

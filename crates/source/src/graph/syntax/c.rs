@@ -2,7 +2,7 @@ use isolith_types::DefinitionKind as Kind;
 use isolith_types::{Imported, Origin, ReferenceKind};
 use tree_sitter::Node;
 
-use super::{Form, Open, Place, Rule, Table, shared};
+use super::{Field, Form, Open, Place, Rule, Table, shared};
 use crate::graph::build::{Build, Enter, child_of, named};
 use crate::graph::scope::{Bound, ScopeKind, Source};
 
@@ -32,22 +32,30 @@ pub(super) static TABLE: Table = Table {
         ("lambda_expression", Rule::Ask(shared::closure), Form::Unknown),
         ("compound_statement", Rule::Block, Form::Unknown),
         ("for_statement", Rule::Block, Form::Unknown),
-        ("call_expression", Rule::Call("function"), Form::Call("function")),
-        ("new_expression", Rule::Call("type"), Form::Ask(made)),
-        ("field_expression", Rule::Member("field"), Form::Member("argument", "field")),
-        ("qualified_identifier", Rule::Member("name"), Form::Member("scope", "name")),
-        ("template_function", Rule::Pass, Form::Field("name")),
+        ("call_expression", Rule::Call(Field::Function), Form::Call(Field::Function)),
+        ("new_expression", Rule::Call(Field::Type), Form::Ask(made)),
+        (
+            "field_expression",
+            Rule::Member(Field::Field),
+            Form::Member(Field::Argument, Field::Field),
+        ),
+        (
+            "qualified_identifier",
+            Rule::Member(Field::Name),
+            Form::Member(Field::Scope, Field::Name),
+        ),
+        ("template_function", Rule::Pass, Form::Field(Field::Name)),
         ("template_type", Rule::Pass, Form::Ask(generic)),
         ("identifier", Rule::Name, Form::Name),
         ("namespace_identifier", Rule::Pass, Form::Name),
         ("type_identifier", Rule::Type, Form::Name),
-        ("type_descriptor", Rule::Pass, Form::Field("type")),
+        ("type_descriptor", Rule::Pass, Form::Field(Field::Type)),
         ("this", Rule::Pass, Form::Ask(this)),
-        ("pointer_expression", Rule::Pass, Form::Field("argument")),
+        ("pointer_expression", Rule::Pass, Form::Field(Field::Argument)),
         ("parenthesized_expression", Rule::Pass, Form::Same),
-        ("subscript_expression", Rule::Pass, Form::Element("argument")),
+        ("subscript_expression", Rule::Pass, Form::Element(Field::Argument)),
         ("cast_expression", Rule::Pass, Form::Ask(made)),
-        ("assignment_expression", Rule::Pass, Form::Field("right")),
+        ("assignment_expression", Rule::Pass, Form::Field(Field::Right)),
         ("comment", Rule::Skip, Form::Unknown),
     ],
     open: Open::Always,
@@ -59,7 +67,7 @@ pub(super) static TABLE: Table = Table {
 
 /// Only what is in quotes is looked for in the project.
 fn include<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(path) = node.child_by_field_name("path") {
+    if let Some(path) = build.child(node, Field::Path) {
         let text = build.of(path).trim_matches(['"', '<', '>']);
         shared::import(build, node, text, Imported::All, None, true);
     }
@@ -67,7 +75,7 @@ fn include<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn constant<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(name) = node.child_by_field_name("name") {
+    if let Some(name) = build.child(node, Field::Name) {
         let index = build.define(node, name, Kind::Constant);
         shared::export(build, index, true);
     }
@@ -75,7 +83,7 @@ fn constant<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn macro_definition<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(name) = node.child_by_field_name("name") {
+    if let Some(name) = build.child(node, Field::Name) {
         let index = build.define(node, name, Kind::Macro);
         shared::export(build, index, true);
     }
@@ -84,19 +92,19 @@ fn macro_definition<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 /// What a declarator declares, past pointers, references and arrays, and whether it is a
 /// function.
-fn declared<'t>(declarator: Node<'t>) -> (Node<'t>, bool) {
+fn declared<'t>(build: &Build<'t>, declarator: Node<'t>) -> (Node<'t>, bool) {
     const DEEPEST: usize = 8;
     let (mut node, mut function) = (declarator, false);
     for _ in 0..DEEPEST {
         let inner = match node.kind() {
             "function_declarator" => {
                 // `int (*f)(int)` declares a pointer.
-                let inner = node.child_by_field_name("declarator");
+                let inner = build.child(node, Field::Declarator);
                 function = inner.is_some_and(|inner| inner.kind() != "parenthesized_declarator");
                 inner
             }
             "pointer_declarator" | "array_declarator" | "init_declarator" => {
-                node.child_by_field_name("declarator")
+                build.child(node, Field::Declarator)
             }
             "reference_declarator" | "parenthesized_declarator" => named(node).next(),
             _ => None,
@@ -110,11 +118,11 @@ fn declared<'t>(declarator: Node<'t>) -> (Node<'t>, bool) {
 }
 
 /// Of `A::B::f` the last name, and the class before it.
-fn split<'t>(name: Node<'t>) -> (Node<'t>, Option<Node<'t>>) {
+fn split<'t>(build: &Build<'t>, name: Node<'t>) -> (Node<'t>, Option<Node<'t>>) {
     let (mut name, mut owner) = (name, None);
     while name.kind() == "qualified_identifier" {
-        let Some(inner) = name.child_by_field_name("name") else { break };
-        owner = name.child_by_field_name("scope").or(owner);
+        let Some(inner) = build.child(name, Field::Name) else { break };
+        owner = build.child(name, Field::Scope).or(owner);
         name = inner;
     }
     (name, owner)
@@ -126,9 +134,9 @@ fn is_static<'t>(build: &Build<'t>, node: Node<'t>) -> bool {
 }
 
 fn function<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(declarator) = node.child_by_field_name("declarator") else { return Enter::Into };
-    let (whole, is_function) = declared(declarator);
-    let (name, owner) = split(whole);
+    let Some(declarator) = build.child(node, Field::Declarator) else { return Enter::Into };
+    let (whole, is_function) = declared(build, declarator);
+    let (name, owner) = split(build, whole);
     if !is_function {
         return Enter::Into;
     }
@@ -140,13 +148,13 @@ fn function<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
         None => build.define(node, name, kind),
     };
     let Some(index) = index else { return Enter::Into };
-    build.sign(index, node, node.child_by_field_name("body"));
+    build.sign(index, node, build.child(node, Field::Body));
     let scope = build.open(ScopeKind::Function(Some(index)));
     if let Some(owner) = owner {
         build.scopes.bind(scope, "this", 0, Bound::Local(Source::Type(owner)));
     }
     let hidden = is_static(build, node) && !member;
-    let typed = node.child_by_field_name("type");
+    let typed = build.child(node, Field::Type);
     if let Some(draft) = build.draft(index) {
         draft.owner = owner;
         draft.value = typed.map_or(Source::Unknown, Source::Type);
@@ -157,15 +165,15 @@ fn function<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 /// Variables, fields, and functions that are defined elsewhere.
 fn declaration<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let known = named_type(node);
+    let known = named_type(build, node);
     let in_class = matches!(build.scopes.kind(build.scope), ScopeKind::Class(_));
     let mut cursor = node.walk();
     let declarators: Vec<Node<'t>> =
         node.children_by_field_name("declarator", &mut cursor).collect();
     for declarator in declarators {
-        let (whole, is_function) = declared(declarator);
-        let (name, owner) = split(whole);
-        let value = declarator.child_by_field_name("value");
+        let (whole, is_function) = declared(build, declarator);
+        let (name, owner) = split(build, whole);
+        let value = build.child(declarator, Field::Value);
         if is_function && (in_class || build.is_outside_functions()) {
             prototype(build, node, whole, in_class);
         } else if owner.is_none() && matches!(name.kind(), "identifier" | "field_identifier") {
@@ -182,15 +190,15 @@ fn declaration<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 /// The type that a declaration names; `auto` names none.
-fn named_type(node: Node<'_>) -> Option<Node<'_>> {
-    let typed = node.child_by_field_name("type")?;
+fn named_type<'t>(build: &Build<'t>, node: Node<'t>) -> Option<Node<'t>> {
+    let typed = build.child(node, Field::Type)?;
     (typed.kind() != "placeholder_type_specifier").then_some(typed)
 }
 
 fn prototype<'t>(build: &mut Build<'t>, node: Node<'t>, name: Node<'t>, in_class: bool) {
     build.pass(name);
     let kind = if in_class { Kind::Method } else { Kind::Function };
-    let typed = node.child_by_field_name("type");
+    let typed = build.child(node, Field::Type);
     let Some(index) = build.define(node, name, kind) else { return };
     build.sign(index, node, None);
     if let Some(draft) = build.draft(index) {
@@ -203,10 +211,10 @@ fn prototype<'t>(build: &mut Build<'t>, node: Node<'t>, name: Node<'t>, in_class
 fn parameter<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let inside = build.scopes.function(build.scope);
     let in_function = matches!(build.scopes.kind(inside), ScopeKind::Function(_));
-    if let Some(declarator) = node.child_by_field_name("declarator").filter(|_| in_function) {
-        let (name, _) = declared(declarator);
+    if let Some(declarator) = build.child(node, Field::Declarator).filter(|_| in_function) {
+        let (name, _) = declared(build, declarator);
         if name.kind() == "identifier" {
-            let source = shared::source(node.child_by_field_name("type"), None);
+            let source = shared::source(build.child(node, Field::Type), None);
             build.bind(build.scope, name, node.start_byte(), source);
         }
     }
@@ -215,11 +223,11 @@ fn parameter<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 fn for_each<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let scope = build.open(ScopeKind::Block);
-    let known = named_type(node);
+    let known = named_type(build, node);
     if let (Some(declarator), Some(right)) =
-        (node.child_by_field_name("declarator"), node.child_by_field_name("right"))
+        (build.child(node, Field::Declarator), build.child(node, Field::Right))
     {
-        let (name, _) = declared(declarator);
+        let (name, _) = declared(build, declarator);
         let source = match known {
             Some(known) => Source::Type(known),
             None => Source::Element(std::rc::Rc::new(Source::Value(right))),
@@ -231,7 +239,7 @@ fn for_each<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let wrapped = build.take_wrapped(node);
-    let has_body = node.child_by_field_name("body").is_some();
+    let has_body = build.child(node, Field::Body).is_some();
     let kind = match node.kind() {
         "class_specifier" => Kind::Class,
         "union_specifier" => Kind::Union,
@@ -242,7 +250,7 @@ fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
         return Enter::Inside(Some(build.open(ScopeKind::Class(index))), Some(index));
     }
     // Without a body it is only named: `struct x *p`.
-    let name = node.child_by_field_name("name").filter(|_| has_body);
+    let name = build.child(node, Field::Name).filter(|_| has_body);
     let Some(name) = name else { return Enter::Into };
     let clause = child_of(node, "base_class_clause").into_iter().flat_map(named);
     let is_base = |base: &Node<'_>| {
@@ -255,7 +263,7 @@ fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn enumerator<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(name) = node.child_by_field_name("name") {
+    if let Some(name) = build.child(node, Field::Name) {
         let index = shared::field(build, node, name, Kind::Constant, Source::Unknown);
         shared::export(build, index, true);
         // The names of an enum are seen beside it too.
@@ -270,14 +278,14 @@ fn enumerator<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 /// `typedef struct { … } name` names the struct.
 fn alias<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let name = node.child_by_field_name("name").or_else(|| {
-        node.child_by_field_name("declarator").map(|declarator| declared(declarator).0)
+    let name = build.child(node, Field::Name).or_else(|| {
+        build.child(node, Field::Declarator).map(|declarator| declared(build, declarator).0)
     });
-    let (Some(name), Some(typed)) = (name, node.child_by_field_name("type")) else {
+    let (Some(name), Some(typed)) = (name, build.child(node, Field::Type)) else {
         return Enter::Into;
     };
     let anonymous =
-        typed.child_by_field_name("body").is_some() && typed.child_by_field_name("name").is_none();
+        build.child(typed, Field::Body).is_some() && build.child(typed, Field::Name).is_none();
     let kind = match typed.kind() {
         "enum_specifier" if anonymous => Kind::Enum,
         "union_specifier" if anonymous => Kind::Union,
@@ -285,7 +293,7 @@ fn alias<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
         _ => Kind::Type,
     };
     // A type that has the name already is not another one.
-    if build.field(typed, "name") == Some(build.of(name)) {
+    if build.field(typed, Field::Name) == Some(build.of(name)) {
         build.pass(name);
         return Enter::Into;
     }
@@ -299,7 +307,7 @@ fn alias<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn namespace<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    match node.child_by_field_name("name") {
+    match build.child(node, Field::Name) {
         Some(name) => shared::namespace(build, node, name),
         None => Enter::Into,
     }
@@ -313,20 +321,20 @@ fn type_parameter<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn made<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let class = node.child_by_field_name("type");
+    let class = build.child(node, Field::Type);
     class.map_or(Origin::Unknown, |class| build.instance(class, place))
 }
 
 /// `struct x` is what `x` is.
 fn own_name<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let name = node.child_by_field_name("name");
+    let name = build.child(node, Field::Name);
     name.map_or(Origin::Unknown, |name| build.origin(name, place))
 }
 
 /// Pointers that own what they point to are used like it.
 fn generic<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let base = node.child_by_field_name("name");
-    let arguments = node.child_by_field_name("arguments");
+    let base = build.child(node, Field::Name);
+    let arguments = build.child(node, Field::Arguments);
     let pointer = base.is_some_and(|base| {
         matches!(build.of(base), "unique_ptr" | "shared_ptr" | "weak_ptr" | "optional")
     });

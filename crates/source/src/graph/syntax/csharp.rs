@@ -2,7 +2,7 @@ use isolith_types::DefinitionKind as Kind;
 use isolith_types::{Imported, Origin, ReferenceKind};
 use tree_sitter::Node;
 
-use super::{Form, Open, Place, Rule, Table, shared};
+use super::{Field, Form, Open, Place, Rule, Table, shared};
 use crate::graph::build::{Build, Enter, child_of, named};
 use crate::graph::scope::{ScopeKind, Source};
 
@@ -34,22 +34,26 @@ pub(super) static TABLE: Table = Table {
         ("anonymous_method_expression", Rule::Ask(shared::closure), Form::Unknown),
         ("block", Rule::Block, Form::Unknown),
         ("for_statement", Rule::Block, Form::Unknown),
-        ("invocation_expression", Rule::Call("function"), Form::Call("function")),
-        ("object_creation_expression", Rule::Call("type"), Form::Ask(made)),
-        ("member_access_expression", Rule::Member("name"), Form::Member("expression", "name")),
-        ("qualified_name", Rule::Member("name"), Form::Member("qualifier", "name")),
+        ("invocation_expression", Rule::Call(Field::Function), Form::Call(Field::Function)),
+        ("object_creation_expression", Rule::Call(Field::Type), Form::Ask(made)),
+        (
+            "member_access_expression",
+            Rule::Member(Field::Name),
+            Form::Member(Field::Expression, Field::Name),
+        ),
+        ("qualified_name", Rule::Member(Field::Name), Form::Member(Field::Qualifier, Field::Name)),
         ("generic_name", Rule::Pass, Form::Ask(generic)),
         ("identifier", Rule::Name, Form::Name),
         ("argument", Rule::Ask(argument), Form::Unknown),
         ("attribute", Rule::Pass, Form::Unknown),
-        ("nullable_type", Rule::Pass, Form::Field("type")),
+        ("nullable_type", Rule::Pass, Form::Field(Field::Type)),
         ("array_type", Rule::Pass, Form::Ask(array)),
         ("cast_expression", Rule::Pass, Form::Ask(made)),
         ("as_expression", Rule::Pass, Form::Ask(converted)),
         ("await_expression", Rule::Pass, Form::Awaited),
         ("parenthesized_expression", Rule::Pass, Form::Same),
-        ("element_access_expression", Rule::Pass, Form::Element("expression")),
-        ("assignment_expression", Rule::Pass, Form::Field("right")),
+        ("element_access_expression", Rule::Pass, Form::Element(Field::Expression)),
+        ("assignment_expression", Rule::Pass, Form::Field(Field::Right)),
         ("this", Rule::Pass, Form::This),
         ("base", Rule::Pass, Form::Super),
         ("comment", Rule::Skip, Form::Unknown),
@@ -63,7 +67,7 @@ pub(super) static TABLE: Table = Table {
 
 /// `using A.B;` opens a namespace, `using C = A.B;` names one thing of it.
 fn using<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let alias = node.child_by_field_name("name");
+    let alias = build.child(node, Field::Name);
     let path = named(node).filter(|part| Some(*part) != alias).last();
     let Some(path) = path.map(|path| build.of(path)) else { return Enter::Over };
     match (alias.map(|alias| build.of(alias)), path.rsplit_once('.')) {
@@ -83,14 +87,14 @@ fn using<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn namespace<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    match node.child_by_field_name("name") {
+    match build.child(node, Field::Name) {
         Some(name) => shared::namespace(build, node, name),
         None => Enter::Into,
     }
 }
 
 fn whole_file<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(name) = node.child_by_field_name("name") {
+    if let Some(name) = build.child(node, Field::Name) {
         build.pass(name);
         build.namespace = Some(build.of(name).to_owned());
     }
@@ -102,7 +106,7 @@ fn has<'t>(build: &Build<'t>, node: Node<'t>, word: &str) -> bool {
 }
 
 fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
     let kind = match node.kind() {
         "interface_declaration" => Kind::Interface,
         "enum_declaration" => Kind::Enum,
@@ -120,7 +124,7 @@ fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn constant<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(name) = node.child_by_field_name("name") {
+    if let Some(name) = build.child(node, Field::Name) {
         let index = shared::field(build, node, name, Kind::Constant, Source::Unknown);
         shared::export(build, index, true);
     }
@@ -128,7 +132,7 @@ fn constant<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn method<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
     let tests = ["Fact", "Theory", "Test", "TestMethod", "TestCase"];
     let attributes = named(node).filter(|child| child.kind() == "attribute_list");
     let attributes: Vec<&str> = attributes.map(|list| build.of(list)).collect();
@@ -138,7 +142,8 @@ fn method<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
             bare.strip_prefix(test).is_some_and(|rest| rest.starts_with([']', '(', ',']))
         })
     });
-    let returns = ["returns", "type"].iter().find_map(|field| node.child_by_field_name(field));
+    let returns =
+        [Field::Returns, Field::Type].into_iter().find_map(|field| build.child(node, field));
     let found = shared::function(build, node, name, returns);
     let exported = !has(build, node, "private");
     if let Some(draft) = found.and_then(|(index, _)| build.draft(index)) {
@@ -152,8 +157,8 @@ fn method<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn property<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
-    let source = shared::source(node.child_by_field_name("type"), None);
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
+    let source = shared::source(build.child(node, Field::Type), None);
     let index = shared::field(build, node, name, Kind::Property, source);
     let exported = !has(build, node, "private");
     shared::export(build, index, exported);
@@ -168,7 +173,7 @@ fn property<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 /// The type of a variable, unless it is `var`.
 fn type_of<'t>(build: &Build<'t>, node: Node<'t>) -> Option<Node<'t>> {
-    let typed = node.child_by_field_name("type");
+    let typed = build.child(node, Field::Type);
     typed.filter(|typed| typed.kind() != "implicit_type" && build.of(*typed) != "var")
 }
 
@@ -179,7 +184,7 @@ fn variables<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
         _ => Kind::Variable,
     };
     for one in named(node).filter(|child| child.kind() == "variable_declarator") {
-        if let Some(name) = one.child_by_field_name("name") {
+        if let Some(name) = build.child(one, Field::Name) {
             let value = named(one).filter(|child| *child != name).last();
             shared::variable(build, one, name, kind, shared::source(typed, value));
         }
@@ -188,7 +193,7 @@ fn variables<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn parameter<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(name) = node.child_by_field_name("name") {
+    if let Some(name) = build.child(node, Field::Name) {
         let source = shared::source(type_of(build, node), None);
         build.bind(build.scope, name, node.start_byte(), source);
     }
@@ -197,7 +202,7 @@ fn parameter<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 /// `f(name: value)` names a parameter of another function.
 fn argument<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(name) = node.child_by_field_name("name") {
+    if let Some(name) = build.child(node, Field::Name) {
         build.pass(name);
     }
     Enter::Into
@@ -211,7 +216,7 @@ fn implicit<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 fn for_each<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let scope = build.open(ScopeKind::Block);
     if let (Some(name), Some(right)) =
-        (node.child_by_field_name("left"), node.child_by_field_name("right"))
+        (build.child(node, Field::Left), build.child(node, Field::Right))
     {
         let source = match type_of(build, node) {
             Some(typed) => Source::Type(typed),
@@ -223,19 +228,19 @@ fn for_each<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn type_parameter<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(name) = node.child_by_field_name("name") {
+    if let Some(name) = build.child(node, Field::Name) {
         shared::type_parameter(build, name, None);
     }
     Enter::Into
 }
 
 fn made<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let class = node.child_by_field_name("type");
+    let class = build.child(node, Field::Type);
     class.map_or(Origin::Unknown, |class| build.instance(class, place))
 }
 
 fn converted<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let class = node.child_by_field_name("right");
+    let class = build.child(node, Field::Right);
     class.map_or(Origin::Unknown, |class| build.instance(class, place))
 }
 
@@ -244,7 +249,7 @@ fn generic<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
 }
 
 fn array<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let element = node.child_by_field_name("type");
+    let element = build.child(node, Field::Type);
     let element = element.map_or(Origin::Unknown, |element| build.origin(element, place));
     Origin::Applied(Box::new(Origin::Name("[]".to_owned())), vec![element])
 }

@@ -2,7 +2,7 @@ use isolith_types::DefinitionKind as Kind;
 use isolith_types::{Imported, Origin, ReferenceKind};
 use tree_sitter::Node;
 
-use super::{Form, Open, Place, Rule, Table, shared};
+use super::{Field, Form, Open, Place, Rule, Table, shared};
 use crate::graph::build::{Build, Enter, child_of, named};
 use crate::graph::origin::{call as call_of, instance};
 use crate::graph::scope::{ScopeKind, Source};
@@ -32,19 +32,23 @@ pub(super) static TABLE: Table = Table {
         ("for_statement", Rule::Block, Form::Unknown),
         ("expression_case", Rule::Block, Form::Unknown),
         ("type_case", Rule::Block, Form::Unknown),
-        ("call_expression", Rule::Call("function"), Form::Ask(call)),
-        ("selector_expression", Rule::Member("field"), Form::Member("operand", "field")),
-        ("qualified_type", Rule::Member("name"), Form::Member("package", "name")),
+        ("call_expression", Rule::Call(Field::Function), Form::Ask(call)),
+        (
+            "selector_expression",
+            Rule::Member(Field::Field),
+            Form::Member(Field::Operand, Field::Field),
+        ),
+        ("qualified_type", Rule::Member(Field::Name), Form::Member(Field::Package, Field::Name)),
         ("composite_literal", Rule::Pass, Form::Ask(made)),
         ("keyed_element", Rule::Ask(keyed), Form::Unknown),
         ("type_assertion_expression", Rule::Pass, Form::Ask(asserted)),
-        ("unary_expression", Rule::Pass, Form::Field("operand")),
+        ("unary_expression", Rule::Pass, Form::Field(Field::Operand)),
         ("parenthesized_expression", Rule::Pass, Form::Same),
-        ("index_expression", Rule::Pass, Form::Element("operand")),
+        ("index_expression", Rule::Pass, Form::Element(Field::Operand)),
         ("identifier", Rule::Name, Form::Name),
         ("package_identifier", Rule::Pass, Form::Name),
         ("type_identifier", Rule::Type, Form::Name),
-        ("generic_type", Rule::Pass, Form::Applied("type", "type_arguments")),
+        ("generic_type", Rule::Pass, Form::Applied(Field::Type, Field::TypeArguments)),
         ("pointer_type", Rule::Pass, Form::Same),
         ("slice_type", Rule::Pass, Form::Ask(list)),
         ("array_type", Rule::Pass, Form::Ask(list)),
@@ -67,9 +71,9 @@ fn package<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 /// A package is called by the last part of its path, unless the import says otherwise.
 fn import<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(path) = build.field(node, "path") else { return Enter::Over };
+    let Some(path) = build.field(node, Field::Path) else { return Enter::Over };
     let path = path.trim_matches(['"', '`']);
-    match build.field(node, "name") {
+    match build.field(node, Field::Name) {
         Some("_") => shared::import(build, node, path, Imported::Module, None, false),
         Some(".") => shared::import(build, node, path, Imported::All, None, false),
         Some(name) => shared::import(build, node, path, Imported::Module, Some(name), false),
@@ -90,9 +94,9 @@ fn is_public(name: &str) -> bool {
 }
 
 fn function<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
     let text = build.of(name);
-    let found = shared::function(build, node, name, node.child_by_field_name("result"));
+    let found = shared::function(build, node, name, build.child(node, Field::Result));
     if let Some(draft) = found.and_then(|(index, _)| build.draft(index)) {
         draft.definition.exported = is_public(text);
         let kinds = ["Test", "Benchmark", "Fuzz", "Example"];
@@ -102,9 +106,9 @@ fn function<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn method<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
-    let receiver = node.child_by_field_name("receiver").and_then(|list| named(list).next());
-    let owner = receiver.and_then(|receiver| receiver.child_by_field_name("type"));
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
+    let receiver = build.child(node, Field::Receiver).and_then(|list| named(list).next());
+    let owner = receiver.and_then(|receiver| build.child(receiver, Field::Type));
     let owner = owner.map(|owner| match owner.kind() {
         "pointer_type" => owner.named_child(0).unwrap_or(owner),
         _ => owner,
@@ -112,9 +116,9 @@ fn method<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     build.pass(name);
     let text = build.of(name);
     let Some(index) = build.note(node, name, text, Kind::Method, None) else { return Enter::Into };
-    build.sign(index, node, node.child_by_field_name("body"));
+    build.sign(index, node, build.child(node, Field::Body));
     let scope = build.open(ScopeKind::Function(Some(index)));
-    let result = node.child_by_field_name("result");
+    let result = build.child(node, Field::Result);
     if let Some(draft) = build.draft(index) {
         draft.owner = owner;
         draft.value = result.map_or(Source::Unknown, Source::Type);
@@ -124,8 +128,7 @@ fn method<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let (Some(name), Some(body)) =
-        (node.child_by_field_name("name"), node.child_by_field_name("type"))
+    let (Some(name), Some(body)) = (build.child(node, Field::Name), build.child(node, Field::Type))
     else {
         return Enter::Into;
     };
@@ -134,7 +137,8 @@ fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
         "interface_type" => Kind::Interface,
         _ => Kind::Type,
     };
-    let bases = embedded(body).into_iter().map(|base| (base, ReferenceKind::Inherit)).collect();
+    let bases =
+        embedded(build, body).into_iter().map(|base| (base, ReferenceKind::Inherit)).collect();
     let found = shared::class(build, node, name, kind, bases);
     let text = build.of(name);
     if let Some((index, _)) = found {
@@ -151,7 +155,7 @@ fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 /// Fields without a name, whose methods are those of the whole.
-fn embedded<'t>(body: Node<'t>) -> Vec<Node<'t>> {
+fn embedded<'t>(build: &Build<'t>, body: Node<'t>) -> Vec<Node<'t>> {
     let list = match body.kind() {
         "struct_type" => child_of(body, "field_declaration_list"),
         "interface_type" => Some(body),
@@ -159,8 +163,8 @@ fn embedded<'t>(body: Node<'t>) -> Vec<Node<'t>> {
     };
     let parts = list.into_iter().flat_map(named);
     let types = parts.filter_map(|part| match part.kind() {
-        "field_declaration" if part.child_by_field_name("name").is_none() => {
-            part.child_by_field_name("type")
+        "field_declaration" if build.child(part, Field::Name).is_none() => {
+            build.child(part, Field::Type)
         }
         "type_elem" => part.named_child(0).filter(|_| part.named_child_count() == 1),
         _ => None,
@@ -182,7 +186,7 @@ fn field<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     if !matches!(build.scopes.kind(build.scope), ScopeKind::Class(_)) {
         return Enter::Into;
     }
-    let typed = node.child_by_field_name("type");
+    let typed = build.child(node, Field::Type);
     for name in named(node).filter(|child| child.kind() == "field_identifier") {
         let text = build.of(name);
         let index = build.note(node, name, text, Kind::Field, build.within);
@@ -195,10 +199,10 @@ fn field<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn method_spec<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
     let text = build.of(name);
     let index = build.note(node, name, text, Kind::Method, build.within);
-    let result = node.child_by_field_name("result");
+    let result = build.child(node, Field::Result);
     if let Some(draft) = index.and_then(|index| build.draft(index)) {
         draft.definition.exported = is_public(text);
         draft.value = result.map_or(Source::Unknown, Source::Type);
@@ -215,8 +219,8 @@ fn variables<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn declared<'t>(build: &mut Build<'t>, node: Node<'t>, kind: Kind) -> Enter {
-    let typed = node.child_by_field_name("type");
-    let values = node.child_by_field_name("value");
+    let typed = build.child(node, Field::Type);
+    let values = build.child(node, Field::Value);
     let names: Vec<Node<'t>> = named(node).filter(|child| child.kind() == "identifier").collect();
     for (index, name) in names.into_iter().enumerate() {
         let value = values.and_then(|values| named(values).nth(index));
@@ -233,7 +237,7 @@ fn declared<'t>(build: &mut Build<'t>, node: Node<'t>, kind: Kind) -> Enter {
 /// `a, err := f()`: the first name gets the first result.
 fn short<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let (Some(left), Some(right)) =
-        (node.child_by_field_name("left"), node.child_by_field_name("right"))
+        (build.child(node, Field::Left), build.child(node, Field::Right))
     else {
         return Enter::Into;
     };
@@ -246,7 +250,7 @@ fn short<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn parameter<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let typed = node.child_by_field_name("type");
+    let typed = build.child(node, Field::Type);
     for name in named(node).filter(|child| child.kind() == "identifier") {
         build.bind(build.scope, name, node.start_byte(), shared::source(typed, None));
     }
@@ -263,7 +267,7 @@ fn type_parameter<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 /// `for i, x := range xs`: the second name is the element.
 fn range<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     if let (Some(left), Some(right)) =
-        (node.child_by_field_name("left"), node.child_by_field_name("right"))
+        (build.child(node, Field::Left), build.child(node, Field::Right))
     {
         for (index, name) in named(left).enumerate() {
             let source = match index {
@@ -287,8 +291,8 @@ fn keyed<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 /// `new(T)` makes a T, `append(xs, …)` gives what `xs` is.
 fn call<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let Some(function) = node.child_by_field_name("function") else { return Origin::Unknown };
-    let first = || node.child_by_field_name("arguments").and_then(|list| named(list).next());
+    let Some(function) = build.child(node, Field::Function) else { return Origin::Unknown };
+    let first = || build.child(node, Field::Arguments).and_then(|list| named(list).next());
     match build.of(function) {
         "new" | "make" => first().map_or(Origin::Unknown, |made| build.instance(made, place)),
         "append" => first().map_or(Origin::Unknown, |list| build.origin(list, place)),
@@ -297,7 +301,7 @@ fn call<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
 }
 
 fn made<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let class = node.child_by_field_name("type");
+    let class = build.child(node, Field::Type);
     class.map_or(Origin::Unknown, |class| build.instance(class, place))
 }
 
@@ -307,12 +311,13 @@ fn asserted<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
 
 /// A list of results is what the first of them is.
 fn first_result<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let first = named(node).next().and_then(|first| first.child_by_field_name("type"));
+    let first = named(node).next().and_then(|first| build.child(first, Field::Type));
     first.map_or(Origin::Unknown, |typed| build.origin(typed, place))
 }
 
 fn list<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let element = ["element", "value"].iter().find_map(|field| node.child_by_field_name(field));
+    let element =
+        [Field::Element, Field::Value].into_iter().find_map(|field| build.child(node, field));
     let element = element.map_or(Origin::Unknown, |element| build.origin(element, place));
     match instance(element) {
         Origin::Instance(element) => {

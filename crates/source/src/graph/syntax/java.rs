@@ -2,7 +2,7 @@ use isolith_types::DefinitionKind as Kind;
 use isolith_types::{Imported, Origin, ReferenceKind};
 use tree_sitter::Node;
 
-use super::{Form, Open, Place, Rule, Table, shared};
+use super::{Field, Form, Open, Place, Rule, Table, shared};
 use crate::graph::build::{Build, Enter, child_of, named};
 use crate::graph::origin::{call as call_of, member};
 use crate::graph::scope::{ScopeKind, Source};
@@ -35,8 +35,8 @@ pub(super) static TABLE: Table = Table {
         ("return_statement", Rule::Pass, Form::Unknown),
         ("method_invocation", Rule::Ask(invocation), Form::Ask(invoked)),
         ("object_creation_expression", Rule::Ask(creation), Form::Ask(created)),
-        ("field_access", Rule::Member("field"), Form::Member("object", "field")),
-        ("scoped_identifier", Rule::Member("name"), Form::Member("scope", "name")),
+        ("field_access", Rule::Member(Field::Field), Form::Member(Field::Object, Field::Field)),
+        ("scoped_identifier", Rule::Member(Field::Name), Form::Member(Field::Scope, Field::Name)),
         ("identifier", Rule::Name, Form::Name),
         ("type_identifier", Rule::Type, Form::Name),
         ("scoped_type_identifier", Rule::Pass, Form::Ask(scoped)),
@@ -44,8 +44,8 @@ pub(super) static TABLE: Table = Table {
         ("array_type", Rule::Pass, Form::Ask(array)),
         ("cast_expression", Rule::Pass, Form::Ask(cast)),
         ("parenthesized_expression", Rule::Pass, Form::Same),
-        ("array_access", Rule::Pass, Form::Element("array")),
-        ("assignment_expression", Rule::Pass, Form::Field("right")),
+        ("array_access", Rule::Pass, Form::Element(Field::Array)),
+        ("assignment_expression", Rule::Pass, Form::Field(Field::Right)),
         ("this", Rule::Pass, Form::This),
         ("super", Rule::Pass, Form::Super),
         ("labeled_statement", Rule::Pass, Form::Unknown),
@@ -81,7 +81,7 @@ fn modifiers<'t>(build: &Build<'t>, node: Node<'t>) -> &'t str {
 }
 
 fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
     let kind = match node.kind() {
         "interface_declaration" | "annotation_type_declaration" => Kind::Interface,
         "enum_declaration" => Kind::Enum,
@@ -89,10 +89,10 @@ fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
         _ => Kind::Class,
     };
     let mut bases = Vec::new();
-    let superclass = node.child_by_field_name("superclass").and_then(|part| named(part).next());
+    let superclass = build.child(node, Field::Superclass).and_then(|part| named(part).next());
     bases.extend(superclass.map(|base| (base, ReferenceKind::Inherit)));
     let extends = child_of(node, "extends_interfaces").map(|part| (part, ReferenceKind::Inherit));
-    let lists = node.child_by_field_name("interfaces").map(|part| (part, ReferenceKind::Implement));
+    let lists = build.child(node, Field::Interfaces).map(|part| (part, ReferenceKind::Implement));
     for (list, kind) in extends.into_iter().chain(lists) {
         let types = named(list).flat_map(named);
         bases.extend(types.map(|base| (base, kind)));
@@ -104,7 +104,7 @@ fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn constant<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
     let class = build.within;
     let index = shared::field(build, node, name, Kind::Constant, Source::Unknown);
     shared::export(build, index, true);
@@ -115,11 +115,11 @@ fn constant<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn method<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
     let words = modifiers(build, node);
     let in_interface = build.within.and_then(|index| build.drafts.get(index as usize));
     let in_interface = in_interface.is_some_and(|class| class.definition.kind == Kind::Interface);
-    let found = shared::function(build, node, name, node.child_by_field_name("type"));
+    let found = shared::function(build, node, name, build.child(node, Field::Type));
     if let Some(draft) = found.and_then(|(index, _)| build.draft(index)) {
         draft.definition.exported = words.contains("public") || in_interface;
         draft.definition.test = words.contains("Test");
@@ -136,9 +136,9 @@ fn fields<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
         true => Kind::Constant,
         false => Kind::Field,
     };
-    let typed = node.child_by_field_name("type");
+    let typed = build.child(node, Field::Type);
     for one in named(node).filter(|child| child.kind() == "variable_declarator") {
-        if let Some(name) = one.child_by_field_name("name") {
+        if let Some(name) = build.child(one, Field::Name) {
             let source = shared::source(typed, None);
             let index = shared::field(build, node, name, kind, source);
             shared::export(build, index, words.contains("public"));
@@ -149,14 +149,14 @@ fn fields<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 /// The type of a variable, unless it is `var`.
 fn type_of<'t>(build: &Build<'t>, node: Node<'t>) -> Option<Node<'t>> {
-    node.child_by_field_name("type").filter(|typed| build.of(*typed) != "var")
+    build.child(node, Field::Type).filter(|typed| build.of(*typed) != "var")
 }
 
 fn locals<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let typed = type_of(build, node);
     for one in named(node).filter(|child| child.kind() == "variable_declarator") {
-        if let Some(name) = one.child_by_field_name("name") {
-            let source = shared::source(typed, one.child_by_field_name("value"));
+        if let Some(name) = build.child(one, Field::Name) {
+            let source = shared::source(typed, build.child(one, Field::Value));
             build.bind(build.scope, name, one.end_byte(), source);
         }
     }
@@ -164,8 +164,8 @@ fn locals<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn parameter<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(name) = node.child_by_field_name("name") {
-        let source = shared::source(type_of(build, node), node.child_by_field_name("value"));
+    if let Some(name) = build.child(node, Field::Name) {
+        let source = shared::source(type_of(build, node), build.child(node, Field::Value));
         build.bind(build.scope, name, node.start_byte(), source);
     }
     Enter::Into
@@ -173,8 +173,8 @@ fn parameter<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 fn for_each<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let scope = build.open(ScopeKind::Block);
-    if let Some(name) = node.child_by_field_name("name") {
-        let source = match (type_of(build, node), node.child_by_field_name("value")) {
+    if let Some(name) = build.child(node, Field::Name) {
+        let source = match (type_of(build, node), build.child(node, Field::Value)) {
             (None, Some(value)) => Source::Element(std::rc::Rc::new(Source::Value(value))),
             (typed, _) => shared::source(typed, None),
         };
@@ -200,7 +200,7 @@ fn inferred<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 fn lambda<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let scope = build.open(ScopeKind::Function(None));
-    let only = node.child_by_field_name("parameters").filter(|one| one.kind() == "identifier");
+    let only = build.child(node, Field::Parameters).filter(|one| one.kind() == "identifier");
     if let Some(name) = only {
         build.bind(scope, name, node.start_byte(), Source::Unknown);
     }
@@ -209,7 +209,7 @@ fn lambda<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 fn invocation<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     build.site(node, ReferenceKind::Call);
-    if let Some(name) = node.child_by_field_name("name") {
+    if let Some(name) = build.child(node, Field::Name) {
         build.pass(name);
     }
     Enter::Into
@@ -219,9 +219,9 @@ fn callee<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Option<Origin>
     if node.kind() != "method_invocation" {
         return None;
     }
-    let name = node.child_by_field_name("name")?;
+    let name = build.child(node, Field::Name)?;
     let text = build.of(name);
-    Some(match node.child_by_field_name("object") {
+    Some(match build.child(node, Field::Object) {
         Some(object) => member(build.origin(object, place), text),
         // A method is never a variable.
         None => build.method(text, place),
@@ -233,7 +233,7 @@ fn invoked<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
 }
 
 fn creation<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(class) = node.child_by_field_name("type") {
+    if let Some(class) = build.child(node, Field::Type) {
         build.type_site(class, ReferenceKind::Call);
         if class.kind() == "type_identifier" {
             build.pass(class);
@@ -244,7 +244,7 @@ fn creation<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn created<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let class = node.child_by_field_name("type");
+    let class = build.child(node, Field::Type);
     class.map_or(Origin::Unknown, |class| build.instance(class, place))
 }
 
@@ -266,7 +266,7 @@ fn generic<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
 }
 
 fn array<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let element = node.child_by_field_name("element");
+    let element = build.child(node, Field::Element);
     let element = element.map_or(Origin::Unknown, |element| build.origin(element, place));
     Origin::Applied(Box::new(Origin::Name("[]".to_owned())), vec![element])
 }

@@ -3,6 +3,7 @@
 
 mod c;
 mod csharp;
+mod field;
 mod go;
 mod java;
 mod javascript;
@@ -15,6 +16,8 @@ mod shared;
 use isolith_types::Origin;
 use tree_sitter::Node;
 
+pub(super) use self::field::Field;
+use self::field::Fields;
 use super::build::{Build, Enter};
 use crate::Language;
 
@@ -22,6 +25,7 @@ use crate::Language;
 pub(crate) struct Syntax {
     /// By the number of the node's kind.
     entries: Vec<Entry>,
+    fields: Fields,
     pub(super) table: &'static Table,
 }
 
@@ -72,43 +76,6 @@ pub(super) struct Place {
 pub(super) struct Entry {
     pub(super) rule: Rule,
     pub(super) form: Form,
-    /// The numbers of the fields that they name: one of the rule, two of the form. Looking
-    /// for a field by its name costs more than all else that is done at a node.
-    fields: [u16; 3],
-}
-
-impl Entry {
-    fn new(rule: Rule, form: Form, grammar: &tree_sitter::Language) -> Self {
-        let of_rule = match rule {
-            Rule::Call(field) | Rule::Member(field) => Some(field),
-            _ => None,
-        };
-        let (first, second) = match form {
-            Form::Member(object, property) => (Some(object), Some(property)),
-            Form::Applied(base, arguments) => (Some(base), Some(arguments)),
-            Form::Call(field) | Form::Field(field) | Form::Element(field) => (Some(field), None),
-            _ => (None, None),
-        };
-        let number = |field: Option<&str>| {
-            field.and_then(|field| grammar.field_id_for_name(field)).map_or(0, |id| id.get())
-        };
-        Self { rule, form, fields: [of_rule, first, second].map(number) }
-    }
-
-    /// What the rule names.
-    pub(super) fn rule_field<'t>(&self, node: Node<'t>) -> Option<Node<'t>> {
-        node.child_by_field_id(self.fields[0])
-    }
-
-    /// The first thing that the form names.
-    pub(super) fn first_field<'t>(&self, node: Node<'t>) -> Option<Node<'t>> {
-        node.child_by_field_id(self.fields[1])
-    }
-
-    /// The second thing that the form names.
-    pub(super) fn second_field<'t>(&self, node: Node<'t>) -> Option<Node<'t>> {
-        node.child_by_field_id(self.fields[2])
-    }
 }
 
 /// What to do at a node.
@@ -124,9 +91,9 @@ pub(super) enum Rule {
     /// It is the name of a type that is used.
     Type,
     /// Something is called that is in this field.
-    Call(&'static str),
+    Call(Field),
     /// It is something of what is before the dot; this field says what.
-    Member(&'static str),
+    Member(Field),
     /// It depends.
     Ask(for<'t> fn(&mut Build<'t>, Node<'t>) -> Enter),
 }
@@ -140,19 +107,19 @@ pub(super) enum Form {
     Name,
     This,
     Super,
-    Member(&'static str, &'static str),
+    Member(Field, Field),
     /// What a call of the field gives.
-    Call(&'static str),
+    Call(Field),
     /// What its first child is.
     Same,
     /// What the field is.
-    Field(&'static str),
+    Field(Field),
     /// An element of the field.
-    Element(&'static str),
+    Element(Field),
     /// What waiting for its first child gives.
     Awaited,
     /// A type in the first field, with those in the second in brackets.
-    Applied(&'static str, &'static str),
+    Applied(Field, Field),
     /// It depends.
     Ask(for<'t> fn(&Build<'t>, Node<'t>, Place) -> Origin),
 }
@@ -169,20 +136,26 @@ impl Syntax {
                 return TOKEN;
             }
             let known = table.kinds.iter().find(|(kind, ..)| *kind == name);
-            known.map_or(NOTHING, |(_, rule, form)| Entry::new(*rule, *form, grammar))
+            known.map_or(NOTHING, |(_, rule, form)| Entry { rule: *rule, form: *form })
         };
-        Some(Self { entries: (0..kinds).map(entry).collect(), table })
+        let entries = (0..kinds).map(entry).collect();
+        Some(Self { entries, fields: Fields::of(grammar), table })
     }
 
-    pub(super) fn entry(&self, node: Node<'_>) -> Entry {
-        self.entries.get(usize::from(node.kind_id())).copied().unwrap_or(NOTHING)
+    pub(super) fn entry(&self, node: Node<'_>) -> &Entry {
+        self.entries.get(usize::from(node.kind_id())).unwrap_or(&NOTHING)
+    }
+
+    /// What a node has in a field.
+    pub(super) fn child<'t>(&self, node: Node<'t>, field: Field) -> Option<Node<'t>> {
+        node.child_by_field_id(self.fields.number(field))
     }
 }
 
 /// Words that are values, though some grammars have no node for them with a name.
 const KEYWORDS: [&str; 2] = ["this", "base"];
 
-const NOTHING: Entry = Entry { rule: Rule::Pass, form: Form::Unknown, fields: [0; 3] };
+const NOTHING: Entry = Entry { rule: Rule::Pass, form: Form::Unknown };
 
 /// A keyword or a sign, which has nothing in it.
 const TOKEN: Entry = Entry { rule: Rule::Skip, ..NOTHING };

@@ -2,7 +2,7 @@ use isolith_types::DefinitionKind as Kind;
 use isolith_types::{Imported, Origin, ReferenceKind};
 use tree_sitter::Node;
 
-use super::{Form, Open, Place, Rule, Table, shared};
+use super::{Field, Form, Open, Place, Rule, Table, shared};
 use crate::graph::build::{Build, Enter, child_of, named};
 use crate::graph::origin::{call as call_of, member};
 use crate::graph::scope::{ScopeKind, Source};
@@ -25,16 +25,20 @@ pub(super) static TABLE: Table = Table {
         ("simple_parameter", Rule::Ask(parameter), Form::Unknown),
         ("const_element", Rule::Ask(constant), Form::Unknown),
         ("enum_case", Rule::Ask(constant), Form::Unknown),
-        ("assignment_expression", Rule::Ask(assignment), Form::Field("right")),
+        ("assignment_expression", Rule::Ask(assignment), Form::Field(Field::Right)),
         ("foreach_statement", Rule::Ask(for_each), Form::Unknown),
         ("catch_clause", Rule::Ask(catch), Form::Unknown),
         ("return_statement", Rule::Ask(shared::returns), Form::Unknown),
-        ("function_call_expression", Rule::Call("function"), Form::Call("function")),
+        ("function_call_expression", Rule::Call(Field::Function), Form::Call(Field::Function)),
         ("member_call_expression", Rule::Ask(invocation), Form::Ask(invoked)),
         ("nullsafe_member_call_expression", Rule::Ask(invocation), Form::Ask(invoked)),
         ("scoped_call_expression", Rule::Ask(invocation), Form::Ask(invoked)),
         ("object_creation_expression", Rule::Ask(creation), Form::Ask(created)),
-        ("member_access_expression", Rule::Member("name"), Form::Member("object", "name")),
+        (
+            "member_access_expression",
+            Rule::Member(Field::Name),
+            Form::Member(Field::Object, Field::Name),
+        ),
         ("class_constant_access_expression", Rule::Ask(access), Form::Ask(accessed)),
         ("named_type", Rule::Ask(named_type), Form::Same),
         ("optional_type", Rule::Pass, Form::Same),
@@ -55,7 +59,7 @@ pub(super) static TABLE: Table = Table {
 };
 
 fn namespace<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(name) = build.field(node, "name") {
+    if let Some(name) = build.field(node, Field::Name) {
         build.namespace = Some(name.to_owned());
     }
     Enter::Into
@@ -64,7 +68,7 @@ fn namespace<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 /// `use A\\B;`, `use A\\B as C;`, `use A\\{B, C};`, `use function A\\f;`
 fn import<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let prefix = child_of(node, "namespace_name").map(|prefix| build.of(prefix));
-    let group = node.child_by_field_name("body").unwrap_or(node);
+    let group = build.child(node, Field::Body).unwrap_or(node);
     for clause in named(group).filter(|child| child.kind() == "namespace_use_clause") {
         let Some(path) = named(clause).next().map(|path| build.of(path)) else { continue };
         let path = path.trim_start_matches('\\');
@@ -74,7 +78,7 @@ fn import<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
             (Some(prefix), inner) => format!("{prefix}\\{inner}"),
             (None, inner) => inner.to_owned(),
         };
-        let bound = build.field(clause, "alias").unwrap_or(last);
+        let bound = build.field(clause, Field::Alias).unwrap_or(last);
         // What is in no namespace is called by its name anyway.
         if !module.is_empty() {
             let what = Imported::Name(last.to_owned());
@@ -85,7 +89,7 @@ fn import<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
     let kind = match node.kind() {
         "interface_declaration" => Kind::Interface,
         "trait_declaration" => Kind::Trait,
@@ -123,11 +127,11 @@ fn traits<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn function<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
     let hidden =
         child_of(node, "visibility_modifier").is_some_and(|word| build.of(word) == "private");
     let text = build.of(name);
-    let found = shared::function(build, node, name, node.child_by_field_name("return_type"));
+    let found = shared::function(build, node, name, build.child(node, Field::ReturnType));
     if let Some(draft) = found.and_then(|(index, _)| build.draft(index)) {
         draft.definition.exported = !hidden;
         if text == "__construct" {
@@ -138,9 +142,9 @@ fn function<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn properties<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let typed = node.child_by_field_name("type");
+    let typed = build.child(node, Field::Type);
     for one in named(node).filter(|child| child.kind() == "property_element") {
-        if let Some(name) = one.child_by_field_name("name") {
+        if let Some(name) = build.child(one, Field::Name) {
             property(build, node, name, typed);
         }
     }
@@ -158,22 +162,22 @@ fn property<'t>(build: &mut Build<'t>, node: Node<'t>, name: Node<'t>, typed: Op
 
 /// `__construct(private X $x)` makes a field.
 fn promoted<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(name) = node.child_by_field_name("name") {
-        property(build, node, name, node.child_by_field_name("type"));
+    if let Some(name) = build.child(node, Field::Name) {
+        property(build, node, name, build.child(node, Field::Type));
     }
     parameter(build, node)
 }
 
 fn parameter<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(name) = node.child_by_field_name("name") {
-        let source = shared::source(node.child_by_field_name("type"), None);
+    if let Some(name) = build.child(node, Field::Name) {
+        let source = shared::source(build.child(node, Field::Type), None);
         build.bind(build.scope, name, node.start_byte(), source);
     }
     Enter::Into
 }
 
 fn constant<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let name = node.child_by_field_name("name").or_else(|| child_of(node, "name"));
+    let name = build.child(node, Field::Name).or_else(|| child_of(node, "name"));
     if let Some(name) = name {
         let index = shared::field(build, node, name, Kind::Constant, Source::Unknown);
         shared::export(build, index, true);
@@ -183,7 +187,7 @@ fn constant<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 fn assignment<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     if let (Some(left), Some(right)) =
-        (node.child_by_field_name("left"), node.child_by_field_name("right"))
+        (build.child(node, Field::Left), build.child(node, Field::Right))
         && left.kind() == "variable_name"
     {
         let scope = build.scopes.function(build.scope);
@@ -209,8 +213,8 @@ fn for_each<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn catch<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let typed = node.child_by_field_name("type").and_then(|list| named(list).next());
-    if let Some(name) = node.child_by_field_name("name") {
+    let typed = build.child(node, Field::Type).and_then(|list| named(list).next());
+    if let Some(name) = build.child(node, Field::Name) {
         build.bind(build.scope, name, node.start_byte(), shared::source(typed, None));
     }
     Enter::Into
@@ -223,12 +227,12 @@ fn invocation<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 fn callee<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Option<Origin> {
     let object = match node.kind() {
-        "member_call_expression" | "nullsafe_member_call_expression" => "object",
-        "scoped_call_expression" => "scope",
+        "member_call_expression" | "nullsafe_member_call_expression" => Field::Object,
+        "scoped_call_expression" => Field::Scope,
         _ => return None,
     };
-    let name = node.child_by_field_name("name").filter(|name| name.kind() == "name")?;
-    let object = build.origin(node.child_by_field_name(object)?, place);
+    let name = build.child(node, Field::Name).filter(|name| name.kind() == "name")?;
+    let object = build.origin(build.child(node, object)?, place);
     Some(member(object, build.of(name)))
 }
 

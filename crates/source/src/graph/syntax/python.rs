@@ -3,7 +3,7 @@ use std::rc::Rc;
 use isolith_types::{DefinitionKind, Import, Imported, Origin, ReferenceKind};
 use tree_sitter::Node;
 
-use super::{Form, Open, Place, Rule, Table};
+use super::{Field, Form, Open, Place, Rule, Table};
 use crate::graph::build::{Build, Enter, child_of, line, named};
 use crate::graph::origin::{call as call_of, member};
 use crate::graph::scope::{ScopeKind, Source};
@@ -14,8 +14,8 @@ pub(super) static TABLE: Table = Table {
         ("class_definition", Rule::Ask(class), Form::Unknown),
         ("decorated_definition", Rule::Ask(decorated), Form::Unknown),
         ("lambda", Rule::Ask(lambda), Form::Unknown),
-        ("assignment", Rule::Ask(assignment), Form::Field("right")),
-        ("named_expression", Rule::Ask(walrus), Form::Field("value")),
+        ("assignment", Rule::Ask(assignment), Form::Field(Field::Right)),
+        ("named_expression", Rule::Ask(walrus), Form::Field(Field::Value)),
         ("for_statement", Rule::Ask(for_each), Form::Unknown),
         ("for_in_clause", Rule::Ask(for_each), Form::Unknown),
         ("as_pattern", Rule::Ask(as_pattern), Form::Same),
@@ -28,14 +28,18 @@ pub(super) static TABLE: Table = Table {
         ("future_import_statement", Rule::Skip, Form::Unknown),
         ("return_statement", Rule::Ask(returns), Form::Unknown),
         ("keyword_argument", Rule::Ask(keyword), Form::Unknown),
-        ("call", Rule::Call("function"), Form::Ask(call)),
-        ("attribute", Rule::Member("attribute"), Form::Member("object", "attribute")),
+        ("call", Rule::Call(Field::Function), Form::Ask(call)),
+        (
+            "attribute",
+            Rule::Member(Field::Attribute),
+            Form::Member(Field::Object, Field::Attribute),
+        ),
         ("identifier", Rule::Name, Form::Name),
         ("await", Rule::Pass, Form::Awaited),
         ("parenthesized_expression", Rule::Pass, Form::Same),
         ("conditional_expression", Rule::Pass, Form::Same),
         ("boolean_operator", Rule::Pass, Form::Ask(either)),
-        ("subscript", Rule::Pass, Form::Element("value")),
+        ("subscript", Rule::Pass, Form::Element(Field::Value)),
         ("type", Rule::Pass, Form::Same),
         ("comment", Rule::Skip, Form::Unknown),
     ],
@@ -47,8 +51,8 @@ pub(super) static TABLE: Table = Table {
 };
 
 fn decorated<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(inner) = node.child_by_field_name("definition") else { return Enter::Into };
-    let Some(name) = inner.child_by_field_name("name") else { return Enter::Into };
+    let Some(inner) = build.child(node, Field::Definition) else { return Enter::Into };
+    let Some(name) = build.child(inner, Field::Name) else { return Enter::Into };
     let kind = match inner.kind() {
         "class_definition" => DefinitionKind::Class,
         _ => function_kind(build, node),
@@ -79,7 +83,7 @@ fn decorators<'t>(build: &Build<'t>, node: Node<'t>) -> impl Iterator<Item = &'t
 }
 
 fn function<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
     build.pass(name);
     let outer = node.parent().filter(|parent| parent.kind() == "decorated_definition");
     let index = match build.take_wrapped(node) {
@@ -94,10 +98,10 @@ fn function<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
         ScopeKind::Class(class) => Some(class),
         _ => None,
     };
-    build.sign(index, node, node.child_by_field_name("body"));
+    build.sign(index, node, build.child(node, Field::Body));
     let text = build.of(name);
     let scope = build.open(ScopeKind::Function(Some(index)));
-    let returns = node.child_by_field_name("return_type");
+    let returns = build.child(node, Field::ReturnType);
     if let Some(draft) = build.draft(index) {
         draft.value = returns.map_or(Source::Unknown, Source::Type);
         draft.definition.exported = class.is_some() || !text.starts_with('_');
@@ -110,7 +114,7 @@ fn function<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
         Some(class) => Some(Source::This(class)),
         None => None,
     };
-    if let Some(parameters) = node.child_by_field_name("parameters") {
+    if let Some(parameters) = build.child(node, Field::Parameters) {
         bind_parameters(build, scope, parameters, receiver);
     }
     Enter::Inside(Some(scope), Some(index))
@@ -118,7 +122,7 @@ fn function<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 fn lambda<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let scope = build.open(ScopeKind::Function(None));
-    if let Some(parameters) = node.child_by_field_name("parameters") {
+    if let Some(parameters) = build.child(node, Field::Parameters) {
         bind_parameters(build, scope, parameters, None);
     }
     Enter::Inside(Some(scope), None)
@@ -131,7 +135,7 @@ fn bind_parameters<'t>(
     mut receiver: Option<Source<'t>>,
 ) {
     for parameter in named(parameters) {
-        let typed = parameter.child_by_field_name("type").map_or(Source::Unknown, Source::Type);
+        let typed = build.child(parameter, Field::Type).map_or(Source::Unknown, Source::Type);
         let (name, source) = match parameter.kind() {
             "identifier" => (Some(parameter), receiver.take().unwrap_or(Source::Unknown)),
             "typed_parameter" => {
@@ -142,13 +146,10 @@ fn bind_parameters<'t>(
                 }
             }
             "default_parameter" => {
-                let value = parameter.child_by_field_name("value");
-                (
-                    parameter.child_by_field_name("name"),
-                    value.map_or(Source::Unknown, Source::Value),
-                )
+                let value = build.child(parameter, Field::Value);
+                (build.child(parameter, Field::Name), value.map_or(Source::Unknown, Source::Value))
             }
-            "typed_default_parameter" => (parameter.child_by_field_name("name"), typed),
+            "typed_default_parameter" => (build.child(parameter, Field::Name), typed),
             "list_splat_pattern" | "dictionary_splat_pattern" => {
                 (parameter.named_child(0), Source::Unknown)
             }
@@ -162,17 +163,17 @@ fn bind_parameters<'t>(
 }
 
 fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
     build.pass(name);
     let index = match build.take_wrapped(node) {
         Some(index) => Some(index),
         None => build.define(node, name, DefinitionKind::Class),
     };
     let Some(index) = index else { return Enter::Into };
-    build.sign(index, node, node.child_by_field_name("body"));
+    build.sign(index, node, build.child(node, Field::Body));
     let text = build.of(name);
-    let bases: Vec<Node<'t>> = node
-        .child_by_field_name("superclasses")
+    let bases: Vec<Node<'t>> = build
+        .child(node, Field::Superclasses)
         .into_iter()
         .flat_map(named)
         .filter(|base| base.kind() != "keyword_argument")
@@ -195,9 +196,9 @@ fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn assignment<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(left) = node.child_by_field_name("left") else { return Enter::Into };
-    let right = node.child_by_field_name("right");
-    let source = match (node.child_by_field_name("type"), right) {
+    let Some(left) = build.child(node, Field::Left) else { return Enter::Into };
+    let right = build.child(node, Field::Right);
+    let source = match (build.child(node, Field::Type), right) {
         (Some(typed), _) => Source::Type(typed),
         (None, Some(right)) => Source::Value(right),
         (None, None) => Source::Unknown,
@@ -257,7 +258,7 @@ fn assign_name<'t>(build: &mut Build<'t>, node: Node<'t>, name: Node<'t>, source
 /// `self.x = …` makes a field.
 fn assign_field<'t>(build: &mut Build<'t>, node: Node<'t>, left: Node<'t>, source: Source<'t>) {
     let (Some(object), Some(name)) =
-        (left.child_by_field_name("object"), left.child_by_field_name("attribute"))
+        (build.child(left, Field::Object), build.child(left, Field::Attribute))
     else {
         return;
     };
@@ -278,7 +279,7 @@ fn assign_field<'t>(build: &mut Build<'t>, node: Node<'t>, left: Node<'t>, sourc
 
 fn walrus<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     if let (Some(name), Some(value)) =
-        (node.child_by_field_name("name"), node.child_by_field_name("value"))
+        (build.child(node, Field::Name), build.child(node, Field::Value))
     {
         let scope = build.scopes.function(build.scope);
         build.bind(scope, name, node.end_byte(), Source::Value(value));
@@ -288,7 +289,7 @@ fn walrus<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 fn for_each<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     if let (Some(left), Some(right)) =
-        (node.child_by_field_name("left"), node.child_by_field_name("right"))
+        (build.child(node, Field::Left), build.child(node, Field::Right))
     {
         let at = match node.kind() {
             // What a comprehension gives stands before what it goes over.
@@ -320,7 +321,7 @@ fn bind_all<'t>(build: &mut Build<'t>, pattern: Node<'t>, at: usize) {
 
 /// `with x as y`, `except X as y`.
 fn as_pattern<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let target = node.child_by_field_name("alias").or_else(|| child_of(node, "as_pattern_target"));
+    let target = build.child(node, Field::Alias).or_else(|| child_of(node, "as_pattern_target"));
     let name = target.and_then(|target| match target.kind() {
         "identifier" => Some(target),
         _ => target.named_child(0),
@@ -344,7 +345,7 @@ fn returns<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn keyword<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(name) = node.child_by_field_name("name") {
+    if let Some(name) = build.child(node, Field::Name) {
         build.pass(name);
     }
     Enter::Into
@@ -354,7 +355,7 @@ fn keyword<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 fn import<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     for one in named(node) {
         let (module, alias) = match one.kind() {
-            "aliased_import" => (build.field(one, "name"), build.field(one, "alias")),
+            "aliased_import" => (build.field(one, Field::Name), build.field(one, Field::Alias)),
             _ => (Some(build.of(one)), None),
         };
         let Some(module) = module else { continue };
@@ -372,14 +373,14 @@ fn import<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn import_from<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(module) = node.child_by_field_name("module_name") else { return Enter::Over };
+    let Some(module) = build.child(node, Field::ModuleName) else { return Enter::Over };
     let text = build.of(module);
     for one in named(node).filter(|one| *one != module) {
         match one.kind() {
             "wildcard_import" => add(build, node, text, Imported::All, None),
             "aliased_import" => {
-                if let Some(name) = build.field(one, "name") {
-                    let alias = build.field(one, "alias");
+                if let Some(name) = build.field(one, Field::Name) {
+                    let alias = build.field(one, Field::Alias);
                     add(build, one, text, Imported::Name(name.to_owned()), alias);
                 }
             }
@@ -417,8 +418,8 @@ fn is_for_types(build: &Build<'_>, node: Node<'_>) -> bool {
     let around = std::iter::successors(Some(node), Node::parent);
     let mut branches = around.filter(|one| one.kind() == "block").filter_map(|block| {
         let whole = block.parent().filter(|whole| whole.kind() == "if_statement")?;
-        let is_first = whole.child_by_field_name("consequence") == Some(block);
-        whole.child_by_field_name("condition").filter(|_| is_first)
+        let is_first = build.child(whole, Field::Consequence) == Some(block);
+        build.child(whole, Field::Condition).filter(|_| is_first)
     });
     branches.any(|condition| {
         let condition = build.of(condition);
@@ -428,8 +429,8 @@ fn is_for_types(build: &Build<'_>, node: Node<'_>) -> bool {
 
 /// `super()` and `cast(T, x)` are more than calls.
 fn call<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let Some(function) = node.child_by_field_name("function") else { return Origin::Unknown };
-    let first = || node.child_by_field_name("arguments").and_then(|list| named(list).next());
+    let Some(function) = build.child(node, Field::Function) else { return Origin::Unknown };
+    let first = || build.child(node, Field::Arguments).and_then(|list| named(list).next());
     match build.of(function) {
         "super" => build.scopes.class(place.scope).map_or(Origin::Unknown, Origin::Super),
         "cast" | "t.cast" | "typing.cast" => match first() {
@@ -442,11 +443,11 @@ fn call<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
 
 /// `a or b`: what is known of either.
 fn either<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let side = |field: &str| {
-        node.child_by_field_name(field).map_or(Origin::Unknown, |side| build.origin(side, place))
+    let side = |field: Field| {
+        build.child(node, field).map_or(Origin::Unknown, |side| build.origin(side, place))
     };
-    match side("left") {
-        Origin::Unknown => side("right"),
+    match side(Field::Left) {
+        Origin::Unknown => side(Field::Right),
         left => left,
     }
 }
@@ -459,8 +460,8 @@ fn read_type<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Option<Orig
             build.scopes.class(place.scope).map(Origin::Definition)
         }
         "binary_operator" => {
-            let left = node.child_by_field_name("left").filter(|left| left.kind() != "none");
-            let side = left.or_else(|| node.child_by_field_name("right"))?;
+            let left = build.child(node, Field::Left).filter(|left| left.kind() != "none");
+            let side = left.or_else(|| build.child(node, Field::Right))?;
             Some(build.origin(side, place))
         }
         "union_type" => {

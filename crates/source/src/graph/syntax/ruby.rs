@@ -2,7 +2,7 @@ use isolith_types::DefinitionKind as Kind;
 use isolith_types::{Imported, Origin, ReferenceKind};
 use tree_sitter::Node;
 
-use super::{Form, Open, Place, Rule, Table, shared};
+use super::{Field, Form, Open, Place, Rule, Table, shared};
 use crate::graph::build::{Build, Enter, named};
 use crate::graph::origin::{call as call_of, instance, member};
 use crate::graph::scope::{ScopeKind, Source};
@@ -19,17 +19,17 @@ pub(super) static TABLE: Table = Table {
         ("block", Rule::Block, Form::Unknown),
         ("do_block", Rule::Block, Form::Unknown),
         ("lambda", Rule::Ask(shared::closure), Form::Unknown),
-        ("assignment", Rule::Ask(assignment), Form::Field("right")),
-        ("operator_assignment", Rule::Ask(assignment), Form::Field("right")),
+        ("assignment", Rule::Ask(assignment), Form::Field(Field::Right)),
+        ("operator_assignment", Rule::Ask(assignment), Form::Field(Field::Right)),
         ("call", Rule::Ask(invocation), Form::Ask(invoked)),
-        ("scope_resolution", Rule::Member("name"), Form::Ask(scoped)),
+        ("scope_resolution", Rule::Member(Field::Name), Form::Ask(scoped)),
         ("constant", Rule::Name, Form::Name),
         ("identifier", Rule::Ask(bare), Form::Name),
         ("instance_variable", Rule::Pass, Form::Ask(instance_variable)),
         ("self", Rule::Pass, Form::This),
         ("super", Rule::Pass, Form::Super),
         ("parenthesized_statements", Rule::Pass, Form::Same),
-        ("element_reference", Rule::Pass, Form::Element("object")),
+        ("element_reference", Rule::Pass, Form::Element(Field::Object)),
         ("rescue", Rule::Ask(rescue), Form::Unknown),
         ("comment", Rule::Skip, Form::Unknown),
     ],
@@ -41,13 +41,13 @@ pub(super) static TABLE: Table = Table {
 };
 
 fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
     let name = match name.kind() {
-        "scope_resolution" => name.child_by_field_name("name").unwrap_or(name),
+        "scope_resolution" => build.child(name, Field::Name).unwrap_or(name),
         _ => name,
     };
     let kind = if node.kind() == "module" { Kind::Module } else { Kind::Class };
-    let base = node.child_by_field_name("superclass").and_then(|base| named(base).next());
+    let base = build.child(node, Field::Superclass).and_then(|base| named(base).next());
     let is_name = |base: &Node<'_>| matches!(base.kind(), "constant" | "scope_resolution");
     let bases = base.filter(is_name).map(|base| (base, ReferenceKind::Inherit));
     let test = base.is_some_and(|base| build.of(base).ends_with("Test"));
@@ -60,11 +60,11 @@ fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn method<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
     let text = build.of(name);
     let found = shared::function(build, node, name, None);
     if let Some((index, scope)) = found {
-        let last = node.child_by_field_name("body").and_then(|body| named(body).last());
+        let last = build.child(node, Field::Body).and_then(|body| named(body).last());
         if let Some(draft) = build.draft(index) {
             draft.definition.exported = true;
             draft.definition.test = text.starts_with("test_");
@@ -79,8 +79,8 @@ fn method<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 fn parameters<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     for one in named(node) {
-        let name = one.child_by_field_name("name").unwrap_or(one);
-        let value = one.child_by_field_name("value");
+        let name = build.child(one, Field::Name).unwrap_or(one);
+        let value = build.child(one, Field::Value);
         build.pass(name);
         let source = shared::source(None, value);
         build.bind(build.scope, name, node.start_byte(), source);
@@ -89,7 +89,7 @@ fn parameters<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn rescue<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let variable = node.child_by_field_name("variable").and_then(|one| named(one).next());
+    let variable = build.child(node, Field::Variable).and_then(|one| named(one).next());
     if let Some(name) = variable {
         build.pass(name);
         build.bind(build.scope, name, node.start_byte(), Source::Unknown);
@@ -99,7 +99,7 @@ fn rescue<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 fn assignment<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let (Some(left), Some(right)) =
-        (node.child_by_field_name("left"), node.child_by_field_name("right"))
+        (build.child(node, Field::Left), build.child(node, Field::Right))
     else {
         return Enter::Into;
     };
@@ -141,10 +141,10 @@ fn bare<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn invocation<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("method") else { return Enter::Into };
+    let Some(name) = build.child(node, Field::Method) else { return Enter::Into };
     build.pass(name);
-    let arguments = node.child_by_field_name("arguments");
-    let receiver = node.child_by_field_name("receiver");
+    let arguments = build.child(node, Field::Arguments);
+    let receiver = build.child(node, Field::Receiver);
     match (receiver, build.of(name)) {
         (None, word @ ("require" | "require_relative")) => {
             let path = arguments.and_then(|list| named(list).next());
@@ -181,8 +181,8 @@ fn callee<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Option<Origin>
     if node.kind() != "call" {
         return None;
     }
-    let name = build.field(node, "method")?;
-    Some(match node.child_by_field_name("receiver") {
+    let name = build.field(node, Field::Method)?;
+    Some(match build.child(node, Field::Receiver) {
         Some(receiver) if name == "new" => build.origin(receiver, place),
         Some(receiver) => member(build.origin(receiver, place), name),
         None => build.method(name, place),
@@ -191,15 +191,15 @@ fn callee<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Option<Origin>
 
 fn invoked<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
     let callee = callee(build, node, place);
-    match build.field(node, "method") {
+    match build.field(node, Field::Method) {
         Some("new") => callee.map_or(Origin::Unknown, instance),
         _ => callee.map_or(Origin::Unknown, call_of),
     }
 }
 
 fn scoped<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let Some(name) = build.field(node, "name") else { return Origin::Unknown };
-    match node.child_by_field_name("scope") {
+    let Some(name) = build.field(node, Field::Name) else { return Origin::Unknown };
+    match build.child(node, Field::Scope) {
         Some(scope) => member(build.origin(scope, place), name),
         None => Origin::Name(name.to_owned()),
     }

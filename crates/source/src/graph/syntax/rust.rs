@@ -2,7 +2,7 @@ use isolith_types::DefinitionKind as Kind;
 use isolith_types::{Imported, Origin, ReferenceKind};
 use tree_sitter::Node;
 
-use super::{Form, Open, Place, Rule, Table, shared};
+use super::{Field, Form, Open, Place, Rule, Table, shared};
 use crate::graph::build::{Adopted, Build, Enter, child_of, children, named};
 use crate::graph::origin::{call as call_of, element};
 use crate::graph::scope::{Bound, ScopeKind, Source};
@@ -36,13 +36,13 @@ pub(super) static TABLE: Table = Table {
         ("for_expression", Rule::Ask(for_each), Form::Unknown),
         ("match_arm", Rule::Ask(arm), Form::Unknown),
         ("block", Rule::Block, Form::Ask(last)),
-        ("call_expression", Rule::Call("function"), Form::Ask(call)),
-        ("macro_invocation", Rule::Call("macro"), Form::Unknown),
+        ("call_expression", Rule::Call(Field::Function), Form::Ask(call)),
+        ("macro_invocation", Rule::Call(Field::Macro), Form::Unknown),
         ("token_tree", Rule::Ask(tokens), Form::Unknown),
-        ("field_expression", Rule::Member("field"), Form::Member("value", "field")),
-        ("scoped_identifier", Rule::Member("name"), Form::Ask(path)),
-        ("scoped_type_identifier", Rule::Member("name"), Form::Ask(path)),
-        ("generic_function", Rule::Pass, Form::Field("function")),
+        ("field_expression", Rule::Member(Field::Field), Form::Member(Field::Value, Field::Field)),
+        ("scoped_identifier", Rule::Member(Field::Name), Form::Ask(path)),
+        ("scoped_type_identifier", Rule::Member(Field::Name), Form::Ask(path)),
+        ("generic_function", Rule::Pass, Form::Field(Field::Function)),
         ("struct_expression", Rule::Ask(made), Form::Ask(made_of)),
         ("field_initializer", Rule::Ask(initializer), Form::Unknown),
         ("identifier", Rule::Name, Form::Name),
@@ -52,17 +52,17 @@ pub(super) static TABLE: Table = Table {
         ("super", Rule::Pass, Form::Name),
         ("try_expression", Rule::Pass, Form::Same),
         ("await_expression", Rule::Pass, Form::Awaited),
-        ("reference_expression", Rule::Pass, Form::Field("value")),
+        ("reference_expression", Rule::Pass, Form::Field(Field::Value)),
         ("unary_expression", Rule::Pass, Form::Same),
         ("parenthesized_expression", Rule::Pass, Form::Same),
         ("index_expression", Rule::Pass, Form::Ask(indexed)),
         ("type_cast_expression", Rule::Pass, Form::Unknown),
         ("type_identifier", Rule::Type, Form::Name),
         ("generic_type", Rule::Pass, Form::Ask(generic)),
-        ("reference_type", Rule::Pass, Form::Field("type")),
-        ("pointer_type", Rule::Pass, Form::Field("type")),
-        ("dynamic_type", Rule::Pass, Form::Field("trait")),
-        ("abstract_type", Rule::Pass, Form::Field("trait")),
+        ("reference_type", Rule::Pass, Form::Field(Field::Type)),
+        ("pointer_type", Rule::Pass, Form::Field(Field::Type)),
+        ("dynamic_type", Rule::Pass, Form::Field(Field::Trait)),
+        ("abstract_type", Rule::Pass, Form::Field(Field::Trait)),
         ("array_type", Rule::Pass, Form::Ask(list)),
         ("line_comment", Rule::Skip, Form::Unknown),
         ("block_comment", Rule::Skip, Form::Unknown),
@@ -79,8 +79,8 @@ fn is_public(node: Node<'_>) -> bool {
 }
 
 fn function<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
-    let found = shared::function(build, node, name, node.child_by_field_name("return_type"));
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
+    let found = shared::function(build, node, name, build.child(node, Field::ReturnType));
     let Some((index, scope)) = found else { return Enter::Into };
     let public = is_public(node) || build.scopes.class(build.scope).is_some();
     shared::export(build, Some(index), public);
@@ -99,14 +99,14 @@ fn function<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
     let kind = match node.kind() {
         "enum_item" => Kind::Enum,
         "union_item" => Kind::Union,
         "trait_item" => Kind::Trait,
         _ => Kind::Struct,
     };
-    let bounds = node.child_by_field_name("bounds").into_iter().flat_map(named);
+    let bounds = build.child(node, Field::Bounds).into_iter().flat_map(named);
     let is_type = |base: &Node<'_>| base.kind().contains("type");
     let bases = bounds.filter(is_type).map(|base| (base, ReferenceKind::Inherit)).collect();
     let found = shared::class(build, node, name, kind, bases);
@@ -116,10 +116,10 @@ fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 /// `impl Trait for Type`: its functions belong to the type, wherever that is.
 fn implementation<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(class) = node.child_by_field_name("type") else { return Enter::Into };
+    let Some(class) = build.child(node, Field::Type) else { return Enter::Into };
     let scope = build.open(ScopeKind::Namespace);
     build.scopes.bind(scope, "Self", 0, Bound::Local(Source::Alias(class)));
-    if let Some(base) = node.child_by_field_name("trait") {
+    if let Some(base) = build.child(node, Field::Trait) {
         build.adopted.push(Adopted { class, base, scope });
     }
     Enter::Inside(Some(scope), None)
@@ -127,8 +127,8 @@ fn implementation<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 /// `mod a;` is another file, `mod a { … }` a part of this one.
 fn module<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
-    if node.child_by_field_name("body").is_some() {
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
+    if build.child(node, Field::Body).is_some() {
         let index = build.drafts.len() as u32;
         let enter = shared::namespace(build, node, name);
         shared::export(build, Some(index), is_public(node));
@@ -141,23 +141,23 @@ fn module<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn alias<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
-    let value = node.child_by_field_name("type").map_or(Source::Unknown, Source::Alias);
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
+    let value = build.child(node, Field::Type).map_or(Source::Unknown, Source::Alias);
     let index = shared::field(build, node, name, Kind::Type, value);
     shared::export(build, index, is_public(node));
     Enter::Into
 }
 
 fn constant<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
-    let source = shared::source(node.child_by_field_name("type"), None);
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
+    let source = shared::source(build.child(node, Field::Type), None);
     let index = shared::field(build, node, name, Kind::Constant, source);
     shared::export(build, index, is_public(node));
     Enter::Into
 }
 
 fn macro_definition<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(name) = node.child_by_field_name("name") {
+    if let Some(name) = build.child(node, Field::Name) {
         let index = build.define(node, name, Kind::Macro);
         shared::export(build, index, true);
     }
@@ -166,9 +166,9 @@ fn macro_definition<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 fn field<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     if let (Some(name), ScopeKind::Class(_)) =
-        (node.child_by_field_name("name"), build.scopes.kind(build.scope))
+        (build.child(node, Field::Name), build.scopes.kind(build.scope))
     {
-        let source = shared::source(node.child_by_field_name("type"), None);
+        let source = shared::source(build.child(node, Field::Type), None);
         let index = build.note(node, name, build.of(name), Kind::Field, build.within);
         shared::export(build, index, is_public(node));
         if let Some(draft) = index.and_then(|index| build.draft(index)) {
@@ -179,7 +179,7 @@ fn field<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn variant<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(name) = node.child_by_field_name("name") {
+    if let Some(name) = build.child(node, Field::Name) {
         build.pass(name);
         let index = build.note(node, name, build.of(name), Kind::Constant, build.within);
         shared::export(build, index, true);
@@ -194,16 +194,16 @@ fn attribute<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn parameter<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(pattern) = node.child_by_field_name("pattern") {
-        let source = shared::source(node.child_by_field_name("type"), None);
+    if let Some(pattern) = build.child(node, Field::Pattern) {
+        let source = shared::source(build.child(node, Field::Type), None);
         bind(build, pattern, node.start_byte(), source);
     }
     Enter::Into
 }
 
 fn type_parameter<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(name) = node.child_by_field_name("name") {
-        let bounds = node.child_by_field_name("bounds").and_then(|bounds| named(bounds).next());
+    if let Some(name) = build.child(node, Field::Name) {
+        let bounds = build.child(node, Field::Bounds).and_then(|bounds| named(bounds).next());
         shared::type_parameter(build, name, bounds);
     }
     Enter::Into
@@ -217,9 +217,9 @@ fn closure_parameters<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn binding<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(pattern) = node.child_by_field_name("pattern") {
-        let value = node.child_by_field_name("value");
-        let source = shared::source(node.child_by_field_name("type"), value);
+    if let Some(pattern) = build.child(node, Field::Pattern) {
+        let value = build.child(node, Field::Value);
+        let source = shared::source(build.child(node, Field::Type), value);
         bind(build, pattern, node.end_byte(), source);
     }
     Enter::Into
@@ -228,7 +228,7 @@ fn binding<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 fn for_each<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let scope = build.open(ScopeKind::Block);
     if let (Some(pattern), Some(value)) =
-        (node.child_by_field_name("pattern"), node.child_by_field_name("value"))
+        (build.child(node, Field::Pattern), build.child(node, Field::Value))
     {
         let around = std::mem::replace(&mut build.scope, scope);
         let source = Source::Element(std::rc::Rc::new(Source::Value(value)));
@@ -240,7 +240,7 @@ fn for_each<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 fn arm<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let scope = build.open(ScopeKind::Block);
-    if let Some(pattern) = node.child_by_field_name("pattern") {
+    if let Some(pattern) = build.child(node, Field::Pattern) {
         let around = std::mem::replace(&mut build.scope, scope);
         bind_all(build, pattern, node.start_byte(), 0);
         build.scope = around;
@@ -258,7 +258,9 @@ fn bind<'t>(build: &mut Build<'t>, pattern: Node<'t>, at: usize, source: Source<
             }
         }
         // `Some(x)` and `Ok(x)` hold what types say without them.
-        "tuple_struct_pattern" if matches!(build.field(pattern, "type"), Some("Some" | "Ok")) => {
+        "tuple_struct_pattern"
+            if matches!(build.field(pattern, Field::Type), Some("Some" | "Ok")) =>
+        {
             if let Some(inner) = named(pattern).nth(1) {
                 bind(build, inner, at, source);
             }
@@ -283,7 +285,7 @@ fn bind_all<'t>(build: &mut Build<'t>, pattern: Node<'t>, at: usize, depth: usiz
 }
 
 fn import<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(argument) = node.child_by_field_name("argument") {
+    if let Some(argument) = build.child(node, Field::Argument) {
         tree(build, argument, String::new(), "", 0);
     }
     Enter::Over
@@ -300,10 +302,10 @@ fn tree<'t>(build: &mut Build<'t>, node: Node<'t>, path: String, last: &'t str, 
     match node.kind() {
         _ if depth > DEEPEST => {}
         "scoped_use_list" => {
-            let more = build.field(node, "path");
+            let more = build.field(node, Field::Path);
             let prefix = more.map_or(path.clone(), under);
             let last = more.map_or(last, last_of);
-            if let Some(list) = node.child_by_field_name("list") {
+            if let Some(list) = build.child(node, Field::List) {
                 tree(build, list, prefix, last, depth + 1);
             }
         }
@@ -318,8 +320,8 @@ fn tree<'t>(build: &mut Build<'t>, node: Node<'t>, path: String, last: &'t str, 
             shared::import(build, node, &prefix, Imported::All, None, true);
         }
         "use_as_clause" => {
-            let alias = build.field(node, "alias").filter(|alias| *alias != "_");
-            let target = build.field(node, "path").unwrap_or_default();
+            let alias = build.field(node, Field::Alias).filter(|alias| *alias != "_");
+            let target = build.field(node, Field::Path).unwrap_or_default();
             add(build, node, &under(target), alias);
         }
         "self" => add(build, node, &path, Some(last)),
@@ -366,7 +368,7 @@ fn tokens<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 /// `S { … }` makes one.
 fn made<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(name) = node.child_by_field_name("name") {
+    if let Some(name) = build.child(node, Field::Name) {
         build.type_site(name, ReferenceKind::Use);
         build.pass(name);
     }
@@ -374,12 +376,12 @@ fn made<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn made_of<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let name = node.child_by_field_name("name");
+    let name = build.child(node, Field::Name);
     name.map_or(Origin::Unknown, |name| build.instance(name, place))
 }
 
 fn initializer<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(name) = node.child_by_field_name("field") {
+    if let Some(name) = build.child(node, Field::Field) {
         build.pass(name);
     }
     Enter::Into
@@ -412,16 +414,16 @@ const SAME: [&str; 22] = [
 ];
 
 fn call<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let Some(function) = node.child_by_field_name("function") else { return Origin::Unknown };
+    let Some(function) = build.child(node, Field::Function) else { return Origin::Unknown };
     if function.kind() == "field_expression"
         && let (Some(value), Some(name)) =
-            (function.child_by_field_name("value"), build.field(function, "field"))
+            (build.child(function, Field::Value), build.field(function, Field::Field))
         && SAME.contains(&name)
     {
         return build.origin(value, place);
     }
     if matches!(build.of(function), "Some" | "Ok") {
-        let inner = node.child_by_field_name("arguments").and_then(|list| named(list).next());
+        let inner = build.child(node, Field::Arguments).and_then(|list| named(list).next());
         return inner.map_or(Origin::Unknown, |inner| build.origin(inner, place));
     }
     call_of(build.origin(function, place))
@@ -429,8 +431,8 @@ fn call<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
 
 /// `a::b`; a bare `::b` is looked up as `b`.
 fn path<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let Some(name) = build.field(node, "name") else { return Origin::Unknown };
-    let Some(path) = node.child_by_field_name("path") else {
+    let Some(name) = build.field(node, Field::Name) else { return Origin::Unknown };
+    let Some(path) = build.child(node, Field::Path) else {
         return Origin::Name(name.to_owned());
     };
     let object = match path.kind() {
@@ -454,8 +456,8 @@ const TRANSPARENT: [&str; 11] =
     ["Box", "Rc", "Arc", "Option", "Result", "RefCell", "Mutex", "RwLock", "Cell", "Cow", "Pin"];
 
 fn generic<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let base = node.child_by_field_name("type");
-    let arguments = node.child_by_field_name("type_arguments");
+    let base = build.child(node, Field::Type);
+    let arguments = build.child(node, Field::TypeArguments);
     let name = base.map(|base| build.of(base)).unwrap_or_default();
     let bare = name.rsplit("::").next().unwrap_or(name);
     if TRANSPARENT.contains(&bare)
@@ -468,7 +470,7 @@ fn generic<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
 }
 
 fn list<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let element = node.child_by_field_name("element");
+    let element = build.child(node, Field::Element);
     let element = element.map_or(Origin::Unknown, |element| build.origin(element, place));
     Origin::Applied(Box::new(Origin::Name("Vec".to_owned())), vec![element])
 }

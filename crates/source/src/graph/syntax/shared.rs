@@ -4,6 +4,7 @@ use isolith_types::DefinitionKind as Kind;
 use isolith_types::{Import, Imported, ReferenceKind};
 use tree_sitter::Node;
 
+use super::Field;
 use crate::graph::build::{Build, Enter, line};
 use crate::graph::scope::{Bound, ScopeKind, Source};
 
@@ -19,7 +20,7 @@ pub(super) fn function<'t>(
     let member = matches!(build.scopes.kind(build.scope), ScopeKind::Class(_));
     let kind = if member { Kind::Method } else { Kind::Function };
     let index = build.define(node, name, kind)?;
-    build.sign(index, node, node.child_by_field_name("body"));
+    build.sign(index, node, build.child(node, Field::Body));
     let scope = build.open(ScopeKind::Function(Some(index)));
     build.draft(index)?.value = returns.map_or(Source::Unknown, Source::Type);
     Some((index, scope))
@@ -35,7 +36,7 @@ pub(super) fn class<'t>(
 ) -> Option<(u32, u32)> {
     build.pass(name);
     let index = build.define(node, name, kind)?;
-    build.sign(index, node, node.child_by_field_name("body"));
+    build.sign(index, node, build.child(node, Field::Body));
     let around = build.within.replace(index);
     for (base, kind) in &bases {
         build.type_site(*base, *kind);
@@ -57,7 +58,7 @@ pub(super) fn field<'t>(
 ) -> Option<u32> {
     build.pass(name);
     let index = build.define(node, name, kind)?;
-    build.sign(index, node, node.child_by_field_name("value"));
+    build.sign(index, node, build.child(node, Field::Value));
     build.draft(index)?.value = source;
     Some(index)
 }

@@ -4,7 +4,7 @@ use isolith_types::DefinitionKind as Kind;
 use isolith_types::Origin;
 use tree_sitter::Node;
 
-use super::{give_members, is_function, modules};
+use super::{Field, give_members, is_function, modules};
 use crate::graph::build::{Build, Enter, child_of, named};
 use crate::graph::scope::{ScopeKind, Source};
 use crate::graph::syntax::Place;
@@ -12,14 +12,14 @@ use crate::graph::syntax::Place;
 /// A name of the file is a definition, and so is a function anywhere. Other names of
 /// functions are their own affair.
 pub(super) fn variable<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
-    let value = node.child_by_field_name("value");
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
+    let value = build.child(node, Field::Value);
     if let Some(value) = value
         && modules::require(build, node, name, value)
     {
         return Enter::Over;
     }
-    let source = match (node.child_by_field_name("type"), value) {
+    let source = match (build.child(node, Field::Type), value) {
         (Some(typed), _) => Source::Type(typed),
         (None, Some(value)) => Source::Value(value),
         // The variable of `for (const x of …)` is bound by the loop.
@@ -100,18 +100,18 @@ pub(super) fn pattern<'t>(
             }
         }
         "pair_pattern" => {
-            let key = build.field(node, "key").unwrap_or_default();
-            if let Some(value) = node.child_by_field_name("value") {
+            let key = build.field(node, Field::Key).unwrap_or_default();
+            if let Some(value) = build.child(node, Field::Value) {
                 pattern(build, value, &part(key), at, declared);
             }
         }
         "assignment_pattern" | "object_assignment_pattern" => {
-            let right = node.child_by_field_name("right");
+            let right = build.child(node, Field::Right);
             let source = match (source, right) {
                 (Source::Unknown, Some(right)) => Source::Value(right),
                 (source, _) => source.clone(),
             };
-            if let Some(left) = node.child_by_field_name("left") {
+            if let Some(left) = build.child(node, Field::Left) {
                 pattern(build, left, &source, at, declared);
             }
         }
@@ -143,8 +143,8 @@ pub(super) fn parameters<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 pub(super) fn typed_parameter<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("pattern") else { return Enter::Into };
-    let source = match (node.child_by_field_name("type"), node.child_by_field_name("value")) {
+    let Some(name) = build.child(node, Field::Pattern) else { return Enter::Into };
+    let source = match (build.child(node, Field::Type), build.child(node, Field::Value)) {
         (Some(typed), _) => Source::Type(typed),
         (None, Some(value)) => Source::Value(value),
         (None, None) => Source::Unknown,
@@ -169,7 +169,7 @@ pub(super) fn typed_parameter<'t>(build: &mut Build<'t>, node: Node<'t>) -> Ente
 
 pub(super) fn catch<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let scope = build.open(ScopeKind::Block);
-    if let Some(parameter) = node.child_by_field_name("parameter") {
+    if let Some(parameter) = build.child(node, Field::Parameter) {
         let around = std::mem::replace(&mut build.scope, scope);
         pattern(build, parameter, &Source::Unknown, node.start_byte(), None);
         build.scope = around;
@@ -180,10 +180,10 @@ pub(super) fn catch<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 pub(super) fn for_each<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let scope = build.open(ScopeKind::Block);
     if let (Some(left), Some(right)) =
-        (node.child_by_field_name("left"), node.child_by_field_name("right"))
-        && node.child_by_field_name("kind").is_some()
+        (build.child(node, Field::Left), build.child(node, Field::Right))
+        && build.child(node, Field::Kind).is_some()
     {
-        let of = build.field(node, "operator") == Some("of");
+        let of = build.field(node, Field::Operator) == Some("of");
         let source = match of {
             true => Source::Element(Rc::new(Source::Value(right))),
             false => Source::Unknown,
@@ -198,7 +198,7 @@ pub(super) fn for_each<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 /// `exports.x = …`, `X.prototype.y = …`, `this.x = …`.
 pub(super) fn assignment<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let (Some(left), Some(right)) =
-        (node.child_by_field_name("left"), node.child_by_field_name("right"))
+        (build.child(node, Field::Left), build.child(node, Field::Right))
     else {
         return Enter::Into;
     };
@@ -206,13 +206,13 @@ pub(super) fn assignment<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
         return Enter::Into;
     }
     let (Some(object), Some(property)) =
-        (left.child_by_field_name("object"), left.child_by_field_name("property"))
+        (build.child(left, Field::Object), build.child(left, Field::Property))
     else {
         return Enter::Into;
     };
-    let prototype = build.field(object, "property") == Some("prototype");
+    let prototype = build.field(object, Field::Property) == Some("prototype");
     let owner = match prototype {
-        true => object.child_by_field_name("object").unwrap_or(object),
+        true => build.child(object, Field::Object).unwrap_or(object),
         false => object,
     };
     let place = Place { scope: build.scope, types: false, left: 3 };

@@ -6,7 +6,7 @@ use isolith_types::DefinitionKind as Kind;
 use isolith_types::{Origin, ReferenceKind};
 use tree_sitter::Node;
 
-use super::{Form, Open, Place, Rule, Table};
+use super::{Field, Form, Open, Place, Rule, Table};
 use crate::graph::build::{Build, Enter, child_of, named};
 use crate::graph::origin::instance;
 use crate::graph::scope::{ScopeKind, Source};
@@ -51,13 +51,13 @@ pub(super) static TABLE: Table = Table {
         ("index_signature", Rule::Block, Form::Unknown),
         ("statement_block", Rule::Block, Form::Unknown),
         ("return_statement", Rule::Ask(returns), Form::Unknown),
-        ("assignment_expression", Rule::Ask(bind::assignment), Form::Field("right")),
+        ("assignment_expression", Rule::Ask(bind::assignment), Form::Field(Field::Right)),
         ("import_statement", Rule::Ask(modules::import), Form::Unknown),
         ("export_statement", Rule::Ask(modules::export), Form::Unknown),
-        ("call_expression", Rule::Call("function"), Form::Call("function")),
-        ("new_expression", Rule::Call("constructor"), Form::Ask(made)),
-        ("member_expression", MEMBER, Form::Member("object", "property")),
-        ("subscript_expression", Rule::Pass, Form::Element("object")),
+        ("call_expression", Rule::Call(Field::Function), Form::Call(Field::Function)),
+        ("new_expression", Rule::Call(Field::Constructor), Form::Ask(made)),
+        ("member_expression", MEMBER, Form::Member(Field::Object, Field::Property)),
+        ("subscript_expression", Rule::Pass, Form::Element(Field::Object)),
         ("identifier", Rule::Name, Form::Name),
         ("shorthand_property_identifier", Rule::Name, Form::Name),
         ("this", Rule::Pass, Form::This),
@@ -67,12 +67,16 @@ pub(super) static TABLE: Table = Table {
         ("non_null_expression", Rule::Pass, Form::Same),
         ("satisfies_expression", Rule::Pass, Form::Same),
         ("as_expression", Rule::Pass, Form::Ask(types::cast)),
-        ("ternary_expression", Rule::Pass, Form::Field("consequence")),
+        ("ternary_expression", Rule::Pass, Form::Field(Field::Consequence)),
         ("binary_expression", Rule::Pass, Form::Ask(either)),
         ("type_identifier", Rule::Type, Form::Name),
-        ("nested_type_identifier", Rule::Member("name"), Form::Member("module", "name")),
-        ("nested_identifier", MEMBER, Form::Member("object", "property")),
-        ("generic_type", Rule::Pass, Form::Applied("name", "type_arguments")),
+        (
+            "nested_type_identifier",
+            Rule::Member(Field::Name),
+            Form::Member(Field::Module, Field::Name),
+        ),
+        ("nested_identifier", MEMBER, Form::Member(Field::Object, Field::Property)),
+        ("generic_type", Rule::Pass, Form::Applied(Field::Name, Field::TypeArguments)),
         ("union_type", Rule::Pass, Form::Ask(types::any)),
         ("intersection_type", Rule::Pass, Form::Ask(types::any)),
         ("array_type", Rule::Pass, Form::Ask(types::array)),
@@ -91,14 +95,14 @@ pub(super) static TABLE: Table = Table {
     callee: None,
 };
 
-const MEMBER: Rule = Rule::Member("property");
+const MEMBER: Rule = Rule::Member(Field::Property);
 
 pub(super) fn is_function(value: Node<'_>) -> bool {
     matches!(value.kind(), "arrow_function" | "function_expression" | "generator_function")
 }
 
 fn function<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
     build.pass(name);
     match build.define(node, name, Kind::Function) {
         Some(index) => body(build, node, node, index),
@@ -108,10 +112,10 @@ fn function<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 /// The inside of a function that is a definition. `whole` has the name, `node` the rest.
 fn body<'t>(build: &mut Build<'t>, whole: Node<'t>, node: Node<'t>, index: u32) -> Enter {
-    let inner = node.child_by_field_name("body");
+    let inner = build.child(node, Field::Body);
     build.sign(index, whole, inner);
     let scope = build.open(ScopeKind::Function(Some(index)));
-    let typed = node.child_by_field_name("return_type");
+    let typed = build.child(node, Field::ReturnType);
     let exported = build.is_exporting(whole);
     if let Some(draft) = build.draft(index) {
         draft.definition.exported |= exported;
@@ -120,7 +124,7 @@ fn body<'t>(build: &mut Build<'t>, whole: Node<'t>, node: Node<'t>, index: u32) 
             draft.returns.push((inner, scope));
         }
     }
-    if let Some(parameter) = node.child_by_field_name("parameter") {
+    if let Some(parameter) = build.child(node, Field::Parameter) {
         build.bind(scope, parameter, parameter.start_byte(), Source::Unknown);
     }
     Enter::Inside(Some(scope), Some(index))
@@ -132,8 +136,8 @@ fn closure<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
         return body(build, node, node, index);
     }
     let scope = build.open(ScopeKind::Function(None));
-    for field in ["parameter", "name"] {
-        if let Some(name) = node.child_by_field_name(field) {
+    for field in [Field::Parameter, Field::Name] {
+        if let Some(name) = build.child(node, field) {
             build.bind(scope, name, name.start_byte(), Source::Unknown);
         }
     }
@@ -141,7 +145,7 @@ fn closure<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let name = node.child_by_field_name("name");
+    let name = build.child(node, Field::Name);
     if let Some(name) = name {
         build.pass(name);
     }
@@ -153,7 +157,7 @@ fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
         },
         (None, None) => return Enter::Open(ScopeKind::Block),
     };
-    build.sign(index, node, node.child_by_field_name("body"));
+    build.sign(index, node, build.child(node, Field::Body));
     let around = build.within.replace(index);
     let mut bases = Vec::new();
     let heritage = child_of(node, "class_heritage");
@@ -161,7 +165,7 @@ fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
         let (kind, parts) = match clause.kind() {
             "extends_clause" => (
                 ReferenceKind::Inherit,
-                clause.child_by_field_name("value").into_iter().collect::<Vec<_>>(),
+                build.child(clause, Field::Value).into_iter().collect::<Vec<_>>(),
             ),
             "implements_clause" => (ReferenceKind::Implement, named(clause).collect()),
             _ => (ReferenceKind::Inherit, vec![clause]),
@@ -182,7 +186,7 @@ fn class<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn method<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(name) = node.child_by_field_name("name") else { return Enter::Into };
+    let Some(name) = build.child(node, Field::Name) else { return Enter::Into };
     let is_member = matches!(build.scopes.kind(build.scope), ScopeKind::Class(_));
     if !is_member {
         return Enter::Open(ScopeKind::Function(None));
@@ -208,8 +212,10 @@ fn method<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 /// A field of a class, an interface or an object that has a name.
 fn field<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let ScopeKind::Class(class) = build.scopes.kind(build.scope) else { return Enter::Into };
-    let name = ["name", "property", "key"].iter().find_map(|field| node.child_by_field_name(field));
-    let value = node.child_by_field_name("value");
+    let name = [Field::Name, Field::Property, Field::Key]
+        .into_iter()
+        .find_map(|field| build.child(node, field));
+    let value = build.child(node, Field::Value);
     let Some(name) = name else { return Enter::Into };
     let text = build.of(name).trim_matches(['"', '\'']);
     let function = value.filter(|value| is_function(*value));
@@ -218,7 +224,7 @@ fn field<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let Some(index) = build.note(node, name, text, kind, build.within) else {
         return Enter::Into;
     };
-    let source = match (node.child_by_field_name("type"), value) {
+    let source = match (build.child(node, Field::Type), value) {
         (Some(typed), _) => Source::Type(typed),
         (None, Some(value)) => Source::Value(value),
         (None, None) => Source::Unknown,
@@ -265,20 +271,20 @@ fn returns<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 /// `new X()` is a value of X.
 fn made<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    let class = node.child_by_field_name("constructor");
+    let class = build.child(node, Field::Constructor);
     class.map_or(Origin::Unknown, |class| instance(build.origin(class, place)))
 }
 
 /// `a ?? b`, `a || b`: what is known of either.
 fn either<'t>(build: &Build<'t>, node: Node<'t>, place: Place) -> Origin {
-    if !matches!(build.field(node, "operator"), Some("??" | "||" | "&&")) {
+    if !matches!(build.field(node, Field::Operator), Some("??" | "||" | "&&")) {
         return Origin::Unknown;
     }
-    let side = |field: &str| {
-        node.child_by_field_name(field).map_or(Origin::Unknown, |side| build.origin(side, place))
+    let side = |field: Field| {
+        build.child(node, field).map_or(Origin::Unknown, |side| build.origin(side, place))
     };
-    match side("left") {
-        Origin::Unknown => side("right"),
+    match side(Field::Left) {
+        Origin::Unknown => side(Field::Right),
         left => left,
     }
 }

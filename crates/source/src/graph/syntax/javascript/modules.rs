@@ -2,7 +2,7 @@ use isolith_types::DefinitionKind as Kind;
 use isolith_types::Imported;
 use tree_sitter::Node;
 
-use super::is_function;
+use super::{Field, is_function};
 use crate::graph::build::{Build, Enter, child_of, children, named};
 use crate::graph::scope::Source;
 use crate::graph::syntax::shared;
@@ -35,7 +35,7 @@ fn typed<'t, T>(
 }
 
 fn import_values<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let Some(module) = node.child_by_field_name("source").map(|source| unquoted(build, source))
+    let Some(module) = build.child(node, Field::Source).map(|source| unquoted(build, source))
     else {
         return Enter::Over;
     };
@@ -62,8 +62,8 @@ fn import_values<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
             }
             "named_imports" => {
                 for one in named(part) {
-                    if let Some(name) = build.field(one, "name") {
-                        let bound = build.field(one, "alias").unwrap_or(name);
+                    if let Some(name) = build.field(one, Field::Name) {
+                        let bound = build.field(one, Field::Alias).unwrap_or(name);
                         let what = Imported::Name(name.to_owned());
                         typed(build, one, |build, one| {
                             shared::import(build, one, module, what, Some(bound), false);
@@ -78,12 +78,12 @@ fn import_values<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn export_values<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let source = node.child_by_field_name("source").map(|source| unquoted(build, source));
+    let source = build.child(node, Field::Source).map(|source| unquoted(build, source));
     let module = source.unwrap_or_default();
     if let Some(clause) = child_of(node, "export_clause") {
         for one in named(clause) {
-            if let Some(name) = build.field(one, "name") {
-                let bound = build.field(one, "alias").unwrap_or(name);
+            if let Some(name) = build.field(one, Field::Name) {
+                let bound = build.field(one, Field::Alias).unwrap_or(name);
                 let what = Imported::Name(name.to_owned());
                 typed(build, one, |build, one| {
                     shared::passed_on(build, one, module, what, Some(bound));
@@ -110,12 +110,11 @@ fn export_values<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn default<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    let value =
-        node.child_by_field_name("declaration").or_else(|| node.child_by_field_name("value"));
+    let value = build.child(node, Field::Declaration).or_else(|| build.child(node, Field::Value));
     let Some(value) = value else { return Enter::Into };
     let name = match value.kind() {
         "identifier" => Some(value),
-        _ => value.child_by_field_name("name").filter(|_| value.kind().contains("declaration")),
+        _ => build.child(value, Field::Name).filter(|_| value.kind().contains("declaration")),
     };
     if let Some(name) = name {
         let what = Imported::Name(build.of(name).to_owned());
@@ -146,10 +145,10 @@ pub(super) fn require<'t>(
     value: Node<'t>,
 ) -> bool {
     let is_call = value.kind() == "call_expression";
-    if !is_call || build.field(value, "function") != Some("require") {
+    if !is_call || build.field(value, Field::Function) != Some("require") {
         return false;
     }
-    let argument = value.child_by_field_name("arguments").and_then(|list| named(list).next());
+    let argument = build.child(value, Field::Arguments).and_then(|list| named(list).next());
     let Some(module) = argument.filter(|argument| argument.kind() == "string") else {
         return false;
     };
@@ -161,8 +160,8 @@ pub(super) fn require<'t>(
         }
         "object_pattern" => {
             for part in named(name) {
-                let key = build.field(part, "key").unwrap_or_else(|| build.of(part));
-                let bound = build.field(part, "value").unwrap_or_else(|| build.of(part));
+                let key = build.field(part, Field::Key).unwrap_or_else(|| build.of(part));
+                let bound = build.field(part, Field::Value).unwrap_or_else(|| build.of(part));
                 shared::import(
                     build,
                     part,
@@ -188,8 +187,8 @@ pub(super) fn exports<'t>(
     if !build.is_outside_functions() {
         return false;
     }
-    let object = build.field(left, "object").unwrap_or_default();
-    let Some(property) = left.child_by_field_name("property") else { return false };
+    let object = build.field(left, Field::Object).unwrap_or_default();
+    let Some(property) = build.child(left, Field::Property) else { return false };
     let name = build.of(property);
     match (object, name) {
         ("module", "exports") => whole(build, node, right),
@@ -216,8 +215,8 @@ fn whole<'t>(build: &mut Build<'t>, node: Node<'t>, right: Node<'t>) {
         }
         "object" => {
             for part in named(right) {
-                let key = build.field(part, "key").unwrap_or_else(|| build.of(part));
-                let value = part.child_by_field_name("value").unwrap_or(part);
+                let key = build.field(part, Field::Key).unwrap_or_else(|| build.of(part));
+                let value = build.child(part, Field::Value).unwrap_or(part);
                 if matches!(value.kind(), "identifier" | "shorthand_property_identifier") {
                     let what = Imported::Name(build.of(value).to_owned());
                     shared::passed_on(build, part, "", what, Some(key));

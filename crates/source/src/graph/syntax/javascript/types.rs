@@ -2,7 +2,7 @@ use isolith_types::DefinitionKind as Kind;
 use isolith_types::{Origin, ReferenceKind};
 use tree_sitter::Node;
 
-use super::give_members;
+use super::{Field, give_members};
 use crate::graph::build::{Build, Enter, child_of, named};
 use crate::graph::origin::instance;
 use crate::graph::scope::{Bound, ScopeKind, Source};
@@ -10,7 +10,7 @@ use crate::graph::syntax::Place;
 
 pub(super) fn interface<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let Some(index) = declared(build, node, Kind::Interface) else { return Enter::Into };
-    build.sign(index, node, node.child_by_field_name("body"));
+    build.sign(index, node, build.child(node, Field::Body));
     let around = build.within.replace(index);
     let extends = child_of(node, "extends_type_clause");
     let bases: Vec<Node<'t>> = extends.into_iter().flat_map(named).collect();
@@ -22,7 +22,7 @@ pub(super) fn interface<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
         draft.bases = bases;
     }
     let scope = build.open(ScopeKind::Class(index));
-    if let Some(body) = node.child_by_field_name("body") {
+    if let Some(body) = build.child(node, Field::Body) {
         build.wrap(body, index);
     }
     Enter::Inside(Some(scope), Some(index))
@@ -31,7 +31,7 @@ pub(super) fn interface<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 pub(super) fn alias<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let Some(index) = declared(build, node, Kind::Type) else { return Enter::Into };
     build.sign(index, node, None);
-    let value = node.child_by_field_name("value");
+    let value = build.child(node, Field::Value);
     give_members(build, value, index);
     if let Some(draft) = build.draft(index) {
         draft.value = value.map_or(Source::Unknown, Source::Alias);
@@ -42,10 +42,10 @@ pub(super) fn alias<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 
 pub(super) fn enumeration<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let Some(index) = declared(build, node, Kind::Enum) else { return Enter::Into };
-    let body = node.child_by_field_name("body");
+    let body = build.child(node, Field::Body);
     build.sign(index, node, body);
     for one in body.into_iter().flat_map(named) {
-        let name = one.child_by_field_name("name").unwrap_or(one);
+        let name = build.child(one, Field::Name).unwrap_or(one);
         let text = build.of(name).trim_matches(['"', '\'']);
         build.note(one, name, text, Kind::Constant, Some(index));
     }
@@ -59,7 +59,7 @@ pub(super) fn namespace<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 }
 
 fn declared<'t>(build: &mut Build<'t>, node: Node<'t>, kind: Kind) -> Option<u32> {
-    let name = node.child_by_field_name("name")?;
+    let name = build.child(node, Field::Name)?;
     build.pass(name);
     let index = build.define(node, name, kind)?;
     let exported = build.is_exporting(node);
@@ -69,9 +69,9 @@ fn declared<'t>(build: &mut Build<'t>, node: Node<'t>, kind: Kind) -> Option<u32
 
 /// `<T extends X>`: T stands for an X.
 pub(super) fn parameter<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
-    if let Some(name) = node.child_by_field_name("name") {
+    if let Some(name) = build.child(node, Field::Name) {
         build.pass(name);
-        let constraint = node.child_by_field_name("constraint");
+        let constraint = build.child(node, Field::Constraint);
         let source = constraint.map_or(Source::Unknown, Source::Alias);
         let text = build.of(name);
         build.scopes.bind(build.scope, text, 0, Bound::Local(source));
@@ -82,7 +82,7 @@ pub(super) fn parameter<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
 /// A class or interface that another one is made from.
 pub(super) fn base<'t>(build: &mut Build<'t>, node: Node<'t>, kind: ReferenceKind) {
     let name = match node.kind() {
-        "generic_type" => node.child_by_field_name("name"),
+        "generic_type" => build.child(node, Field::Name),
         "call_expression" => None,
         _ => Some(node),
     };
