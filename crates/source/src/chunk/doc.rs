@@ -28,12 +28,13 @@ pub(crate) fn on_one_line<'w>(words: impl Iterator<Item = &'w str>, most: usize)
             line.push(' ');
             left -= 1;
         }
-        let before = line.len();
-        line.extend(word.chars().take(left));
-        left -= line[before..].chars().count();
-        if left == 0 {
+        let chars = word.chars().count();
+        if chars >= left {
+            line.extend(word.chars().take(left));
             break;
         }
+        line.push_str(word);
+        left -= chars;
     }
     line
 }

@@ -126,10 +126,9 @@ fn references(build: &Build<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<Referen
         if index.is_multiple_of(SITES_PER_LOOK) && !go_on() {
             return None;
         }
-        if is_variable(build, site) {
-            continue;
-        }
-        if let Some(reference) = reference(build, site, stars) {
+        if !is_variable(build, site)
+            && let Some(reference) = reference(build, site, stars)
+        {
             once.add(reference);
         }
     }
@@ -166,8 +165,8 @@ fn said(reference: &Reference) -> (Option<u32>, ReferenceKind, &Origin) {
 
 /// Most names are those of variables, of which nothing is to be said.
 fn is_variable(build: &Build<'_>, site: &Site<'_>) -> bool {
-    let is_name = matches!(build.syntax.entry(site.node).form, Form::Name);
-    if site.kind != ReferenceKind::Use || site.types || !is_name {
+    let is_value = site.kind == ReferenceKind::Use && !site.types;
+    if !is_value || !matches!(build.syntax.entry(site.node).form, Form::Name) {
         return false;
     }
     let (name, at) = (build.of(site.node), site.node.start_byte());

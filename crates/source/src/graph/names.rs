@@ -8,8 +8,9 @@ const DEEPEST: usize = 40;
 /// from its class has the class in its name all the same.
 pub(super) fn qualified(build: &Build<'_>, meanings: &[Meaning]) -> Vec<String> {
     let all = 0..build.drafts.len();
+    let mut names = Vec::new();
     all.map(|index| {
-        let mut names = Vec::new();
+        names.clear();
         let mut next = Some(index);
         while let Some(index) = next.filter(|_| names.len() < DEEPEST) {
             let (Some(draft), Some(meaning)) = (build.drafts.get(index), meanings.get(index))

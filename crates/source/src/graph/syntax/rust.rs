@@ -64,6 +64,8 @@ pub(super) static TABLE: Table = Table {
         ("dynamic_type", Rule::Pass, Form::Field(Field::Trait)),
         ("abstract_type", Rule::Pass, Form::Field(Field::Trait)),
         ("array_type", Rule::Pass, Form::Ask(list)),
+        ("string_literal", Rule::Skip, Form::Unknown),
+        ("raw_string_literal", Rule::Skip, Form::Unknown),
         ("line_comment", Rule::Skip, Form::Unknown),
         ("block_comment", Rule::Skip, Form::Unknown),
     ],
