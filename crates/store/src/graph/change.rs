@@ -1,16 +1,15 @@
 //! The graph as it is changed, within one transaction.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use isolith_graph::{Edge, Entity, Graph, GraphMut, KeyId, LabelId, TypeId, Value};
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, FastMap};
 use rusqlite::{Connection, params};
 
-use super::ends::Waiting;
 use super::names::Kind;
 use super::owned::is_of_facts;
+use super::waiting::{NewEdge, Waiting};
 use super::{Lookup, TruthGraph, bytes, failure, one};
 use crate::error::StoreError;
 use crate::sqlite::During;
@@ -24,7 +23,7 @@ pub(super) struct Counts {
     nodes: Cell<i64>,
     edges: Cell<i64>,
     /// By how much names are used more, or less, than before.
-    uses: RefCell<HashMap<u32, i64>>,
+    uses: RefCell<FastMap<u32, i64>>,
     changed: Cell<bool>,
     pub(super) waiting: Waiting,
 }
@@ -47,13 +46,7 @@ impl Counts {
 }
 
 /// A node that nobody owns.
-pub(super) const INSERT_NODE: &str =
-    "INSERT INTO node (id, labels, properties) VALUES (?1, ?2, ?3)";
-
-/// What lets nodes be found.
-pub(super) const INSERT_LABEL: &str = "INSERT INTO node_label (label, node) VALUES (?1, ?2)";
-pub(super) const INSERT_VALUE: &str =
-    "INSERT OR IGNORE INTO node_value (key, value, node) VALUES (?1, ?2, ?3)";
+const INSERT_NODE: &str = "INSERT INTO node (id, labels, properties) VALUES (?1, ?2, ?3)";
 
 impl<'a> TruthGraph<'a> {
     /// The graph, to be changed.
@@ -81,6 +74,13 @@ impl<'a> TruthGraph<'a> {
 
     fn counts(&self) -> &Counts {
         self.counts.as_ref().expect("only what was begun with is changed")
+    }
+
+    /// The counts of a graph that something is being written to.
+    pub(super) fn changing(&self) -> &Counts {
+        let counts = self.counts();
+        counts.changed.set(true);
+        counts
     }
 
     /// Writes down what was counted.
@@ -118,30 +118,12 @@ impl<'a> TruthGraph<'a> {
         sql: &str,
         parameters: impl rusqlite::Params,
     ) -> Result<usize, Failure> {
-        self.counts().changed.set(true);
+        self.changing();
         let db = self.db;
         db.prepare_cached(sql)
             .and_then(|mut statement| statement.execute(parameters))
             .during(db, "change the graph")
             .map_err(failure)
-    }
-
-    /// Does the same for each of some parameters.
-    pub(super) fn execute_all<P: rusqlite::Params>(
-        &self,
-        sql: &str,
-        all: impl Iterator<Item = P>,
-    ) -> Result<(), Failure> {
-        self.counts().changed.set(true);
-        let db = self.db;
-        let run = || {
-            let mut statement = db.prepare_cached(sql)?;
-            for parameters in all {
-                statement.execute(parameters)?;
-            }
-            Ok(())
-        };
-        run().during(db, "change the graph").map_err(failure)
     }
 
     pub(super) fn number(&self, kind: Kind, name: &str) -> Result<u32, Failure> {
@@ -160,20 +142,12 @@ impl<'a> TruthGraph<'a> {
         first
     }
 
-    /// Lets a node be found by a label that it has.
-    pub(super) fn show_label(&self, node: i64, label: u32) -> Result<(), Failure> {
-        self.used(label, 1);
-        self.execute(INSERT_LABEL, params![label, node])?;
-        Ok(())
-    }
-
     /// The first number of so many edges that are made now.
     pub(super) fn next_edges(&self, kind: u32, count: i64) -> i64 {
-        let Counts { last_edge, edges, changed, .. } = self.counts();
+        let Counts { last_edge, edges, .. } = self.changing();
         let first = last_edge.get() + 1;
         last_edge.set(last_edge.get() + count);
         edges.set(edges.get() + count);
-        changed.set(true);
         self.used(kind, count);
         first
     }
@@ -182,18 +156,12 @@ impl<'a> TruthGraph<'a> {
     pub(super) fn insert_edge(
         &self,
         kind: u32,
-        (start, end): (i64, i64),
-        properties: &[u8],
+        ends: (i64, i64),
+        properties: Vec<u8>,
         owner: Option<i64>,
     ) -> Result<i64, Failure> {
         let edge = self.next_edges(kind, 1);
-        let properties = (!properties.is_empty()).then_some(properties);
-        self.execute(
-            "INSERT INTO edge (id, type, src, dst, properties, owner) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![edge, kind, start, end, properties, owner],
-        )?;
-        self.show_ends(edge, kind, (start, end))?;
+        self.write_edge(NewEdge { edge, kind, ends, properties, owner })?;
         Ok(edge)
     }
 
@@ -215,6 +183,7 @@ impl<'a> TruthGraph<'a> {
 
     /// Takes a node and its labels away.
     pub(super) fn delete_rows(&self, node: i64) -> Result<(), Failure> {
+        self.settle_nodes()?;
         for label in self.labels(node)? {
             self.used(label, -1);
             self.execute(
@@ -248,12 +217,13 @@ impl<'a> TruthGraph<'a> {
     /// Lets a node be found by a property, if it is one to be found by.
     pub(super) fn show(&self, node: i64, key: u32, value: &Value) -> Result<(), Failure> {
         if self.finds_by(key)? {
-            self.execute(INSERT_VALUE, params![key, Lookup(value), node])?;
+            self.show_value(node, key, value)?;
         }
         Ok(())
     }
 
     pub(super) fn hide(&self, node: i64, key: u32, value: &Value) -> Result<(), Failure> {
+        self.settle_nodes()?;
         self.execute(
             "DELETE FROM node_value WHERE key = ?1 AND value = ?2 AND node = ?3",
             params![key, Lookup(value), node],
@@ -278,6 +248,7 @@ impl<'a> TruthGraph<'a> {
     }
 
     fn refuse_change(&self, entity: Entity) -> Result<(), Failure> {
+        self.settle_edges()?;
         match entity {
             Entity::Node(node) => self.refuse_owned("node", node, "the node"),
             Entity::Edge(edge) => self.refuse_owned("edge", edge, "the relationship"),
@@ -333,7 +304,7 @@ impl GraphMut for TruthGraph<'_> {
     ) -> Result<i64, Failure> {
         let kind = self.number(Kind::Type, kind)?;
         let keyed = self.keyed(properties)?;
-        self.insert_edge(kind, (start, end), &bytes::write(keyed.into_iter()), None)
+        self.insert_edge(kind, (start, end), bytes::write(keyed.into_iter()), None)
     }
 
     fn set_property(&self, entity: Entity, key: &str, value: &Value) -> Result<(), Failure> {
@@ -387,6 +358,7 @@ impl GraphMut for TruthGraph<'_> {
         let Some(at) = labels.iter().position(|there| *there == label) else { return Ok(false) };
         labels.remove(at);
         self.set_labels(node, labels)?;
+        self.settle_nodes()?;
         self.execute(
             "DELETE FROM node_label WHERE label = ?1 AND node = ?2",
             params![label, node],

@@ -12,12 +12,14 @@ mod ends;
 mod facts;
 mod import;
 mod kept;
+mod many;
 mod names;
 mod owned;
 mod query;
 mod reading;
 mod row;
 mod segment;
+mod waiting;
 
 use std::cell::RefCell;
 
@@ -70,24 +72,39 @@ const LONGEST_LOOKUP: usize = 200;
 
 /// A value as the table of values has it: alike for values that are equal, and now and then
 /// for others.
+fn lookup(value: &Value) -> ValueRef<'_> {
+    match value {
+        Value::Integer(number) => ValueRef::Integer(*number),
+        Value::Float(number) if number.is_nan() => ValueRef::Blob(b"n"),
+        Value::Float(number) => ValueRef::Real(*number),
+        Value::Text(text) => ValueRef::Text(beginning(text).as_bytes()),
+        Value::Boolean(false) => ValueRef::Blob(b"f"),
+        Value::Boolean(true) => ValueRef::Blob(b"t"),
+        _ => ValueRef::Blob(b"l"),
+    }
+}
+
+fn beginning(text: &str) -> &str {
+    let mut ends = (0..=text.len().min(LONGEST_LOOKUP)).rev();
+    let end = ends.find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    &text[..end]
+}
+
+/// A value that is looked up as this one and takes little memory.
+fn shortest_alike(value: &Value) -> Value {
+    match value {
+        Value::Text(text) if text.len() > LONGEST_LOOKUP => Value::text(beginning(text)),
+        Value::List(_) => Value::list(Vec::new()),
+        value => value.clone(),
+    }
+}
+
+/// A value that is bound as [`lookup`] has it.
 struct Lookup<'a>(&'a Value);
 
 impl ToSql for Lookup<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        let value = match self.0 {
-            Value::Integer(number) => ValueRef::Integer(*number),
-            Value::Float(number) if number.is_nan() => ValueRef::Blob(b"n"),
-            Value::Float(number) => ValueRef::Real(*number),
-            Value::Text(text) => {
-                let mut ends = (0..=text.len().min(LONGEST_LOOKUP)).rev();
-                let end = ends.find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-                ValueRef::Text(&text.as_bytes()[..end])
-            }
-            Value::Boolean(false) => ValueRef::Blob(b"f"),
-            Value::Boolean(true) => ValueRef::Blob(b"t"),
-            _ => ValueRef::Blob(b"l"),
-        };
-        Ok(ToSqlOutput::Borrowed(value))
+        Ok(ToSqlOutput::Borrowed(lookup(self.0)))
     }
 }
 

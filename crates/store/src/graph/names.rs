@@ -1,9 +1,9 @@
 //! Names of labels, types and properties have numbers, so that rows are short.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use isolith_types::FastMap;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::StoreError;
@@ -21,9 +21,9 @@ pub(super) enum Kind {
 #[derive(Debug, Default)]
 pub(super) struct Names {
     /// By kind; nothing for a name that has no number.
-    numbers: RefCell<[HashMap<Box<str>, Option<u32>>; 3]>,
-    names: RefCell<HashMap<u32, Arc<str>>>,
-    indexed: RefCell<HashMap<u32, bool>>,
+    numbers: RefCell<[FastMap<Box<str>, Option<u32>>; 3]>,
+    names: RefCell<FastMap<u32, Arc<str>>>,
+    indexed: RefCell<FastMap<u32, bool>>,
 }
 
 impl Names {

@@ -138,7 +138,7 @@ impl TruthGraph<'_> {
     ) -> Result<(), Failure> {
         let list = self.edge_list(owner, properties)?;
         let kind = self.number(Kind::Type, kind)?;
-        self.insert_edge(kind, ends, &list, Some(owner)).map(|_| ())
+        self.insert_edge(kind, ends, list, Some(owner)).map(|_| ())
     }
 
     /// Makes an edge of an owner, or gives the one that is there other properties: it has one
@@ -169,7 +169,7 @@ impl TruthGraph<'_> {
         owner: i64,
         is_meant: impl Fn(&str) -> bool,
     ) -> Result<(), Failure> {
-        self.settle_ends()?;
+        self.settle_edges()?;
         let read = || {
             self.db
                 .prepare_cached(
@@ -211,6 +211,7 @@ impl TruthGraph<'_> {
             return Ok(());
         }
         self.execute("UPDATE graph_name SET indexed = 0 WHERE id = ?1", [key])?;
+        self.settle_nodes()?;
         self.execute("DELETE FROM node_value WHERE key = ?1", [key])?;
         self.names.not_indexed(key);
         Ok(())
@@ -232,7 +233,7 @@ impl TruthGraph<'_> {
         kind: u32,
         (start, end): (i64, i64),
     ) -> Result<Option<(i64, Vec<u8>)>, Failure> {
-        self.settle_ends()?;
+        self.settle_edges()?;
         self.db
             .prepare_cached(
                 "SELECT e.id, e.properties FROM edge_out o CROSS JOIN edge e ON e.id = o.edge \

@@ -75,6 +75,7 @@ impl TruthGraph<'_> {
         limit: i64,
         found: &mut Vec<i64>,
     ) -> Result<(), Failure> {
+        self.settle_nodes()?;
         let after = after.unwrap_or(i64::MIN);
         match label {
             Some(label) => self.numbers(
@@ -106,6 +107,7 @@ impl TruthGraph<'_> {
         nothing: T,
         read: impl FnOnce(&[u8]) -> Option<T>,
     ) -> Result<T, Failure> {
+        self.settle_edges()?;
         let look = || {
             let mut statement =
                 self.db.prepare_cached("SELECT properties FROM edge WHERE id = ?1")?;
@@ -207,6 +209,7 @@ impl Graph for TruthGraph<'_> {
         value: &Value,
         found: &mut Vec<i64>,
     ) -> Result<Found, Failure> {
+        self.settle_nodes()?;
         self.numbers(
             "SELECT node FROM node_value WHERE key = ?1 AND value = ?2",
             params![key.0, Lookup(value)],
@@ -239,6 +242,7 @@ impl Graph for TruthGraph<'_> {
         if let Some(has) = self.label_in_row(node, label)? {
             return Ok(has);
         }
+        self.settle_nodes()?;
         let sql = "SELECT 1 FROM node_label WHERE label = ?1 AND node = ?2";
         Ok(one::<i64>(self.db, sql, params![label.0, node])?.is_some())
     }
@@ -265,7 +269,7 @@ impl Graph for TruthGraph<'_> {
         kinds: &[TypeId],
         found: &mut Vec<Hop>,
     ) -> Result<(), Failure> {
-        self.settle_ends()?;
+        self.settle_edges()?;
         let is_other = |other: i64| other != node || direction != Direction::Both;
         if kinds.is_empty() {
             if direction != Direction::In {
@@ -287,7 +291,7 @@ impl Graph for TruthGraph<'_> {
     }
 
     fn degree(&self, node: i64, direction: Direction, kinds: &[TypeId]) -> Result<u64, Failure> {
-        self.settle_ends()?;
+        self.settle_edges()?;
         let count = |all: &str, of_type: &str| -> Result<u64, Failure> {
             if kinds.is_empty() {
                 return Ok(one(self.db, all, [node])?.unwrap_or(0));
@@ -309,6 +313,7 @@ impl Graph for TruthGraph<'_> {
     }
 
     fn edge(&self, edge: i64) -> Result<Option<Edge>, Failure> {
+        self.settle_edges()?;
         self.db
             .prepare_cached("SELECT type, src, dst FROM edge WHERE id = ?1")
             .and_then(|mut statement| {

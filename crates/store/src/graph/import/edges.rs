@@ -46,9 +46,9 @@ impl Import<'_> {
             }
             let keyed = keyed(&keys, properties);
             self.stats.properties_set += keyed.clone().count() as u64;
-            graph.insert_edge(kind, ends, &bytes::write(keyed), None)?;
+            graph.insert_edge(kind, ends, bytes::write(keyed), None)?;
         }
-        graph.insert_bare_edges(kind, &bare)
+        graph.write_bare_edges(kind, &bare)
     }
 
     /// The numbers of the properties that edges get.

@@ -88,6 +88,7 @@ impl<'a> Finder<'a> {
         }
         // Code is found by such texts through its files as well.
         let may_be_code = ["path", "id"].contains(&self.end.key.as_str());
+        graph.settle_nodes()?;
         let mut read = || {
             let mut statement = graph.db.prepare_cached(ALL_NODES)?;
             let mut rows = statement.query(params![self.key.0, self.label.0])?;

@@ -2,14 +2,14 @@
 
 use std::collections::hash_map::Entry;
 
-use isolith_graph::{Entity, Graph, GraphMut, KeyId, Value, equals, order};
+use isolith_graph::{Entity, Graph, GraphMut, KeyId, Value, equals};
 use isolith_types::{Failure, FastMap};
 
 use super::find::{Finder, Name, Named};
 use super::{Import, TableEnd};
-use crate::graph::change::{INSERT_LABEL, INSERT_NODE, INSERT_VALUE};
+use crate::graph::bytes;
 use crate::graph::names::Kind;
-use crate::graph::{Lookup, bytes};
+use crate::graph::waiting::NewNode;
 
 /// Where the node is that a key names.
 #[derive(Clone, Copy)]
@@ -100,26 +100,25 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Makes nodes, and rows of other tables in the order that these have.
+    /// Makes nodes.
     fn create(&mut self, label: &str, keys: &[u32], new: &[Vec<Value>]) -> Result<(), Failure> {
         let (graph, count) = (self.graph, new.len() as i64);
         let label = graph.number(Kind::Label, label)?;
         let labels = bytes::write_labels(&[label]);
         let first = graph.next_nodes(count);
         graph.gained_nodes(count);
-        graph.used(label, count);
-        let list = |cells| bytes::write(keyed(keys, cells));
-        let nodes = new.iter().zip(first..).map(|(cells, node)| (node, &labels, list(cells)));
-        graph.execute_all(INSERT_NODE, nodes)?;
-        graph.execute_all(INSERT_LABEL, (first..first + count).map(|node| (label, node)))?;
+        let nodes = new.iter().zip(first..).map(|(cells, node)| {
+            let properties = bytes::write(keyed(keys, cells));
+            NewNode { node, properties }
+        });
+        graph.write_nodes(&labels, &nodes.collect::<Vec<_>>())?;
+        (first..first + count).try_for_each(|node| graph.show_label(node, label))?;
         for (column, key) in keys.iter().enumerate() {
             let cells = new.iter().map(|cells| &cells[column]).zip(first..);
-            let mut cells: Vec<(&Value, i64)> = cells.filter(|(it, _)| !it.is_null()).collect();
+            let cells: Vec<(&Value, i64)> = cells.filter(|(it, _)| !it.is_null()).collect();
             self.stats.properties_set += cells.len() as u64;
             if graph.finds_by(*key)? {
-                cells.sort_by(|one, other| order(one.0, other.0));
-                let values = cells.iter().map(|(cell, node)| (key, Lookup(cell), node));
-                graph.execute_all(INSERT_VALUE, values)?;
+                cells.iter().try_for_each(|(cell, node)| graph.show_value(*node, *key, cell))?;
             }
         }
         self.stats.nodes_created += new.len() as u64;

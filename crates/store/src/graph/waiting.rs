@@ -1,0 +1,218 @@
+//! What a transaction has made and not written yet: labels and values by which nodes are
+//! found, edges, and edges by their ends. It is written before anything looks at these tables,
+//! many rows at once and in the order that they have there. One by one, each row would have
+//! to be searched a place for.
+
+use std::cell::RefCell;
+use std::cmp::Ordering;
+
+use isolith_graph::{Value, order};
+use isolith_types::Failure;
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+
+use super::{TruthGraph, failure, lookup, many, shortest_alike};
+use crate::error::StoreError;
+use crate::sqlite::During;
+
+/// How many rows of a kind wait at most.
+const MOST_WAITING: usize = 1 << 20;
+
+/// How many values wait at most: they have texts.
+const MOST_VALUES: usize = 1 << 17;
+
+/// An edge by its ends, in the order of the tables: where it begins, its type, where it ends,
+/// its number.
+type Ends = [i64; 4];
+
+/// A node by its properties in bytes.
+#[derive(Debug)]
+pub(super) struct NewNode {
+    pub(super) node: i64,
+    pub(super) properties: Vec<u8>,
+}
+
+/// An edge as its table has it.
+#[derive(Debug)]
+pub(super) struct NewEdge {
+    pub(super) edge: i64,
+    pub(super) kind: u32,
+    pub(super) ends: (i64, i64),
+    pub(super) properties: Vec<u8>,
+    pub(super) owner: Option<i64>,
+}
+
+impl NewEdge {
+    fn row(&self) -> [ValueRef<'_>; 6] {
+        let (src, dst) = self.ends;
+        let integer = ValueRef::Integer;
+        let properties = match self.properties.is_empty() {
+            true => ValueRef::Null,
+            false => ValueRef::Blob(&self.properties),
+        };
+        let owner = self.owner.map_or(ValueRef::Null, integer);
+        [
+            integer(self.edge),
+            integer(self.kind.into()),
+            integer(src),
+            integer(dst),
+            properties,
+            owner,
+        ]
+    }
+}
+
+/// A value that a node is found by, and the number of its name.
+#[derive(Debug)]
+struct NewValue {
+    key: u32,
+    value: Value,
+    node: i64,
+}
+
+impl NewValue {
+    fn row(&self) -> [ValueRef<'_>; 3] {
+        let integer = ValueRef::Integer;
+        [integer(self.key.into()), lookup(&self.value), integer(self.node)]
+    }
+
+    /// Nearly that of the table; what is not in order is only written more slowly.
+    fn order(&self, other: &Self) -> Ordering {
+        let by_value = || order(&self.value, &other.value);
+        self.key.cmp(&other.key).then_with(by_value).then(self.node.cmp(&other.node))
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    /// By their numbers. As they are in order, they only wait for a statement to be full.
+    edges: RefCell<Vec<NewEdge>>,
+    ends: RefCell<Vec<Ends>>,
+    labels: RefCell<Vec<[i64; 2]>>,
+    values: RefCell<Vec<NewValue>>,
+}
+
+impl Waiting {
+    /// Writes everything down.
+    pub(super) fn settle(&self, db: &Connection) -> Result<(), StoreError> {
+        self.settle_nodes(db)?;
+        self.settle_edges(db)
+    }
+
+    fn settle_nodes(&self, db: &Connection) -> Result<(), StoreError> {
+        let (mut labels, mut values) = (self.labels.take(), self.values.take());
+        let mut write = || {
+            labels.sort_unstable();
+            many::insert(db, "INTO node_label", &labels, integers)?;
+            values.sort_unstable_by(NewValue::order);
+            many::insert(db, "OR IGNORE INTO node_value", &values, NewValue::row)
+        };
+        write().during(db, "write what nodes are found by")
+    }
+
+    fn settle_edges(&self, db: &Connection) -> Result<(), StoreError> {
+        self.write_edges(db)?;
+        let mut ends = self.ends.take();
+        let mut write = || {
+            ends.sort_unstable();
+            many::insert(db, "INTO edge_out", &ends, integers)?;
+            for [src, _, dst, _] in &mut ends {
+                std::mem::swap(src, dst);
+            }
+            ends.sort_unstable();
+            many::insert(db, "INTO edge_in", &ends, integers)
+        };
+        write().during(db, "write edges by their ends")
+    }
+
+    fn write_edges(&self, db: &Connection) -> Result<(), StoreError> {
+        let edges = self.edges.take();
+        let into = "INTO edge (id, type, src, dst, properties, owner)";
+        many::insert(db, into, &edges, NewEdge::row).during(db, "write edges")
+    }
+}
+
+fn integers<const N: usize>(row: &[i64; N]) -> [ValueRef<'_>; N] {
+    row.map(ValueRef::Integer)
+}
+
+impl TruthGraph<'_> {
+    /// Lets a node be found by a label.
+    pub(super) fn show_label(&self, node: i64, label: u32) -> Result<(), Failure> {
+        self.used(label, 1);
+        let waiting = &self.changing().waiting;
+        waiting.labels.borrow_mut().push([label.into(), node]);
+        self.settle_if(waiting.labels.borrow().len() >= MOST_WAITING)
+    }
+
+    /// Lets a node be found by a value.
+    pub(super) fn show_value(&self, node: i64, key: u32, value: &Value) -> Result<(), Failure> {
+        let waiting = &self.changing().waiting;
+        let value = shortest_alike(value);
+        waiting.values.borrow_mut().push(NewValue { key, value, node });
+        self.settle_if(waiting.values.borrow().len() >= MOST_VALUES)
+    }
+
+    /// Writes nodes that nobody owns and that have the same labels.
+    pub(super) fn write_nodes(&self, labels: &[u8], nodes: &[NewNode]) -> Result<(), Failure> {
+        self.changing();
+        many::insert(self.db, "INTO node (id, labels, properties)", nodes, |it| {
+            [ValueRef::Integer(it.node), ValueRef::Blob(labels), ValueRef::Blob(&it.properties)]
+        })
+        .during(self.db, "write nodes")
+        .map_err(failure)
+    }
+
+    /// Makes edges without properties, many at once.
+    pub(super) fn write_bare_edges(&self, kind: u32, ends: &[(i64, i64)]) -> Result<(), Failure> {
+        let (db, first) = (self.db, self.next_edges(kind, ends.len() as i64));
+        let numbered: Vec<_> = ends.iter().zip(first..).collect();
+        many::insert(db, "INTO edge (id, type, src, dst)", &numbered, |((src, dst), edge)| {
+            [*edge, kind.into(), *src, *dst].map(ValueRef::Integer)
+        })
+        .during(db, "write edges")
+        .map_err(failure)?;
+        numbered.iter().try_for_each(|(ends, edge)| self.show_ends(*edge, kind, **ends))
+    }
+
+    /// Lets an edge be found by its ends.
+    fn show_ends(&self, edge: i64, kind: u32, (src, dst): (i64, i64)) -> Result<(), Failure> {
+        let waiting = &self.changing().waiting;
+        waiting.ends.borrow_mut().push([src, kind.into(), dst, edge]);
+        self.settle_if(waiting.ends.borrow().len() >= MOST_WAITING)
+    }
+
+    /// Writes an edge, and lets it be found.
+    pub(super) fn write_edge(&self, edge: NewEdge) -> Result<(), Failure> {
+        let waiting = &self.changing().waiting;
+        let (number, kind, ends) = (edge.edge, edge.kind, edge.ends);
+        waiting.edges.borrow_mut().push(edge);
+        if waiting.edges.borrow().len() >= many::MOST {
+            waiting.write_edges(self.db).map_err(failure)?;
+        }
+        self.show_ends(number, kind, ends)
+    }
+
+    fn settle_if(&self, is_full: bool) -> Result<(), Failure> {
+        match is_full {
+            true => self.changing().waiting.settle(self.db).map_err(failure),
+            false => Ok(()),
+        }
+    }
+
+    /// To be called before labels and values of nodes are looked at in their tables.
+    pub(super) fn settle_nodes(&self) -> Result<(), Failure> {
+        match &self.counts {
+            Some(counts) => counts.waiting.settle_nodes(self.db).map_err(failure),
+            None => Ok(()),
+        }
+    }
+
+    /// To be called before edges are looked at in any of their tables.
+    pub(super) fn settle_edges(&self) -> Result<(), Failure> {
+        match &self.counts {
+            Some(counts) => counts.waiting.settle_edges(self.db).map_err(failure),
+            None => Ok(()),
+        }
+    }
+}
