@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
 use isolith_resolve::{Outline, Project};
-use isolith_types::{CodeNode, FastMap, FileGraph};
+use isolith_types::{CodeNode, Definition, FastMap, FastSet, FileGraph};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::super::Work;
@@ -15,6 +15,9 @@ use crate::sqlite::During;
 
 /// How much is kept for the next slice, in bytes of outlines as they are stored.
 const MOST_KEPT: usize = 16 << 20;
+
+/// So many files that are due are worth a look at all paths.
+const MANY_DUE: usize = 50;
 
 /// What one slice has read of the files of a root, for the next. It holds as long as nothing
 /// but linking is written.
@@ -35,6 +38,8 @@ struct Read {
     version: i64,
     /// How long the outlines are in all, as they are stored.
     bytes: usize,
+    /// All paths, if many are going to be asked for: most of those are of no file.
+    paths: Option<FastSet<String>>,
     known: FastMap<String, Option<Arc<Known>>>,
     named: FastMap<String, Named>,
     modules: FastMap<String, Arc<[String]>>,
@@ -45,8 +50,8 @@ struct Read {
 struct Known {
     file: u64,
     graph: Arc<Outline>,
-    /// Its nodes by what names them in it, in the order of names.
-    nodes: OnceLock<Vec<(String, i64)>>,
+    /// Its node, and those of its definitions in their order.
+    nodes: OnceLock<Vec<Option<i64>>>,
 }
 
 /// What was found under a name.
@@ -69,7 +74,7 @@ pub(super) struct Files<'a> {
 
 impl<'a> Files<'a> {
     /// The files, and what was kept of them if it still holds.
-    pub(super) fn new(work: Work<'a>, root: u64) -> Result<Self, StoreError> {
+    pub(super) fn new(work: Work<'a>, root: u64, due: usize) -> Result<Self, StoreError> {
         let db = work.db;
         // It changes when another process has written.
         let version: i64 = db
@@ -79,7 +84,14 @@ impl<'a> Files<'a> {
         let kept = work.kept.0.take();
         let kept = kept.filter(|kept| (kept.root, kept.version) == (root, version));
         let read = kept.unwrap_or_else(|| Read { root, version, ..Read::default() });
-        Ok(Self { db, root, read: RefCell::new(read), trouble: RefCell::default() })
+        let files = Self { db, root, read: RefCell::new(read), trouble: RefCell::default() };
+        if due >= MANY_DUE && files.read.borrow().paths.is_none() {
+            let sql = "SELECT path, '' FROM file WHERE root = ?1";
+            let paths = files.paths(sql, [root]).into_iter().map(|(path, _)| path).collect();
+            files.check()?;
+            files.read.borrow_mut().paths = Some(paths);
+        }
+        Ok(files)
     }
 
     /// Keeps what was read for the next slice, unless it is too much.
@@ -103,23 +115,15 @@ impl<'a> Files<'a> {
         definition: Option<u32>,
     ) -> Result<Option<i64>, StoreError> {
         let Some(known) = self.file_at(path) else { return self.check().map(|()| None) };
-        let local = match definition {
-            None => String::new(),
-            Some(index) => match known.graph.definitions.get(index as usize) {
-                Some(definition) => definition.local_id(),
-                None => return Ok(None),
-            },
-        };
         let nodes = match known.nodes.get() {
             Some(nodes) => nodes,
             None => {
-                let mut nodes = graph.all_owned(known.file as i64).map_err(query_failed)?;
-                nodes.sort_unstable();
+                let nodes = nodes_of(graph, &known)?;
                 known.nodes.get_or_init(|| nodes)
             }
         };
-        let at = nodes.binary_search_by(|(name, _)| name.as_str().cmp(&local));
-        Ok(at.ok().and_then(|at| nodes.get(at)).map(|(_, node)| *node))
+        let at = definition.map_or(0, |index| index as usize + 1);
+        Ok(nodes.get(at).copied().flatten())
     }
 
     /// What kept anything from being read since this was asked last.
@@ -130,6 +134,9 @@ impl<'a> Files<'a> {
     fn file_at(&self, path: &str) -> Option<Arc<Known>> {
         if let Some(known) = self.read.borrow().known.get(path) {
             return known.clone();
+        }
+        if self.read.borrow().paths.as_ref().is_some_and(|paths| !paths.contains(path)) {
+            return None;
         }
         let found = self.noting(self.read_file(path)).flatten().map(Arc::new);
         self.read.borrow_mut().known.insert(path.to_owned(), found.clone());
@@ -186,6 +193,15 @@ impl<'a> Files<'a> {
         };
         self.noting(read().during(self.db, "look up names")).unwrap_or_default()
     }
+}
+
+/// The node of a file, and those of what it defines.
+fn nodes_of(graph: &TruthGraph<'_>, known: &Known) -> Result<Vec<Option<i64>>, StoreError> {
+    let nodes = graph.all_owned(known.file as i64).map_err(query_failed)?;
+    let nodes: FastMap<String, i64> = nodes.into_iter().collect();
+    let definitions = known.graph.definitions.iter().map(Definition::local_id);
+    let names = std::iter::once(String::new()).chain(definitions);
+    Ok(names.map(|name| nodes.get(&name).copied()).collect())
 }
 
 impl Project for Files<'_> {

@@ -33,7 +33,7 @@ struct DueFile {
 pub(super) fn link(work: Work<'_>, root: u64) -> Result<Outcome, StoreError> {
     let due = due(work, root)?;
     let graph = TruthGraph::begin(work.db)?;
-    let files = Files::new(work, root)?;
+    let files = Files::new(work, root, due.len())?;
     let end = Instant::now() + SLICE;
     let mut outcome = Outcome::default();
     for file in &due {
