@@ -26,10 +26,14 @@ use crate::failure::of_call;
 use crate::open::{Engine, pool_settings};
 use crate::status::WatchedPool;
 
-/// A batch is about this large: enough that the way to a worker costs little, so small
-/// that its transaction is short.
-const BATCH_BYTES: usize = 384 << 10;
-const BATCH_FILES: usize = 64;
+/// A batch is about this large: enough that the way to a worker costs little and that a page
+/// of the truth is seldom written again, so small that its transaction is short.
+const BATCH_BYTES: usize = 768 << 10;
+const BATCH_FILES: usize = 128;
+
+/// The first batch is smaller, and each is twice the one before until they are as large as
+/// that: all parsers of a small project have something to do.
+const FIRST_BATCH_BYTES: usize = 96 << 10;
 
 /// The memory of a worker that parses.
 const PARSER_MEMORY: u64 = 512 << 20;
@@ -423,7 +427,7 @@ struct Reader {
 
 impl Reader {
     fn run(mut self, to_read: Vec<ToRead>) -> Aside {
-        let mut bytes = 0;
+        let (mut bytes, mut enough) = (0, FIRST_BATCH_BYTES);
         for file in to_read {
             if self.batches.is_closed() {
                 return self.aside;
@@ -433,8 +437,8 @@ impl Reader {
                 Err(ReadError::Gone) => self.aside.vanished += 1,
                 Err(error) => self.fail(file.path, &error),
             }
-            if bytes >= BATCH_BYTES || self.batch.len() >= BATCH_FILES {
-                bytes = 0;
+            if bytes >= enough || self.batch.len() >= BATCH_FILES {
+                (bytes, enough) = (0, BATCH_BYTES.min(enough * 2));
                 if self.batches.blocking_send(std::mem::take(&mut self.batch)).is_err() {
                     return self.aside;
                 }
