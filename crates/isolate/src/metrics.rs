@@ -84,8 +84,10 @@ impl Spread {
     }
 
     fn add(&mut self, value: f64) {
-        let index = (0..Self::BOUNDS).find(|&index| value <= Self::bound(index));
-        self.counts[index.unwrap_or(Self::BOUNDS)] += 1;
+        let mut bounds = std::iter::successors(Some(Self::bound(0)), |bound| Some(bound * 4.0))
+            .take(Self::BOUNDS);
+        let index = bounds.position(|bound| value <= bound).unwrap_or(Self::BOUNDS);
+        self.counts[index] += 1;
         self.count += 1;
         self.sum += value;
     }

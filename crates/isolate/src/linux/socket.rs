@@ -27,12 +27,12 @@ const MAX_DESCRIPTORS: usize = 4;
 
 /// Sends all of `parts`, with `descriptors` beside the first byte. On a
 /// non-blocking socket, `WouldBlock` means that the peer does not read.
-pub(crate) fn send(
+pub(crate) fn send<const N: usize>(
     socket: impl AsFd,
-    parts: &[&[u8]],
+    parts: &[&[u8]; N],
     mut descriptors: &[BorrowedFd<'_>],
 ) -> io::Result<()> {
-    let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
+    let mut slices = parts.map(IoSlice::new);
     let mut rest = slices.as_mut_slice();
     IoSlice::advance_slices(&mut rest, 0);
     while !rest.is_empty() {

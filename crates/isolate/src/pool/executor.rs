@@ -65,6 +65,13 @@ async fn follow<R: Role>(shared: Arc<Shared<R>>, id: WorkerId, orders: Unbounded
     }
 }
 
+/// Made anew for every order and every reply, so it makes nothing until it is waited for.
+async fn grace_after(eof: Option<Instant>) {
+    if let Some(at) = eof {
+        tokio::time::sleep_until((at + EXIT_AFTER_EOF).into()).await;
+    }
+}
+
 struct Executor<R: Role> {
     shared: Arc<Shared<R>>,
     id: WorkerId,
@@ -132,7 +139,7 @@ impl<R: Role> Executor<R> {
 
     async fn run(mut self, mut orders: UnboundedReceiver<Order>) {
         let end = loop {
-            let eof_grace = self.eof.map(|at| tokio::time::Instant::from_std(at + EXIT_AFTER_EOF));
+            let eof = self.eof;
             tokio::select! {
                 biased;
                 // Orders first: a worker that floods us must not outrun its own kill.
@@ -155,9 +162,7 @@ impl<R: Role> Executor<R> {
                     }
                 }
                 () = self.output.keep_reading() => {}
-                () = tokio::time::sleep_until(eof_grace.unwrap_or_else(tokio::time::Instant::now)),
-                    if eof_grace.is_some() =>
-                {
+                () = grace_after(eof), if eof.is_some() => {
                     self.violated("it closed its socket");
                     self.eof = Some(Instant::now() + EXIT_AFTER_EOF);
                 }

@@ -6,6 +6,9 @@ use super::{Action, BreakerState, JobId, Supervisor, Time, WorkerId};
 impl Supervisor {
     /// Gives waiting jobs to idle workers.
     pub(super) fn dispatch(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self.queue.is_empty() {
+            return;
+        }
         let mut busy = self.workers.values().filter(|worker| worker.is_busy()).count();
         let mut at = 0;
         while at < self.queue.len() && busy < self.settings.workers.max(1) {

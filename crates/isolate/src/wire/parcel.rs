@@ -6,6 +6,9 @@ use super::bulk::{collect_slabs, with_slabs};
 use super::{Header, INLINE_LIMIT, Kind, Placement, WireError, padded};
 use crate::linux::area::Area;
 
+/// Most messages are not longer, slabs aside.
+const USUAL_LEN: usize = 256;
+
 /// A message with its slabs, encoded once and ready to be sent any number of times.
 #[derive(Debug)]
 pub(crate) struct Parcel {
@@ -23,20 +26,20 @@ enum Content {
 
 impl Parcel {
     pub(crate) fn encode<T: Serialize>(value: &T, limit: u64) -> Result<Self, WireError> {
-        let (body, slabs) = collect_slabs(|| postcard::to_allocvec(value));
+        let (body, slabs) =
+            collect_slabs(|| postcard::to_extend(value, Vec::with_capacity(USUAL_LEN)));
         let body = body?;
         let lengths: Vec<u64> = slabs.iter().map(|slab| slab.len() as u64).collect();
-        let mut message = postcard::to_allocvec(&lengths)?;
-        message.extend_from_slice(&body);
+        let table = postcard::to_allocvec(&lengths)?;
 
         let slabs_len = lengths.iter().copied().map(padded).sum::<u64>();
-        let message_len = message.len() as u64;
+        let message_len = (table.len() + body.len()) as u64;
         let claimed = slabs_len + message_len;
         if claimed > limit {
             return Err(WireError::TooLong { claimed, limit });
         }
         if claimed <= INLINE_LIMIT as u64 {
-            let payload = lay_out(&slabs, &message);
+            let payload = lay_out(claimed as usize, &slabs, &table, &body);
             return Ok(Self {
                 slabs_len,
                 message_len,
@@ -44,6 +47,7 @@ impl Parcel {
                 content: Content::Inline(payload),
             });
         }
+        let message = [table, body].concat();
         Ok(Self {
             slabs_len,
             message_len,
@@ -126,12 +130,13 @@ pub(super) fn decode<T: DeserializeOwned>(
     Ok(with_slabs(slabs, || postcard::from_bytes(body))?)
 }
 
-fn lay_out(slabs: &[Bytes], message: &[u8]) -> Vec<u8> {
-    let mut payload = Vec::new();
+fn lay_out(length: usize, slabs: &[Bytes], table: &[u8], body: &[u8]) -> Vec<u8> {
+    let mut payload = Vec::with_capacity(length);
     for slab in slabs {
         payload.extend_from_slice(slab);
         payload.resize(padded(payload.len() as u64) as usize, 0);
     }
-    payload.extend_from_slice(message);
+    payload.extend_from_slice(table);
+    payload.extend_from_slice(body);
     payload
 }

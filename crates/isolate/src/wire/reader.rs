@@ -175,7 +175,7 @@ mod tests {
             self.send_raw(&[&header, parcel.inline()]);
         }
 
-        fn send_raw(&self, parts: &[&[u8]]) {
+        fn send_raw<const N: usize>(&self, parts: &[&[u8]; N]) {
             socket::send(&self.ours, parts, &[]).unwrap();
         }
 

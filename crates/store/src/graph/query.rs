@@ -22,6 +22,9 @@ const QUERY_MEMORY: usize = 256 << 20;
 const MOST_QUERIES: usize = 128;
 const LONGEST_KNOWN: usize = 8 << 10;
 
+/// Most answers to small questions fit.
+const USUAL_ANSWER: usize = 256;
+
 /// What an answer may hold.
 const LARGEST_ANSWER: usize = 64 << 20;
 
@@ -167,7 +170,7 @@ fn answer(
 ) -> Result<GraphAnswer, StoreError> {
     let passed = || deadline.passed();
     let budget = Budget::unbounded().with_memory(QUERY_MEMORY).with_cancellation(&passed);
-    let (mut rows, mut count) = (Vec::new(), 0);
+    let (mut rows, mut count) = (Vec::with_capacity(USUAL_ANSWER), 0);
     let stats = run(&budget, &mut |row| {
         rows = postcard::to_extend(&row, std::mem::take(&mut rows))
             .map_err(|error| Error::TooLarge(format!("a row cannot be sent: {error}")))?;
