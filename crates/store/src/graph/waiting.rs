@@ -15,10 +15,11 @@ use super::{TruthGraph, failure, lookup, many, shortest_alike};
 use crate::error::StoreError;
 use crate::sqlite::During;
 
-/// How many rows of a kind wait at most.
-const MOST_WAITING: usize = 1 << 20;
+/// How many edges wait at most.
+const MOST_ENDS: usize = 1 << 20;
 
-/// How many values wait at most: they have texts.
+/// How many labels and values of nodes wait at most: values have texts.
+const MOST_LABELS: usize = 1 << 17;
 const MOST_VALUES: usize = 1 << 17;
 
 /// An edge by its ends, in the order of the tables: where it begins, its type, where it ends,
@@ -132,6 +133,13 @@ impl Waiting {
     }
 }
 
+/// Lets something wait. Returns how many do then.
+fn put<T>(waiting: &RefCell<Vec<T>>, it: T) -> usize {
+    let mut waiting = waiting.borrow_mut();
+    waiting.push(it);
+    waiting.len()
+}
+
 fn integers<const N: usize>(row: &[i64; N]) -> [ValueRef<'_>; N] {
     row.map(ValueRef::Integer)
 }
@@ -140,17 +148,15 @@ impl TruthGraph<'_> {
     /// Lets a node be found by a label.
     pub(super) fn show_label(&self, node: i64, label: u32) -> Result<(), Failure> {
         self.used(label, 1);
-        let waiting = &self.changing().waiting;
-        waiting.labels.borrow_mut().push([label.into(), node]);
-        self.settle_if(waiting.labels.borrow().len() >= MOST_WAITING)
+        let labels = put(&self.changing().waiting.labels, [label.into(), node]);
+        self.settle_if(labels >= MOST_LABELS)
     }
 
     /// Lets a node be found by a value.
     pub(super) fn show_value(&self, node: i64, key: u32, value: &Value) -> Result<(), Failure> {
-        let waiting = &self.changing().waiting;
-        let value = shortest_alike(value);
-        waiting.values.borrow_mut().push(NewValue { key, value, node });
-        self.settle_if(waiting.values.borrow().len() >= MOST_VALUES)
+        let value = NewValue { key, value: shortest_alike(value), node };
+        let values = put(&self.changing().waiting.values, value);
+        self.settle_if(values >= MOST_VALUES)
     }
 
     /// Writes nodes that nobody owns and that have the same labels.
@@ -177,17 +183,15 @@ impl TruthGraph<'_> {
 
     /// Lets an edge be found by its ends.
     fn show_ends(&self, edge: i64, kind: u32, (src, dst): (i64, i64)) -> Result<(), Failure> {
-        let waiting = &self.changing().waiting;
-        waiting.ends.borrow_mut().push([src, kind.into(), dst, edge]);
-        self.settle_if(waiting.ends.borrow().len() >= MOST_WAITING)
+        let ends = put(&self.changing().waiting.ends, [src, kind.into(), dst, edge]);
+        self.settle_if(ends >= MOST_ENDS)
     }
 
     /// Writes an edge, and lets it be found.
     pub(super) fn write_edge(&self, edge: NewEdge) -> Result<(), Failure> {
         let waiting = &self.changing().waiting;
         let (number, kind, ends) = (edge.edge, edge.kind, edge.ends);
-        waiting.edges.borrow_mut().push(edge);
-        if waiting.edges.borrow().len() >= many::MOST {
+        if put(&waiting.edges, edge) >= many::MOST {
             waiting.write_edges(self.db).map_err(failure)?;
         }
         self.show_ends(number, kind, ends)

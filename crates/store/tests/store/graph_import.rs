@@ -222,3 +222,17 @@ fn many_rows_are_all_found_from_both_ends() {
     let there = (0..count).find(|id| id * 17 % count == 29).unwrap() * 29 % count;
     assert_eq!(graph.rows(out), ["5".to_owned(), "29".to_owned(), there.to_string()]);
 }
+
+/// More than a transaction lets wait before it writes.
+#[test]
+fn more_nodes_than_wait_are_all_found() {
+    let mut graph = Imported::new();
+    let count: i64 = (1 << 17) + 500;
+    let nodes: String = (0..count).map(|id| format!("{}\n", id * 7_919 % count)).collect();
+    graph.nodes(None, &format!("id:int\n{nodes}")).unwrap();
+    let sum = (0..count).sum::<i64>();
+    let all = "MATCH (p:Person) RETURN count(p), sum(p.id)";
+    assert_eq!(graph.rows(all), [format!("{count} {sum}")]);
+    let some = "UNWIND range(0, 131571, 1000) AS id MATCH (p:Person {id: id}) RETURN count(p)";
+    assert_eq!(graph.rows(some), ["132"]);
+}
