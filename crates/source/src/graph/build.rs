@@ -77,10 +77,21 @@ pub(super) struct Site<'t> {
     pub(super) types: bool,
 }
 
+/// What the walk comes back to when it leaves a node.
+struct Around {
+    scope: u32,
+    within: Option<u32>,
+    /// Whether the node has only its first child visited.
+    first: bool,
+}
+
 /// How the walk goes on after a node.
 pub(super) enum Enter {
     /// With its children.
     Into,
+    /// With its first child, and with no other if that is more than a sign: there is only what
+    /// was just passed.
+    First,
     /// With its next sibling.
     Over,
     /// With its children, which are in a new scope.
@@ -116,37 +127,42 @@ impl<'t> Build<'t> {
     /// False if it was told to stop.
     pub(super) fn run(&mut self, tree: &'t Tree, go_on: &dyn Fn() -> bool) -> bool {
         let mut cursor = tree.walk();
-        let mut outer: Vec<(u32, Option<u32>)> = Vec::new();
+        let mut outer: Vec<Around> = Vec::new();
         let mut visited = 0u32;
         loop {
             visited += 1;
             if visited.is_multiple_of(NODES_PER_LOOK) && !go_on() {
                 return false;
             }
-            let before = (self.scope, self.within);
+            let (scope, within) = (self.scope, self.within);
             let enter = self.visit(cursor.node());
             if !matches!(enter, Enter::Over) && cursor.goto_first_child() {
-                outer.push(before);
+                let mut around = Around { scope, within, first: false };
                 match enter {
+                    Enter::First if cursor.node().is_named() => {
+                        around.first = true;
+                        self.passed.pop();
+                    }
                     Enter::Open(kind) => self.scope = self.scopes.open(self.scope, kind),
                     Enter::Inside(scope, definition) => {
                         self.scope = scope.unwrap_or(self.scope);
                         self.within = definition.or(self.within);
                     }
-                    Enter::Into | Enter::Over => {}
+                    Enter::Into | Enter::First | Enter::Over => {}
                 }
+                outer.push(around);
                 continue;
             }
-            while !cursor.goto_next_sibling() {
+            while outer.last().is_some_and(|around| around.first) || !cursor.goto_next_sibling() {
                 let Some(around) = outer.pop() else { return true };
-                (self.scope, self.within) = around;
+                (self.scope, self.within) = (around.scope, around.within);
                 cursor.goto_parent();
             }
         }
     }
 
     fn visit(&mut self, node: Node<'t>) -> Enter {
-        if !self.passed.is_empty() && self.take_passed(node) {
+        if self.take_passed(node) {
             return Enter::Over;
         }
         let entry = self.syntax.entry(node);
@@ -172,10 +188,9 @@ impl<'t> Build<'t> {
                 if self.callee != node.id() {
                     self.site(node, ReferenceKind::Use);
                 }
-                if let Some(property) = self.child(node, field) {
-                    self.pass(property);
-                }
-                Enter::Into
+                let Some(property) = self.child(node, field) else { return Enter::Into };
+                self.pass(property);
+                if is_pair(node, property) { Enter::First } else { Enter::Into }
             }
             Rule::Ask(rule) => rule(self, node),
         }
@@ -212,6 +227,7 @@ impl<'t> Build<'t> {
         self.passed.push(node.id());
     }
 
+    /// Whether a node was passed by what is around it.
     fn take_passed(&mut self, node: Node<'t>) -> bool {
         let id = node.id();
         match self.passed.iter().rposition(|passed| *passed == id) {
@@ -389,6 +405,12 @@ impl<'t> Build<'t> {
             .around(self.scope)
             .any(|scope| matches!(self.scopes.kind(scope), ScopeKind::Function(_)))
     }
+}
+
+/// Whether a node begins with something and ends with this property of it, with nothing but
+/// signs between them.
+fn is_pair(node: Node<'_>, property: Node<'_>) -> bool {
+    node.named_child_count() == 2 && property.start_byte() != node.start_byte()
 }
 
 /// The children of a node.

@@ -64,8 +64,6 @@ pub(super) static TABLE: Table = Table {
         ("dynamic_type", Rule::Pass, Form::Field(Field::Trait)),
         ("abstract_type", Rule::Pass, Form::Field(Field::Trait)),
         ("array_type", Rule::Pass, Form::Ask(list)),
-        ("string_literal", Rule::Skip, Form::Unknown),
-        ("raw_string_literal", Rule::Skip, Form::Unknown),
         ("line_comment", Rule::Skip, Form::Unknown),
         ("block_comment", Rule::Skip, Form::Unknown),
     ],
@@ -346,8 +344,39 @@ fn add<'t>(build: &mut Build<'t>, node: Node<'t>, path: &str, bound: Option<&'t 
     shared::import(build, node, module, what, bound, true);
 }
 
-/// What macros are given is not parsed, but a name before a bracket is a call.
+/// What macros are given is not parsed, but a name before a bracket is a call. Where there are
+/// no errors there are only tokens, so all of it is visited here, from the tokens at hand.
 fn tokens<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
+    let mut ahead: Vec<Node<'t>> = Vec::new();
+    calls(build, node, &mut ahead);
+    if node.has_error() {
+        let mut left = ahead.iter().rev().peekable();
+        for token in children(node) {
+            if left.next_if_eq(&&token).is_none() {
+                build.pass(token);
+            }
+        }
+        return Enter::Into;
+    }
+    while let Some(token) = ahead.pop() {
+        match build.syntax.entry(token).rule {
+            Rule::Name => build.site(token, ReferenceKind::Use),
+            Rule::Ask(_) => calls(build, token, &mut ahead),
+            Rule::Pass if token.child_count() > 0 => {
+                let start = ahead.len();
+                ahead.extend(children(token));
+                ahead[start..].reverse();
+            }
+            _ => {}
+        }
+    }
+    Enter::Over
+}
+
+/// Notes the calls among the tokens in one pair of brackets, and puts those tokens ahead that
+/// are still to be visited, the first of them last.
+fn calls<'t>(build: &mut Build<'t>, node: Node<'t>, ahead: &mut Vec<Node<'t>>) {
+    let start = ahead.len();
     let mut before: Option<Node<'t>> = None;
     let mut name: Option<Node<'t>> = None;
     for token in children(node) {
@@ -355,17 +384,19 @@ fn tokens<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
             && build.of(token).starts_with('(')
             && token.kind() == "token_tree"
         {
-            build.call(name);
+            build.site(name, ReferenceKind::Call);
+            ahead.pop();
         }
-        if matches!(build.syntax.entry(token).rule, Rule::Name) {
-            match before.map(|before| build.of(before)) {
-                Some("." | "::") => build.pass(token),
-                _ => name = Some(token),
-            }
+        let is_name = matches!(build.syntax.entry(token).rule, Rule::Name);
+        // An error may be a sign as well, but has it inside.
+        let is_sign = |before: &Node<'t>| is_name && before.child_count() == 0;
+        let before = before.replace(token).filter(is_sign).map(|before| build.of(before));
+        if !matches!(before, Some("." | "::")) {
+            name = Some(token).filter(|_| is_name);
+            ahead.push(token);
         }
-        before = Some(token);
     }
-    Enter::Into
+    ahead[start..].reverse();
 }
 
 /// `S { … }` makes one.
