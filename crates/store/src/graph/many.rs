@@ -26,8 +26,12 @@ pub(super) fn insert<'r, R, const N: usize>(
         let values = vec![format!("({})", ["?"; N].join(", ")); size].join(", ");
         let mut statement = db.prepare_cached(&format!("INSERT {into} VALUES {values}"))?;
         for rows in many.chunks_exact(size) {
-            for (cell, at) in rows.iter().flat_map(&cells).zip(1..) {
-                statement.raw_bind_parameter(at, ToSqlOutput::Borrowed(cell))?;
+            let mut at = 0;
+            for row in rows {
+                for cell in cells(row) {
+                    at += 1;
+                    statement.raw_bind_parameter(at, ToSqlOutput::Borrowed(cell))?;
+                }
             }
             statement.raw_execute()?;
         }

@@ -24,7 +24,7 @@ const MOST_VALUES: usize = 1 << 17;
 
 /// An edge by its ends, in the order of the tables: where it begins, its type, where it ends,
 /// its number.
-type Ends = [i64; 4];
+type Ends = (i64, i64, i64, i64);
 
 /// A node by its properties in bytes.
 #[derive(Debug)]
@@ -46,20 +46,12 @@ pub(super) struct NewEdge {
 impl NewEdge {
     fn row(&self) -> [ValueRef<'_>; 6] {
         let (src, dst) = self.ends;
-        let integer = ValueRef::Integer;
         let properties = match self.properties.is_empty() {
             true => ValueRef::Null,
             false => ValueRef::Blob(&self.properties),
         };
-        let owner = self.owner.map_or(ValueRef::Null, integer);
-        [
-            integer(self.edge),
-            integer(self.kind.into()),
-            integer(src),
-            integer(dst),
-            properties,
-            owner,
-        ]
+        let owner = self.owner.map_or(ValueRef::Null, ValueRef::Integer);
+        [integer(self.edge), integer(self.kind), integer(src), integer(dst), properties, owner]
     }
 }
 
@@ -73,8 +65,7 @@ struct NewValue {
 
 impl NewValue {
     fn row(&self) -> [ValueRef<'_>; 3] {
-        let integer = ValueRef::Integer;
-        [integer(self.key.into()), lookup(&self.value), integer(self.node)]
+        [integer(self.key), lookup(&self.value), integer(self.node)]
     }
 
     /// Nearly that of the table; what is not in order is only written more slowly.
@@ -89,7 +80,7 @@ pub(super) struct Waiting {
     /// By their numbers. As they are in order, they only wait for a statement to be full.
     edges: RefCell<Vec<NewEdge>>,
     ends: RefCell<Vec<Ends>>,
-    labels: RefCell<Vec<[i64; 2]>>,
+    labels: RefCell<Vec<(i64, i64)>>,
     values: RefCell<Vec<NewValue>>,
 }
 
@@ -104,7 +95,9 @@ impl Waiting {
         let (mut labels, mut values) = (self.labels.take(), self.values.take());
         let mut write = || {
             labels.sort_unstable();
-            many::insert(db, "INTO node_label", &labels, integers)?;
+            many::insert(db, "INTO node_label", &labels, |(label, node)| {
+                [integer(*label), integer(*node)]
+            })?;
             values.sort_unstable_by(NewValue::order);
             many::insert(db, "OR IGNORE INTO node_value", &values, NewValue::row)
         };
@@ -116,12 +109,12 @@ impl Waiting {
         let mut ends = self.ends.take();
         let mut write = || {
             ends.sort_unstable();
-            many::insert(db, "INTO edge_out", &ends, integers)?;
-            for [src, _, dst, _] in &mut ends {
+            many::insert(db, "INTO edge_out", &ends, ends_row)?;
+            for (src, _, dst, _) in &mut ends {
                 std::mem::swap(src, dst);
             }
             ends.sort_unstable();
-            many::insert(db, "INTO edge_in", &ends, integers)
+            many::insert(db, "INTO edge_in", &ends, ends_row)
         };
         write().during(db, "write edges by their ends")
     }
@@ -140,15 +133,19 @@ fn put<T>(waiting: &RefCell<Vec<T>>, it: T) -> usize {
     waiting.len()
 }
 
-fn integers<const N: usize>(row: &[i64; N]) -> [ValueRef<'_>; N] {
-    row.map(ValueRef::Integer)
+fn ends_row((start, kind, end, edge): &Ends) -> [ValueRef<'_>; 4] {
+    [integer(*start), integer(*kind), integer(*end), integer(*edge)]
+}
+
+fn integer<'a>(number: impl Into<i64>) -> ValueRef<'a> {
+    ValueRef::Integer(number.into())
 }
 
 impl TruthGraph<'_> {
     /// Lets a node be found by a label.
     pub(super) fn show_label(&self, node: i64, label: u32) -> Result<(), Failure> {
         self.used(label, 1);
-        let labels = put(&self.changing().waiting.labels, [label.into(), node]);
+        let labels = put(&self.changing().waiting.labels, (label.into(), node));
         self.settle_if(labels >= MOST_LABELS)
     }
 
@@ -163,7 +160,7 @@ impl TruthGraph<'_> {
     pub(super) fn write_nodes(&self, labels: &[u8], nodes: &[NewNode]) -> Result<(), Failure> {
         self.changing();
         many::insert(self.db, "INTO node (id, labels, properties)", nodes, |it| {
-            [ValueRef::Integer(it.node), ValueRef::Blob(labels), ValueRef::Blob(&it.properties)]
+            [integer(it.node), ValueRef::Blob(labels), ValueRef::Blob(&it.properties)]
         })
         .during(self.db, "write nodes")
         .map_err(failure)
@@ -174,7 +171,7 @@ impl TruthGraph<'_> {
         let (db, first) = (self.db, self.next_edges(kind, ends.len() as i64));
         let numbered: Vec<_> = ends.iter().zip(first..).collect();
         many::insert(db, "INTO edge (id, type, src, dst)", &numbered, |((src, dst), edge)| {
-            [*edge, kind.into(), *src, *dst].map(ValueRef::Integer)
+            [integer(*edge), integer(kind), integer(*src), integer(*dst)]
         })
         .during(db, "write edges")
         .map_err(failure)?;
@@ -183,7 +180,7 @@ impl TruthGraph<'_> {
 
     /// Lets an edge be found by its ends.
     fn show_ends(&self, edge: i64, kind: u32, (src, dst): (i64, i64)) -> Result<(), Failure> {
-        let ends = put(&self.changing().waiting.ends, [src, kind.into(), dst, edge]);
+        let ends = put(&self.changing().waiting.ends, (src, kind.into(), dst, edge));
         self.settle_if(ends >= MOST_ENDS)
     }
 

@@ -170,8 +170,11 @@ impl<'a> Rows<'a> {
         if found != named {
             return Err(format!("the number of its cells is {found}, that of columns {named}"));
         }
-        let cells = self.header.0.iter().zip(&self.record);
-        cells.map(|(column, cell)| column.value(cell)).collect()
+        let mut cells = Vec::with_capacity(named);
+        for (column, cell) in self.header.0.iter().zip(&self.record) {
+            cells.push(column.value(cell)?);
+        }
+        Ok(cells)
     }
 }
 
