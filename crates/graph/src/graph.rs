@@ -198,6 +198,10 @@ pub trait GraphMut: Graph {
     fn add_label(&self, node: i64, label: &str) -> Result<bool, Failure>;
     /// Removes a label; whether the node had it.
     fn remove_label(&self, node: i64, label: &str) -> Result<bool, Failure>;
+    /// Says why something may not be changed, if it is there to be read alone.
+    fn refuse_change(&self, _: Entity) -> Result<(), Failure> {
+        Ok(())
+    }
     /// Deletes a node, which has no relationships any more.
     fn delete_node(&self, node: i64) -> Result<(), Failure>;
     /// Deletes a relationship.

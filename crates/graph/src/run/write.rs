@@ -403,13 +403,16 @@ fn delete<'r>(
         if run.is_deleted(Entity::Node(node)) {
             continue;
         }
+        // No DETACH would help with one that is only read.
+        writer.refuse_change(Entity::Node(node))?;
         let mut hops = Vec::new();
         run.graph.edges(node, Direction::Both, &[], &mut hops)?;
         if !detach && !hops.is_empty() {
-            let message = format!(
-                "node {node} still has {} relationships; DETACH DELETE deletes them, too",
-                hops.len()
-            );
+            let left = match hops.len() {
+                1 => "a relationship; DETACH DELETE deletes it, too".to_owned(),
+                many => format!("{many} relationships; DETACH DELETE deletes them, too"),
+            };
+            let message = format!("node {node} still has {left}");
             let class = Class::ConstraintVerificationFailed;
             return Err(Error::run(class, Detail::DeleteConnectedNode, message));
         }

@@ -247,14 +247,6 @@ impl<'a> TruthGraph<'a> {
         Err(Failure::new(Code::BadInput, format!("{what} {whose}")).with_hint(hint))
     }
 
-    fn refuse_change(&self, entity: Entity) -> Result<(), Failure> {
-        self.settle_edges()?;
-        match entity {
-            Entity::Node(node) => self.refuse_owned("node", node, "the node"),
-            Entity::Edge(edge) => self.refuse_owned("edge", edge, "the relationship"),
-        }
-    }
-
     fn labels(&self, node: i64) -> Result<Vec<u32>, Failure> {
         let mut labels = Vec::new();
         self.node_labels(node, &mut labels)?;
@@ -365,6 +357,14 @@ impl GraphMut for TruthGraph<'_> {
         )?;
         self.used(label, -1);
         Ok(true)
+    }
+
+    fn refuse_change(&self, entity: Entity) -> Result<(), Failure> {
+        self.settle_edges()?;
+        match entity {
+            Entity::Node(node) => self.refuse_owned("node", node, "the node"),
+            Entity::Edge(edge) => self.refuse_owned("edge", edge, "the relationship"),
+        }
     }
 
     fn delete_node(&self, node: i64) -> Result<(), Failure> {

@@ -189,7 +189,8 @@ fn queries_read_facts_and_change_none() {
         ("MATCH (e:Entity) SET e.name = 'x'", "the node"),
         ("MATCH (e:Entity {name: 'tea'}) SET e:Drink", "the node"),
         ("MATCH (e:Entity {name: 'tea'}) REMOVE e:Entity", "the node"),
-        ("MATCH (e:Entity {name: 'tea'}) DETACH DELETE e", "the relationship"),
+        ("MATCH (e:Entity {name: 'tea'}) DELETE e", "the node"),
+        ("MATCH (e:Entity {name: 'tea'}) DETACH DELETE e", "the node"),
         ("MATCH ()-[r:likes]->() SET r.confidence = 0.1", "the relationship"),
         ("MATCH ()-[r:likes]->() DELETE r", "the relationship"),
     ] {
