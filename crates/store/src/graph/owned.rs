@@ -6,10 +6,11 @@ use std::path::Path;
 
 use isolith_graph::{Direction, Graph, Hop, TypeId, Value};
 use isolith_types::Failure;
+use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, params};
 
 use super::names::Kind;
-use super::{TruthGraph, bytes, failure};
+use super::{TruthGraph, bytes, failure, many};
 use crate::sqlite::During;
 
 /// The owner of what belongs to no single file: folders, projects, people.
@@ -36,6 +37,22 @@ pub(crate) struct OwnedRow {
     pub(crate) node: i64,
     labels: Vec<u8>,
     list: Vec<u8>,
+}
+
+/// Properties that nodes have, with the numbers of their names.
+pub(crate) struct OwnedKeys<'k> {
+    names: &'k [&'k str],
+    numbers: Vec<u32>,
+}
+
+/// A node whose row is to be written.
+#[derive(Debug)]
+pub(crate) struct NewOwned {
+    node: i64,
+    labels: Vec<u8>,
+    list: Vec<u8>,
+    owner: i64,
+    name: String,
 }
 
 impl TruthGraph<'_> {
@@ -83,28 +100,53 @@ impl TruthGraph<'_> {
         properties: &[Property<'_>],
     ) -> Result<i64, Failure> {
         let there = self.owned_row(owner, name)?;
-        self.put_owned_over(there, (owner, name), label, properties)
+        let given = properties.iter().filter(|(_, value)| !value.is_null());
+        let (names, values): (Vec<&str>, Vec<Value>) = given.cloned().unzip();
+        let keys = self.owned_keys(owner, &names)?;
+        let mut changed = Vec::new();
+        let node = self.prepare_owned(
+            there,
+            (owner, name.to_owned()),
+            label,
+            &keys,
+            &values,
+            &mut changed,
+        )?;
+        self.write_owned(&changed)?;
+        Ok(node)
     }
 
-    /// The same, if it is known what is there.
-    pub(crate) fn put_owned_over(
+    /// The numbers of properties that nodes of an owner have.
+    pub(crate) fn owned_keys<'k>(
         &self,
-        there: Option<OwnedRow>,
-        (owner, name): (i64, &str),
-        label: &str,
-        properties: &[Property<'_>],
-    ) -> Result<i64, Failure> {
-        let mut keyed = Vec::with_capacity(properties.len());
-        for (key, value) in properties.iter().filter(|(_, value)| !value.is_null()) {
-            let number = self.owned_key(owner, key)?;
-            if !is_of_facts(owner) && !INDEXED.contains(key) {
+        owner: i64,
+        names: &'k [&'k str],
+    ) -> Result<OwnedKeys<'k>, Failure> {
+        let mut numbers = Vec::with_capacity(names.len());
+        for name in names {
+            let number = self.owned_key(owner, name)?;
+            if !is_of_facts(owner) && !INDEXED.contains(name) {
                 self.stop_finding(number)?;
             }
-            keyed.push((number, *key, value));
+            numbers.push(number);
         }
-        let list = bytes::write(keyed.iter().map(|(key, _, value)| (*key, *value)));
-        let label_number = self.number(Kind::Label, label)?;
-        let labels = bytes::write_labels(&[label_number]);
+        Ok(OwnedKeys { names, numbers })
+    }
+
+    /// Makes a node, or changes the one that is there. Its row is yet to be written.
+    pub(crate) fn prepare_owned(
+        &self,
+        there: Option<OwnedRow>,
+        (owner, name): (i64, String),
+        label: &str,
+        keys: &OwnedKeys<'_>,
+        values: &[Value],
+        changed: &mut Vec<NewOwned>,
+    ) -> Result<i64, Failure> {
+        let keyed = keys.numbers.iter().copied().zip(values);
+        let list = bytes::write(keyed.filter(|(_, value)| !value.is_null()));
+        let label = self.number(Kind::Label, label)?;
+        let labels = bytes::write_labels(&[label]);
         let node = match there {
             None => self.next_nodes(1),
             Some(there) if there.labels == labels && there.list == list => return Ok(there.node),
@@ -113,9 +155,29 @@ impl TruthGraph<'_> {
                 there.node
             }
         };
-        self.insert_owned(node, owner, name, label_number, &labels, &list)?;
-        self.show_owned(owner, node, &keyed)?;
+        self.gained_nodes(1);
+        self.show_label(node, label)?;
+        for ((name, key), value) in keys.names.iter().zip(&keys.numbers).zip(values) {
+            let finds = is_of_facts(owner) || LOOKED_UP.contains(name);
+            if finds && !value.is_null() {
+                self.show(node, *key, value)?;
+            }
+        }
+        changed.push(NewOwned { node, labels, list, owner, name });
         Ok(node)
+    }
+
+    /// Writes rows of nodes.
+    pub(crate) fn write_owned(&self, nodes: &[NewOwned]) -> Result<(), Failure> {
+        self.changing();
+        let into = "INTO node (id, labels, properties, owner, name)";
+        many::insert(self.db, into, nodes, |it| {
+            let (node, owner) = (ValueRef::Integer(it.node), ValueRef::Integer(it.owner));
+            let (labels, list) = (ValueRef::Blob(&it.labels), ValueRef::Blob(&it.list));
+            [node, labels, list, owner, ValueRef::Text(it.name.as_bytes())]
+        })
+        .during(self.db, "write nodes")
+        .map_err(failure)
     }
 
     /// Removes a node with all its edges, users' own included: they would lead nowhere.
@@ -263,36 +325,6 @@ impl TruthGraph<'_> {
             })
             .during(self.db, "read a node")
             .map_err(failure)
-    }
-
-    fn insert_owned(
-        &self,
-        node: i64,
-        owner: i64,
-        name: &str,
-        label: u32,
-        labels: &[u8],
-        list: &[u8],
-    ) -> Result<(), Failure> {
-        self.execute(
-            "INSERT INTO node (id, labels, properties, owner, name) VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![node, labels, list, owner, name],
-        )?;
-        self.gained_nodes(1);
-        self.show_label(node, label)
-    }
-
-    fn show_owned(
-        &self,
-        owner: i64,
-        node: i64,
-        keyed: &[(u32, &str, &Value)],
-    ) -> Result<(), Failure> {
-        let finds = |name: &&str| is_of_facts(owner) || LOOKED_UP.contains(name);
-        for (key, _, value) in keyed.iter().filter(|(_, name, _)| finds(name)) {
-            self.show(node, *key, value)?;
-        }
-        Ok(())
     }
 
     /// Takes a node out of all tables; its edges stay.

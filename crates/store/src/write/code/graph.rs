@@ -14,7 +14,7 @@ use super::super::request::Outcome;
 use super::folders;
 use super::link;
 use crate::error::StoreError;
-use crate::graph::{Property, TruthGraph, query_failed};
+use crate::graph::{OwnedKeys, TruthGraph, query_failed};
 use crate::read::code::root_exists;
 use crate::sqlite::During;
 
@@ -159,15 +159,21 @@ impl<'a> CodeGraph<'a> {
             let owner = place.owner();
             let mut old = self.graph.owned_rows(owner)?;
             let is_new = old.is_empty();
-            let mut put = |name: &str, label: &str, properties: &[Property<'_>]| {
-                self.graph.put_owned_over(old.remove(name), (owner, name), label, properties)
+            let mut changed = Vec::with_capacity(graph.definitions.len() + 1);
+            let mut put = |name: String, label: &str, keys: &OwnedKeys<'_>, values: &[Value]| {
+                let there = old.remove(&name);
+                self.graph.prepare_owned(there, (owner, name), label, keys, values, &mut changed)
             };
-            let file = put("", "File", &of_file(place, graph))?;
+            let keys = self.graph.owned_keys(owner, &OF_FILE)?;
+            let file = put(String::new(), "File", &keys, &of_file(place, graph))?;
+            let keys = self.graph.owned_keys(owner, &OF_DEFINITION)?;
+            let (path, language) = (Value::text(place.path), Value::text(&*graph.language));
             let mut nodes = Vec::with_capacity(graph.definitions.len());
-            for definition in &graph.definitions {
-                let properties = of_definition(place, graph, definition);
-                nodes.push(put(&definition.local_id(), definition.kind.label(), &properties)?);
+            for it in &graph.definitions {
+                let values = of_definition(it, place, path.clone(), language.clone());
+                nodes.push(put(it.local_id(), it.kind.label(), &keys, &values)?);
             }
+            self.graph.write_owned(&changed)?;
             if !is_new {
                 let mut gone = old.into_values();
                 gone.try_for_each(|gone| self.graph.remove_owned(owner, gone.node))?;
@@ -258,34 +264,49 @@ pub(super) fn place_of(work: Work<'_>, file: u64) -> Result<Option<(u64, String)
         .during(work.db, "look for a file")
 }
 
-fn of_file<'a>(place: Place<'a>, graph: &FileGraph) -> [Property<'a>; 4] {
+/// What a file has as properties.
+const OF_FILE: [&str; 4] = ["id", "name", "path", "language"];
+
+fn of_file(place: Place<'_>, graph: &FileGraph) -> [Value; 4] {
     let name = place.path.rsplit('/').next().unwrap_or(place.path);
-    [
-        ("id", Value::text(place.path)),
-        ("name", Value::text(name)),
-        ("path", Value::text(place.path)),
-        ("language", Value::text(graph.language.as_str())),
-    ]
+    [place.path, name, place.path, &graph.language].map(Value::text)
 }
 
-fn of_definition<'a>(
-    place: Place<'a>,
-    graph: &FileGraph,
+/// What a definition has.
+const OF_DEFINITION: [&str; 12] = [
+    "id",
+    "name",
+    "qualified_name",
+    "path",
+    "line",
+    "start_line",
+    "end_line",
+    "language",
+    "kind",
+    "signature",
+    "exported",
+    "test",
+];
+
+fn of_definition(
     definition: &Definition,
-) -> [Property<'a>; 12] {
+    place: Place<'_>,
+    path: Value,
+    language: Value,
+) -> [Value; 12] {
     let text = |text: &str| Value::text(text);
     [
-        ("id", Value::text(definition.id(place.path))),
-        ("name", text(&definition.name)),
-        ("qualified_name", text(&definition.qualified)),
-        ("path", text(place.path)),
-        ("line", Value::Integer(i64::from(definition.line))),
-        ("start_line", Value::Integer(i64::from(definition.start_line))),
-        ("end_line", Value::Integer(i64::from(definition.end_line))),
-        ("language", text(&graph.language)),
-        ("kind", text(definition.kind.word())),
-        ("signature", definition.signature.as_deref().map_or(Value::Null, text)),
-        ("exported", Value::Boolean(definition.exported)),
-        ("test", Value::Boolean(definition.test)),
+        Value::text(definition.id(place.path)),
+        text(&definition.name),
+        text(&definition.qualified),
+        path,
+        Value::Integer(i64::from(definition.line)),
+        Value::Integer(i64::from(definition.start_line)),
+        Value::Integer(i64::from(definition.end_line)),
+        language,
+        text(definition.kind.word()),
+        definition.signature.as_deref().map_or(Value::Null, text),
+        Value::Boolean(definition.exported),
+        Value::Boolean(definition.test),
     ]
 }
