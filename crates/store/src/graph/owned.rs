@@ -167,8 +167,11 @@ impl TruthGraph<'_> {
         Ok(node)
     }
 
-    /// Writes rows of nodes.
+    /// Writes rows of nodes, if there are any: otherwise nothing has changed.
     pub(crate) fn write_owned(&self, nodes: &[NewOwned]) -> Result<(), Failure> {
+        if nodes.is_empty() {
+            return Ok(());
+        }
         self.changing();
         let into = "INTO node (id, labels, properties, owner, name)";
         many::insert(self.db, into, nodes, |it| {
