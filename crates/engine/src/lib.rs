@@ -17,6 +17,7 @@ mod open;
 mod quarantine;
 mod recall;
 mod search;
+mod secret;
 mod status;
 mod transfer;
 mod upkeep;
@@ -56,6 +57,7 @@ pub use memory::{
 pub use open::{Engine, EngineOptions, Life};
 pub use recall::{MemoryHits, MemorySearch};
 pub use search::Hits;
+pub use secret::Secret;
 pub use status::{
     CollectionStatus, FrontSnapshot, FrontStatus, GraphStatus, MemoryStatus, RecentJobs,
     StatusReport, StatusSocket, WatchedPool, WorkerStatus,

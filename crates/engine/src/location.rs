@@ -17,6 +17,8 @@ pub struct Surroundings {
     pub working_folder: PathBuf,
     /// `XDG_DATA_HOME`.
     pub data_home: Option<PathBuf>,
+    /// `XDG_STATE_HOME`.
+    pub state_home: Option<PathBuf>,
     /// The user's home folder.
     pub home: Option<PathBuf>,
 }
@@ -73,17 +75,32 @@ fn project_store(start: &Path) -> Option<PathBuf> {
     start.ancestors().map(|folder| folder.join(PROJECT_FOLDER)).find(|folder| folder.is_dir())
 }
 
+impl Surroundings {
+    /// The folder of this user's secrets, outside every store: `$XDG_STATE_HOME/isolith`.
+    ///
+    /// # Errors
+    /// `store_refused` if there is no home folder.
+    pub fn state_folder(&self) -> Result<PathBuf, Failure> {
+        self.base_folder(self.state_home.as_deref(), ".local/state").ok_or_else(|| {
+            Failure::new(Code::StoreRefused, "there is no home folder to keep secrets in")
+                .with_hint("set HOME or XDG_STATE_HOME, or name a file with ISOLITH_SECRET_FILE")
+        })
+    }
+
+    fn base_folder(&self, set: Option<&Path>, default: &str) -> Option<PathBuf> {
+        // The specification says that a relative one is to be ignored.
+        let set = set.filter(|path| path.is_absolute()).map(Path::to_owned);
+        let base = set.or_else(|| Some(self.home.as_ref()?.join(default)))?;
+        Some(base.join("isolith"))
+    }
+}
+
 fn user_store(surroundings: &Surroundings) -> Result<PathBuf, Failure> {
-    let Surroundings { data_home, home, .. } = surroundings;
-    // The specification says that a relative one is to be ignored.
-    let data_home = data_home.as_deref().filter(|path| path.is_absolute());
-    let data_home = data_home.map(Path::to_owned);
-    let data_home = data_home.or_else(|| Some(home.as_ref()?.join(".local/share")));
-    let data_home = data_home.ok_or_else(|| {
+    let folder = surroundings.base_folder(surroundings.data_home.as_deref(), ".local/share");
+    folder.ok_or_else(|| {
         Failure::new(Code::StoreRefused, "there is no home folder to keep a store in")
             .with_hint("name a folder with --store or ISOLITH_STORE")
-    })?;
-    Ok(data_home.join("isolith"))
+    })
 }
 
 /// A store that came with a clone was made by somebody else.

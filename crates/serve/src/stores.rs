@@ -326,7 +326,7 @@ mod tests {
                 given: given.map(PathBuf::from),
                 working_folder: here.to_owned(),
                 home: Some(home.clone()),
-                data_home: None,
+                ..Surroundings::default()
             };
             let allowed = vec![PathBuf::from("/allowed")];
             Stores::new(ServerOptions { surroundings, allowed, deadline: Duration::from_secs(1) })

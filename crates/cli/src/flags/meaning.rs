@@ -121,6 +121,7 @@ fn surroundings(common: &TypedCommon, named: bool) -> Result<Surroundings, Failu
         given: given.filter(|_| !named),
         working_folder,
         data_home: variable("XDG_DATA_HOME").map(PathBuf::from),
+        state_home: variable("XDG_STATE_HOME").map(PathBuf::from),
         home: variable("HOME").map(PathBuf::from),
     })
 }
