@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use isolith_engine::{Engine, EngineOptions, IndexOptions};
+use isolith_engine::{Engine, EngineOptions, IndexOptions, StorePlace};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Builder;
@@ -51,7 +51,7 @@ fn print<T: Serialize>(report: &T) -> Result<()> {
 
 async fn index(code: &Path, store: &Path) -> Result<()> {
     let options = EngineOptions { create: true, ..EngineOptions::default() };
-    let engine = Engine::open(store, options)?;
+    let engine = Engine::open(&StorePlace::unchecked(store), options)?;
     engine.index(&IndexOptions::new(code), Arc::new(|_| {})).await?;
     engine.settle().await;
     engine.close().await;

@@ -14,7 +14,7 @@ use isolith_roles::{
     WriteJob,
 };
 use isolith_source::walk::{WalkOptions, read, walk};
-use isolith_store::{Action, CODE_COLLECTION, Durability, Key, Outcome, Write, code_spec};
+use isolith_store::{Action, CODE_COLLECTION, Durability, Key, Outcome, TruthId, Write, code_spec};
 use serde::{Deserialize, Serialize};
 
 use super::front::own_time;
@@ -97,8 +97,12 @@ struct Run {
 impl Run {
     fn start(code: &Path, store: &Path) -> Result<Self> {
         let token = InWorker::in_process();
-        let settings =
-            StoreSettings { folder: store.to_owned(), durability: Durability::Full, create: true };
+        let settings = StoreSettings {
+            folder: store.to_owned(),
+            truth: TruthId::Any,
+            durability: Durability::Full,
+            create: true,
+        };
         let mut run = Self {
             parser: Parser::warm_up((), token).map_err(refused)?,
             writer: StoreWriter::warm_up(settings.clone(), token).map_err(refused)?,

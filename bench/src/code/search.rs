@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use isolith_engine::{CodeSearch, Engine, EngineOptions, Life};
+use isolith_engine::{CodeSearch, Engine, EngineOptions, Life, StorePlace};
 use serde::{Deserialize, Serialize};
 
 use super::Repository;
@@ -118,7 +118,7 @@ impl Repository {
 pub(super) async fn ask(store: &Path, rounds: usize, program: PathBuf) -> Result<Answered> {
     let options =
         EngineOptions { life: Life::Server, program: Some(program), ..EngineOptions::default() };
-    let engine = Engine::open(store, options)?;
+    let engine = Engine::open(&StorePlace::unchecked(store), options)?;
     let mut took = Samples::default();
     let mut before = Duration::ZERO;
     // The first round does not count.

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use anyhow::{Result, bail, ensure};
 use isolith_engine::{
-    CypherQuery, Datum, Engine, EngineOptions, GraphAnswer, GraphImport, Life, OnError, TableEnd,
-    TableHolds,
+    CypherQuery, Datum, Engine, EngineOptions, GraphAnswer, GraphImport, Life, OnError, StorePlace,
+    TableEnd, TableHolds,
 };
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Builder;
@@ -69,7 +69,7 @@ impl Watch {
 fn open(store: &Path) -> Result<Engine> {
     // Durability is FULL unless asked otherwise; a benchmark of ours does not ask.
     let options = EngineOptions { create: true, life: Life::Server, ..EngineOptions::default() };
-    Ok(Engine::open(store, options)?)
+    Ok(Engine::open(&StorePlace::unchecked(store), options)?)
 }
 
 async fn query<const N: usize>(

@@ -9,7 +9,7 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use isolith_engine::{Engine, EngineOptions, Life};
+use isolith_engine::{Engine, EngineOptions, Life, StorePlace};
 use isolith_types::{CollectionSpec, Metric};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Builder;
@@ -75,7 +75,10 @@ fn print<T: Serialize>(threads: usize, phase: impl Future<Output = Result<T>>) -
 
 fn open(store: &Path, life: Life) -> Result<Engine> {
     // Durability is FULL unless asked otherwise; a benchmark of ours does not ask.
-    Ok(Engine::open(store, EngineOptions { create: true, life, ..EngineOptions::default() })?)
+    Ok(Engine::open(
+        &StorePlace::unchecked(store),
+        EngineOptions { create: true, life, ..EngineOptions::default() },
+    )?)
 }
 
 async fn create(engine: &Engine, dimension: u32) -> Result<()> {

@@ -6,7 +6,9 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::process::ExitCode;
 
-use isolith_engine::{Engine, EngineOptions, Hits, Page, Selection, StoredRecord, Which};
+use isolith_engine::{
+    Engine, EngineOptions, Hits, Page, Selection, StorePlace, StoredRecord, Which,
+};
 use isolith_types::{Code, Collection, CollectionSpec, Failure, Filter, Hit, Metadata};
 use serde::Serialize;
 use serde_json::json;
@@ -41,7 +43,7 @@ const EXCERPT: usize = 72;
 const VECTOR_BYTES: u64 = 16 << 20;
 
 pub(crate) fn run(
-    store: &Path,
+    store: &StorePlace,
     command: CollectionCommand,
     output: &Output,
 ) -> Result<ExitCode, Failure> {

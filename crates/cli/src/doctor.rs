@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,6 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use isolate::{Interrupted, Signals, run_until_signalled};
 use isolith_engine::{
     CheckReport, Doctor, DoctorOptions, DoctorReport, EngineOptions, Health, QuarantinedJob,
+    StorePlace,
 };
 use isolith_types::{Code, Failure};
 use serde_json::json;
@@ -32,7 +32,7 @@ pub(crate) enum DoctorCommand {
 const DRAIN: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(
-    store: &Path,
+    store: &StorePlace,
     command: DoctorCommand,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
@@ -55,7 +55,7 @@ pub(crate) fn run(
 }
 
 fn with_session<T>(
-    store: &Path,
+    store: &StorePlace,
     work: impl AsyncFnOnce(&isolith_engine::Engine) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let mut session = Session::open(store, EngineOptions::default())?;
@@ -64,7 +64,11 @@ fn with_session<T>(
     done
 }
 
-fn examine(store: &Path, options: DoctorOptions, output: &Output) -> Result<ExitCode, Failure> {
+fn examine(
+    store: &StorePlace,
+    options: DoctorOptions,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
     let failed = |error: io::Error| {
         Failure::new(Code::Failed, format!("the command cannot be set up: {error}"))
     };

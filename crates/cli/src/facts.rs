@@ -1,11 +1,10 @@
 //! `isolith fact`: what is known, and when it was true, by hand.
 
 use std::fmt::Write as _;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use isolith_engine::{Engine, EngineOptions, Key};
+use isolith_engine::{Engine, EngineOptions, Key, StorePlace};
 use isolith_types::{
     AddedFact, Entity, EntityPatch, EntityQuery, Fact, FactQuery, FactStats, Failure, Moment,
     NewFact, Supersede, WhichFact,
@@ -31,7 +30,7 @@ pub(crate) enum FactCommand {
 }
 
 pub(crate) fn run(
-    store: &Path,
+    store: &StorePlace,
     command: FactCommand,
     output: &Output,
 ) -> Result<ExitCode, Failure> {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use isolith_engine::{
     EngineOptions, IngestOptions, IngestProgress, IngestStage, OnError, PutMode, Receipt,
+    StorePlace,
 };
 use isolith_types::{Code, Failure, Metric};
 use serde_json::json;
@@ -30,13 +31,17 @@ pub(crate) struct IngestPlan {
     pub(crate) model: Option<String>,
 }
 
-pub(crate) fn run(store: &Path, plan: &IngestPlan, output: &Output) -> Result<ExitCode, Failure> {
+pub(crate) fn run(
+    store: &StorePlace,
+    plan: &IngestPlan,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
     load_all(store, std::slice::from_ref(plan), output)
 }
 
 /// Loads one file after the other, until one fails.
 pub(crate) fn load_all(
-    store: &Path,
+    store: &StorePlace,
     plans: &[IngestPlan],
     output: &Output,
 ) -> Result<ExitCode, Failure> {

@@ -1,10 +1,11 @@
 //! Logs of long-running commands: JSON lines in the store's `logs/`.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
-use std::time::SystemTime;
+
+use isolith_engine::is_log;
+use isolith_folder::Folder;
 
 /// A file grows to this before the next one is begun.
 const FILE_BYTES: u64 = 2 << 20;
@@ -15,7 +16,7 @@ const FOLDER_BYTES: u64 = 20 << 20;
 /// Writes lines to one file after the other. A folder that cannot be written goes without.
 #[derive(Debug)]
 pub(crate) struct LogFiles {
-    folder: PathBuf,
+    store: PathBuf,
     current: Option<File>,
     written: u64,
     begun: u32,
@@ -24,42 +25,38 @@ pub(crate) struct LogFiles {
 impl LogFiles {
     /// Logs in the store in `store`, which is made by others.
     pub(crate) fn of_store(store: &std::path::Path) -> Self {
-        Self { folder: store.join("logs"), current: None, written: 0, begun: 0 }
+        Self { store: store.to_owned(), current: None, written: 0, begun: 0 }
     }
 
     fn begin(&mut self) -> io::Result<()> {
-        match fs::DirBuilder::new().mode(0o700).create(&self.folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
+        let store = std::fs::canonicalize(&self.store)?;
+        let store = Folder::open(store)?;
+        if store.entry("seal")?.is_none() {
+            // Nothing is written to a store that somebody else may have made.
+            return Err(io::ErrorKind::NotFound.into());
         }
-        self.make_room();
+        let folder = store.folder_or_create("logs")?;
+        make_room(&folder);
         let name = format!("{}-{}.jsonl", std::process::id(), self.begun);
-        let mut options = File::options();
-        let file = options.create(true).append(true).mode(0o600).open(self.folder.join(name))?;
-        self.current = Some(file);
+        self.current = Some(folder.file_to_append(&name)?);
         (self.written, self.begun) = (0, self.begun + 1);
         Ok(())
     }
+}
 
-    /// Removes the oldest files until one more fits.
-    fn make_room(&self) {
-        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let mut files: Vec<(SystemTime, u64, PathBuf)> = entries
-            .filter_map(|entry| {
-                let metadata = entry.metadata().ok()?;
-                Some((metadata.modified().ok()?, metadata.len(), entry.path()))
-            })
-            .collect();
-        files.sort();
-        let mut total: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
-        for (_, bytes, path) in files {
-            if total + FILE_BYTES <= FOLDER_BYTES {
-                break;
-            }
-            total -= bytes;
-            // Another process may have been faster.
-            let _ = fs::remove_file(path);
+/// Removes the oldest files until one more fits.
+fn make_room(folder: &Folder) {
+    let mut files = folder.entries().unwrap_or_default();
+    files.retain(|file| is_log(&file.name));
+    files.sort_by(|a, b| (a.modified, &a.name).cmp(&(b.modified, &b.name)));
+    let mut total: u64 = files.iter().map(|file| file.bytes).sum();
+    for file in files {
+        if total + FILE_BYTES <= FOLDER_BYTES {
+            break;
         }
+        total -= file.bytes;
+        // Another process may have been faster.
+        let _ = folder.remove(&file.name);
     }
 }
 
@@ -82,11 +79,14 @@ impl Write for LogFiles {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
     fn logs_are_cut_into_files_and_the_oldest_go() {
         let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join("seal"), "").unwrap();
         let mut logs = LogFiles::of_store(place.path());
         let line = vec![b'x'; 1 << 20];
         for _ in 0..40 {

@@ -1,5 +1,6 @@
 //! The `isolith` command: flags, terminal, progress, exit codes.
 
+mod adopt;
 mod code;
 mod collection;
 mod doctor;
@@ -58,6 +59,7 @@ fn run(command: Command, output: &Output) -> Result<ExitCode, Failure> {
         Command::Ingest(store, plan) => ingest::run(&store, &plan, output),
         Command::Export(store, plan) => transfer::export(&store, &plan, output),
         Command::Import(store, plan) => transfer::import(&store, &plan, output),
+        Command::Adopt(store, yes) => adopt::run(&store, yes, output),
         Command::Doctor(store, command) => doctor::run(&store, command, output),
         Command::Status(store) => status::run(&store, output),
         Command::Mcp(plan) => serve::mcp(plan.options),

@@ -1,11 +1,10 @@
 //! One command's work on a store: a runtime, an engine, and the signals that stop it.
 
 use std::ops::Deref;
-use std::path::Path;
 use std::time::Duration;
 
 use isolate::{Interrupted, Signal, Signals, run_until_signalled};
-use isolith_engine::{Engine, EngineOptions, StatusSocket};
+use isolith_engine::{Engine, EngineOptions, StatusSocket, StorePlace};
 use isolith_types::{Code, Failure};
 use tokio::runtime::Runtime;
 
@@ -21,10 +20,10 @@ pub(crate) struct Session {
 
 impl Session {
     /// Opens the store in `folder`.
-    pub(crate) fn open(folder: &Path, options: EngineOptions) -> Result<Self, Failure> {
+    pub(crate) fn open(store: &StorePlace, options: EngineOptions) -> Result<Self, Failure> {
         let (runtime, signals) = setup()?;
         let guard = runtime.enter();
-        let engine = Engine::open(folder, options)?;
+        let engine = Engine::open(store, options)?;
         drop(guard);
         Ok(Self { runtime, engine, signals })
     }

@@ -1,11 +1,12 @@
 //! `isolith status`: a store and the processes that have it open.
 
 use std::fmt::Write as _;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use isolith_engine::{EngineOptions, GraphStatus, MemoryStatus, StatusReport, WorkerStatus};
+use isolith_engine::{
+    EngineOptions, GraphStatus, MemoryStatus, StatusReport, StorePlace, WorkerStatus,
+};
 use isolith_types::Failure;
 
 use crate::doctor::clean;
@@ -16,7 +17,7 @@ use crate::table::table;
 /// A store that does not answer sooner is busy or broken, and that is the answer.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-pub(crate) fn run(store: &Path, output: &Output) -> Result<ExitCode, Failure> {
+pub(crate) fn run(store: &StorePlace, output: &Output) -> Result<ExitCode, Failure> {
     let options = EngineOptions { deadline: DEADLINE, ..EngineOptions::default() };
     let mut session = Session::open(store, options)?;
     let report = session.run(async |engine| Ok(engine.status().await));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use isolith_engine::{EngineOptions, OnError, PutMode, exported_collection};
+use isolith_engine::{EngineOptions, OnError, PutMode, StorePlace, exported_collection};
 use isolith_types::{Code, Failure};
 use serde_json::json;
 
@@ -31,7 +31,7 @@ pub(crate) struct ImportPlan {
 }
 
 pub(crate) fn export(
-    store: &Path,
+    store: &StorePlace,
     plan: &ExportPlan,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
@@ -134,7 +134,7 @@ pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Failure {
 }
 
 pub(crate) fn import(
-    store: &Path,
+    store: &StorePlace,
     plan: &ImportPlan,
     output: &Output,
 ) -> Result<ExitCode, Failure> {

@@ -126,7 +126,8 @@ fn bring_over(place: &Place) -> Ran {
         .args(["--run", "--isolith", env!("CARGO_BIN_EXE_isolith"), "--store"])
         .arg(place.store())
         .env("HOME", place.path("home"))
-        .env_remove("ISOLITH_STORE");
+        .env_remove("ISOLITH_STORE")
+        .env_remove("XDG_STATE_HOME");
     Ran::of(&command.output().unwrap())
 }
 

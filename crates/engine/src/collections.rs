@@ -7,6 +7,7 @@ use isolith_store::{
 };
 use isolith_types::{Code, Collection, CollectionKind, CollectionSpec, Failure, Metadata, Record};
 
+use crate::failure::{is_another_store, replaced};
 use crate::open::Engine;
 use crate::writes::Written;
 
@@ -174,7 +175,13 @@ impl Engine {
 
     pub(crate) async fn write(&self, action: Action, key: Option<Key>) -> Result<Written, Failure> {
         let collection = action.collection().map(str::to_owned);
-        let written = self.inner.writes.send(action, key).await?;
+        let written = match self.inner.writes.send(action, key).await {
+            // The next write goes to the store that is there now; this one was not written.
+            Err(failure) if is_another_store(&failure) && self.look_again()? => {
+                return Err(replaced(self.folder()));
+            }
+            written => written?,
+        };
         if let Some(collection) = collection.filter(|_| written.outcome.fold_due) {
             self.fold_later(&collection);
         }

@@ -1,5 +1,7 @@
 //! What the outside is told when a call fails.
 
+use std::path::Path;
+
 use isolate::{CallError, Death, DeathClass, End};
 use isolith_types::{Code, DeathNote, Failure};
 
@@ -52,4 +54,15 @@ mod tests {
         assert_eq!(of_call(&died(DeathClass::Timeout)).code.exit_status(), 75);
         assert_eq!(of_call(&died(DeathClass::Crash)).code.exit_status(), 70);
     }
+}
+
+/// Another store was found in the place of the one that was open.
+pub(crate) fn replaced(store: &Path) -> Failure {
+    let message = format!("the store in {} was replaced while it was open", store.display());
+    Failure::new(Code::StoreReplaced, message).with_hint("try again with what is there now")
+}
+
+/// Whether a worker has found another store than the one that it was told of.
+pub(crate) fn is_another_store(failure: &Failure) -> bool {
+    matches!(failure.code, Code::StoreReplaced | Code::StoreForeign | Code::NoStore)
 }

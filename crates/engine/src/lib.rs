@@ -1,6 +1,7 @@
 //! What Isolith does, as typed calls. The engine owns the pools of workers; it opens
 //! neither the truth nor a segment itself.
 
+mod adopt;
 mod chunks;
 mod code;
 mod collections;
@@ -16,14 +17,17 @@ mod memory;
 mod open;
 mod quarantine;
 mod recall;
+mod seal;
 mod search;
 mod secret;
 mod status;
 mod transfer;
+mod trust;
 mod upkeep;
 mod watch;
 mod writes;
 
+pub use adopt::{Examined, adopt, examine_foreign, move_aside};
 pub use chunks::{IndexedChunk, IndexedFile};
 pub use code::{CodeFilter, CodeHit, CodeHits, CodeSearch};
 pub use collections::PutRecords;
@@ -45,6 +49,7 @@ pub use isolith_graph::{Datum, NodeDatum, PathDatum, RelationshipDatum, Stats as
 pub use isolith_roles::{Health, TranscriptFormat, TranscriptPlan, entries as worker_roles};
 pub use isolith_search::{MemoryWeights, Mode, Weights};
 pub use isolith_source::walk::WalkOptions;
+pub use isolith_store::names::is_log;
 pub use isolith_store::{
     CollectionState, CypherQuery, Durability, GraphAnswer, Key, Outcome, Page, Patch, PutMode,
     Selection, StoredRecord, TableEnd, TableHolds, Which, WhichDrawers,
@@ -63,5 +68,6 @@ pub use status::{
     StatusReport, StatusSocket, WatchedPool, WorkerStatus,
 };
 pub use transfer::exported_collection;
+pub use trust::StorePlace;
 pub use watch::{WatchEvent, WatchListener};
 pub use writes::Written;

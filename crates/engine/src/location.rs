@@ -1,9 +1,10 @@
 //! Which folder a command's store is.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use isolith_types::{Code, Failure};
+
+use crate::trust::StorePlace;
 
 /// The folder's name inside a project.
 pub(crate) const PROJECT_FOLDER: &str = ".isolith";
@@ -19,6 +20,9 @@ pub struct Surroundings {
     pub data_home: Option<PathBuf>,
     /// `XDG_STATE_HOME`.
     pub state_home: Option<PathBuf>,
+    /// `ISOLITH_SECRET_FILE`: the secret that seals stores, where the state's folder cannot
+    /// hold it.
+    pub secret_file: Option<PathBuf>,
     /// The user's home folder.
     pub home: Option<PathBuf>,
 }
@@ -37,12 +41,11 @@ pub enum Scope<'a> {
     User,
 }
 
-/// The store's folder; it need not exist.
+/// Where the store is; it need not exist.
 ///
 /// # Errors
-/// If there is neither a project's store nor a home folder for the user's, or git
-/// tracks the store.
-pub fn find_store(surroundings: &Surroundings, scope: Scope<'_>) -> Result<PathBuf, Failure> {
+/// If there is neither a project's store nor a home folder for the user's.
+pub fn find_store(surroundings: &Surroundings, scope: Scope<'_>) -> Result<StorePlace, Failure> {
     let here = &surroundings.working_folder;
     let folder = match (&surroundings.given, scope) {
         (Some(given), _) => here.join(given),
@@ -61,8 +64,18 @@ pub fn find_store(surroundings: &Surroundings, scope: Scope<'_>) -> Result<PathB
         },
         (None, Scope::User) => user_store(surroundings)?,
     };
-    refuse_tracked(&folder)?;
-    Ok(folder)
+    let secret = surroundings.secret_file()?;
+    let is_own = user_store(surroundings).is_ok_and(|own| is_same(&own, &folder));
+    Ok(match is_own {
+        true => StorePlace::own(folder, secret),
+        false => StorePlace::sealed(folder, secret),
+    })
+}
+
+/// Whether two paths name the same folder.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    one == other || real(one) == real(other)
 }
 
 fn no_project(here: &Path) -> Failure {
@@ -72,10 +85,19 @@ fn no_project(here: &Path) -> Failure {
 
 /// The nearest `.isolith` from `start` upward.
 fn project_store(start: &Path) -> Option<PathBuf> {
-    start.ancestors().map(|folder| folder.join(PROJECT_FOLDER)).find(|folder| folder.is_dir())
+    let is_there = |folder: &PathBuf| folder.symlink_metadata().is_ok_and(|it| !it.is_file());
+    start.ancestors().map(|folder| folder.join(PROJECT_FOLDER)).find(is_there)
 }
 
 impl Surroundings {
+    /// The file with the secret that seals stores.
+    fn secret_file(&self) -> Result<PathBuf, Failure> {
+        match &self.secret_file {
+            Some(file) => Ok(self.working_folder.join(file)),
+            None => Ok(self.state_folder()?.join("secret")),
+        }
+    }
+
     /// The folder of this user's secrets, outside every store: `$XDG_STATE_HOME/isolith`.
     ///
     /// # Errors
@@ -103,35 +125,6 @@ fn user_store(surroundings: &Surroundings) -> Result<PathBuf, Failure> {
     })
 }
 
-/// A store that came with a clone was made by somebody else.
-fn refuse_tracked(folder: &Path) -> Result<(), Failure> {
-    let folder = &std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-    let root = folder.ancestors().find(|above| above.join(".git/index").is_file());
-    let Some(root) = root else { return Ok(()) };
-    let Ok(index) = std::fs::read(root.join(".git/index")) else { return Ok(()) };
-    let truth = folder.strip_prefix(root).unwrap_or(folder).join("truth.sqlite");
-    if !lists(&index, truth.as_os_str().as_bytes()) {
-        return Ok(());
-    }
-    let message = format!("the store in {} is tracked by git", folder.display());
-    Err(Failure::new(Code::StoreRefused, message)
-        .with_hint("`git rm -r --cached` it, or name another folder with --store"))
-}
-
-/// Whether an index of git has this path in it. Before each path stand its length, in
-/// the low 12 bits of two bytes, and after it a zero. (Version 4 shortens paths; no
-/// more than the name can be looked for there.)
-fn lists(index: &[u8], path: &[u8]) -> bool {
-    let shortened = index.get(4..8) == Some(&[0, 0, 0, 4]);
-    let wanted = if shortened { b"truth.sqlite" } else { path };
-    let length = u16::try_from(path.len()).unwrap_or(u16::MAX).min(0xFFF);
-    let ended = [wanted, &[0]].concat();
-    index.windows(2 + ended.len()).any(|window| {
-        let flags = u16::from_be_bytes([window[0], window[1]]);
-        window[2..] == ended && (shortened || flags & 0xFFF == length)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,41 +144,20 @@ mod tests {
         std::fs::create_dir_all(&deep).unwrap();
         let mut around = around(&deep);
         let users = PathBuf::from("/home/someone/.local/share/isolith");
-        assert_eq!(find_store(&around, Scope::ProjectThenUser).unwrap(), users);
+        let find =
+            |around: &Surroundings, scope| find_store(around, scope).unwrap().path().to_owned();
+        assert_eq!(find(&around, Scope::ProjectThenUser), users);
 
         let projects = scratch.path().join("a/.isolith");
         std::fs::create_dir(&projects).unwrap();
-        assert_eq!(find_store(&around, Scope::ProjectThenUser).unwrap(), projects);
-        assert_eq!(find_store(&around, Scope::User).unwrap(), users);
+        assert_eq!(find(&around, Scope::ProjectThenUser), projects);
+        assert_eq!(find(&around, Scope::User), users);
 
         around.data_home = Some(PathBuf::from("relative"));
-        assert_eq!(find_store(&around, Scope::User).unwrap(), users);
+        assert_eq!(find(&around, Scope::User), users);
         around.data_home = Some(PathBuf::from("/data"));
-        assert_eq!(find_store(&around, Scope::User).unwrap(), Path::new("/data/isolith"));
+        assert_eq!(find(&around, Scope::User), Path::new("/data/isolith"));
         around.given = Some(PathBuf::from("here"));
-        assert_eq!(find_store(&around, Scope::User).unwrap(), deep.join("here"));
-    }
-
-    /// As git writes it, as far as it matters.
-    fn git_index(path: &[u8]) -> Vec<u8> {
-        let header = b"DIRC\0\0\0\x02\0\0\0\x01";
-        [header, &[7; 60][..], &[0x80, path.len() as u8], path, b"\0\0\0"].concat()
-    }
-
-    #[test]
-    fn a_store_that_git_tracks_is_refused() {
-        let scratch = tempfile::tempdir().unwrap();
-        let store = scratch.path().join(".isolith");
-        std::fs::create_dir_all(scratch.path().join(".git")).unwrap();
-        std::fs::create_dir_all(&store).unwrap();
-        let index = scratch.path().join(".git/index");
-        let around = around(scratch.path());
-        for other in [&b"src/main.rs"[..], b"tests/truth.sqlite", b"sub/.isolith/truth.sqlite"] {
-            std::fs::write(&index, git_index(other)).unwrap();
-            assert_eq!(find_store(&around, Scope::ProjectThenUser).unwrap(), store);
-        }
-        std::fs::write(&index, git_index(b".isolith/truth.sqlite")).unwrap();
-        let failure = find_store(&around, Scope::ProjectThenUser).unwrap_err();
-        assert_eq!(failure.code, Code::StoreRefused);
+        assert_eq!(find(&around, Scope::User), deep.join("here"));
     }
 }

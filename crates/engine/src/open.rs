@@ -2,13 +2,14 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use isolate::{CrashFolder, Hooks, Pool, PoolSettings, Supervised, Tally};
+use isolith_folder::Folder;
 use isolith_roles::{SegmentsOf, StoreBuilder, StoreReader, StoreSettings, StoreWriter};
 use isolith_store::{Durability, StoreFolder};
 use isolith_types::{Code, Failure};
@@ -18,7 +19,9 @@ use crate::failure::of_call;
 use crate::graph::Spools;
 use crate::location::PROJECT_FOLDER;
 use crate::quarantine::StoreQuarantine;
+use crate::seal::SEAL;
 use crate::status::{Recent, Serving};
+use crate::trust::{Missing, StorePlace};
 use crate::writes::WriteQueue;
 
 /// A store and the workers that serve it. Clones are handles to the same engine.
@@ -34,7 +37,10 @@ impl fmt::Debug for Engine {
 }
 
 pub(crate) struct Inner {
+    pub(crate) place: StorePlace,
     pub(crate) folder: StoreFolder,
+    /// What workers are told at their start.
+    settings: Mutex<StoreSettings>,
     pub(crate) options: EngineOptions,
     pub(crate) readers: Pool<StoreReader>,
     pub(crate) writer: Pool<StoreWriter>,
@@ -80,6 +86,12 @@ pub struct EngineOptions {
     pub program: Option<PathBuf>,
 }
 
+impl EngineOptions {
+    fn missing(&self) -> Missing {
+        if self.create { Missing::Create } else { Missing::Refuse }
+    }
+}
+
 /// How long an engine lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Life {
@@ -115,39 +127,27 @@ const LEAST_CAP: u64 = 1 << 30;
 const CLOSING: Duration = Duration::from_secs(10);
 
 impl Engine {
-    /// Opens the store in `folder`. Must be called within a tokio runtime. Workers
-    /// start when they are first needed.
+    /// Opens the store in `place`. Must be called within a tokio runtime. Workers start
+    /// when they are first needed.
     ///
     /// # Errors
-    /// `no_store` if there is none and none is to be made; `store_refused` if it is
-    /// not ours to use; `read_only` if it cannot be made.
-    pub fn open(folder: &Path, options: EngineOptions) -> Result<Self, Failure> {
-        let folder = StoreFolder::new(folder);
-        let there = folder.truth().try_exists().map_err(|error| {
-            let message = format!("{} cannot be looked into: {error}", folder.path().display());
-            Failure::new(Code::ReadOnly, message)
-                .with_hint("check the permissions of the store's folder")
-        })?;
-        if there {
-            folder.check().map_err(|error| error.to_failure())?;
-            if options.create {
-                hide_from_git(&folder);
-            }
-        } else if options.create {
-            create_folder(&folder)?;
-            folder.check().map_err(|error| error.to_failure())?;
-        } else {
-            return Err(no_store(folder.path()));
+    /// `no_store` if there is none and none is to be created; `store_foreign` if it has no
+    /// seal of this user; `store_refused` if it must not be used; `read_only` if it cannot
+    /// be created.
+    pub fn open(place: &StorePlace, options: EngineOptions) -> Result<Self, Failure> {
+        let folder = place.admit(options.missing())?;
+        if options.create {
+            hide_from_git(&folder);
         }
-        Self::start(folder, options)
+        Self::start(place.clone(), folder, options)
     }
 
-    fn start(folder: StoreFolder, options: EngineOptions) -> Result<Self, Failure> {
-        let settings = StoreSettings {
-            folder: folder.path().to_owned(),
-            durability: options.durability,
-            create: options.create,
-        };
+    fn start(
+        place: StorePlace,
+        folder: StoreFolder,
+        options: EngineOptions,
+    ) -> Result<Self, Failure> {
+        let settings = store_settings(&folder, &options);
         let (quarantine, news) = StoreQuarantine::new();
         let tally = Arc::new(Tally::default());
         let recent = Arc::new(Recent::new(Arc::clone(&tally)));
@@ -169,7 +169,9 @@ impl Engine {
                 builder: Pool::start(&settings, building, hooks.clone()).map_err(failed)?,
                 writes: WriteQueue::start(writer.clone()),
                 writer,
+                place,
                 folder,
+                settings: Mutex::new(settings),
                 quarantine,
                 poisons_known: OnceCell::new(),
                 hooks,
@@ -190,6 +192,24 @@ impl Engine {
             engine.serve_always();
         }
         Ok(engine)
+    }
+
+    /// Looks again whether the store may be used, after a worker has found another one than
+    /// it was told of. Returns whether it is another one, which workers now know.
+    pub(crate) fn look_again(&self) -> Result<bool, Failure> {
+        let Inner { place, options, settings, readers, writer, builder, .. } = &*self.inner;
+        let folder = place.admit(options.missing())?;
+        let now = store_settings(&folder, options);
+        let mut known = settings.lock().unwrap_or_else(PoisonError::into_inner);
+        if *known == now {
+            return Ok(false);
+        }
+        let failed = |error| of_call(&error);
+        readers.change_settings(&now).map_err(failed)?;
+        writer.change_settings(&now).map_err(failed)?;
+        builder.change_settings(&now).map_err(failed)?;
+        *known = now;
+        Ok(true)
     }
 
     /// The store's folder.
@@ -247,45 +267,45 @@ fn half_of_memory() -> u64 {
 
 pub(crate) fn no_store(folder: &Path) -> Failure {
     Failure::new(Code::NoStore, format!("there is no store in {}", folder.display())).with_hint(
-        "`isolith index` makes one for code, `isolith memory add` for memory, `isolith ingest` for collections; --store names another folder",
+        "`isolith index` creates one for code, `isolith memory add` for memory, `isolith ingest` for collections; --store names another folder",
     )
 }
 
-fn create_folder(folder: &StoreFolder) -> Result<(), Failure> {
-    let path = folder.path();
-    let refused = |error: std::io::Error| {
-        Failure::new(Code::ReadOnly, format!("{} cannot be made: {error}", path.display()))
-            .with_hint("choose a folder that you may write to with --store")
-    };
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(refused)?;
-    if fs::read_dir(path).map_err(refused)?.next().is_some() && !is_of_project(folder) {
-        // There may be more in it that git is to see.
-        return Ok(());
+pub(crate) fn store_settings(folder: &StoreFolder, options: &EngineOptions) -> StoreSettings {
+    StoreSettings {
+        folder: folder.path().to_owned(),
+        truth: folder.truth_id().clone(),
+        durability: options.durability,
+        create: options.create,
     }
-    write_ignore(folder).map_err(refused)
+}
+
+/// Creates the folder of a store, for this user alone.
+pub(crate) fn create_folder(path: &Path) -> Result<(), Failure> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| {
+        Failure::new(Code::ReadOnly, format!("cannot create {}: {error}", path.display()))
+            .with_hint("choose a folder that you can write to with --store")
+    })
 }
 
 /// A store inside a repository is no part of it. Somebody may have removed it and had it
-/// made anew by a process that was still there.
+/// created again by a process that was still there. In a folder that holds other things,
+/// too, git may want to see those.
 pub(crate) fn hide_from_git(folder: &StoreFolder) {
-    if is_of_project(folder)
-        && let Err(error) = write_ignore(folder)
-    {
+    let hidden = Folder::open(folder.path()).and_then(|opened| {
+        let is_of_project = folder.path().file_name().is_some_and(|name| name == PROJECT_FOLDER);
+        match is_of_project || opened.entries()?.iter().all(|entry| entry.name == SEAL) {
+            true => write_ignore(&opened),
+            false => Ok(()),
+        }
+    });
+    if let Err(error) = hidden {
         tracing::debug!(%error, "the store is not hidden from git");
     }
 }
 
-fn is_of_project(folder: &StoreFolder) -> bool {
-    folder.path().file_name().is_some_and(|name| name == PROJECT_FOLDER)
-}
-
-fn write_ignore(folder: &StoreFolder) -> std::io::Result<()> {
-    let ignore = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(folder.path().join(".gitignore"));
-    match ignore {
+fn write_ignore(folder: &Folder) -> std::io::Result<()> {
+    match folder.create(".gitignore") {
         Ok(mut ignore) => ignore.write_all(b"*\n"),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),

@@ -1,11 +1,13 @@
 use isolate::{Answer, Bulk, CallOptions};
 use isolith_embed::{MODEL_ID, model_name};
+use isolith_folder::Folder;
 use isolith_roles::{Damage, DamageKind, Found, ReadJob, ReadReply, Searched, SegmentsOf};
 use isolith_store::Action;
+use isolith_store::names::is_segment;
 use isolith_types::{Code, Failure, Filter, Hit};
 
 use crate::collections::misfit;
-use crate::failure::of_call;
+use crate::failure::{is_another_store, of_call};
 use crate::open::Engine;
 
 /// The answer to a search.
@@ -130,6 +132,15 @@ impl Engine {
     /// Asks a reader. A worker that died of the job is blamed on the segments it had
     /// open if the next one, without them, succeeded.
     pub(crate) async fn ask_for(&self, job: &ReadJob) -> Result<Answered, Failure> {
+        match self.ask_once(job).await {
+            Err(failure) if is_another_store(&failure) && self.look_again()? => {
+                self.ask_once(job).await
+            }
+            answered => answered,
+        }
+    }
+
+    async fn ask_once(&self, job: &ReadJob) -> Result<Answered, Failure> {
         let options = CallOptions { idempotent: true, ..CallOptions::default() };
         let answer = self.inner.readers.call(job, options).await;
         let Answer { reply, deaths, .. } = answer.map_err(|error| of_call(&error))?;
@@ -186,12 +197,17 @@ impl Engine {
 
     /// Moves damaged files out of the way; of all whose names begin alike, one set is kept.
     fn keep_for_diagnosis(&self, prefix: &str, culprits: &[Damage]) {
-        let folder = &self.inner.folder;
-        let quarantine = folder.quarantine();
+        let open = |folder| Folder::open(folder);
+        let (segments, quarantine) =
+            match (open(self.inner.folder.segments()), open(self.inner.folder.quarantine())) {
+                (Ok(segments), Ok(quarantine)) => (segments, quarantine),
+                (Err(error), _) | (_, Err(error)) => {
+                    return tracing::warn!(%error, "damaged segments cannot be moved away");
+                }
+            };
         let mut kept = false;
         for damage in culprits {
-            let place = quarantine.join(&damage.file);
-            match std::fs::rename(folder.segments().join(&damage.file), place) {
+            match segments.rename(&damage.file, &quarantine, &damage.file) {
                 Ok(()) => {
                     kept = true;
                     tracing::warn!(file = damage.file, reason = damage.reason, "quarantined");
@@ -203,11 +219,10 @@ impl Engine {
         if !kept {
             return;
         }
-        for entry in std::fs::read_dir(&quarantine).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let of_this_set = culprits.iter().any(|damage| name == *damage.file);
-            if !of_this_set && name.to_string_lossy().starts_with(prefix) {
-                let _ = std::fs::remove_file(entry.path());
+        for entry in quarantine.entries().unwrap_or_default() {
+            let of_this_set = culprits.iter().any(|damage| entry.name == damage.file);
+            if !of_this_set && is_segment(&entry.name) && entry.name.starts_with(prefix) {
+                let _ = quarantine.remove(&entry.name);
             }
         }
     }

@@ -1,11 +1,13 @@
 //! Crash reports: one JSON file for each death, the newest kept.
 
-use std::fs;
+use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, openat, renameat, unlinkat};
 use serde::{Deserialize, Serialize};
 
 use crate::class::DeathClass;
@@ -69,7 +71,8 @@ pub struct JobNote {
     pub ran_ms: u64,
 }
 
-/// A folder of crash reports.
+/// A folder of crash reports. It is never reached through a link, and only what has a
+/// report's name is ever removed from it.
 #[derive(Debug)]
 pub struct CrashFolder {
     path: PathBuf,
@@ -99,23 +102,30 @@ impl CrashFolder {
     }
 
     fn probe(&self) -> io::Result<()> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.path)?;
-        let probe = self.path.join(format!(".probe-{}", std::process::id()));
-        create_private(&probe)?;
-        fs::remove_file(probe)
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.path)?;
+        let folder = self.open_folder()?;
+        let probe = format!(".probe-{}", std::process::id());
+        create_private(&folder, &probe)?;
+        Ok(unlinkat(&folder, probe, AtFlags::empty())?)
+    }
+
+    /// Anew each time: the folder may have been replaced since the last report.
+    fn open_folder(&self) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(openat(CWD, &self.path, flags, Mode::empty())?)
     }
 
     /// Removes the oldest reports beyond the limit. Names sort by time.
-    fn prune(&self) -> io::Result<()> {
-        let mut reports: Vec<PathBuf> = fs::read_dir(&self.path)?
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+    fn prune(&self, folder: &OwnedFd) -> io::Result<()> {
+        let mut reports: Vec<String> = Dir::read_from(folder)?
+            .filter_map(|entry| entry.ok()?.file_name().to_str().ok().map(str::to_owned))
+            .filter(|name| is_report(name))
             .collect();
         reports.sort_unstable();
         let surplus = reports.len().saturating_sub(self.keep);
         for report in &reports[..surplus] {
             // Another process may have been faster.
-            let _ = fs::remove_file(report);
+            let _ = unlinkat(folder, report, AtFlags::empty());
         }
         Ok(())
     }
@@ -127,22 +137,52 @@ impl CrashSink for CrashFolder {
         // Several may die in a millisecond, here or in another process.
         let number = self.recorded.fetch_add(1, Ordering::Relaxed);
         let name = format!("{:013}-{}-{number}", report.unix_ms, std::process::id());
-        let aside = self.path.join(format!(".{name}"));
-        create_private(&aside)?.write_all(&json)?;
-        fs::rename(&aside, self.path.join(format!("{name}.json")))?;
+        let folder = self.open_folder()?;
+        let aside = format!(".{name}");
+        create_private(&folder, &aside)?.write_all(&json)?;
+        renameat(&folder, aside, &folder, format!("{name}.json"))?;
         // The report is there; what is too much goes next time.
-        let _ = self.prune();
+        let _ = self.prune(&folder);
         Ok(())
     }
 }
 
-fn create_private(path: &Path) -> io::Result<fs::File> {
-    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+fn create_private(folder: &OwnedFd, name: &str) -> io::Result<File> {
+    let flags =
+        OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(File::from(openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?))
+}
+
+/// `<ms since 1970>-<process>-<number>.json`.
+fn is_report(name: &str) -> bool {
+    let Some(stem) = name.strip_suffix(".json") else { return false };
+    let parts: Vec<&str> = stem.split('-').collect();
+    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|it| it.is_ascii_digit());
+    parts.len() == 3 && parts[0].len() >= 13 && parts.iter().all(is_number)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
     use super::*;
+
+    #[test]
+    fn a_link_is_not_followed_and_foreign_files_stay() {
+        let scratch = tempfile::tempdir().unwrap();
+        let outside = scratch.path().join("outside");
+        fs::create_dir(&outside).unwrap();
+        let link = scratch.path().join("crashes");
+        symlink(&outside, &link).unwrap();
+        assert!(CrashFolder::open(&link, 1).is_err());
+        fs::write(outside.join("package.json"), "{}").unwrap();
+        let folder = CrashFolder::open(&outside, 1).unwrap();
+        folder.record(&report(1)).unwrap();
+        folder.record(&report(2)).unwrap();
+        assert!(outside.join("package.json").exists());
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 2);
+    }
 
     fn report(unix_ms: u64) -> CrashReport {
         CrashReport {

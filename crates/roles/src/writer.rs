@@ -2,7 +2,7 @@ use std::time::Instant;
 
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
 use isolith_embed::Model;
-use isolith_store::{Key, Outcome, StoreError, StoreFolder, Truth, Write, Writer, WriterOptions};
+use isolith_store::{Key, Outcome, StoreError, Truth, Write, Writer, WriterOptions};
 use isolith_types::Failure;
 use serde::{Deserialize, Serialize};
 
@@ -83,7 +83,7 @@ impl StoreWriter {
 
     fn open(&mut self) -> Result<&mut Writer, StoreError> {
         if self.writer.is_none() {
-            let folder = StoreFolder::new(&self.settings.folder);
+            let folder = self.settings.folder();
             let options = WriterOptions {
                 durability: self.settings.durability,
                 create: self.settings.create,

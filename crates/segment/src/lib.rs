@@ -16,7 +16,7 @@ pub mod text;
 pub mod vector;
 
 pub use bits::Bits;
-pub use container::{Container, ContainerWriter, Kind, Published, remove_leftovers};
+pub use container::{Container, ContainerWriter, Kind, Published, is_temporary, remove_leftovers};
 pub use error::SegmentError;
 pub use graph::{GraphSegment, write_graph};
 pub use vector::{Candidate, Scratch, VectorBuilder, VectorSegment, VectorSpec};

@@ -162,7 +162,8 @@ fn only_old_leftovers_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     let disk = Disk::new(folder.path());
     publish(&disk, "one", 10).unwrap();
-    disk.create(".tmp-0123").unwrap().write_all(b"half").unwrap();
+    disk.create(".tmp-0123456789abcdef").unwrap().write_all(b"half").unwrap();
+    disk.create(".tmp-mine").unwrap().write_all(b"kept").unwrap();
     assert_eq!(remove_leftovers(&disk, Duration::from_secs(3600)).unwrap(), 0);
     assert_eq!(remove_leftovers(&disk, Duration::ZERO).unwrap(), 1);
     read(&folder.path().join("one"), 10).unwrap();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use isolith_engine::{Engine, EngineOptions, Life, Scope, Surroundings, find_store};
+use isolith_engine::{Engine, EngineOptions, Life, Scope, StorePlace, Surroundings, find_store};
 use isolith_types::{Code, Failure};
 
 use crate::confine::Confinement;
@@ -155,13 +155,10 @@ impl Stores {
     }
 
     /// The folders of stores that there are, however they are.
-    pub(crate) fn there(&self) -> Vec<(Whose, PathBuf)> {
+    pub(crate) fn there(&self) -> Vec<(Whose, StorePlace)> {
         let there = |whose: &Whose| {
-            let folder = match self.store(*whose).opened() {
-                Some(engine) => engine.folder().to_owned(),
-                None => self.folder(*whose, false).ok()?,
-            };
-            folder.join(TRUTH).exists().then_some((*whose, folder))
+            let place = self.place(*whose, false).ok()?;
+            place.path().join(TRUTH).exists().then_some((*whose, place))
         };
         self.each().iter().filter_map(there).collect()
     }
@@ -281,7 +278,7 @@ impl Stores {
         if let Some(engine) = &state.engine {
             return Ok(engine.clone());
         }
-        let folder = self.folder(whose, create)?;
+        let place = self.place(whose, create)?;
         let options = EngineOptions {
             create,
             life: Life::Server,
@@ -289,13 +286,13 @@ impl Stores {
             deadline: self.deadline,
             ..EngineOptions::default()
         };
-        let engine = Engine::open(&folder, options)?;
+        let engine = Engine::open(&place, options)?;
         state.engine = Some(engine.clone());
         Ok(engine)
     }
 
     /// Where a store is, or would be made.
-    fn folder(&self, whose: Whose, create: bool) -> Result<PathBuf, Failure> {
+    fn place(&self, whose: Whose, create: bool) -> Result<StorePlace, Failure> {
         if whose == Whose::User {
             return find_store(&self.surroundings, Scope::User);
         }

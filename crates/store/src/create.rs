@@ -1,17 +1,18 @@
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use isolith_folder::Folder;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::deadline::Deadline;
 use crate::error::StoreError;
-use crate::folder::{StoreFolder, io_failure, is_missing};
+use crate::folder::{StoreFolder, TruthId, io_failure, is_missing};
 use crate::identity::with_suffix;
 use crate::lock::Lock;
 use crate::migrations::{Migration, migrate};
+use crate::names::is_aside;
 use crate::pragmas;
 use crate::schema::{APPLICATION_ID, CREATE, FIRST_VERSION};
 use crate::sqlite::{During, explain};
@@ -31,10 +32,11 @@ pub(crate) fn unless_there(
     if truth.symlink_metadata().is_ok() {
         return Ok(());
     }
-    Aside::clear_leftovers(&folder.run(), "new-");
+    Aside::clear_leftovers(&folder.run(), "new");
     let aside = Aside::new(&folder.run(), "new")?;
     let mut db = new_truth(aside.path(), deadline)?;
     migrate(&mut db, migrations)?;
+    take_identity(&db, folder.truth_id())?;
     close_completely(db, aside.path())?;
     // A log that belonged to a deleted truth would be played into the new one.
     for suffix in ["-wal", "-shm"] {
@@ -46,7 +48,9 @@ pub(crate) fn unless_there(
 
 /// An empty store of version 1, in a file that exists and is empty.
 pub(crate) fn new_truth(path: &Path, deadline: &Deadline) -> Result<Connection, StoreError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let mut db =
         Connection::open_with_flags(path, flags).map_err(|error| explain(&error, path, "make"))?;
     pragmas::before_the_first_table(&db).during(&db, "set up")?;
@@ -54,6 +58,14 @@ pub(crate) fn new_truth(path: &Path, deadline: &Deadline) -> Result<Connection, 
     pragmas::for_writers(&db, pragmas::Durability::Full).during(&db, "set up")?;
     make_tables(&mut db).during(&db, "make the tables")?;
     Ok(db)
+}
+
+/// Gives a truth the identity that its store was sealed with.
+pub(crate) fn take_identity(db: &Connection, id: &TruthId) -> Result<(), StoreError> {
+    if let TruthId::Only(uuid) | TruthId::Becomes(uuid) = id {
+        db.execute("UPDATE store SET uuid = ?1", [uuid]).during(db, "set the store's id")?;
+    }
+    Ok(())
 }
 
 /// Moves everything from the log into the file, and the file to the disk.
@@ -97,24 +109,20 @@ impl Aside {
     /// An empty file under a new name.
     pub(crate) fn new(folder: &Path, what: &str) -> Result<Self, StoreError> {
         let name = format!("{what}-{}-{:08x}.sqlite", std::process::id(), fastrand::u32(..));
-        let path = folder.join(name);
-        OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(|error| io_failure(&path, "make", &error))?;
+        let path = folder.join(&name);
+        Folder::open(folder)
+            .and_then(|folder| folder.create(&name))
+            .map_err(|error| io_failure(&path, "create", &error))?;
         Ok(Self { path })
     }
 
     /// Removes what killed processes left; the caller holds the lock that they held.
-    pub(crate) fn clear_leftovers(folder: &Path, prefix: &str) {
-        let Ok(entries) = std::fs::read_dir(folder) else { return };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            if name.to_string_lossy().starts_with(prefix) {
-                // It is only in the way of the disk's space.
-                let _ = std::fs::remove_file(entry.path());
+    pub(crate) fn clear_leftovers(folder: &Path, what: &str) {
+        let Ok(folder) = Folder::open(folder) else { return };
+        for entry in folder.entries().unwrap_or_default() {
+            if is_aside(&entry.name, what) {
+                // It only takes up space.
+                let _ = folder.remove(&entry.name);
             }
         }
     }
@@ -158,7 +166,8 @@ fn make_tables(db: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-fn new_uuid() -> String {
+/// A random identity for a new store.
+pub fn new_uuid() -> String {
     let mut seed = blake3::Hasher::new();
     seed.update(&fastrand::u128(..).to_le_bytes());
     seed.update(&std::process::id().to_le_bytes());

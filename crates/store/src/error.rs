@@ -37,6 +37,12 @@ pub enum StoreError {
         /// The newest version that is understood.
         supported: u32,
     },
+    /// The file is not the one that the store's seal was made for.
+    #[error("{} does not belong to this store: its id is not the one in the seal", path.display())]
+    Foreign {
+        /// The path of the truth.
+        path: PathBuf,
+    },
     /// The path no longer names the file that is open.
     #[error("{} was deleted or replaced while it was open", path.display())]
     Replaced {
@@ -242,7 +248,13 @@ impl StoreError {
 
     /// Whether nothing else can work either until the store is opened again.
     pub fn ends_connection(&self) -> bool {
-        matches!(self, Self::Replaced { .. } | Self::Newer { .. } | Self::Corrupt { .. })
+        matches!(
+            self,
+            Self::Replaced { .. }
+                | Self::Foreign { .. }
+                | Self::Newer { .. }
+                | Self::Corrupt { .. }
+        )
     }
 
     fn code_and_hint(&self) -> (Code, String) {
@@ -251,6 +263,10 @@ impl StoreError {
                 (Code::NoStore, "index or ingest something first, or name another store")
             }
             Self::NotAStore { .. } => (Code::StoreRefused, "name another folder as the store"),
+            Self::Foreign { .. } => (
+                Code::StoreForeign,
+                "`isolith index --fresh` starts a new one, `isolith adopt` checks and accepts it",
+            ),
             Self::Corrupt { .. } => (Code::Corrupt, "run `isolith doctor --repair`"),
             Self::Newer { .. } => {
                 (Code::StoreNewer, "restart this process with the newer version of isolith")

@@ -1,20 +1,62 @@
-use std::fs::{DirBuilder, Permissions};
+use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+use isolith_folder::{EntryKind, Folder, met_link};
+use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
 
-/// The names of everything in a store's folder. Knows paths, opens nothing.
+const TRUTH: &str = "truth.sqlite";
+const SALVAGED: &str = "truth.sqlite.salvaged";
+const SEAL: &str = "seal";
+const LOCK: &str = "lock";
+const RUN: &str = "run";
+
+/// The file in `run/` that the one process locks that builds segments.
+pub const BUILDER_LOCK: &str = "builder.lock";
+
+/// The folders in a store's folder.
+const INNER: [&str; 5] = ["segments", "quarantine", "crashes", "logs", RUN];
+
+/// The names of everything in a store's folder, and the truth that may be in it. The path
+/// must be free of links wherever something is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreFolder {
     path: PathBuf,
+    id: TruthId,
+}
+
+/// Which truth may be opened in a store's folder: a truth carries the uuid that the seal of
+/// its store was made for.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum TruthId {
+    /// Any: nobody has vouched for it.
+    #[default]
+    Any,
+    /// The one with this uuid.
+    Only(String),
+    /// Any, and the first that writes to it gives it this uuid.
+    Becomes(String),
 }
 
 impl StoreFolder {
     /// The folder at `path`, which need not exist.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), id: TruthId::Any }
+    }
+
+    /// The same folder, for this truth.
+    #[must_use]
+    pub fn with_truth(mut self, id: TruthId) -> Self {
+        self.id = id;
+        self
+    }
+
+    /// Which truth may be opened in it.
+    pub fn truth_id(&self) -> &TruthId {
+        &self.id
     }
 
     /// The folder itself.
@@ -24,7 +66,7 @@ impl StoreFolder {
 
     /// The one file that must be kept.
     pub fn truth(&self) -> PathBuf {
-        self.path.join("truth.sqlite")
+        self.path.join(TRUTH)
     }
 
     /// Derived files.
@@ -49,17 +91,17 @@ impl StoreFolder {
 
     /// Sockets of live fronts, locks and temporary files.
     pub fn run(&self) -> PathBuf {
-        self.path.join("run")
+        self.path.join(RUN)
     }
 
     /// Held shared by every store worker, exclusively for migration and salvage.
     pub fn lock_file(&self) -> PathBuf {
-        self.path.join("lock")
+        self.path.join(LOCK)
     }
 
     /// Held by the one process that builds segments.
     pub fn builder_lock(&self) -> PathBuf {
-        self.run().join("builder.lock")
+        self.run().join(BUILDER_LOCK)
     }
 
     /// Held while the truth is made for the first time.
@@ -69,35 +111,106 @@ impl StoreFolder {
 
     /// A repaired truth that is complete and waits to take the place of the damaged one.
     pub(crate) fn salvaged(&self) -> PathBuf {
-        self.path.join("truth.sqlite.salvaged")
+        self.path.join(SALVAGED)
+    }
+
+    /// Shows that the store was made by this user, here.
+    pub fn seal(&self) -> PathBuf {
+        self.path.join(SEAL)
     }
 
     /// Whether there is a truth, or a repaired one about to become it.
     pub fn holds_store(&self) -> bool {
-        self.truth().exists() || self.salvaged().exists()
+        is_there(&self.truth()) || is_there(&self.salvaged())
     }
 
-    /// Makes the folders that are missing, readable for the current user alone.
+    /// Whether anything that belongs to a store is in the folder, the store or a part of it.
     ///
     /// # Errors
-    /// Whatever kept a folder from being made.
+    /// That the folder cannot be read.
+    pub fn holds_parts(&self) -> io::Result<bool> {
+        let entries = match Folder::open(&self.path).and_then(|folder| folder.entries()) {
+            Err(error) if is_missing(&error) => return Ok(false),
+            entries => entries?,
+        };
+        let is_part = |name: &str| {
+            name.starts_with(TRUTH) || [SEAL, LOCK].contains(&name) || INNER.contains(&name)
+        };
+        Ok(entries.iter().any(|entry| is_part(&entry.name)))
+    }
+
+    /// Creates the folders that are missing, readable for the current user alone.
+    ///
+    /// # Errors
+    /// [`StoreError::NotAStore`] if a link is where a folder should be, or whatever kept a
+    /// folder from being created.
     pub fn create(&self) -> Result<(), StoreError> {
-        let inner = [self.segments(), self.quarantine(), self.crashes(), self.logs(), self.run()];
-        for folder in [self.path.clone()].into_iter().chain(inner) {
-            make_private(&folder).map_err(|error| io_failure(&folder, "make folder", &error))?;
+        let failed = |error| io_failure(&self.path, "create folder", &error);
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.path).map_err(failed)?;
+        let folder = self.open()?;
+        for name in INNER {
+            folder.folder_or_create(name).map_err(|error| self.explain(name, "create", &error))?;
         }
         Ok(())
     }
 
-    /// Refuses what must not be used: the folder of another user, and network
-    /// filesystems. A folder that does not exist is judged by where it would be.
+    /// The folder itself, opened.
     ///
     /// # Errors
-    /// [`StoreError::ForeignOwner`], [`StoreError::NetworkFilesystem`], or that the
-    /// folder cannot be looked at.
+    /// [`StoreError::NotAStore`] if a link is in the way, or that it cannot be opened.
+    pub fn open(&self) -> Result<Folder, StoreError> {
+        Folder::open(&self.path).map_err(|error| self.explain("", "open", &error))
+    }
+
+    /// Refuses what must not be used: the folder of another user, one with links in it, and
+    /// network filesystems. A folder that does not exist is judged by where it would be.
+    ///
+    /// # Errors
+    /// [`StoreError::ForeignOwner`], [`StoreError::NotAStore`],
+    /// [`StoreError::NetworkFilesystem`], or that the folder cannot be looked at.
     pub fn check(&self) -> Result<(), StoreError> {
         self.check_owner()?;
+        self.check_links()?;
         self.check_filesystem()
+    }
+
+    /// Refuses a folder in which something of a store is not what it should be: a link that
+    /// leads elsewhere, a pipe that would keep readers waiting.
+    ///
+    /// # Errors
+    /// [`StoreError::NotAStore`], or that the folder cannot be looked at.
+    pub fn check_links(&self) -> Result<(), StoreError> {
+        let folder = match Folder::open(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            folder => folder.map_err(|error| self.explain("", "open", &error))?,
+        };
+        let files = [TRUTH, "truth.sqlite-wal", "truth.sqlite-shm", SALVAGED, LOCK, SEAL];
+        let folders = INNER.map(|name| (name, EntryKind::Folder)).into_iter();
+        for (name, wanted) in files.map(|name| (name, EntryKind::File)).into_iter().chain(folders) {
+            let entry =
+                folder.entry(name).map_err(|error| self.explain(name, "look at", &error))?;
+            if let Some(entry) = entry.filter(|entry| entry.kind != wanted) {
+                return Err(self.not_ours(name, entry.kind));
+            }
+        }
+        Ok(())
+    }
+
+    fn explain(&self, name: &str, operation: &str, error: &io::Error) -> StoreError {
+        match met_link(error) && is_there(&self.path.join(name)) {
+            true => self.not_ours(name, EntryKind::Link),
+            false => io_failure(&self.path.join(name), operation, error),
+        }
+    }
+
+    fn not_ours(&self, name: &str, kind: EntryKind) -> StoreError {
+        let reason = match kind {
+            EntryKind::File => "it is a file, not a folder",
+            EntryKind::Folder => "it is a folder, not a file",
+            EntryKind::Link => "it is a symbolic link",
+            EntryKind::Other => "it is neither a file nor a folder",
+        };
+        StoreError::NotAStore { path: self.path.join(name), reason: reason.to_owned() }
     }
 
     /// Refuses a folder that belongs to another user.
@@ -107,7 +220,7 @@ impl StoreFolder {
     pub fn check_owner(&self) -> Result<(), StoreError> {
         let user = rustix::process::geteuid().as_raw();
         for path in [self.path.clone(), self.truth()] {
-            let owner = match std::fs::metadata(&path) {
+            let owner = match std::fs::symlink_metadata(&path) {
                 Ok(metadata) => metadata.uid(),
                 Err(error) if is_missing(&error) => continue,
                 Err(error) => return Err(io_failure(&path, "look at", &error)),
@@ -164,13 +277,9 @@ pub(crate) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-fn make_private(folder: &Path) -> io::Result<()> {
-    if folder.is_dir() {
-        return Ok(());
-    }
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    // The umask can only have taken rights away; the owner needs all of them.
-    std::fs::set_permissions(folder, Permissions::from_mode(0o700))
+/// Whether anything has this name, a link that leads nowhere included.
+fn is_there(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok()
 }
 
 fn network_kind(magic: i128) -> Option<&'static str> {
@@ -196,7 +305,31 @@ fn network_kind(magic: i128) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
     use super::*;
+
+    #[test]
+    fn links_in_a_store_are_refused() {
+        for name in ["segments", "run", "lock", "seal", "truth.sqlite", "truth.sqlite-wal"] {
+            let place = tempfile::tempdir().unwrap();
+            let outside = place.path().join("outside");
+            std::fs::create_dir(&outside).unwrap();
+            let folder = StoreFolder::new(place.path().join("store"));
+            std::fs::create_dir(folder.path()).unwrap();
+            symlink(&outside, folder.path().join(name)).unwrap();
+            let refused = |outcome| matches!(outcome, Err(StoreError::NotAStore { .. }));
+            assert!(refused(folder.check()), "{name}");
+            assert!(folder.holds_parts().unwrap(), "{name}");
+            if INNER.contains(&name) {
+                assert!(refused(folder.create()), "{name}");
+            }
+            let way = StoreFolder::new(place.path().join("way"));
+            symlink(folder.path(), way.path()).unwrap();
+            assert!(refused(way.check()) && refused(way.create()), "{name}");
+            assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0, "{name}");
+        }
+    }
 
     #[test]
     fn folders_are_private() {

@@ -6,6 +6,7 @@
 //! and the plain values that cross between processes need no token. Nothing here
 //! searches: segments are made from what this crate hands out.
 
+mod adopt;
 mod check;
 mod code;
 mod create;
@@ -18,6 +19,7 @@ mod identity;
 mod lock;
 mod memory;
 mod migrations;
+pub mod names;
 mod open;
 mod pragmas;
 mod read;
@@ -29,10 +31,11 @@ mod write;
 
 pub use check::{Check, Problem};
 pub use code::{CodeFilter, FileState, RootPlace, RootState, StoredChunk, code_spec};
+pub use create::new_uuid;
 pub use deadline::Canceller;
 pub use error::StoreError;
 pub use facts::FactWrite;
-pub use folder::StoreFolder;
+pub use folder::{BUILDER_LOCK, StoreFolder, TruthId};
 pub use graph::{
     AdjacencySource, CypherQuery, GraphAnswer, GraphLists, GraphSegmentEntry, GraphState,
     GraphTable, Rows, TableEnd, TableHolds, TableTaken, first_row,

@@ -1,8 +1,9 @@
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use isolith_folder::{Folder, open_file};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::deadline::Deadline;
@@ -21,7 +22,7 @@ impl Lock {
     pub(crate) fn shared(path: &Path, deadline: &Deadline) -> Result<Option<Self>, StoreError> {
         let file = match open_lock_file(path) {
             Ok(file) => file,
-            Err(error) if is_unwritable(&error) => match File::open(path) {
+            Err(error) if is_unwritable(&error) => match open_file(path) {
                 Ok(file) => file,
                 Err(_) => return Ok(None),
             },
@@ -68,7 +69,9 @@ fn locks_of_the_system() -> io::Result<String> {
 }
 
 fn open_lock_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+    let nameless = || io::Error::from(io::ErrorKind::InvalidInput);
+    let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(nameless)?;
+    Folder::open(path.parent().ok_or_else(nameless)?)?.file_or_create(name)
 }
 
 fn is_unwritable(error: &io::Error) -> bool {

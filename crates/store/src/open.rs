@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::create;
 use crate::deadline::{Canceller, Deadline};
 use crate::error::StoreError;
-use crate::folder::{StoreFolder, io_failure, is_missing};
+use crate::folder::{StoreFolder, TruthId, io_failure, is_missing};
 use crate::graph::{Kept, KnownQueries};
 use crate::identity::{FileId, Identity, with_suffix};
 use crate::lock::Lock;
@@ -139,7 +139,11 @@ pub(crate) fn open_for_writing(
         // The writer itself puts on the disk what must be there.
         pragmas::for_writers(connection, Durability::Normal).during(connection, "set up")?;
         let is_current = refuse_newer(connection, migrations)? == newest(migrations);
+        refuse_foreign(folder, &db)?;
         if is_current && is_in_wal_mode(connection)? {
+            if let id @ TruthId::Becomes(_) = folder.truth_id() {
+                create::take_identity(connection, id)?;
+            }
             return Ok(db);
         }
         drop(db);
@@ -165,6 +169,7 @@ pub(crate) fn open_for_reading(
         let db = connect(folder, OpenFlags::SQLITE_OPEN_READ_ONLY, migrations, lock, deadline)?;
         let connection = &db.connection;
         pragmas::for_readers(connection).during(connection, "set up")?;
+        refuse_foreign(folder, &db)?;
         if refuse_newer(connection, migrations)? == newest(migrations) {
             return Ok(db);
         }
@@ -240,7 +245,8 @@ fn look_at(folder: &StoreFolder, path: &Path) -> Result<FileId, StoreError> {
 }
 
 fn open_file(path: &Path, flags: OpenFlags, deadline: &Deadline) -> Result<Connection, StoreError> {
-    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    // Which file is opened must not depend on a link that somebody puts in the way.
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let mut connection =
         Connection::open_with_flags(path, flags).map_err(|error| explain(&error, path, "open"))?;
     pragmas::for_every_connection(&mut connection, deadline).during(&connection, "set up")?;
@@ -299,6 +305,19 @@ fn refuse_unwritable(db: &Db) -> Result<(), StoreError> {
             Err(StoreError::ReadOnly { path: db.path.clone(), reason })
         }
         false => Ok(()),
+    }
+}
+
+/// Refuses a truth that is not the one whose store was sealed.
+fn refuse_foreign(folder: &StoreFolder, db: &Db) -> Result<(), StoreError> {
+    let TruthId::Only(expected) = folder.truth_id() else { return Ok(()) };
+    let connection = &db.connection;
+    let uuid: String = connection
+        .query_row("SELECT uuid FROM store WHERE only = 1", [], |row| row.get(0))
+        .during(connection, "read the store's id")?;
+    match uuid == *expected {
+        true => Ok(()),
+        false => Err(StoreError::Foreign { path: db.path.clone() }),
     }
 }
 

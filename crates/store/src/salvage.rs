@@ -85,7 +85,7 @@ impl Truth {
         folder.create()?;
         let _alone = Lock::exclusive_now(&folder.lock_file())?;
         put_in_place(folder)?;
-        for leftover in ["salvage-", "model-", "copy-"] {
+        for leftover in ["salvage", "model", "copy"] {
             Aside::clear_leftovers(&folder.run(), leftover);
         }
         let aside = Aside::new(&folder.run(), "salvage")?;
@@ -94,6 +94,7 @@ impl Truth {
             migrate(&mut new, MIGRATIONS)?;
             let damaged = damaged::Damaged::open(folder, &deadline)?;
             let report = rebuild::rebuild(&damaged, &mut new, embedder, &deadline)?;
+            create::take_identity(&new, folder.truth_id())?;
             create::close_completely(new, aside.path())?;
             report
         };

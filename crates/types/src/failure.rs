@@ -114,6 +114,8 @@ pub enum Code {
     StoreNewer,
     /// The store may not be used: foreign owner, tracked by git, network filesystem.
     StoreRefused,
+    /// The store was not made by this user here, as far as its seal shows.
+    StoreForeign,
     /// The store cannot be written: no permission, or a read-only filesystem.
     ReadOnly,
     /// The disk is full.
@@ -146,7 +148,11 @@ impl Code {
     /// The exit status of a command that ends with this code.
     pub fn exit_status(self) -> u8 {
         match self {
-            Code::Failed | Code::StoreRefused | Code::ReadOnly | Code::DiskFull => 1,
+            Code::Failed
+            | Code::StoreRefused
+            | Code::StoreForeign
+            | Code::ReadOnly
+            | Code::DiskFull => 1,
             Code::Usage => 2,
             Code::BadInput
             | Code::TooLarge

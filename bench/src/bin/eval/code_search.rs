@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use isolith_engine::{CodeFilter, CodeSearch, Engine, EngineOptions, IndexOptions, Mode, Weights};
+use isolith_engine::{
+    CodeFilter, CodeSearch, Engine, EngineOptions, IndexOptions, Mode, StorePlace, Weights,
+};
 use serde::Deserialize;
 
 use crate::beside;
@@ -124,7 +126,7 @@ async fn open_all(options: &Options, stores: &Path) -> Result<Vec<Indexed>> {
         }
         let questions = serde_json::from_slice(&read(&format!("annotations/{name}.json"))?)?;
         let how = EngineOptions { create: true, ..EngineOptions::default() };
-        let engine = Engine::open(&stores.join(&name), how)?;
+        let engine = Engine::open(&StorePlace::unchecked(stores.join(&name)), how)?;
         engine.index(&IndexOptions::new(root), Arc::new(|_| {})).await?;
         indexed.push(Indexed { name, engine, questions });
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use isolith_engine::{Engine, EngineOptions, MemorySearch, MemoryWeights, Mode};
+use isolith_engine::{Engine, EngineOptions, MemorySearch, MemoryWeights, Mode, StorePlace};
 use isolith_types::{DrawerFilter, NewDrawer};
 use serde::Deserialize;
 use serde_json::Value;
@@ -80,7 +80,7 @@ async fn evaluate(set: &Path, options: &Options) -> Result<()> {
     ensure!(!wings.is_empty(), "nothing in {}", set.display());
     let scratch = tempfile::tempdir()?;
     let how = EngineOptions { create: true, ..EngineOptions::default() };
-    let engine = Engine::open(&scratch.path().join("store"), how)?;
+    let engine = Engine::open(&StorePlace::unchecked(scratch.path().join("store")), how)?;
     for wing in &wings {
         for batch in wing.drawers.chunks(BATCH) {
             engine.add_drawers(batch.to_vec(), None).await?;

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
-use isolith_engine::{EngineOptions, IndexOptions, IndexProgress, IndexReport, IndexStage};
+use isolith_engine::{
+    EngineOptions, IndexOptions, IndexProgress, IndexReport, IndexStage, StorePlace, move_aside,
+};
 use isolith_types::{Code, Failure};
 use serde_json::json;
 
@@ -17,22 +19,35 @@ use crate::session::{Session, interrupted};
 
 /// What is to be done with a folder.
 pub(crate) enum IndexPlan {
-    Index(IndexOptions),
+    Index {
+        options: IndexOptions,
+        /// Whether the store that is there is moved aside first.
+        fresh: bool,
+    },
     Remove(PathBuf),
 }
 
 /// Problems that are listed for people.
 const LISTED: usize = 10;
 
-pub(crate) fn run(store: &Path, plan: IndexPlan, output: &Output) -> Result<ExitCode, Failure> {
+pub(crate) fn run(
+    store: &StorePlace,
+    plan: IndexPlan,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
     match plan {
-        IndexPlan::Index(options) => index(store, &options, output),
+        IndexPlan::Index { options, fresh } => {
+            refuse_odd_path(&options.path, store)?;
+            if fresh {
+                start_afresh(store, output)?;
+            }
+            index(store, &options, output)
+        }
         IndexPlan::Remove(path) => remove(store, &path, output),
     }
 }
 
-fn index(store: &Path, options: &IndexOptions, output: &Output) -> Result<ExitCode, Failure> {
-    refuse_odd_path(&options.path, store)?;
+fn index(store: &StorePlace, options: &IndexOptions, output: &Output) -> Result<ExitCode, Failure> {
     let mut session =
         Session::open(store, EngineOptions { create: true, ..EngineOptions::default() })?;
     let _status = session.serve_status();
@@ -64,14 +79,25 @@ fn index(store: &Path, options: &IndexOptions, output: &Output) -> Result<ExitCo
     }
 }
 
+fn start_afresh(store: &StorePlace, output: &Output) -> Result<(), Failure> {
+    match move_aside(store) {
+        Ok(aside) => {
+            output.note(&format!("the old store is now {}", aside.display()));
+            Ok(())
+        }
+        Err(failure) if failure.code == Code::NoStore => Ok(()),
+        Err(failure) => Err(failure),
+    }
+}
+
 /// A path that cannot be indexed must not leave an empty store behind.
-pub(super) fn refuse_odd_path(path: &Path, store: &Path) -> Result<(), Failure> {
+pub(super) fn refuse_odd_path(path: &Path, store: &StorePlace) -> Result<(), Failure> {
     if !path.exists() {
         let message = format!("{} does not exist", path.display());
         return Err(Failure::new(Code::NotFound, message)
             .with_hint("name a folder; what is in an index stays there until `--remove`"));
     }
-    if !path.is_dir() && !store.exists() {
+    if !path.is_dir() && !store.path().exists() {
         let message = format!("{} is a file", path.display());
         return Err(Failure::new(Code::BadInput, message).with_hint("name its folder"));
     }
@@ -91,7 +117,7 @@ fn gather_history(session: &mut Session, path: &Path, output: &Output) -> Result
     }
 }
 
-fn remove(store: &Path, path: &Path, output: &Output) -> Result<ExitCode, Failure> {
+fn remove(store: &StorePlace, path: &Path, output: &Output) -> Result<ExitCode, Failure> {
     let mut session = Session::open(store, EngineOptions::default())?;
     let root = session.run(async |engine| engine.remove_root(path).await)?;
     let folder = root.folder.display().to_string();

@@ -1,9 +1,9 @@
 //! `isolith search` and `isolith similar`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use isolith_engine::{CodeFilter, CodeHit, CodeHits, CodeSearch, EngineOptions, Mode};
+use isolith_engine::{CodeFilter, CodeHit, CodeHits, CodeSearch, EngineOptions, Mode, StorePlace};
 use isolith_types::Failure;
 use serde_json::json;
 
@@ -41,7 +41,11 @@ pub(crate) enum Listing {
     FileLines,
 }
 
-pub(crate) fn run(store: &Path, plan: &SearchPlan, output: &Output) -> Result<ExitCode, Failure> {
+pub(crate) fn run(
+    store: &StorePlace,
+    plan: &SearchPlan,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
     let mut session = Session::open(store, EngineOptions::default())?;
     let found = session.run(async |engine| {
         let (filter, limit) = (plan.filter.clone(), plan.limit);

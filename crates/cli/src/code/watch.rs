@@ -1,10 +1,11 @@
 //! `isolith watch`.
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use isolith_engine::{EngineOptions, FileCounts, IndexOptions, IndexReport, Life, WatchEvent};
+use isolith_engine::{
+    EngineOptions, FileCounts, IndexOptions, IndexReport, Life, StorePlace, WatchEvent,
+};
 use isolith_types::Failure;
 use serde::Serialize;
 
@@ -35,7 +36,7 @@ impl Summary {
 }
 
 pub(crate) fn run(
-    store: &Path,
+    store: &StorePlace,
     options: &IndexOptions,
     output: &Output,
 ) -> Result<ExitCode, Failure> {

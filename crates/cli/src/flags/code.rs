@@ -21,8 +21,14 @@ pub(super) struct TypedIndex {
     /// Move the whole code index to the model of this program
     #[arg(long)]
     reembed: bool,
+    /// Move the store aside and index into a new one
+    ///
+    /// For a store that is refused because it came with a clone or an archive. Nothing in
+    /// the old store is deleted.
+    #[arg(long)]
+    fresh: bool,
     /// Drop the folder's index; its files are left alone
-    #[arg(long, conflicts_with_all = ["rebuild", "reembed", "no_wait", "max_file_size"])]
+    #[arg(long, conflicts_with_all = ["rebuild", "reembed", "fresh", "no_wait", "max_file_size"])]
     remove: bool,
     /// Exit with 75 if another process is indexing the folder, instead of waiting for it
     #[arg(long)]
@@ -136,9 +142,10 @@ impl TypedIndex {
             return IndexPlan::Remove(path);
         }
         let walk = WalkOptions { largest_file: self.max_file_size };
-        let Self { rebuild, reembed, no_wait, .. } = self;
+        let Self { rebuild, reembed, fresh, no_wait, .. } = self;
         let usual = IndexOptions::new(path);
-        IndexPlan::Index(IndexOptions { rebuild, reembed, wait: !no_wait, walk, ..usual })
+        let options = IndexOptions { rebuild, reembed, wait: !no_wait, walk, ..usual };
+        IndexPlan::Index { options, fresh }
     }
 }
 

@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use isolith_engine::{DoctorOptions, PutMode, Scope, Selection, Surroundings, find_store};
+use isolith_engine::{
+    DoctorOptions, PutMode, Scope, Selection, StorePlace, Surroundings, find_store,
+};
 use isolith_types::{Code, CollectionSpec, Failure, Filter, FilterError, Metric};
 
 use super::Command;
@@ -70,6 +72,7 @@ pub(super) fn decide(typed: Typed) -> Result<Command, Failure> {
         TypedCommand::Import { paths, collection, place } => {
             Command::Import(store(common, &place)?, ImportPlan { paths, collection })
         }
+        TypedCommand::Adopt { yes, place } => Command::Adopt(store(common, &place)?, yes),
         TypedCommand::Doctor(typed) => {
             let store = store(common, &typed.place)?;
             Command::Doctor(store, doctor(typed)?)
@@ -94,18 +97,18 @@ fn folder(path: Option<PathBuf>) -> PathBuf {
 }
 
 /// The store of code: the project's. One that is to be indexed gets a new one.
-fn code_store(common: &TypedCommon, indexed: Option<&Path>) -> Result<PathBuf, Failure> {
+fn code_store(common: &TypedCommon, indexed: Option<&Path>) -> Result<StorePlace, Failure> {
     let surroundings = surroundings(common, false)?;
     find_store(&surroundings, indexed.map_or(Scope::Project, Scope::Indexed))
 }
 
-fn store(common: &TypedCommon, place: &TypedPlace) -> Result<PathBuf, Failure> {
+fn store(common: &TypedCommon, place: &TypedPlace) -> Result<StorePlace, Failure> {
     let surroundings = surroundings(common, place.user)?;
     find_store(&surroundings, if place.user { Scope::User } else { Scope::ProjectThenUser })
 }
 
 /// The store of memory and facts: the user's, unless the project's is asked for.
-fn personal_store(common: &TypedCommon, place: &TypedPersonal) -> Result<PathBuf, Failure> {
+fn personal_store(common: &TypedCommon, place: &TypedPersonal) -> Result<StorePlace, Failure> {
     let surroundings = surroundings(common, place.project)?;
     find_store(&surroundings, if place.project { Scope::Project } else { Scope::User })
 }
@@ -122,6 +125,7 @@ fn surroundings(common: &TypedCommon, named: bool) -> Result<Surroundings, Failu
         working_folder,
         data_home: variable("XDG_DATA_HOME").map(PathBuf::from),
         state_home: variable("XDG_STATE_HOME").map(PathBuf::from),
+        secret_file: variable("ISOLITH_SECRET_FILE").map(PathBuf::from),
         home: variable("HOME").map(PathBuf::from),
     })
 }

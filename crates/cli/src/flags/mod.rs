@@ -13,12 +13,11 @@ mod typed;
 
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
-use isolith_engine::IndexOptions;
+use isolith_engine::{IndexOptions, StorePlace};
 use isolith_serve::HttpOptions;
 use isolith_types::{Code, Failure};
 
@@ -44,18 +43,19 @@ pub(crate) struct Invocation {
 }
 
 pub(crate) enum Command {
-    Index(PathBuf, IndexPlan),
-    Search(PathBuf, SearchPlan),
-    Watch(PathBuf, IndexOptions),
-    Memory(PathBuf, MemoryCommand),
-    Fact(PathBuf, FactCommand),
-    Graph(PathBuf, GraphCommand),
-    Collection(PathBuf, CollectionCommand),
-    Ingest(PathBuf, IngestPlan),
-    Export(PathBuf, ExportPlan),
-    Import(PathBuf, ImportPlan),
-    Doctor(PathBuf, DoctorCommand),
-    Status(PathBuf),
+    Index(StorePlace, IndexPlan),
+    Search(StorePlace, SearchPlan),
+    Watch(StorePlace, IndexOptions),
+    Memory(StorePlace, MemoryCommand),
+    Fact(StorePlace, FactCommand),
+    Graph(StorePlace, GraphCommand),
+    Collection(StorePlace, CollectionCommand),
+    Ingest(StorePlace, IngestPlan),
+    Export(StorePlace, ExportPlan),
+    Import(StorePlace, ImportPlan),
+    Adopt(StorePlace, bool),
+    Doctor(StorePlace, DoctorCommand),
+    Status(StorePlace),
     Mcp(ServePlan),
     Setup(SetupPlan),
     Serve(ServePlan, HttpOptions),
@@ -67,7 +67,7 @@ impl Command {
     /// Where a command that lives long keeps its log.
     pub(crate) fn log_files(&self) -> Option<LogFiles> {
         match self {
-            Self::Watch(store, _) => Some(LogFiles::of_store(store)),
+            Self::Watch(store, _) => Some(LogFiles::of_store(store.path())),
             Self::Mcp(plan) | Self::Serve(plan, _) => plan.logs.as_deref().map(LogFiles::of_store),
             _ => None,
         }
@@ -156,6 +156,7 @@ mod tests {
             &["mcp"],
             &["serve"],
             &["drill"],
+            &["adopt"],
             &["doctor"],
             &["status"],
             &["setup"],

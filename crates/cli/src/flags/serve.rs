@@ -59,6 +59,7 @@ impl TypedMcp {
         };
         let allowed = self.allow.iter().map(real).collect::<Result<_, _>>()?;
         let logs = find_store(&surroundings, Scope::User).ok();
+        let logs = logs.map(|store| store.path().to_owned());
         let deadline = Duration::from_secs(self.timeout);
         Ok(ServePlan { options: ServerOptions { surroundings, allowed, deadline }, logs })
     }

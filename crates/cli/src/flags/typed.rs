@@ -119,6 +119,21 @@ pub(super) enum TypedCommand {
     /// reported and the others go on. Exits with 74 if something is damaged, with 1 if
     /// something could not be checked.
     Doctor(TypedDoctor),
+    /// Check a store that came from somewhere else, and make it yours
+    ///
+    /// A store that came with a clone or an archive, or that another user or machine made,
+    /// is refused, since it could hold anything. This runs a full check on it, lists the
+    /// folders outside of its project that it names, asks, drops what can be rebuilt, and
+    /// seals the store. `isolith index --fresh` is the other way out: it indexes again.
+    ///
+    /// Example: isolith adopt --store project/.isolith
+    Adopt {
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+        #[command(flatten)]
+        place: TypedPlace,
+    },
     /// Show a store, its collections, and the workers of the processes that have it open
     Status {
         #[command(flatten)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use isolith_engine::{EngineOptions, GraphImport, GraphImported, TableHolds};
+use isolith_engine::{EngineOptions, GraphImport, GraphImported, StorePlace, TableHolds};
 use isolith_types::Failure;
 
 use crate::output::Output;
@@ -13,7 +13,7 @@ use crate::session::{Session, interrupted};
 use crate::told::{counted, left_out};
 
 pub(super) fn run(
-    store: &Path,
+    store: &StorePlace,
     import: &GraphImport,
     output: &Output,
 ) -> Result<ExitCode, Failure> {

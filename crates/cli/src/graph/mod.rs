@@ -4,10 +4,11 @@ mod ask;
 mod format;
 mod import;
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use isolith_engine::{CypherQuery, Datum, EngineOptions, GraphImport, GraphStats, Key, may_change};
+use isolith_engine::{
+    CypherQuery, Datum, EngineOptions, GraphImport, GraphStats, Key, StorePlace, may_change,
+};
 use isolith_types::Failure;
 use serde_json::json;
 
@@ -37,7 +38,7 @@ impl GraphCommand {
 }
 
 pub(crate) fn run(
-    store: &Path,
+    store: &StorePlace,
     command: GraphCommand,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
@@ -55,7 +56,7 @@ pub(crate) fn run(
 }
 
 fn run_query(
-    store: &Path,
+    store: &StorePlace,
     query: CypherQuery,
     format: Format,
     key: Option<Key>,

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use isolith_engine::{
-    EngineOptions, ImportOptions, ImportProgress, ImportReceipt, TranscriptFormat, TranscriptPlan,
+    EngineOptions, ImportOptions, ImportProgress, ImportReceipt, StorePlace, TranscriptFormat,
+    TranscriptPlan,
 };
 use isolith_types::{Code, Failure};
 use serde::Serialize;
@@ -46,12 +47,17 @@ struct Receipt<'a> {
 /// Files that have a line of their own.
 const SHOWN_FILES: usize = 10;
 
-pub(crate) fn run(store: &Path, plan: &ImportPlan, output: &Output) -> Result<ExitCode, Failure> {
+pub(crate) fn run(
+    store: &StorePlace,
+    plan: &ImportPlan,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let files = expand(plan)?;
     // What is only looked at needs no store, and leaves none behind.
     let scratch = plan.dry_run.then(TempDir::new).transpose().map_err(|error| unwritten(&error))?;
-    let store = scratch.as_ref().map_or(store, |scratch| scratch.path());
+    let scratch_store = scratch.as_ref().map(|scratch| StorePlace::unchecked(scratch.path()));
+    let store = scratch_store.as_ref().unwrap_or(store);
     let mut session =
         Session::open(store, EngineOptions { create: true, ..EngineOptions::default() })?;
     let _status = session.serve_status();
@@ -79,7 +85,7 @@ pub(crate) fn run(store: &Path, plan: &ImportPlan, output: &Output) -> Result<Ex
 
 fn import_one(
     session: &mut Session,
-    store: &Path,
+    store: &StorePlace,
     plan: &ImportPlan,
     file: &Path,
     screen: &Arc<Screen>,
@@ -168,8 +174,11 @@ fn name_of(file: &Path) -> String {
 
 /// Copies standard input to a file, as workers read files alone and may have to read
 /// again. `isolith doctor` finds what a killed process leaves behind there.
-fn keep_standard_input(session: &mut Session, store: &Path) -> Result<NamedTempFile, Failure> {
-    let folder = store.join("run");
+fn keep_standard_input(
+    session: &mut Session,
+    store: &StorePlace,
+) -> Result<NamedTempFile, Failure> {
+    let folder = store.path().join("run");
     let copy = move || {
         let mut file = tempfile::Builder::new().prefix(".import-").tempfile_in(folder)?;
         io::copy(&mut io::stdin().lock(), &mut file)?;

@@ -7,10 +7,9 @@ mod list;
 mod search;
 mod show;
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use isolith_engine::{DiaryEntry, EngineOptions, Key, MemorySearch, WhichDrawers};
+use isolith_engine::{DiaryEntry, EngineOptions, Key, MemorySearch, StorePlace, WhichDrawers};
 use isolith_types::{DrawerPatch, Failure, Moment, NewDrawer};
 
 use crate::output::Output;
@@ -39,7 +38,7 @@ pub(crate) enum DrawerCommand {
 }
 
 pub(crate) fn run(
-    store: &Path,
+    store: &StorePlace,
     command: MemoryCommand,
     output: &Output,
 ) -> Result<ExitCode, Failure> {

@@ -61,6 +61,7 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_isolith"));
         command.args(arguments).arg("--store").arg(self.store());
         command.stdin(Stdio::null()).env_remove("ISOLITH_LOG").env_remove("ISOLITH_FAULT");
+        command.env("ISOLITH_SECRET_FILE", self.folder.path().join("secret"));
         command
     }
 

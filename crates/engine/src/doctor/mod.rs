@@ -4,7 +4,7 @@ mod jobs;
 mod repair;
 mod report;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,8 +20,9 @@ use isolith_types::{Code, Failure};
 use tokio::task::JoinSet;
 
 use crate::failure::of_call;
-use crate::open::{CRASH_REPORTS, Engine, EngineOptions, no_store};
+use crate::open::{CRASH_REPORTS, Engine, EngineOptions};
 use crate::status::{Asked, RunFolder};
+use crate::trust::{Missing, StorePlace};
 pub use jobs::QuarantinedJob;
 pub use report::{CheckReport, DoctorReport};
 
@@ -58,30 +59,32 @@ const BYTES_A_SECOND: u64 = 4 << 20;
 const SALVAGE_FACTOR: u32 = 10;
 
 impl Doctor {
-    /// Prepares to examine the store in `folder`, whatever its state. Must be called
-    /// within a tokio runtime. `on_check` is called after each check.
+    /// Prepares to examine the store in `place`, whatever its state. Must be called within a
+    /// tokio runtime. `on_check` is called after each check.
     ///
     /// # Errors
-    /// `no_store` if there is none.
+    /// `no_store` if there is none, `store_foreign` if it has no seal of this user,
+    /// `store_refused` if git tracks it.
     pub fn open(
-        folder: &Path,
+        place: &StorePlace,
         options: DoctorOptions,
         on_check: impl Fn(&CheckReport) + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
-        let folder = StoreFolder::new(folder);
-        if is_surely_missing(&folder) {
-            return Err(no_store(folder.path()));
-        }
         let engine_options =
             EngineOptions { program: options.program.clone(), ..EngineOptions::default() };
-        // Whatever speaks against it is found by the checks.
-        let engine = Engine::open(folder.path(), engine_options).ok();
+        let (folder, engine) = match place.admit(Missing::Refuse) {
+            Ok(folder) => (folder, Engine::open(place, engine_options).ok()),
+            Err(failure) if refuses(&failure) => return Err(failure),
+            // Whatever else speaks against it is found by the checks.
+            Err(_) => (StoreFolder::new(place.path()), None),
+        };
         let crashes = engine.as_ref().and_then(|_| {
             let folder = CrashFolder::open(folder.crashes(), CRASH_REPORTS).ok()?;
             Some(Arc::new(folder) as _)
         });
         let settings = StoreSettings {
             folder: folder.path().to_owned(),
+            truth: folder.truth_id().clone(),
             durability: Durability::Full,
             create: false,
         };
@@ -89,6 +92,11 @@ impl Doctor {
         let probes = Pool::start(&settings, probe_settings(&options), hooks)
             .map_err(|error| of_call(&error))?;
         Ok(Self { folder, options, probes, engine, on_check: Box::new(on_check) })
+    }
+
+    /// The workers that look at the store.
+    pub(crate) fn probes(&self) -> &Pool<Probe> {
+        &self.probes
     }
 
     /// The pools, to be drained on a signal.
@@ -232,16 +240,9 @@ struct Examined {
     cures: Vec<Cure>,
 }
 
-/// Only if nothing is there; a folder that cannot be looked into may hold a store.
-fn is_surely_missing(folder: &StoreFolder) -> bool {
-    !folder.holds_store()
-        && match std::fs::symlink_metadata(folder.truth()) {
-            Ok(_) => false,
-            Err(error) => {
-                use std::io::ErrorKind::{NotADirectory, NotFound};
-                matches!(error.kind(), NotFound | NotADirectory)
-            }
-        }
+/// Whether a store must not even be looked at.
+fn refuses(failure: &Failure) -> bool {
+    matches!(failure.code, Code::NoStore | Code::StoreForeign | Code::StoreRefused)
 }
 
 fn probe_settings(options: &DoctorOptions) -> PoolSettings {

@@ -1,9 +1,10 @@
 use std::fs::{File, TryLockError};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use isolate::Supervised;
+use isolith_folder::Folder;
 use isolith_types::{Code, Failure};
 
 use super::{IndexProgress, IndexStage, IndexWatcher};
@@ -49,19 +50,24 @@ impl RootLock {
     /// Takes the lock in this file if nobody has it.
     pub(crate) fn try_take(path: &Path) -> Result<Option<Self>, Failure> {
         let refuse = |error: std::io::Error| {
-            Failure::new(Code::ReadOnly, format!("{} cannot be locked: {error}", path.display()))
+            Failure::new(Code::ReadOnly, format!("cannot lock {}: {error}", path.display()))
         };
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(refuse)?;
-        }
-        let file = File::options().create(true).truncate(false).write(true).mode(0o600).open(path);
-        let file = file.map_err(refuse)?;
+        let file = open_lock(path).map_err(refuse)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self { _file: file })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(refuse(error)),
         }
     }
+}
+
+fn open_lock(path: &Path) -> io::Result<File> {
+    let nameless = || io::Error::from(io::ErrorKind::InvalidInput);
+    let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(nameless)?;
+    let run = path.parent().ok_or_else(nameless)?;
+    let store = Folder::open(run.parent().ok_or_else(nameless)?)?;
+    let run = run.file_name().and_then(|name| name.to_str()).ok_or_else(nameless)?;
+    store.folder_or_create(run)?.file_or_create(name)
 }
 
 /// The file of a root's lock for some purpose. Its name is of fixed length.

@@ -15,8 +15,10 @@ use std::time::{Duration, Instant};
 
 use isolate::Progress;
 use isolith_embed::{DIMENSION, model_name};
+use isolith_folder::Folder;
 use isolith_roles::SegmentsOf;
 use isolith_source::walk::WalkOptions;
+use isolith_store::names::is_segment;
 use isolith_store::{Action, CODE_COLLECTION, code_spec};
 use isolith_types::{Code, CollectionSpec, Failure};
 
@@ -194,9 +196,10 @@ impl Engine {
 
     async fn change_model(&self, spec: CollectionSpec) -> Result<(), Failure> {
         let outcome = self.write(Action::SetCodeModel { spec }, None).await?.outcome;
-        for file in outcome.obsolete_files {
+        for file in outcome.obsolete_files.iter().filter(|file| is_segment(file)) {
             // What cannot be removed now goes with the next fold.
-            let _ = std::fs::remove_file(self.inner.folder.segments().join(file));
+            let segments = Folder::open(self.inner.folder.segments());
+            let _ = segments.and_then(|segments| segments.remove(file));
         }
         self.inner.purge_due.fetch_or(outcome.more, Ordering::Relaxed);
         Ok(())

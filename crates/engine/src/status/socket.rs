@@ -1,13 +1,15 @@
 //! The sockets of live fronts in a store's `run/`. They are reached through the open
 //! folder, as a socket's own path may be no longer than 107 bytes.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, Permissions};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use isolith_folder::{EntryKind, Folder};
+use isolith_store::names::is_socket;
 use tokio::io::AsyncReadExt;
 use tokio::net::{UnixListener, UnixStream};
 
@@ -23,10 +25,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(200);
 
 /// An open `run/`.
 #[derive(Debug)]
-pub(crate) struct RunFolder {
-    folder: File,
-    path: PathBuf,
-}
+pub(crate) struct RunFolder(Folder);
 
 /// What became of asking a front.
 #[derive(Debug)]
@@ -41,7 +40,7 @@ pub(crate) enum Asked {
 impl RunFolder {
     /// Opens the folder, if it is there.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { folder: File::open(path)?, path: path.to_owned() })
+        Ok(Self(Folder::open(path)?))
     }
 
     /// Makes a socket that is ready when it appears. Returns its name, too.
@@ -50,8 +49,8 @@ impl RunFolder {
         // Whoever finds a socket that refuses takes its front for dead.
         let hidden = format!(".{name}");
         let listener = UnixListener::bind(self.reach(&hidden))?;
-        let made = fs::set_permissions(self.path.join(&hidden), Permissions::from_mode(0o600))
-            .and_then(|()| fs::rename(self.path.join(&hidden), self.path.join(&name)));
+        let made = fs::set_permissions(self.reach(&hidden), Permissions::from_mode(0o600))
+            .and_then(|()| self.0.rename(&hidden, &self.0, &name));
         if let Err(error) = made {
             self.remove(&hidden);
             return Err(error);
@@ -61,10 +60,10 @@ impl RunFolder {
 
     /// The names of all sockets.
     pub(crate) fn sockets(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.path).into_iter().flatten().filter_map(Result::ok);
-        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        let mut names: Vec<String> =
-            names.filter(|name| name.ends_with(EXTENSION) && !name.starts_with('.')).collect();
+        let entries = self.0.entries().unwrap_or_default().into_iter();
+        let sockets =
+            entries.filter(|entry| entry.kind == EntryKind::Other && is_socket(&entry.name));
+        let mut names: Vec<String> = sockets.map(|entry| entry.name).collect();
         names.sort_unstable();
         names
     }
@@ -84,7 +83,7 @@ impl RunFolder {
 
     pub(crate) fn remove(&self, name: &str) {
         // Another process may have been faster.
-        let _ = fs::remove_file(self.path.join(name));
+        let _ = self.0.remove(name);
     }
 
     async fn read(&self, name: &str) -> io::Result<FrontSnapshot> {
@@ -95,7 +94,7 @@ impl RunFolder {
     }
 
     fn reach(&self, name: &str) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}/{name}", self.folder.as_raw_fd()))
+        PathBuf::from(format!("/proc/self/fd/{}/{name}", self.0.as_fd().as_raw_fd()))
     }
 }
 

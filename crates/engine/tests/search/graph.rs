@@ -9,7 +9,7 @@ use isolith_engine::{
 };
 use libtest_mimic::Trial;
 
-use crate::support::{Programs, files_in, open, open_with, trial};
+use crate::support::{Programs, files_in, open, open_with, sealed, trial};
 
 /// Every fault that a trial asks for.
 pub const ALL: &[&str] = &[
@@ -161,7 +161,8 @@ async fn repaired(store: &Path) {
 }
 
 async fn examined(store: &Path, repair: bool) -> DoctorReport {
-    let doctor = Doctor::open(store, DoctorOptions { repair, ..DoctorOptions::default() }, |_| {});
+    let doctor =
+        Doctor::open(&sealed(store), DoctorOptions { repair, ..DoctorOptions::default() }, |_| {});
     let doctor = doctor.unwrap();
     let report = doctor.run().await;
     doctor.close().await;

@@ -7,7 +7,7 @@ use isolith_engine::{Engine, EngineOptions, PutMode, PutRecords};
 use isolith_types::{Code, Metric};
 use libtest_mimic::Trial;
 
-use crate::support::{Model, copy, open, trial};
+use crate::support::{Model, copy, open, sealed, trial};
 
 pub fn trials() -> Vec<Trial> {
     vec![
@@ -30,8 +30,10 @@ async fn filled(store: &Path) -> Model {
 /// Two processes that have read and written before.
 async fn two(store: &Path, model: &mut Model) -> [Engine; 2] {
     let options = || EngineOptions { create: false, ..EngineOptions::default() };
-    let engines =
-        [Engine::open(store, options()).unwrap(), Engine::open(store, options()).unwrap()];
+    let engines = [
+        Engine::open(&sealed(store), options()).unwrap(),
+        Engine::open(&sealed(store), options()).unwrap(),
+    ];
     for engine in &engines {
         model.add(engine, 1).await;
         model.check_vectors(engine, false).await;

@@ -4,7 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use isolith_engine::{
-    Engine, EngineOptions, Hits, Page, PutMode, PutRecords, Selection, StoredRecord, Which,
+    Engine, EngineOptions, Hits, Page, PutMode, PutRecords, Scope, Selection, StorePlace,
+    StoredRecord, Surroundings, Which, find_store,
 };
 use isolith_types::{CollectionSpec, Metadata, Metric, Record};
 use libtest_mimic::Trial;
@@ -54,12 +55,22 @@ impl Programs {
     }
 }
 
+/// A store as the program finds it, with a secret of its own beside it.
+pub fn sealed(folder: &Path) -> StorePlace {
+    let around = Surroundings {
+        given: Some(folder.to_owned()),
+        secret_file: Some(folder.with_file_name("secret")),
+        ..Surroundings::default()
+    };
+    find_store(&around, Scope::ProjectThenUser).unwrap()
+}
+
 pub fn open(folder: &Path) -> Engine {
     open_with(folder, EngineOptions::default())
 }
 
 pub fn open_with(folder: &Path, options: EngineOptions) -> Engine {
-    Engine::open(folder, EngineOptions { create: true, ..options }).unwrap()
+    Engine::open(&sealed(folder), EngineOptions { create: true, ..options }).unwrap()
 }
 
 /// What a collection should hold: the records, and where each stands.

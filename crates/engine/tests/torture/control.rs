@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use fastrand::Rng;
-use isolith_engine::{Doctor, DoctorOptions, Engine, EngineOptions, Health};
+use isolith_engine::{Doctor, DoctorOptions, Engine, EngineOptions, Health, StorePlace};
 use isolith_types::CollectionSpec;
 
 use crate::account::Account;
@@ -92,7 +92,7 @@ async fn audit(folder: &Path, arguments: &RunArguments, account: &mut Account) -
 /// Has the whole store examined, indexes against tables and all.
 async fn examine(folder: &Path, account: &mut Account) -> Result<()> {
     let options = DoctorOptions { full: true, ..DoctorOptions::default() };
-    let doctor = Doctor::open(&folder.join("store"), options, |_| {})?;
+    let doctor = Doctor::open(&StorePlace::unchecked(folder.join("store")), options, |_| {})?;
     let report = doctor.run().await;
     doctor.close().await;
     for check in report.checks.iter().filter(|check| check.status > Health::Warn) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use isolith_engine::{Engine, EngineOptions, Life};
+use isolith_engine::{Engine, EngineOptions, Life, StorePlace};
 use isolith_types::Failure;
 
 use crate::arguments::MemberArguments;
@@ -86,7 +86,7 @@ async fn live(arguments: &MemberArguments) -> Result<(), Stuck> {
 
 /// Opens the store of a torture.
 pub(crate) fn open(folder: &Path, options: EngineOptions) -> Result<Engine, Failure> {
-    Engine::open(&folder.join("store"), options)
+    Engine::open(&StorePlace::unchecked(folder.join("store")), options)
 }
 
 async fn step(lane: &mut Lane, engine: &Engine, lanes: u32) -> Result<(), Stuck> {

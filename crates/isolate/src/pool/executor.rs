@@ -104,11 +104,12 @@ impl<R: Role> Executor<R> {
         let arguments = [OsStr::new(WORKER_ARGUMENT), OsStr::new(R::NAME)];
         let started = process::start(&shared.settings.program, OsStr::new(&name), &arguments)?;
         let pid = started.process.id();
-        let header = shared.hello.header(Kind::Hello, 0).encode();
+        let hello = shared.hello();
+        let header = hello.header(Kind::Hello, 0).encode();
         // If it is gone already, its end will tell.
         let _ = socket::send(
             &started.socket,
-            &[&header, shared.hello.inline()],
+            &[&header, hello.inline()],
             &[control_reader.as_fd(), requests.as_fd(), replies.as_fd()],
         );
         let mut reader = FrameReader::new();

@@ -142,21 +142,25 @@ impl<R: Role> Pool<R> {
         hooks: Hooks,
     ) -> Result<Self, CallError> {
         process::keep_exit_statuses();
+        let hello = hello::<R>(role_settings, &settings)?;
         let bad = |error: &dyn fmt::Display| CallError::BadRequest(error.to_string());
-        let hello = Hello {
-            role: R::NAME.to_owned(),
-            settings: postcard::to_allocvec(role_settings).map_err(|error| bad(&error))?,
-            memory_cap: settings.memory_cap,
-            max_reply_bytes: settings.max_reply_bytes,
-            max_request_bytes: settings.max_request_bytes,
-        };
-        let hello = Parcel::encode(&hello, HELLO_LIMIT).map_err(|error| bad(&error))?;
         let build = settings.build.clone().unwrap_or_else(|| build_of(&settings));
         let runtime = Handle::try_current().map_err(|error| bad(&error))?;
         let shared = Shared::new(settings, hooks, hello, build, runtime.clone());
         runtime.spawn(keep_time(Arc::downgrade(&shared), Arc::clone(&shared.timer)));
         shared.step(Event::Tick);
         Ok(Self { owner: Arc::new(Owner { shared }) })
+    }
+
+    /// Gives other settings to the workers that start from now on. Those that run keep
+    /// theirs.
+    ///
+    /// # Errors
+    /// [`CallError::BadRequest`] if the settings cannot be encoded.
+    pub fn change_settings(&self, role_settings: &R::Settings) -> Result<(), CallError> {
+        let shared = &self.owner.shared;
+        shared.set_hello(hello::<R>(role_settings, &shared.settings)?);
+        Ok(())
     }
 
     /// Has a worker do a job. Dropping the future cancels it: a job that waits is
@@ -305,6 +309,22 @@ async fn keep_time<R: Role>(shared: Weak<Shared<R>>, timer: Arc<Notify>) {
 }
 
 /// What tells one build of the worker's program from another.
+/// What a worker is told at its start.
+fn hello<R: Role>(
+    role_settings: &R::Settings,
+    settings: &PoolSettings,
+) -> Result<Parcel, CallError> {
+    let bad = |error: &dyn fmt::Display| CallError::BadRequest(error.to_string());
+    let hello = Hello {
+        role: R::NAME.to_owned(),
+        settings: postcard::to_allocvec(role_settings).map_err(|error| bad(&error))?,
+        memory_cap: settings.memory_cap,
+        max_reply_bytes: settings.max_reply_bytes,
+        max_request_bytes: settings.max_request_bytes,
+    };
+    Parcel::encode(&hello, HELLO_LIMIT).map_err(|error| bad(&error))
+}
+
 fn build_of(settings: &PoolSettings) -> String {
     match std::fs::metadata(&settings.program) {
         Ok(file) => format!("{:x}-{:x}.{:x}", file.size(), file.mtime(), file.mtime_nsec()),

@@ -3,16 +3,17 @@ mod graph;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
-use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, Instant, SystemTime};
 
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
+use isolith_folder::Folder;
 use isolith_segment::storage::{Disk, Storage};
 use isolith_segment::text::{TextBuilder, remove_scratch};
 use isolith_segment::{SegmentError, VectorBuilder, VectorSpec, remove_leftovers};
+use isolith_store::names::is_segment;
 use isolith_store::{
-    Action, CollectionState, Key, Kind, Level, Outcome, Reader, Scope, SegmentEntry, Snapshot,
-    StoreError, StoreFolder, SwapPlan, Truth, Write, WriterOptions,
+    Action, BUILDER_LOCK, CollectionState, Key, Kind, Level, Outcome, Reader, Scope, SegmentEntry,
+    Snapshot, StoreError, StoreFolder, SwapPlan, Truth, Write, WriterOptions,
 };
 use isolith_types::{Code, Failure};
 use serde::{Deserialize, Serialize};
@@ -87,7 +88,7 @@ impl Role for StoreBuilder {
     }
 
     fn handle(&mut self, job: BuildJob, context: &Context<'_>) -> Self::Reply {
-        let folder = StoreFolder::new(&self.settings.folder);
+        let folder = self.settings.folder();
         let Some(_lock) = lock_builder(&folder)? else {
             return Ok(FoldDone { busy: true, ..FoldDone::default() });
         };
@@ -108,9 +109,9 @@ impl Role for StoreBuilder {
 fn lock_builder(folder: &StoreFolder) -> Result<Option<File>, Failure> {
     let path = folder.builder_lock();
     let refuse = |error: std::io::Error| {
-        Failure::new(Code::ReadOnly, format!("{} cannot be locked: {error}", path.display()))
+        Failure::new(Code::ReadOnly, format!("cannot lock {}: {error}", path.display()))
     };
-    let file = File::options().create(true).truncate(false).write(true).mode(0o600).open(&path);
+    let file = Folder::open(folder.run()).and_then(|run| run.file_or_create(BUILDER_LOCK));
     let file = file.map_err(refuse)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
@@ -300,10 +301,11 @@ fn remove_rubbish(
     storage: &Disk,
 ) -> Result<(), Problem> {
     remove_leftovers(storage, RUBBISH_AGE)?;
-    remove_scratch(&folder.run())?;
+    remove_scratch(&folder.run(), is_segment)?;
     let listed = storage.list()?;
     let named = reader.snapshot()?.segment_files()?;
-    for entry in listed.into_iter().filter(|entry| !named.contains(&entry.name)) {
+    let unnamed = |name: &str| is_segment(name) && !named.contains(name);
+    for entry in listed.into_iter().filter(|entry| unnamed(&entry.name)) {
         let age = SystemTime::now().duration_since(entry.modified);
         if age.is_ok_and(|age| age > RUBBISH_AGE) {
             remove(storage, &entry.name)?;
@@ -410,8 +412,12 @@ impl Step {
     }
 }
 
-/// Another process may have been faster.
+/// Removes a segment. Names come from the truth, so only what is a segment's goes. Another
+/// process may have been faster.
 fn remove(storage: &Disk, file: &str) -> std::io::Result<()> {
+    if !is_segment(file) {
+        return Ok(());
+    }
     match storage.remove(file) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),

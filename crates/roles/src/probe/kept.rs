@@ -1,12 +1,13 @@
 //! What a store keeps beside its records, and how much of it may be.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use isolith_store::StoreFolder;
+use isolith_folder::{EntryKind, Folder};
+use isolith_segment::is_temporary;
+use isolith_store::{StoreFolder, names};
 
 use super::finding::{Cure, Finding, Health};
 use super::machine::megabytes;
@@ -31,7 +32,9 @@ struct Stock {
 }
 
 struct Item {
-    path: PathBuf,
+    /// The folder that it is in.
+    folder: PathBuf,
+    name: String,
     bytes: u64,
     modified: SystemTime,
 }
@@ -90,22 +93,19 @@ pub(super) fn remove_leftovers(folder: &StoreFolder) -> io::Result<Vec<String>> 
 
 impl Stock {
     fn take(folder: &StoreFolder) -> Self {
-        let reports = items(&folder.crashes(), |name| name.ends_with(".json"));
-        let quarantine = items(&folder.quarantine(), |_| true);
+        let reports = items(&folder.crashes(), names::is_crash_report);
+        let quarantine = items(&folder.quarantine(), names::is_segment);
         let quarantined = quarantine.len();
-        let damaged = |name: &str| name.starts_with("truth.sqlite.damaged-");
-        let mut leftovers = items(&folder.run(), |name| {
-            name.starts_with('.') || !(name.ends_with(".sock") || name.ends_with(".lock"))
-        });
-        leftovers.extend(items(&folder.segments(), |name| name.starts_with('.')));
-        leftovers.extend(items(&folder.crashes(), |name| name.starts_with('.')));
+        let mut leftovers = items(&folder.run(), names::is_unfinished);
+        leftovers.extend(items(&folder.segments(), is_temporary));
+        leftovers.extend(items(&folder.crashes(), names::is_unfinished_report));
         leftovers.retain(|item| item.modified.elapsed().is_ok_and(|age| age > LEFT_FOR));
         Self {
             reports,
-            logs: items(&folder.logs(), |_| true),
+            logs: items(&folder.logs(), names::is_log),
             outdated_quarantine: outdated(quarantine),
             quarantined,
-            damaged_truths: items(folder.path(), damaged),
+            damaged_truths: items(folder.path(), names::is_damaged_truth),
             leftovers,
         }
     }
@@ -130,34 +130,35 @@ impl Stock {
 /// `c<collection>-<generation>-…`, and `g-<change>-…` for the graph.
 fn outdated(files: Vec<Item>) -> Vec<Item> {
     let mut newest: BTreeMap<String, u64> = BTreeMap::new();
-    for (source, number) in files.iter().filter_map(|item| origin(&item.path)) {
+    for (source, number) in files.iter().filter_map(|item| origin(&item.name)) {
         let known = newest.entry(source.to_owned()).or_default();
         *known = number.max(*known);
     }
     let old =
-        |item: &Item| origin(&item.path).is_none_or(|(source, number)| number < newest[source]);
+        |item: &Item| origin(&item.name).is_none_or(|(source, number)| number < newest[source]);
     files.into_iter().filter(old).collect()
 }
 
-fn origin(path: &Path) -> Option<(&str, u64)> {
-    let mut parts = path.file_name()?.to_str()?.split('-');
+fn origin(name: &str) -> Option<(&str, u64)> {
+    let mut parts = name.split('-');
     let source = parts.next()?;
     let known = source == "g" || source.strip_prefix('c')?.parse::<u64>().is_ok();
     known.then_some((source, parts.next()?.parse().ok()?))
 }
 
-/// The files of a folder, the oldest first. A folder that is not there has none.
-fn items(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<Item> {
-    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+/// The files of a folder that have such names, the oldest first. A folder that is not there
+/// has none.
+fn items(folder: &Path, ours: impl Fn(&str) -> bool) -> Vec<Item> {
+    let entries = Folder::open(folder).and_then(|folder| folder.entries()).unwrap_or_default();
     let mut items: Vec<Item> = entries
-        .filter(|entry| wanted(&entry.file_name().to_string_lossy()))
-        .filter_map(|entry| {
-            let metadata = entry.metadata().ok().filter(|metadata| !metadata.is_dir())?;
-            let modified = metadata.modified().ok()?;
-            Some(Item { path: entry.path(), bytes: metadata.len(), modified })
+        .into_iter()
+        .filter(|entry| entry.kind != EntryKind::Folder && ours(&entry.name))
+        .map(|entry| {
+            let isolith_folder::Entry { name, bytes, modified, .. } = entry;
+            Item { folder: folder.to_owned(), name, bytes, modified }
         })
         .collect();
-    items.sort_by(|a, b| a.modified.cmp(&b.modified).then_with(|| a.path.cmp(&b.path)));
+    items.sort_by(|a, b| a.modified.cmp(&b.modified).then_with(|| a.name.cmp(&b.name)));
     items
 }
 
@@ -168,12 +169,12 @@ fn total(items: &[Item]) -> u64 {
 fn remove_all(items: &[&Item]) -> io::Result<usize> {
     let mut removed = 0;
     for item in items {
-        match fs::remove_file(&item.path) {
+        match Folder::open(&item.folder).and_then(|folder| folder.remove(&item.name)) {
             Ok(()) => removed += 1,
             // Another process was faster.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
-                let text = format!("{}: {error}", item.path.display());
+                let text = format!("{}: {error}", item.folder.join(&item.name).display());
                 return Err(io::Error::new(error.kind(), text));
             }
         }
@@ -183,6 +184,8 @@ fn remove_all(items: &[&Item]) -> io::Result<usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn folder() -> (tempfile::TempDir, StoreFolder) {
@@ -201,17 +204,19 @@ mod tests {
     fn the_newest_reports_and_logs_stay() {
         let (_place, folder) = folder();
         for number in 0..203 {
-            fs::write(folder.crashes().join(format!("{number:04}.json")), "{}").unwrap();
+            fs::write(folder.crashes().join(format!("{number:013}-7-0.json")), "{}").unwrap();
         }
         for number in 0..3 {
-            let log = folder.logs().join(format!("{number}.jsonl"));
+            let log = folder.logs().join(format!("7-{number}.jsonl"));
             fs::write(&log, vec![b' '; 9 << 20]).unwrap();
             age(&log, Duration::from_secs(100 - number));
         }
         assert_eq!(check(&folder).status, Health::Warn);
         assert_eq!(enforce(&folder).unwrap(), ["removed 4 files that were more than may be kept"]);
         assert_eq!(check(&folder).status, Health::Ok);
-        assert!(!folder.logs().join("0.jsonl").exists() && folder.logs().join("2.jsonl").exists());
+        assert!(
+            !folder.logs().join("7-0.jsonl").exists() && folder.logs().join("7-2.jsonl").exists()
+        );
         assert_eq!(fs::read_dir(folder.crashes()).unwrap().count(), 200);
         assert!(enforce(&folder).unwrap().is_empty());
     }
@@ -219,25 +224,28 @@ mod tests {
     #[test]
     fn one_quarantined_set_stays_for_each_collection() {
         let (_place, folder) = folder();
-        for name in
-            ["c1-9-base-0a.vec", "c1-10-base-0b.vec", "c1-10-base-0c.txt", "c2-1-delta-0d.vec"]
-        {
+        for name in [
+            "c1-9-base-0000000a.vec",
+            "c1-10-base-0000000b.vec",
+            "c1-10-base-0000000c.txt",
+            "c2-1-delta-0000000d.vec",
+        ] {
             fs::write(folder.quarantine().join(name), "").unwrap();
         }
-        fs::write(folder.quarantine().join("g-8-0e.adj"), "").unwrap();
-        fs::write(folder.quarantine().join("g-7-0f.adj"), "").unwrap();
+        fs::write(folder.quarantine().join("g-8-0000000e.adj"), "").unwrap();
+        fs::write(folder.quarantine().join("g-7-0000000f.adj"), "").unwrap();
         assert_eq!(enforce(&folder).unwrap().len(), 1);
-        assert!(!folder.quarantine().join("c1-9-base-0a.vec").exists());
-        assert!(!folder.quarantine().join("g-7-0f.adj").exists());
+        assert!(!folder.quarantine().join("c1-9-base-0000000a.vec").exists());
+        assert!(!folder.quarantine().join("g-7-0000000f.adj").exists());
         assert_eq!(fs::read_dir(folder.quarantine()).unwrap().count(), 4);
     }
 
     #[test]
     fn only_what_is_old_was_left_behind() {
         let (_place, folder) = folder();
-        let old = folder.segments().join(".tmp-1");
-        let new = folder.segments().join(".tmp-2");
-        let socket = folder.run().join("1-a.sock");
+        let old = folder.segments().join(".tmp-0123456789abcdef");
+        let new = folder.segments().join(".tmp-0123456789abcde0");
+        let socket = folder.run().join("1-0123456789abcdef.sock");
         for path in [&old, &new, &socket] {
             fs::write(path, "").unwrap();
         }

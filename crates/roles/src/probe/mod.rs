@@ -16,7 +16,9 @@ use std::time::Instant;
 
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
 use isolith_embed::{Model, model_name};
-use isolith_store::{Check as Look, Embedder, SalvageReport, StoreError, StoreFolder, Truth};
+use isolith_store::{
+    Check as Look, Embedder, SalvageReport, StoreError, StoreFolder, Truth, TruthId,
+};
 use isolith_types::{Code, Failure};
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +35,7 @@ pub struct Probe {
 }
 
 /// What a probe is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProbeJob {
     /// To look at something.
     Check {
@@ -48,6 +50,11 @@ pub enum ProbeJob {
     RemoveLeftovers,
     /// To remove what is over its limit.
     EnforceLimits,
+    /// To forget what others may have prepared in a store that came from somewhere else.
+    Adopt {
+        /// The truth's new identity.
+        uuid: String,
+    },
     /// To save what can be read of the truth into a new one.
     Salvage,
 }
@@ -75,7 +82,7 @@ impl Role for Probe {
 
     fn handle(&mut self, job: ProbeJob, context: &Context<'_>) -> Self::Reply {
         fault::point(&format!("probe.{}", Self::kind(&job)), context);
-        let folder = StoreFolder::new(&self.settings.folder);
+        let folder = self.settings.folder();
         match job {
             ProbeJob::Check { check, full } => {
                 let finding = self.look(&folder, check, full, context);
@@ -103,6 +110,12 @@ impl Role for Probe {
                 let done = kept::enforce(&folder).map_err(|error| refused(&folder, &error))?;
                 Ok(ProbeReply::Mended(done))
             }
+            ProbeJob::Adopt { uuid } => {
+                let folder = folder.with_truth(TruthId::Becomes(uuid));
+                let deadline = Instant::now() + context.remaining().mul_f32(0.9);
+                Truth::adopt(&folder, deadline, self.token).map_err(failure)?;
+                Ok(ProbeReply::Mended(Vec::new()))
+            }
             ProbeJob::Salvage => {
                 let deadline = Instant::now() + context.remaining().mul_f32(0.9);
                 let model = Model::embedded(self.token);
@@ -121,6 +134,7 @@ impl Role for Probe {
             ProbeJob::MendPermissions => "mend_permissions",
             ProbeJob::RemoveLeftovers => "remove_leftovers",
             ProbeJob::EnforceLimits => "enforce_limits",
+            ProbeJob::Adopt { .. } => "adopt",
             ProbeJob::Salvage => "salvage",
         }
     }

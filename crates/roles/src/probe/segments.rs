@@ -1,12 +1,13 @@
 //! Every byte of every segment that the truth names.
 
 use std::io;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use isolate::InWorker;
+use isolith_folder::Folder;
 use isolith_segment::text::TextSegment;
 use isolith_segment::{GraphSegment, SegmentError, VectorSegment};
+use isolith_store::names::is_segment;
 use isolith_store::{CollectionState, Kind, Reader, SegmentEntry, StoreError, StoreFolder};
 
 use super::finding::{Cure, Finding, Health, Rebuild};
@@ -52,11 +53,12 @@ pub(super) fn remove_unnamed(
     reader: &mut Reader,
 ) -> Result<Vec<String>, StoreError> {
     let mut removed = 0;
-    for path in unnamed(folder, reader)? {
-        match std::fs::remove_file(&path) {
+    for name in unnamed(folder, reader)? {
+        match Folder::open(folder.segments()).and_then(|segments| segments.remove(&name)) {
             Ok(()) => removed += 1,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
+                let path = folder.segments().join(name);
                 let (operation, reason) = ("remove".to_owned(), error.to_string());
                 return Err(StoreError::Io { path, operation, reason });
             }
@@ -253,19 +255,14 @@ fn open_whole(
 }
 
 /// Old files in `segments/` that no generation names.
-fn unnamed(folder: &StoreFolder, reader: &mut Reader) -> Result<Vec<PathBuf>, StoreError> {
-    let entries = std::fs::read_dir(folder.segments()).into_iter().flatten().filter_map(Result::ok);
-    let old = entries.filter(|entry| {
-        let modified = entry.metadata().and_then(|metadata| metadata.modified());
-        let age = modified.ok().and_then(|modified| modified.elapsed().ok());
-        let hidden = entry.file_name().to_string_lossy().starts_with('.');
-        !hidden && age.is_some_and(|age| age > LEFT_FOR)
+fn unnamed(folder: &StoreFolder, reader: &mut Reader) -> Result<Vec<String>, StoreError> {
+    let entries = Folder::open(folder.segments()).and_then(|segments| segments.entries());
+    let old = entries.unwrap_or_default().into_iter().filter(|entry| {
+        is_segment(&entry.name) && entry.modified.elapsed().is_ok_and(|age| age > LEFT_FOR)
     });
-    let old: Vec<PathBuf> = old.map(|entry| entry.path()).collect();
+    let mut old: Vec<String> = old.map(|entry| entry.name).collect();
     // Read after the files: what a fold has recorded by now is named.
     let named = reader.snapshot()?.segment_files()?;
-    let is_unnamed = |path: &PathBuf| {
-        path.file_name().is_some_and(|name| !named.contains(name.to_string_lossy().as_ref()))
-    };
-    Ok(old.into_iter().filter(is_unnamed).collect())
+    old.retain(|name| !named.contains(name));
+    Ok(old)
 }

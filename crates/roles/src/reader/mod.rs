@@ -21,8 +21,7 @@ use isolith_embed::{ChunkWeights, Model};
 use isolith_segment::SegmentError;
 use isolith_store::{
     CollectionState, CypherQuery, FileState, GraphState, LoadProgress, Page, PoisonedJob, Reader,
-    RootState, Selection, Snapshot, StoreError, StoreFolder, StoredChunk, StoredRecord, Truth,
-    WriterOptions,
+    RootState, Selection, Snapshot, StoreError, StoredChunk, StoredRecord, Truth, WriterOptions,
 };
 use isolith_types::{Drawer, DrawerFilter, DrawerPage, Failure, Filter, Hit, Wing};
 use serde::{Deserialize, Serialize};
@@ -397,8 +396,8 @@ impl StoreReader {
     /// A store that is made where there is none has nothing in it to be read, which is no
     /// error.
     fn open_or_make(&self) -> Result<Reader, StoreError> {
-        let StoreSettings { folder, durability, create } = &self.settings;
-        let folder = StoreFolder::new(folder);
+        let StoreSettings { durability, create, .. } = &self.settings;
+        let folder = self.settings.folder();
         let opened = Truth::open_reader(&folder, self.token);
         if *create && matches!(opened, Err(StoreError::Missing { .. })) {
             let options = WriterOptions { durability: *durability, create: true };
@@ -512,7 +511,7 @@ impl StoreReader {
                 ReadReply::Cypher(Box::new(graph::cypher(&snapshot, segments, query, context)?))
             }
             ReadJob::Verify => {
-                let folder = StoreFolder::new(&settings.folder).segments();
+                let folder = settings.folder().segments();
                 ReadReply::Damaged(verify::verify(&snapshot, &folder, *token, context)?)
             }
             ReadJob::Load { source } => ReadReply::Load(snapshot.load_progress(source)?),

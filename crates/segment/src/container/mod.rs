@@ -6,4 +6,4 @@ mod write;
 
 pub use layout::Kind;
 pub use read::Container;
-pub use write::{ContainerWriter, Published, remove_leftovers};
+pub use write::{ContainerWriter, Published, is_temporary, remove_leftovers};

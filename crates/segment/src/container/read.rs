@@ -1,4 +1,3 @@
-use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -156,7 +155,7 @@ impl Container {
 
 #[allow(unsafe_code)]
 fn map(path: &Path) -> std::io::Result<Mmap> {
-    let file = File::open(path)?;
+    let file = isolith_folder::open_file(path)?;
     // SAFETY: segments are never written to once they have their name, only unlinked,
     // which leaves mappings alone. Should something outside truncate one, the worker
     // dies of a signal, which its supervisor expects.

@@ -203,7 +203,7 @@ pub fn remove_leftovers(
     for entry in storage.list().map_err(SegmentError::io("list", storage.path("")))? {
         // A time in the future has no age; the file is left until it has one.
         let old = now.duration_since(entry.modified).is_ok_and(|age| age >= older_than);
-        if !entry.name.starts_with(TEMPORARY) || !old {
+        if !is_temporary(&entry.name) || !old {
             continue;
         }
         match storage.remove(&entry.name) {
@@ -215,6 +215,12 @@ pub fn remove_leftovers(
         }
     }
     Ok(removed)
+}
+
+/// Whether a file has a name that [`ContainerWriter`] gives to what it has not published.
+pub fn is_temporary(name: &str) -> bool {
+    let chance = name.strip_prefix(TEMPORARY);
+    chance.is_some_and(|it| it.len() == 16 && it.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 fn create_temporary(storage: &dyn Storage) -> io::Result<(String, Box<dyn StorageFile>)> {

@@ -1,69 +1,59 @@
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use isolith_folder::{EntryKind, Folder};
 
 use super::{Entry, Storage, StorageFile};
 
-/// A folder of the file system. Its files are readable by their owner alone.
+/// A folder of the file system, reached without following links. Its files are readable by
+/// their owner alone.
 #[derive(Debug, Clone)]
 pub struct Disk {
     folder: PathBuf,
 }
 
 impl Disk {
-    /// The folder must exist.
+    /// The folder must exist. Its path must be free of links.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
 
-    fn file(&self, name: &str) -> io::Result<PathBuf> {
-        let plain = Path::new(name).file_name().is_some_and(|file| file == name);
-        if !plain {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file name"));
-        }
-        Ok(self.folder.join(name))
+    fn folder(&self) -> io::Result<Folder> {
+        Folder::open(&self.folder)
     }
 }
 
 impl Storage for Disk {
     fn create(&self, name: &str) -> io::Result<Box<dyn StorageFile>> {
-        let file =
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.file(name)?)?;
-        Ok(Box::new(DiskFile(file)))
+        Ok(Box::new(DiskFile(self.folder()?.create(name)?)))
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn Read + Send>> {
-        Ok(Box::new(File::open(self.file(name)?)?))
+        Ok(Box::new(self.folder()?.file(name)?))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        fs::rename(self.file(from)?, self.file(to)?)
+        let folder = self.folder()?;
+        folder.rename(from, &folder, to)
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        fs::remove_file(self.file(name)?)
+        self.folder()?.remove(name)
     }
 
     fn list(&self) -> io::Result<Vec<Entry>> {
-        let mut entries = Vec::new();
-        for entry in fs::read_dir(&self.folder)? {
-            let entry = entry?;
-            let about = match entry.metadata() {
-                Ok(about) => about,
-                // Another process removed it meanwhile.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
-            };
-            if let (true, Ok(name)) = (about.is_file(), entry.file_name().into_string()) {
-                entries.push(Entry { name, bytes: about.len(), modified: about.modified()? });
-            }
-        }
-        Ok(entries)
+        let mut entries = self.folder()?.entries()?;
+        entries.retain(|entry| entry.kind == EntryKind::File);
+        let entry = |it: isolith_folder::Entry| {
+            let isolith_folder::Entry { name, bytes, modified, .. } = it;
+            Entry { name, bytes, modified }
+        };
+        Ok(entries.into_iter().map(entry).collect())
     }
 
     fn sync_folder(&self) -> io::Result<()> {
-        File::open(&self.folder)?.sync_all()
+        self.folder()?.sync()
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -91,6 +81,7 @@ impl StorageFile for DiskFile {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;

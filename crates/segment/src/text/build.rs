@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use isolate::InWorker;
+use isolith_folder::{EntryKind, Folder};
 use tantivy::index::{Index, IndexBuilder};
 use tantivy::indexer::merge_filtered_segments;
 use tantivy::{SingleSegmentIndexWriter, TantivyDocument, TantivyError};
@@ -207,24 +208,24 @@ impl std::fmt::Debug for TextBuilder<'_> {
     }
 }
 
-/// Removes what killed builds have left in a scratch folder. Only for who knows that no
-/// build is under way in it. Returns how many there were.
+/// Removes what killed builds of segments with such names have left in a scratch folder.
+/// Only for who knows that no build is under way in it. Returns how many there were.
 ///
 /// # Errors
 /// If the folder cannot be read or something in it not be removed.
-pub fn remove_scratch(scratch_folder: &Path) -> Result<usize, SegmentError> {
-    let io = |error| SegmentError::io("list", scratch_folder)(error);
-    let entries = match fs::read_dir(scratch_folder) {
+pub fn remove_scratch(
+    scratch_folder: &Path,
+    is_segment: impl Fn(&str) -> bool,
+) -> Result<usize, SegmentError> {
+    let entries = match Folder::open(scratch_folder).and_then(|folder| folder.entries()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        entries => entries.map_err(io)?,
+        entries => entries.map_err(SegmentError::io("list", scratch_folder))?,
     };
     let mut removed = 0;
     for entry in entries {
-        let entry = entry.map_err(io)?;
-        let is_scratch = entry.file_name().to_string_lossy().ends_with(SCRATCH_SUFFIX)
-            && entry.file_type().map_err(io)?.is_dir();
-        if is_scratch {
-            remove_folder(&entry.path())?;
+        let segment = entry.name.strip_suffix(SCRATCH_SUFFIX);
+        if entry.kind == EntryKind::Folder && segment.is_some_and(&is_segment) {
+            remove_folder(&scratch_folder.join(&entry.name))?;
             removed += 1;
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use isolith_engine::{CheckReport, Doctor, DoctorOptions, DoctorReport};
+use isolith_engine::{CheckReport, Doctor, DoctorOptions, DoctorReport, StorePlace};
 use isolith_types::{Code, Failure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,19 +40,20 @@ async fn repair(call: Call, asked: Repair) -> Result<Repaired, Failure> {
     let options =
         DoctorOptions { full: asked.full.unwrap_or(false), repair: true, ..Default::default() };
     let mut stores = Vec::new();
-    for (whose, folder) in call.server.stores().there() {
+    for (whose, place) in call.server.stores().there() {
         let meanwhile = Failure::new(Code::LockHeld, "the store is being repaired")
             .with_hint("try again in some seconds");
         let shut = call.server.shut(whose, meanwhile).await?;
-        stores.push(examine(whose, &folder, options.clone()).await);
+        stores.push(examine(whose, &place, options.clone()).await);
         drop(shut);
     }
     call.server.warm_up().await;
     Ok(Repaired { ok: stores.iter().all(|store| store.ok), stores })
 }
 
-async fn examine(whose: Whose, folder: &Path, options: DoctorOptions) -> Examined {
-    let doctor = match Doctor::open(folder, options, |_| {}) {
+async fn examine(whose: Whose, place: &StorePlace, options: DoctorOptions) -> Examined {
+    let folder = place.path();
+    let doctor = match Doctor::open(place, options, |_| {}) {
         Ok(doctor) => doctor,
         Err(failure) => {
             let report =

@@ -4,11 +4,12 @@
 use std::collections::HashSet;
 
 use isolith_graph::{Adjacency, CsrLists, Link, position_of};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
-use crate::read::Snapshot;
+use crate::read::{Snapshot, segment_file};
 use crate::sqlite::During;
 use crate::write::{Outcome, Work};
 
@@ -189,12 +190,12 @@ fn state(db: &Connection) -> Result<GraphState, StoreError> {
              s.quarantined FROM graph g LEFT JOIN graph_segment s ON s.only = 1",
         )?;
         let state = statement.query_row([], |row| {
-            let segment = match row.get(5)? {
-                None => None,
-                Some(file) => Some(GraphSegmentEntry {
+            let segment = match row.get_ref(5)? {
+                ValueRef::Null => None,
+                _ => Some(GraphSegmentEntry {
                     change: row.get(3)?,
                     edges: row.get(4)?,
-                    file,
+                    file: segment_file(row, 5)?,
                     bytes: row.get(6)?,
                     checksum: row.get(7)?,
                     quarantined: row.get(8)?,

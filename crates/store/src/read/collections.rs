@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 
 use super::unreadable;
 use crate::error::StoreError;
+use crate::names::is_plain;
 use crate::sqlite::During;
 use crate::state::{
     CODE_COLLECTION, CollectionState, Generation, Kind, Level, MEMORY_COLLECTION, SegmentEntry,
@@ -148,12 +149,17 @@ fn segment_of(row: &Row<'_>) -> rusqlite::Result<SegmentEntry> {
     Ok(SegmentEntry {
         level: named(row, 0, Level::from_name)?,
         kind: named(row, 1, Kind::from_name)?,
-        file: row.get(2)?,
+        file: segment_file(row, 2)?,
         rows: row.get(3)?,
         bytes: row.get(4)?,
         checksum: row.get(5)?,
         quarantined: row.get(6)?,
     })
+}
+
+/// The name of a segment's file. One that leads out of the folder can only come from damage.
+pub(crate) fn segment_file(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
+    named(row, at, |name| is_plain(name).then(|| name.to_owned()))
 }
 
 pub(super) fn named<T>(

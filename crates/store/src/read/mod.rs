@@ -23,6 +23,7 @@ use crate::open::Db;
 use crate::sqlite::During;
 use crate::state::{CollectionState, LoadProgress, PoisonedJob};
 use crate::write::{Key, Outcome, progress_of};
+pub(crate) use collections::segment_file;
 
 /// The truth, open for reading alone.
 #[derive(Debug)]

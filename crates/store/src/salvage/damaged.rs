@@ -50,7 +50,9 @@ fn open(path: &Path, deadline: &Deadline) -> Result<Connection, StoreError> {
         return Err(StoreError::Corrupt { path: path.to_path_buf(), reason });
     }
     let try_open = || {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW;
         let mut db = Connection::open_with_flags(path, flags)?;
         pragmas::for_every_connection(&mut db, deadline)?;
         // Bad cells are to be passed by, not to end the reading of their page.

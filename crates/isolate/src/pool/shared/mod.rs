@@ -42,7 +42,7 @@ pub(super) struct Shared<R: Role> {
     pub(super) hooks: Hooks,
     pub(super) build: String,
     /// The message that makes a process a worker of this pool.
-    pub(super) hello: Parcel,
+    hello: Mutex<Arc<Parcel>>,
     pub(super) timer: Arc<Notify>,
     pub(super) drained: watch::Sender<bool>,
     /// The runtime that the pool was made in. Calls may come from others.
@@ -109,6 +109,15 @@ pub(super) enum Finish<T> {
 }
 
 impl<R: Role> Shared<R> {
+    /// What workers are told at their start.
+    pub(super) fn hello(&self) -> Arc<Parcel> {
+        Arc::clone(&self.hello.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn set_hello(&self, hello: Parcel) {
+        *self.hello.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(hello);
+    }
+
     pub(super) fn new(
         settings: PoolSettings,
         hooks: Hooks,
@@ -136,7 +145,7 @@ impl<R: Role> Shared<R> {
             settings,
             hooks,
             build,
-            hello,
+            hello: Mutex::new(Arc::new(hello)),
             timer: Arc::new(Notify::new()),
             drained: watch::Sender::new(false),
             runtime,

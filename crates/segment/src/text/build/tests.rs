@@ -101,17 +101,17 @@ fn nothing_is_left_of_what_was_given_up() {
 fn what_killed_builds_have_left_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     let disk = Disk::new(folder.path());
-    for name in ["s.txt.scratch/part-0", "other.scratch", "kept"] {
+    for name in ["s.txt.scratch/part-0", "other.scratch", "kept.scratch"] {
         fs::create_dir_all(folder.path().join(name)).unwrap();
     }
     fs::write(folder.path().join("s.txt.scratch/part-0/file"), "left").unwrap();
     built(&disk, folder.path(), usize::MAX);
-    assert_eq!(remove_scratch(folder.path()).unwrap(), 1);
-    assert_eq!(remove_scratch(&folder.path().join("none")).unwrap(), 0);
+    assert_eq!(remove_scratch(folder.path(), |name| name == "other").unwrap(), 1);
+    assert_eq!(remove_scratch(&folder.path().join("none"), |_| true).unwrap(), 0);
     let mut left: Vec<_> =
         fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
-    assert_eq!(left, ["kept", "s.txt"]);
+    assert_eq!(left, ["kept.scratch", "s.txt"]);
 }
 
 #[test]

@@ -1,0 +1,90 @@
+//! `isolith adopt`: checks a store that came from somewhere else and makes it yours.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use isolith_engine::{DoctorOptions, Examined, Health, StorePlace, adopt, examine_foreign};
+use isolith_types::{Code, Failure};
+use serde_json::json;
+
+use crate::output::Output;
+use crate::session::{interrupted, setup};
+
+/// Folders that are listed for people.
+const LISTED: usize = 10;
+
+pub(crate) fn run(store: &StorePlace, yes: bool, output: &Output) -> Result<ExitCode, Failure> {
+    let (runtime, mut signals) = setup()?;
+    let mut wait = |work: std::pin::Pin<Box<dyn Future<Output = Result<Step, Failure>> + '_>>| {
+        runtime.block_on(async {
+            tokio::select! {
+                done = work => done,
+                signal = signals.next() => Err(interrupted(signal)),
+            }
+        })
+    };
+    output.note(&format!("checking the store in {}", store.path().display()));
+    let examine =
+        async { examine_foreign(store, DoctorOptions::default()).await.map(Step::Examined) };
+    let Step::Examined(examined) = wait(Box::pin(examine))? else { return Err(unexpected()) };
+    refuse_damaged(&examined)?;
+    let question = question(&examined, store);
+    let consent = if yes { Some(true) } else { output.ask(&question) };
+    match consent {
+        Some(true) => {}
+        Some(false) => {
+            output.note("nothing was changed");
+            return Ok(ExitCode::SUCCESS);
+        }
+        None => {
+            return Err(Failure::new(Code::Usage, format!("nobody could be asked: {question}"))
+                .with_hint("add --yes to adopt it"));
+        }
+    }
+    let adopting = async { adopt(store, None).await.map(|()| Step::Adopted) };
+    wait(Box::pin(adopting))?;
+    let path = store.path().display();
+    let outside: Vec<String> =
+        examined.outside.iter().map(|folder| folder.display().to_string()).collect();
+    let document = json!({ "store": path.to_string(), "adopted": true, "outside": outside });
+    output.result(&document, &format!("the store in {path} is yours now\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+enum Step {
+    Examined(Examined),
+    Adopted,
+}
+
+fn unexpected() -> Failure {
+    Failure::new(Code::Failed, "unexpected result of the check")
+}
+
+fn refuse_damaged(examined: &Examined) -> Result<(), Failure> {
+    let report = &examined.report;
+    let bad = report.checks.iter().find(|check| check.status > Health::Warn);
+    match (&report.error, bad) {
+        (Some(error), _) => Err(error.clone()),
+        (None, Some(check)) => {
+            let message = format!("the store is damaged: {}: {}", check.name, check.detail);
+            Err(Failure::new(Code::Corrupt, message)
+                .with_hint("`isolith index --fresh` moves it aside and indexes again"))
+        }
+        (None, None) => Ok(()),
+    }
+}
+
+fn question(examined: &Examined, store: &StorePlace) -> String {
+    let mut text = String::new();
+    if !examined.outside.is_empty() {
+        text.push_str("It lists folders outside of its project, which servers would index:\n");
+        for folder in examined.outside.iter().take(LISTED) {
+            let _ = writeln!(text, "  {}", folder.display());
+        }
+        if let more @ 1.. = examined.outside.len().saturating_sub(LISTED) {
+            let _ = writeln!(text, "  and {more} more");
+        }
+    }
+    let _ = write!(text, "Adopt the store in {}?", store.path().display());
+    text
+}

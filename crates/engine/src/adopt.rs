@@ -1,0 +1,142 @@
+//! A store that came from somewhere else: examined, and made this user's own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use isolate::CallOptions;
+use isolith_folder::Folder;
+use isolith_roles::{ProbeJob, ProbeReply};
+use isolith_store::names::is_segment;
+use isolith_store::new_uuid;
+use isolith_types::{Code, Failure};
+
+use crate::doctor::{Doctor, DoctorOptions, DoctorReport};
+use crate::failure::of_call;
+use crate::location::PROJECT_FOLDER;
+use crate::open::{Engine, EngineOptions};
+use crate::trust::{Missing, StorePlace};
+
+/// How long adopting may take after the check.
+const ADOPT_DEADLINE: Duration = Duration::from_secs(300);
+
+/// What is known of a store that is not trusted yet.
+#[derive(Debug)]
+pub struct Examined {
+    /// What a full check found.
+    pub report: DoctorReport,
+    /// Folders outside of the project whose code the store lists.
+    pub outside: Vec<PathBuf>,
+}
+
+/// Examines a store that has no seal of this user, whole. Must be called within a tokio
+/// runtime.
+///
+/// # Errors
+/// `already_exists` if it is this user's already, `store_refused` if git tracks it or links
+/// are in it, `no_store` if there is none.
+pub async fn examine_foreign(
+    place: &StorePlace,
+    options: DoctorOptions,
+) -> Result<Examined, Failure> {
+    match place.admit(Missing::Refuse) {
+        Ok(_) => {
+            let message = format!("the store in {} is yours already", place.path().display());
+            return Err(Failure::new(Code::AlreadyExists, message));
+        }
+        Err(failure) if failure.code == Code::StoreForeign => {}
+        Err(failure) => return Err(failure),
+    }
+    let unsealed = place.unsealed()?;
+    let program = options.program.clone();
+    let options = DoctorOptions { full: true, repair: false, ..options };
+    let doctor = Doctor::open(&unsealed, options, |_| {})?;
+    let report = doctor.run().await;
+    doctor.close().await;
+    let mut outside = Vec::new();
+    if report.ok {
+        let engine = Engine::open(&unsealed, EngineOptions { program, ..Default::default() })?;
+        let roots = engine.roots().await;
+        engine.close().await;
+        let home = project_of(unsealed.path());
+        outside = roots?.into_iter().map(|root| root.folder).collect();
+        outside.retain(|folder| !home.as_ref().is_some_and(|home| folder.starts_with(home)));
+    }
+    Ok(Examined { report, outside })
+}
+
+/// Makes a store this user's own: drops its derived files and receipts, gives it a new
+/// identity, and seals it. Derived files are rebuilt.
+///
+/// # Errors
+/// `lock_held` while a process uses it, or what keeps it from being written.
+pub async fn adopt(place: &StorePlace, program: Option<PathBuf>) -> Result<(), Failure> {
+    let unsealed = place.unsealed()?;
+    let uuid = new_uuid();
+    let options = DoctorOptions { program: program.clone(), ..DoctorOptions::default() };
+    let doctor = Doctor::open(&unsealed, options, |_| {})?;
+    let call = CallOptions { deadline: Some(ADOPT_DEADLINE), ..CallOptions::default() };
+    let answer = doctor.probes().call(&ProbeJob::Adopt { uuid: uuid.clone() }, call).await;
+    doctor.close().await;
+    match answer.map_err(|error| of_call(&error))?.reply? {
+        ProbeReply::Mended(_) => {}
+        _ => return Err(Failure::new(Code::Failed, "unexpected reply from the probe")),
+    }
+    remove_derived(unsealed.path());
+    place.seal_anew(&uuid)?;
+    rebuild(place, program).await
+}
+
+/// Moves a store aside that is not to be used, whatever is in it. Returns where it went.
+///
+/// # Errors
+/// `no_store` if there is none, `store_refused` if git tracks it, or that it cannot be moved.
+pub fn move_aside(place: &StorePlace) -> Result<PathBuf, Failure> {
+    place.refuse_tracked()?;
+    let path = place.path();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let name = path.file_name().map_or_else(|| "store".into(), |name| name.to_string_lossy());
+    let aside = path.with_file_name(format!("{name}.old-{}", since.as_millis()));
+    match fs::rename(path, &aside) {
+        Ok(()) => Ok(aside),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(crate::open::no_store(path))
+        }
+        Err(error) => {
+            let message = format!("cannot move {} aside: {error}", path.display());
+            Err(Failure::new(Code::ReadOnly, message))
+        }
+    }
+}
+
+/// The folder of the project that a store belongs to.
+fn project_of(store: &Path) -> Option<PathBuf> {
+    let is_project = store.file_name().is_some_and(|name| name == PROJECT_FOLDER);
+    store.parent().filter(|_| is_project).map(Path::to_owned)
+}
+
+fn remove_derived(store: &Path) {
+    for name in ["segments", "quarantine"] {
+        let Ok(folder) = Folder::open(store.join(name)) else { continue };
+        for entry in folder.entries().unwrap_or_default() {
+            if is_segment(&entry.name) {
+                // The truth no longer names it.
+                let _ = folder.remove(&entry.name);
+            }
+        }
+    }
+}
+
+async fn rebuild(place: &StorePlace, program: Option<PathBuf>) -> Result<(), Failure> {
+    let engine = Engine::open(place, EngineOptions { program, ..Default::default() })?;
+    let rebuilt = async {
+        for collection in engine.collections().await? {
+            engine.fold(&collection.name, true, None).await?;
+        }
+        Ok(())
+    };
+    let rebuilt = rebuilt.await;
+    engine.settle().await;
+    engine.close().await;
+    rebuilt
+}

@@ -1,0 +1,237 @@
+//! Whether git tracks something, from its index alone.
+//!
+//! The index may be of any size and content, so it is read in a stream, into a buffer of
+//! fixed size; git itself is never started, as a repository's configuration can run programs.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+/// An index of a million files has about 100 MB.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// No path in an index is longer.
+const LONGEST_PATH: usize = 1 << 16;
+
+/// A file that says where a repository is has one line.
+const MOST_LINK_BYTES: u64 = 1 << 13;
+
+/// Bytes of an object's name: SHA-1, SHA-256. The index does not say which it has.
+const HASHES: [usize; 2] = [20, 32];
+
+/// The repository that tracks `folder` itself or anything in it. The path must be canonical.
+///
+/// # Errors
+/// That there is a repository whose index cannot be read, with the index's path.
+pub(super) fn tracking_repository(folder: &Path) -> Result<Option<PathBuf>, (PathBuf, io::Error)> {
+    for work_tree in folder.ancestors() {
+        let Some(repository) = repository_at(work_tree) else { continue };
+        let path = folder.strip_prefix(work_tree).unwrap_or(folder).as_os_str().as_bytes();
+        let index = repository.join("index");
+        match lists(&index, path) {
+            Ok(true) => return Ok(Some(work_tree.to_owned())),
+            Ok(false) => {}
+            Err(error) => return Err((index, error)),
+        }
+    }
+    Ok(None)
+}
+
+/// The repository of a work tree: its folder `.git`, or what a file of that name points to,
+/// as in submodules and linked worktrees.
+fn repository_at(work_tree: &Path) -> Option<PathBuf> {
+    let git = work_tree.join(".git");
+    if git.is_dir() {
+        return Some(git);
+    }
+    let mut text = Vec::new();
+    open(&git).ok()?.take(MOST_LINK_BYTES).read_to_end(&mut text).ok()?;
+    let target = text.strip_prefix(b"gitdir:")?.trim_ascii();
+    Some(work_tree.join(std::ffi::OsStr::from_bytes(target)))
+}
+
+/// Whether an index, or the one that it is split from, lists `path` or anything below it.
+fn lists(index: &Path, path: &[u8]) -> io::Result<bool> {
+    let Some(listed) = scan(index, path)? else { return Ok(false) };
+    match listed {
+        Listed { found: true, .. } => Ok(true),
+        // What the split index has taken out of the shared one counts as tracked, too.
+        Listed { shared: Some(name), .. } => {
+            let shared = index.with_file_name(format!("sharedindex.{name}"));
+            Ok(scan(&shared, path)?.is_some_and(|listed| listed.found))
+        }
+        Listed { .. } => Ok(false),
+    }
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Listed {
+    found: bool,
+    /// The shared index that this one is split from, by the name of its content.
+    shared: Option<String>,
+}
+
+fn scan(index: &Path, path: &[u8]) -> io::Result<Option<Listed>> {
+    let mut outcome = Err(malformed());
+    for hash in HASHES {
+        let file = match open(index) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        if file.metadata()?.len() > MOST_BYTES {
+            return Err(io::Error::new(ErrorKind::InvalidData, "it is too large"));
+        }
+        outcome = Scan { input: BufReader::new(file), hash, name: Vec::new() }.run(path);
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome.map(Some)
+}
+
+/// A pipe in the place of the file would keep the caller waiting.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(ErrorKind::InvalidData, "it is not a regular file")),
+    }
+}
+
+struct Scan<R> {
+    input: R,
+    /// Bytes of an object's name.
+    hash: usize,
+    /// The path of the last entry.
+    name: Vec<u8>,
+}
+
+impl<R: BufRead> Scan<R> {
+    fn run(mut self, path: &[u8]) -> io::Result<Listed> {
+        let header = self.take::<12>()?;
+        let version = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
+        let count = u32::from_be_bytes([header[8], header[9], header[10], header[11]]);
+        if !header.starts_with(b"DIRC") || !(2..=4).contains(&version) {
+            return Err(malformed());
+        }
+        for _ in 0..count {
+            self.entry(version)?;
+            if covers(path, &self.name) {
+                return Ok(Listed { found: true, shared: None });
+            }
+        }
+        Ok(Listed { found: false, shared: self.shared_index()? })
+    }
+
+    /// Reads the next entry: 40 bytes about the file, the object's name, flags, the path.
+    fn entry(&mut self, version: u32) -> io::Result<()> {
+        const EXTENDED: u16 = 0x4000;
+        const LONG: usize = 0xFFF;
+        self.skip(40 + self.hash as u64)?;
+        let flags = u16::from_be_bytes(self.take()?);
+        let extended = flags & EXTENDED != 0 && version >= 3;
+        if extended {
+            self.skip(2)?;
+        }
+        // In version 4, a path begins like the one before.
+        let shared = if version == 4 {
+            let cut = self.varint()?;
+            self.name.len().checked_sub(cut).ok_or_else(malformed)?
+        } else {
+            0
+        };
+        self.name.truncate(shared);
+        let added = self.rest_of_name()?;
+        let length = usize::from(flags) & LONG;
+        if length != self.name.len().min(LONG) {
+            return Err(malformed());
+        }
+        if version < 4 {
+            // Entries are padded with zeros, of which one was read, to a multiple of 8.
+            let length = 40 + self.hash + 2 + 2 * usize::from(extended) + added;
+            self.skip((7 - length % 8) as u64)?;
+        }
+        Ok(())
+    }
+
+    /// Reads up to the zero that ends a path. Returns how many bytes came.
+    fn rest_of_name(&mut self) -> io::Result<usize> {
+        let before = self.name.len();
+        let mut limited = (&mut self.input).take((LONGEST_PATH + 1) as u64);
+        limited.read_until(0, &mut self.name)?;
+        match self.name.pop() {
+            Some(0) => Ok(self.name.len() - before),
+            _ => Err(malformed()),
+        }
+    }
+
+    /// Extensions come after the entries; `link` names a shared index. The last thing in the
+    /// file is its hash.
+    fn shared_index(&mut self) -> io::Result<Option<String>> {
+        loop {
+            let [a, b, c, d, size @ ..] = self.take::<8>()?;
+            let signature = [a, b, c, d];
+            if !signature.iter().all(u8::is_ascii_alphabetic) {
+                return Ok(None);
+            }
+            if signature != *b"link" {
+                self.skip(u64::from(u32::from_be_bytes(size)))?;
+                continue;
+            }
+            let mut name = vec![0; self.hash];
+            self.input.read_exact(&mut name)?;
+            let hex = name.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+            // Zeros stand for no shared index.
+            return Ok(Some(hex).filter(|hex| hex.bytes().any(|digit| digit != b'0')));
+        }
+    }
+
+    fn take<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.input.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn skip(&mut self, bytes: u64) -> io::Result<()> {
+        let skipped = io::copy(&mut (&mut self.input).take(bytes), &mut io::sink())?;
+        if skipped == bytes { Ok(()) } else { Err(malformed()) }
+    }
+
+    /// Seven bits in each byte, the highest first, each group but the last less one.
+    fn varint(&mut self) -> io::Result<usize> {
+        let [byte] = self.take::<1>()?;
+        let mut value = usize::from(byte & 0x7F);
+        let mut more = byte & 0x80 != 0;
+        while more {
+            let [byte] = self.take::<1>()?;
+            value = ((value + 1) << 7) | usize::from(byte & 0x7F);
+            if value > LONGEST_PATH {
+                return Err(malformed());
+            }
+            more = byte & 0x80 != 0;
+        }
+        Ok(value)
+    }
+}
+
+/// Whether `name` is `path` or lies below it. Some file systems take no notice of case.
+fn covers(path: &[u8], name: &[u8]) -> bool {
+    if path.is_empty() {
+        return !name.is_empty();
+    }
+    let Some(start) = name.get(..path.len()) else { return false };
+    start.eq_ignore_ascii_case(path) && name.get(path.len()).is_none_or(|next| *next == b'/')
+}
+
+fn malformed() -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, "it is not an index of git that is known here")
+}
+
+#[cfg(test)]
+#[path = "git_index_tests.rs"]
+mod tests;

@@ -1,0 +1,245 @@
+//! Which stores may be opened: those that this user made here.
+//!
+//! A store that came with a clone or an archive is somebody else's work: its contents may
+//! say anything, and its folder may hold links. So before a worker opens a store, the front
+//! looks at its seal, at git's index and at what the folder holds.
+
+mod git_index;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use isolith_store::{StoreError, StoreFolder, TruthId, new_uuid};
+use isolith_types::{Code, Failure};
+
+use crate::location::PROJECT_FOLDER;
+use crate::open::{create_folder, no_store};
+use crate::seal::{self, Seal};
+use crate::secret::Secret;
+
+/// Where a store is, and what has to show that it may be opened.
+#[derive(Debug, Clone)]
+pub struct StorePlace {
+    path: PathBuf,
+    trust: Trust,
+}
+
+#[derive(Debug, Clone)]
+enum Trust {
+    /// A seal made with the secret in this file.
+    Sealed(PathBuf),
+    /// It is the user's own store, outside of every project: one without a seal gets one.
+    Own(PathBuf),
+    /// Nothing has to.
+    Unchecked,
+}
+
+/// What to do where there is no store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missing {
+    Create,
+    Refuse,
+}
+
+impl StorePlace {
+    /// A store that needs a seal made with the secret in `secret`.
+    pub(crate) fn sealed(path: PathBuf, secret: PathBuf) -> Self {
+        Self { path, trust: Trust::Sealed(secret) }
+    }
+
+    /// The user's own store.
+    pub(crate) fn own(path: PathBuf, secret: PathBuf) -> Self {
+        Self { path, trust: Trust::Own(secret) }
+    }
+
+    /// A store that is opened whoever made it: for tests and benchmarks, and for examining
+    /// what is not trusted yet.
+    pub fn unchecked(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), trust: Trust::Unchecked }
+    }
+
+    /// The store's folder, as it was named.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The same place, whoever made the store there: its contents are examined before they
+    /// are trusted. Its folder must be no link and hold none, and git must not track it.
+    pub(crate) fn unsealed(&self) -> Result<Self, Failure> {
+        let path = self.real_path()?.ok_or_else(|| no_store(&self.path))?;
+        refuse_tracked(&path)?;
+        StoreFolder::new(&path).check().map_err(|error| error.to_failure())?;
+        Ok(Self::unchecked(path))
+    }
+
+    /// Refuses the store if git tracks it or anything in it.
+    pub(crate) fn refuse_tracked(&self) -> Result<(), Failure> {
+        let parent = self.path.parent().and_then(|parent| fs::canonicalize(parent).ok());
+        match (parent, self.path.file_name()) {
+            (Some(parent), Some(name)) => refuse_tracked(&parent.join(name)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The folder, if it may be used, with the truth that may be opened in it.
+    pub(crate) fn admit(&self, missing: Missing) -> Result<StoreFolder, Failure> {
+        let Some(path) = self.real_path()? else {
+            return match missing {
+                Missing::Refuse => Err(no_store(&self.path)),
+                Missing::Create => {
+                    create_folder(&self.path)?;
+                    self.admit(Missing::Create)
+                }
+            };
+        };
+        let folder = StoreFolder::new(path);
+        if !matches!(self.trust, Trust::Unchecked) {
+            refuse_tracked(folder.path())?;
+        }
+        folder.check().map_err(|error| self.refused(&error))?;
+        if missing == Missing::Refuse && !folder.holds_store() {
+            return Err(no_store(&self.path));
+        }
+        let id = self.truth_id(&folder)?;
+        Ok(folder.with_truth(id))
+    }
+
+    /// Seals the store for a truth of a new identity, whatever it had before.
+    ///
+    /// # Errors
+    /// That the secret or the folder cannot be used.
+    pub(crate) fn seal_anew(&self, uuid: &str) -> Result<(), Failure> {
+        let Some(secret) = self.secret()? else { return Ok(()) };
+        let path = self.real_path()?.ok_or_else(|| no_store(&self.path))?;
+        let folder = StoreFolder::new(path).open().map_err(|error| error.to_failure())?;
+        seal::replace(&folder, &secret, uuid).map_err(|error| unsealed(folder.path(), &error))
+    }
+
+    fn truth_id(&self, folder: &StoreFolder) -> Result<TruthId, Failure> {
+        let Some(secret) = self.secret()? else { return Ok(TruthId::Any) };
+        let handle = folder.open().map_err(|error| error.to_failure())?;
+        let failed = |error: io::Error| unsealed(folder.path(), &error);
+        match seal::read(&handle, &secret).map_err(failed)? {
+            Seal::Valid(uuid) if self.is_own() => Ok(TruthId::Becomes(uuid)),
+            Seal::Valid(uuid) => Ok(TruthId::Only(uuid)),
+            Seal::Missing | Seal::Invalid => {
+                let empty = !folder.holds_parts().map_err(failed)?;
+                if !(empty || self.is_own()) {
+                    return Err(foreign(folder.path(), "it has no seal of yours"));
+                }
+                self.seal_now(folder, &secret, empty)
+            }
+        }
+    }
+
+    /// Seals a store that is about to be created, or the user's own.
+    fn seal_now(
+        &self,
+        folder: &StoreFolder,
+        secret: &Secret,
+        empty: bool,
+    ) -> Result<TruthId, Failure> {
+        let handle = folder.open().map_err(|error| error.to_failure())?;
+        let sealed = match empty {
+            true => seal::create(&handle, secret, &new_uuid()),
+            false => seal::replace(&handle, secret, &new_uuid()),
+        };
+        match sealed.and_then(|()| seal::read(&handle, secret)) {
+            Ok(Seal::Valid(uuid)) if self.is_own() => Ok(TruthId::Becomes(uuid)),
+            Ok(Seal::Valid(uuid)) => Ok(TruthId::Only(uuid)),
+            // Somebody else's process was faster.
+            Ok(_) => Err(foreign(folder.path(), "it has no seal of yours")),
+            // The user's own store may lie where nothing can be written.
+            Err(error) if self.is_own() && is_unwritable(&error) => Ok(TruthId::Any),
+            Err(error) => Err(unsealed(folder.path(), &error)),
+        }
+    }
+
+    /// The path without links; `None` if nothing is there. In a project, the store's folder
+    /// itself must not be a link: it would have come with the project.
+    fn real_path(&self) -> Result<Option<PathBuf>, Failure> {
+        let name = self.path.file_name().filter(|name| *name == PROJECT_FOLDER);
+        let outcome = match (name, self.path.parent()) {
+            (Some(name), Some(parent)) if matches!(self.trust, Trust::Sealed(_)) => {
+                match fs::symlink_metadata(&self.path) {
+                    Ok(found) if found.is_symlink() => {
+                        return Err(foreign(&self.path, "it is a symbolic link"));
+                    }
+                    Ok(_) => fs::canonicalize(parent).map(|parent| parent.join(name)),
+                    Err(error) => Err(error),
+                }
+            }
+            _ => fs::canonicalize(&self.path),
+        };
+        match outcome {
+            Ok(path) => Ok(Some(path)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => {
+                let message = format!("cannot read {}: {error}", self.path.display());
+                Err(Failure::new(Code::ReadOnly, message)
+                    .with_hint("check the permissions of the store's folder"))
+            }
+        }
+    }
+
+    fn is_own(&self) -> bool {
+        matches!(self.trust, Trust::Own(_))
+    }
+
+    fn secret(&self) -> Result<Option<Secret>, Failure> {
+        match &self.trust {
+            Trust::Sealed(file) | Trust::Own(file) => Secret::load_or_create(file).map(Some),
+            Trust::Unchecked => Ok(None),
+        }
+    }
+
+    /// A folder with links in it was not made by this program.
+    fn refused(&self, error: &StoreError) -> Failure {
+        let failure = error.to_failure();
+        match (&self.trust, error) {
+            (Trust::Sealed(_), StoreError::NotAStore { .. }) => {
+                Failure { code: Code::StoreForeign, ..failure }.with_hint(WAYS_OUT)
+            }
+            _ => failure,
+        }
+    }
+}
+
+const WAYS_OUT: &str = "it may have come with a clone or an archive: `isolith index --fresh` \
+     moves it aside and indexes again; `isolith adopt` checks it and makes it yours";
+
+fn foreign(path: &Path, why: &str) -> Failure {
+    let message = format!("the store in {} was not made by you here: {why}", path.display());
+    Failure::new(Code::StoreForeign, message).with_hint(WAYS_OUT)
+}
+
+fn unsealed(path: &Path, error: &io::Error) -> Failure {
+    let message = format!("cannot seal the store in {}: {error}", path.display());
+    Failure::new(Code::ReadOnly, message).with_hint("choose a folder that you can write to")
+}
+
+fn is_unwritable(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
+/// Refuses a store of which git tracks anything: it came with a clone, and the next pull can
+/// change it.
+fn refuse_tracked(folder: &Path) -> Result<(), Failure> {
+    let shown = folder.display();
+    match git_index::tracking_repository(folder) {
+        Ok(None) => Ok(()),
+        Ok(Some(_)) => {
+            Err(Failure::new(Code::StoreRefused, format!("git tracks files in the store {shown}"))
+                .with_hint("`git rm -r --cached` them, or name another folder with --store"))
+        }
+        Err((index, error)) => {
+            let message = format!(
+                "cannot tell whether git tracks the store {shown}: {}: {error}",
+                index.display()
+            );
+            Err(Failure::new(Code::StoreRefused, message)
+                .with_hint("repair the repository, or name another folder with --store"))
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Making a store one's own that came from somewhere else.
+
+use std::time::Instant;
+
+use isolate::InWorker;
+use rusqlite::TransactionBehavior;
+
+use crate::deadline::Deadline;
+use crate::error::StoreError;
+use crate::folder::StoreFolder;
+use crate::lock::Lock;
+use crate::migrations::MIGRATIONS;
+use crate::open::{Truth, WriterOptions, open_for_writing};
+use crate::pragmas::Durability;
+use crate::sqlite::During;
+
+impl Truth {
+    /// Forgets everything in a truth that others could have prepared and that is not needed:
+    /// which derived files there are, receipts, loads and jobs in quarantine. The truth also
+    /// gets the identity that `folder` says it becomes.
+    ///
+    /// # Errors
+    /// [`StoreError::LockHeld`] while any process uses the store, or whatever keeps it from
+    /// being opened or written.
+    pub fn adopt(
+        folder: &StoreFolder,
+        deadline: Instant,
+        _token: InWorker,
+    ) -> Result<(), StoreError> {
+        let deadline = Deadline::at(Some(deadline));
+        // Nobody else may be at work in it; given back, since opening shares the lock.
+        drop(Lock::exclusive_now(&folder.lock_file())?);
+        let options = WriterOptions { durability: Durability::Full, create: false };
+        let mut db = open_for_writing(folder, options, MIGRATIONS, &deadline)?;
+        let clear = |db: &mut rusqlite::Connection| {
+            let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            transaction.execute_batch(
+                "DELETE FROM segment; DELETE FROM generation; DELETE FROM tombstone; \
+                 DELETE FROM graph_segment; DELETE FROM receipt; DELETE FROM load; \
+                 DELETE FROM quarantined_job; \
+                 UPDATE collection SET unfolded = records WHERE name IS NOT NULL;",
+            )?;
+            transaction.commit()
+        };
+        clear(&mut db.connection).during(&db.connection, "adopt the store")
+    }
+}
