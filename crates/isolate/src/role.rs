@@ -1,9 +1,10 @@
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::linux::files::RuledFolder;
 use crate::sandbox::Sandbox;
 use crate::wire::Progress;
 use crate::worker::Link;
@@ -79,6 +80,9 @@ impl Refusal {
 pub struct Context<'a> {
     /// None outside of workers.
     pub(crate) link: Option<&'a Link>,
+    /// Of a [`Files::Folder`](crate::Files::Folder) sandbox.
+    pub(crate) folder: Option<&'a RuledFolder>,
+    pub(crate) passed_on: AtomicBool,
     pub(crate) cancelled_job: &'a AtomicU64,
     pub(crate) job: u64,
     pub(crate) attempt: u32,
@@ -102,6 +106,21 @@ impl Context<'_> {
         self.attempt
     }
 
+    /// Whether the folder of this worker's [`Files::Folder`](crate::Files::Folder)
+    /// sandbox is no longer the one at its path, so that the worker cannot reach what is
+    /// there now. A new worker can: see [`Context::pass_on`].
+    pub fn folder_replaced(&self) -> bool {
+        self.folder.is_some_and(RuledFolder::is_replaced)
+    }
+
+    /// Has another worker do this job. What `handle` returns is dropped, the job starts
+    /// again on another worker, and this one is stopped, which is not a death. Only for
+    /// jobs that have had no effect yet. A job that is passed on more often than
+    /// [`RetryPolicy::outside_kills`](crate::RetryPolicy::outside_kills) allows fails.
+    pub fn pass_on(&self) {
+        self.passed_on.store(true, Ordering::Relaxed);
+    }
+
     /// Tells the caller how far the job is. Cheap to call often: only some calls
     /// a second are sent.
     pub fn progress(&self, done: u64, total: Option<u64>, note: impl Into<String>) {
@@ -123,6 +142,15 @@ impl Context<'static> {
     pub fn in_process(budget: Duration) -> Self {
         static NONE: AtomicU64 = AtomicU64::new(0);
         let (job, started) = (1, Instant::now());
-        Self { link: None, cancelled_job: &NONE, job, attempt: 0, started, budget }
+        Self {
+            link: None,
+            folder: None,
+            passed_on: AtomicBool::new(false),
+            cancelled_job: &NONE,
+            job,
+            attempt: 0,
+            started,
+            budget,
+        }
     }
 }

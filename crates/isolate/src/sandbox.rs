@@ -26,6 +26,20 @@ pub enum Files {
         /// To be read and written.
         write: Vec<PathBuf>,
     },
+    /// Only what is below one folder, to be read and written, and a few files besides.
+    /// Nothing can be executed, and no link, device, pipe or socket can be created.
+    ///
+    /// The rules are for the folder that is at the path when the worker starts, opened
+    /// without following a link there. If another one takes its place, the worker
+    /// cannot reach it: see [`Context::folder_replaced`](crate::Context::folder_replaced).
+    Folder {
+        /// The folder. If it is missing, the worker starts without it.
+        path: PathBuf,
+        /// Whether to create the folder, for this user alone, if it is missing.
+        create: bool,
+        /// Other files that may be read. Those that do not exist are left out.
+        read: Vec<PathBuf>,
+    },
 }
 
 impl Sandbox {
@@ -37,6 +51,13 @@ impl Sandbox {
     /// No files, no sockets: for roles that turn bytes into bytes.
     pub fn sealed() -> Self {
         Self::read_only([])
+    }
+
+    /// Only what is below `path`, and the files in `read`; no sockets.
+    /// See [`Files::Folder`].
+    pub fn folder(path: PathBuf, create: bool, read: impl IntoIterator<Item = PathBuf>) -> Self {
+        let read = read.into_iter().collect();
+        Self { files: Files::Folder { path, create, read }, sockets: false }
     }
 
     /// Only these folders or files, to be read; no sockets.

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::linux::area::Area;
 use crate::linux::confine::confine;
+use crate::linux::files::RuledFolder;
 use crate::linux::{limits, process, socket};
 use crate::role::{Context, InWorker, Refusal, Role};
 use crate::sandbox::Confinement;
@@ -108,8 +109,8 @@ fn run<R: Role>(greeting: Greeting) -> ! {
             process::exit_now(EXIT_CANNOT_START);
         }
     };
-    let confinement = match confine(&R::sandbox(&settings)) {
-        Ok(confinement) => confinement,
+    let (confinement, folder) = match confine(&R::sandbox(&settings)) {
+        Ok(confined) => confined,
         Err(refusal) => refuse(&link, &refusal),
     };
     // Threads that are started from here on are confined too.
@@ -130,7 +131,8 @@ fn run<R: Role>(greeting: Greeting) -> ! {
             process::exit_now(EXIT_PANIC);
         }
     };
-    let worker = Worker { link, role, cancelled_job, max_reply_bytes: hello.max_reply_bytes };
+    let max_reply_bytes = hello.max_reply_bytes;
+    let worker = Worker { link, role, folder, cancelled_job, max_reply_bytes };
     worker.serve(reader, &confinement)
 }
 
@@ -142,6 +144,7 @@ fn refuse(link: &Link, refusal: &Refusal) -> ! {
 struct Worker<R> {
     link: Link,
     role: R,
+    folder: Option<RuledFolder>,
     cancelled_job: Arc<AtomicU64>,
     max_reply_bytes: u64,
 }
@@ -178,6 +181,8 @@ impl<R: Role> Worker<R> {
         };
         let context = Context {
             link: Some(&self.link),
+            folder: self.folder.as_ref(),
+            passed_on: AtomicBool::new(false),
             cancelled_job: &self.cancelled_job,
             job,
             attempt,
@@ -186,6 +191,9 @@ impl<R: Role> Worker<R> {
         };
         let role = &mut self.role;
         match catch(|| role.handle(request, &context)) {
+            Ok(_) if context.passed_on.load(Ordering::Relaxed) => {
+                let _ = self.link.send(Kind::PassedOn, job, 0, &(), SMALL);
+            }
             Ok(reply) => {
                 let ran = u64::try_from(context.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
                 if let Err(error) =

@@ -26,6 +26,7 @@ pub use isolith_transcript::{
 pub use parse::{FileToParse, ParseJob, ParseNote, Parsed, Parser};
 pub use probe::{
     Check, CrashHistory, Cure, Finding, Health, Probe, ProbeJob, ProbeReply, Rebuild, bytes_below,
+    locks,
 };
 pub use reader::{
     CodeFilter, CodeFound, CodeQuery, CypherFound, Damage, DamageKind, FactAnswer, FactQuestion,

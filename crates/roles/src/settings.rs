@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
-use isolate::{Files, Sandbox};
-use isolith_store::{Durability, StoreFolder, TruthId};
+use isolate::{Context, Sandbox};
+use isolith_store::{Durability, StoreError, StoreFolder, TruthId};
 use serde::{Deserialize, Serialize};
 
 /// What every worker of a store is told.
@@ -24,9 +24,29 @@ impl StoreSettings {
     }
 }
 
-/// Store workers reach the folder by its name, as it may be replaced while they
-/// live; a list of files fixed at their start would lock them out. They need no
-/// sockets.
-pub(crate) fn store_sandbox() -> Sandbox {
-    Sandbox { files: Files::All, sockets: false }
+/// What SQLite takes chance from, and what says who holds a lock.
+const READ_BY_ALL: [&str; 2] = ["/dev/urandom", "/proc/locks"];
+
+/// The store's folder, a few files of the system, and nothing else. The rules are for the
+/// folder that is there when the worker starts: see [`must_pass_on`].
+pub(crate) fn store_sandbox(settings: &StoreSettings, read: &[&str]) -> Sandbox {
+    let read = READ_BY_ALL.iter().chain(read).map(PathBuf::from);
+    // The folder of a sealed store is created by the front, with its seal.
+    let create = settings.create && settings.truth == TruthId::Any;
+    Sandbox::folder(settings.folder.clone(), create, read)
+}
+
+/// Passes a job on if this worker's rules are for another folder than the one that is
+/// there now. The next worker gets new rules.
+pub(crate) fn must_pass_on(context: &Context<'_>) -> bool {
+    let replaced = context.folder_replaced();
+    if replaced {
+        context.pass_on();
+    }
+    replaced
+}
+
+/// What a job returns that was passed on; nobody sees it.
+pub(crate) fn passed_on(settings: &StoreSettings) -> StoreError {
+    StoreError::Replaced { path: StoreFolder::new(&settings.folder).truth() }
 }

@@ -6,7 +6,7 @@ use isolith_store::{Key, Outcome, StoreError, Truth, Write, Writer, WriterOption
 use isolith_types::Failure;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{StoreSettings, store_sandbox};
+use crate::settings::{StoreSettings, must_pass_on, passed_on, store_sandbox};
 use crate::{drawers, fault};
 
 /// The one process of a front that writes to its store.
@@ -14,7 +14,8 @@ pub struct StoreWriter {
     settings: StoreSettings,
     token: InWorker,
     model: Model,
-    /// Closed after the file was replaced; the next job opens what is there then.
+    /// Closed after the file was replaced; the next job opens what is there then, or is
+    /// passed on if that is another folder.
     writer: Option<Writer>,
 }
 
@@ -64,8 +65,8 @@ impl Role for StoreWriter {
         }
     }
 
-    fn sandbox(_settings: &StoreSettings) -> Sandbox {
-        store_sandbox()
+    fn sandbox(settings: &StoreSettings) -> Sandbox {
+        store_sandbox(settings, &[])
     }
 }
 
@@ -75,6 +76,9 @@ impl StoreWriter {
         job: &WriteJob,
         context: &Context<'_>,
     ) -> Result<Vec<Result<Outcome, StoreError>>, StoreError> {
+        if self.writer.is_none() && must_pass_on(context) {
+            return Err(passed_on(&self.settings));
+        }
         let writer = self.open()?;
         // Answer before the front loses patience: a refusal is better than a kill.
         writer.set_deadline(Instant::now() + context.remaining().mul_f32(0.9));

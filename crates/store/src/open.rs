@@ -118,7 +118,9 @@ pub(crate) fn open_for_writing(
     deadline: &Deadline,
 ) -> Result<Db, StoreError> {
     folder.check()?;
-    if options.create {
+    // The folder of a sealed store is created by the front, with its seal.
+    let may_create = *folder.truth_id() == TruthId::Any || folder.path().exists();
+    if options.create && may_create {
         folder.create()?;
     } else if !folder.holds_store() {
         return Err(StoreError::Missing { folder: folder.path().to_path_buf() });

@@ -3,6 +3,7 @@
 
 pub(crate) mod area;
 pub(crate) mod confine;
+pub(crate) mod files;
 pub(crate) mod limits;
 pub(crate) mod memory;
 pub(crate) mod process;

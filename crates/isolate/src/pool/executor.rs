@@ -282,6 +282,12 @@ impl<R: Role> Executor<R> {
                 Ok(reason) => self.finish(Finish::Unanswerable(reason)),
                 Err(error) => self.violated(&error.to_string()),
             },
+            Kind::PassedOn if about_its_job => {
+                if let Some(job) = self.job.take() {
+                    self.phase = Phase::Idle;
+                    self.shared.passed_on(self.id, job);
+                }
+            }
             kind => self.violated(&format!(
                 "it sent {kind:?} about job {} at the wrong time",
                 frame.header.job

@@ -62,6 +62,10 @@ pub(crate) enum Event {
     Finished {
         worker: WorkerId,
     },
+    /// The worker cannot do its job, and another one can.
+    PassedOn {
+        worker: WorkerId,
+    },
     /// The process is gone, or could not be made. `class` is `None` for an orderly
     /// end; `refused` says that trying again would end the same way; `undelivered`
     /// that it had not even read the job it was given.
@@ -194,6 +198,7 @@ impl Supervisor {
             Event::Spawned { worker } => self.spawned(worker),
             Event::Ready { worker } => self.ready(now, worker, actions),
             Event::Finished { worker } => self.finished(now, worker, actions),
+            Event::PassedOn { worker } => self.passed_on(now, worker, actions),
             Event::Ended { worker, class, refused, undelivered } => {
                 self.ended(now, worker, class, refused, undelivered, actions);
             }
@@ -284,6 +289,29 @@ impl Supervisor {
             actions.push(Action::Answer { job });
         }
         if idle && (worn || self.draining.is_some()) {
+            self.stop(now, id, actions);
+        }
+    }
+
+    /// For the job it is as if somebody had killed its worker, but for the try, which
+    /// was none.
+    fn passed_on(&mut self, now: Time, id: WorkerId, actions: &mut Vec<Action>) {
+        let Some(worker) = self.workers.get_mut(&id) else {
+            return;
+        };
+        let Some(job) = worker.finish(now) else {
+            return;
+        };
+        let idle = matches!(worker.state, State::Idle { .. });
+        self.last_activity = now;
+        if let Some(job) = self.jobs.get_mut(&job) {
+            job.attempts -= 1;
+        }
+        self.judge(now, job, DeathClass::Killed, actions);
+        if let Some(retry_after) = self.breaker.open_for(now) {
+            self.fail_queue(Failing::BreakerOpen { retry_after }, actions);
+        }
+        if idle {
             self.stop(now, id, actions);
         }
     }

@@ -98,6 +98,34 @@ impl Story {
 }
 
 #[test]
+fn a_job_that_is_passed_on_costs_nobody_anything() {
+    let mut story = Story::new(1, 1);
+    story.submit(1);
+    story.ready(1);
+    story.ready(2);
+    let passed_on = story.step(Event::PassedOn { worker: 1 });
+    assert_eq!(passed_on, [Stop { worker: 1 }, run(2, 1, 0), Start { worker: 3 }]);
+    assert_eq!(story.exit(1), []);
+    assert_eq!(story.finish(2), [Answer { job: 1 }]);
+    assert_eq!(story.supervisor.restarts(), 0);
+}
+
+#[test]
+fn a_job_is_not_passed_on_for_ever() {
+    let mut story = Story::new(1, 0);
+    assert_eq!(story.submit(1), [Start { worker: 1 }]);
+    for worker in 1..=10 {
+        assert_eq!(story.ready(worker), [run(worker, 1, 0)]);
+        let next = Start { worker: worker + 1 };
+        assert_eq!(story.step(Event::PassedOn { worker }), [Stop { worker }, next]);
+        story.exit(worker);
+    }
+    story.ready(11);
+    let why = Failing::Died { class: DeathClass::Killed };
+    assert_eq!(story.step(Event::PassedOn { worker: 11 }), [fail(1, why), Stop { worker: 11 }]);
+}
+
+#[test]
 fn a_job_is_retried_on_the_spare() {
     let mut story = Story::new(1, 1);
     assert_eq!(story.submit(1), [Start { worker: 1 }, Start { worker: 2 }]);

@@ -45,6 +45,7 @@ enum Deed {
     Spawn,
     Warm,
     Finish,
+    PassOn,
     Die { class: Option<DeathClass>, refused: bool },
 }
 
@@ -200,6 +201,7 @@ impl World {
             }
             Deed::Warm => self.step(Event::Ready { worker }),
             Deed::Finish => self.step(Event::Finished { worker }),
+            Deed::PassOn => self.step(Event::PassedOn { worker }),
             Deed::Die { class, refused } => {
                 self.step(Event::Ended { worker, class, refused, undelivered: false })
             }
@@ -363,6 +365,9 @@ impl World {
             Some(DeathClass::Timeout) => {}
             Some(_) => self.plan(worker, 0..deadline, Deed::Die { class, refused: false }),
             None if self.calm => self.plan(worker, 1..3, Deed::Finish),
+            None if self.random.u8(0..8) == 0 => {
+                self.plan(worker, 1..deadline + 3, Deed::PassOn);
+            }
             None => self.plan(worker, 1..deadline + 3, Deed::Finish),
         }
     }
@@ -388,6 +393,7 @@ impl World {
             _ if self.random.u8(0..4) > 0 => {
                 Deed::Die { class: self.class_of_killed(reason, starting), refused: false }
             }
+            Some(_) if self.random.u8(0..4) == 0 => Deed::PassOn,
             Some(_) => Deed::Finish,
             None if self.random.bool() => Deed::Spawn,
             None => Deed::Warm,

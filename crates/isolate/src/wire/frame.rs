@@ -29,6 +29,8 @@ pub(crate) enum Kind {
     Stop = 8,
     /// Worker to front: healthy, but the job cannot be decoded or its reply sent.
     Unanswerable = 9,
+    /// Worker to front: another worker has to do the job; this one is to be stopped.
+    PassedOn = 10,
 }
 
 impl Kind {
@@ -43,6 +45,7 @@ impl Kind {
             7 => Kind::Panic,
             8 => Kind::Stop,
             9 => Kind::Unanswerable,
+            10 => Kind::PassedOn,
             other => return Err(WireError::UnknownKind(other)),
         })
     }

@@ -22,6 +22,10 @@ pub fn trials() -> Vec<Trial> {
         trial("sandbox::writable_roots_can_be_written", writable),
         trial("sandbox::an_open_role_is_not_confined", open),
         trial("sandbox::a_root_that_is_missing_is_a_refusal", missing_root),
+        trial("sandbox::a_folder_can_be_written_and_nothing_beside_it", folder),
+        trial("sandbox::a_folder_that_is_replaced_gets_another_worker", replaced_folder),
+        trial("sandbox::a_folder_that_is_missing_is_created_or_awaited", missing_folder),
+        trial("sandbox::a_link_in_the_place_of_a_folder_is_a_refusal", linked_folder),
     ]
 }
 
@@ -32,8 +36,12 @@ pub struct Confined;
 pub enum Attempt {
     Read(PathBuf),
     ReadInThread(PathBuf),
+    /// Passes the job on if the sandbox's folder was replaced.
+    ReadCurrent(PathBuf),
     Write(PathBuf),
     Remove(PathBuf),
+    Rename(PathBuf, PathBuf),
+    Link(PathBuf),
     Execute,
     Tcp,
     UnixSocket,
@@ -49,9 +57,15 @@ impl Role for Confined {
         Ok(Self)
     }
 
-    fn handle(&mut self, attempt: Attempt, _: &Context<'_>) -> Self::Reply {
+    fn handle(&mut self, attempt: Attempt, context: &Context<'_>) -> Self::Reply {
         let done = match attempt {
             Attempt::Read(path) => std::fs::read(path).map(drop),
+            Attempt::ReadCurrent(path) => {
+                if context.folder_replaced() {
+                    context.pass_on();
+                }
+                std::fs::read(path).map(drop)
+            }
             Attempt::ReadInThread(path) => {
                 std::thread::spawn(|| std::fs::read(path).map(drop)).join().unwrap()
             }
@@ -59,6 +73,8 @@ impl Role for Confined {
                 std::fs::File::create(path).and_then(|mut file| file.write_all(b"x"))
             }
             Attempt::Remove(path) => std::fs::remove_file(path),
+            Attempt::Rename(from, to) => std::fs::rename(from, to),
+            Attempt::Link(path) => std::os::unix::fs::symlink("/etc/passwd", path),
             Attempt::Execute => std::process::Command::new("/bin/true").status().map(drop),
             Attempt::Tcp => std::net::TcpListener::bind("127.0.0.1:0").map(drop),
             Attempt::UnixSocket => std::os::unix::net::UnixDatagram::unbound().map(drop),
@@ -181,5 +197,89 @@ async fn missing_root() {
     let error = pool.call(&Attempt::Execute, CallOptions::default()).await.unwrap_err();
     assert!(matches!(error, CallError::StartFailed { .. }), "{error}");
     assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
+    pool.drain(Duration::from_secs(1)).await;
+}
+
+async fn folder() {
+    let (folder, file) = scratch();
+    let (_other, elsewhere) = scratch();
+    let (_third, readable) = scratch();
+    for name in ["from", "to"] {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    let read = [readable.clone(), "/nowhere/at/all".into()];
+    let cell = Cell::new(Sandbox::folder(folder.path().to_owned(), false, read)).await;
+    if kernel_has_landlock() {
+        assert_eq!(cell.confinement.files, Enforcement::Enforced);
+    }
+    let inside = |name: &str| folder.path().join(name);
+    for attempt in [
+        Attempt::Read(file.clone()),
+        Attempt::Read(readable.clone()),
+        Attempt::Write(inside("from/new")),
+        Attempt::Rename(inside("from/new"), inside("to/new")),
+        Attempt::Remove(inside("to/new")),
+    ] {
+        let what = format!("{attempt:?}");
+        assert_eq!(cell.attempt(attempt).await, Ok(()), "{what}");
+    }
+    cell.files_denied(Attempt::Link(inside("link"))).await;
+    cell.files_denied(Attempt::Write(readable)).await;
+    cell.files_denied(Attempt::Read(elsewhere.clone())).await;
+    cell.files_denied(Attempt::Write(elsewhere)).await;
+    cell.files_denied(Attempt::Execute).await;
+    cell.sockets_denied(Attempt::Tcp).await;
+}
+
+async fn replaced_folder() {
+    let place = tempfile::tempdir().unwrap();
+    let (folder, file) = (place.path().join("folder"), place.path().join("folder/file"));
+    let fill = || {
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(&file, "x").unwrap();
+    };
+    fill();
+    let (reports, hooks) = reporting();
+    let settings = PoolSettings { spares: 1, ..PoolSettings::default() };
+    let sandbox = Sandbox::folder(folder.clone(), false, []);
+    let pool: Pool<Confined> = Pool::start(&sandbox, settings, hooks).unwrap();
+    let read = async || {
+        let attempt = Attempt::ReadCurrent(file.clone());
+        let answer = pool.call(&attempt, CallOptions::default()).await.unwrap();
+        assert_eq!((answer.reply, answer.deaths.len()), (Ok(()), 0));
+        answer.worker_pid
+    };
+    let before = read().await;
+    assert_eq!(read().await, before);
+    std::fs::remove_dir_all(&folder).unwrap();
+    fill();
+    assert_ne!(read().await, before, "the rules were for another folder");
+    assert_eq!(pool.snapshot().restarts, 0);
+    pool.drain(Duration::from_secs(5)).await;
+    assert_eq!(reports.take(), []);
+}
+
+async fn missing_folder() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("a/b");
+    let cell = Cell::new(Sandbox::folder(folder.clone(), false, [])).await;
+    assert_eq!(
+        cell.attempt(Attempt::ReadCurrent(folder.join("file"))).await,
+        Err("NotFound".into())
+    );
+    let creating = Cell::new(Sandbox::folder(folder.clone(), true, [])).await;
+    assert_eq!(creating.attempt(Attempt::Write(folder.join("file"))).await, Ok(()));
+    assert_eq!(cell.attempt(Attempt::ReadCurrent(folder.join("file"))).await, Ok(()));
+}
+
+async fn linked_folder() {
+    let place = tempfile::tempdir().unwrap();
+    let link = place.path().join("link");
+    std::os::unix::fs::symlink(place.path(), &link).unwrap();
+    let sandbox = Sandbox::folder(link, true, []);
+    let pool: Pool<Confined> =
+        Pool::start(&sandbox, PoolSettings::default(), Hooks::default()).unwrap();
+    let error = pool.call(&Attempt::Execute, CallOptions::default()).await.unwrap_err();
+    assert!(error.to_string().contains("symbolic link"), "{error}");
     pool.drain(Duration::from_secs(1)).await;
 }

@@ -19,7 +19,7 @@ use isolith_types::{Code, Failure};
 use serde::{Deserialize, Serialize};
 
 use crate::fault;
-use crate::settings::{StoreSettings, store_sandbox};
+use crate::settings::{StoreSettings, must_pass_on, passed_on, store_sandbox};
 use crate::texts::{analyzer, for_each_text};
 use graph::GraphBuild;
 pub use graph::GraphJob;
@@ -88,6 +88,9 @@ impl Role for StoreBuilder {
     }
 
     fn handle(&mut self, job: BuildJob, context: &Context<'_>) -> Self::Reply {
+        if must_pass_on(context) {
+            return Err(passed_on(&self.settings).to_failure());
+        }
         let folder = self.settings.folder();
         let Some(_lock) = lock_builder(&folder)? else {
             return Ok(FoldDone { busy: true, ..FoldDone::default() });
@@ -100,8 +103,8 @@ impl Role for StoreBuilder {
         done.map_err(Problem::into_failure)
     }
 
-    fn sandbox(_settings: &StoreSettings) -> Sandbox {
-        store_sandbox()
+    fn sandbox(settings: &StoreSettings) -> Sandbox {
+        store_sandbox(settings, &[])
     }
 }
 

@@ -73,8 +73,9 @@ pub(super) fn limits() -> Finding {
 }
 
 /// Who holds the store's locks, and whether any of them cannot let go. Workers of the
-/// front that asks are left out: they have the store open on its behalf.
-pub(super) fn locks(folder: &StoreFolder, asking: u32) -> Finding {
+/// front that asks are left out: they have the store open on its behalf. For the front: a
+/// worker may not look at other processes.
+pub fn locks(folder: &StoreFolder, asking: u32) -> Finding {
     let mut problems = Vec::new();
     let mut told = Vec::new();
     for (path, what) in [(folder.lock_file(), "in use by"), (folder.builder_lock(), "built by")] {

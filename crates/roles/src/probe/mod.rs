@@ -11,7 +11,6 @@ mod selves;
 mod truth;
 
 use std::io;
-use std::os::unix::process::parent_id;
 use std::time::Instant;
 
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
@@ -22,11 +21,11 @@ use isolith_store::{
 use isolith_types::{Code, Failure};
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{StoreSettings, store_sandbox};
+use crate::settings::{StoreSettings, must_pass_on, passed_on, store_sandbox};
 use crate::{drawers, fault};
 pub use crashes::CrashHistory;
 pub use finding::{Check, Cure, Finding, Health, Rebuild};
-pub use machine::bytes_below;
+pub use machine::{bytes_below, locks};
 
 /// Examines a store, and mends what needs neither writer nor builder.
 pub struct Probe {
@@ -82,6 +81,9 @@ impl Role for Probe {
 
     fn handle(&mut self, job: ProbeJob, context: &Context<'_>) -> Self::Reply {
         fault::point(&format!("probe.{}", Self::kind(&job)), context);
+        if must_pass_on(context) {
+            return Err(failure(passed_on(&self.settings)));
+        }
         let folder = self.settings.folder();
         match job {
             ProbeJob::Check { check, full } => {
@@ -139,8 +141,8 @@ impl Role for Probe {
         }
     }
 
-    fn sandbox(_settings: &StoreSettings) -> Sandbox {
-        store_sandbox()
+    fn sandbox(settings: &StoreSettings) -> Sandbox {
+        store_sandbox(settings, &["/proc/meminfo"])
     }
 }
 
@@ -155,7 +157,8 @@ impl Probe {
         match check {
             Check::Permissions => return Ok(permissions::check(folder)),
             Check::Disk => return Ok(machine::disk(folder)),
-            Check::Locks => return Ok(machine::locks(folder, parent_id())),
+            // A worker cannot look at other processes: see [`locks`].
+            Check::Locks => return Ok(Finding::new(Health::Failed, "not checked in a worker")),
             Check::Limits => return Ok(machine::limits()),
             Check::Crashes => return Ok(crashes::check(&folder.crashes())),
             Check::Kept => return Ok(kept::check(folder)),

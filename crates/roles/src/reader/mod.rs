@@ -27,7 +27,7 @@ use isolith_types::{Drawer, DrawerFilter, DrawerPage, Failure, Filter, Hit, Wing
 use serde::{Deserialize, Serialize};
 
 use crate::fault;
-use crate::settings::{StoreSettings, store_sandbox};
+use crate::settings::{StoreSettings, must_pass_on, passed_on, store_sandbox};
 pub use code::{CodeFilter, CodeFound, CodeQuery, FoundChunk};
 pub use drawers::{Likeness, SimilarFound};
 pub use facts::{FactAnswer, FactQuestion};
@@ -380,8 +380,8 @@ impl Role for StoreReader {
         }
     }
 
-    fn sandbox(_settings: &StoreSettings) -> Sandbox {
-        store_sandbox()
+    fn sandbox(settings: &StoreSettings) -> Sandbox {
+        store_sandbox(settings, &[])
     }
 }
 
@@ -408,13 +408,19 @@ impl StoreReader {
     }
 
     fn answer(&mut self, job: &ReadJob, context: &Context<'_>) -> Result<ReadReply, StoreError> {
+        if self.reader.is_none() && must_pass_on(context) {
+            return Err(passed_on(&self.settings));
+        }
         self.open()?;
         let mut reply = match self.answer_once(job, context) {
-            Err(StoreError::Replaced { .. }) => {
+            Err(error @ StoreError::Replaced { .. }) => {
                 // Another store is there now, with its own rows and numbers.
                 self.reader = None;
                 self.segments.forget();
                 self.tails.forget();
+                if must_pass_on(context) {
+                    return Err(error);
+                }
                 self.open()?;
                 self.answer_once(job, context)?
             }

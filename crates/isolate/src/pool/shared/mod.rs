@@ -351,6 +351,16 @@ impl<R: Role> Shared<R> {
         self.release(state);
     }
 
+    pub(super) fn passed_on(self: &Arc<Self>, worker: WorkerId, job: JobId) {
+        let mut state = self.lock();
+        if let Some(entry) = state.jobs.get_mut(&job) {
+            entry.waiting_since = Instant::now();
+        }
+        tracing::debug!(role = R::NAME, worker, job, "job passed on to another worker");
+        self.step_locked(&mut state, Event::PassedOn { worker });
+        self.release(state);
+    }
+
     fn perform(self: &Arc<Self>, state: &mut State<R>, action: Action) {
         match action {
             Action::Start { worker } => {

@@ -72,6 +72,8 @@ pub(super) struct Model {
     deserted: bool,
     owed: Option<(JobId, Owed)>,
     owed_measure: Option<(WorkerId, Measure)>,
+    /// The worker that has just passed its job on.
+    retiring: Option<WorkerId>,
     /// The job that the dead worker had.
     bereaved: Option<JobId>,
     /// Whether this step's death counts for breaker and back-off.
@@ -138,6 +140,7 @@ impl Model {
             deserted: false,
             owed: None,
             owed_measure: None,
+            retiring: None,
             bereaved: None,
             counts: false,
             counted: Vec::new(),
@@ -197,6 +200,7 @@ impl Model {
         self.counts = false;
         self.deserted = false;
         self.bereaved = None;
+        self.retiring = None;
         self.activity_before = self.last_activity;
         match *event {
             Event::Submit { job, terms } => {
@@ -226,6 +230,7 @@ impl Model {
                 }
             }
             Event::Finished { worker } => self.note_finished(worker),
+            Event::PassedOn { worker } => self.note_passed_on(worker),
             Event::Ended { worker, class, refused, .. } => {
                 self.note_ended(worker, class);
                 let serving = self.count(|worker| worker.is_idle() || worker.is_busy());
@@ -257,12 +262,11 @@ impl Model {
         }
     }
 
-    fn note_finished(&mut self, id: WorkerId) {
+    /// The worker is rid of its job, which comes back.
+    fn note_rid(&mut self, id: WorkerId) -> Option<JobId> {
         let now = self.now;
-        let Some(worker) = self.workers.iter_mut().find(|worker| worker.id == id) else {
-            return;
-        };
-        let Some(job) = worker.job() else { return };
+        let worker = self.workers.iter_mut().find(|worker| worker.id == id)?;
+        let job = worker.job()?;
         match &mut worker.phase {
             Phase::Killed { job, .. } => *job = None,
             phase => {
@@ -271,6 +275,29 @@ impl Model {
             }
         }
         self.last_activity = now;
+        Some(job)
+    }
+
+    fn note_passed_on(&mut self, id: WorkerId) {
+        let Some(job_id) = self.note_rid(id) else { return };
+        self.retiring = Some(id);
+        let at = self.job_at(job_id).unwrap();
+        let job = &mut self.jobs[at];
+        job.attempts -= 1;
+        job.outside_kills += 1;
+        let retry = job.outside_kills <= self.settings.retry.outside_kills;
+        if job.cancelled {
+            self.jobs.remove(at);
+        } else if retry && self.drain_until.is_none() {
+            job.waits = Some(self.now.saturating_add(job.terms.patience));
+        } else {
+            let class = DeathClass::Killed;
+            self.owed = Some((job_id, Owed::Fail(Failing::Died { class })));
+        }
+    }
+
+    fn note_finished(&mut self, id: WorkerId) {
+        let Some(job) = self.note_rid(id) else { return };
         let at = self.job_at(job).unwrap();
         if self.jobs[at].cancelled {
             self.jobs.remove(at);

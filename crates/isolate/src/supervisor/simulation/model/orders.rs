@@ -1,6 +1,6 @@
 //! What the supervisor may order, and when.
 
-use super::{Model, Owed, Phase, Process};
+use super::{Job, Model, Owed, Phase, Process};
 use crate::class::KillReason;
 use crate::supervisor::{
     Action, BreakerState, Event, Failing, JobId, Measure, Supervisor, WorkerId,
@@ -102,8 +102,10 @@ impl Model {
             "nothing runs beside what must run alone",
         );
         let earlier = &self.jobs[..at];
+        // What is tried again, or was passed on, goes first.
+        let is_new = |job: &Job| job.attempts == 0 && job.outside_kills == 0;
         self.must(
-            attempt > 0 || !earlier.iter().any(|job| job.waits.is_some() && job.attempts == 0),
+            !is_new(job) || !earlier.iter().any(|job| job.waits.is_some() && is_new(job)),
             "first come, first served",
         );
         let suspect_waits =
@@ -111,7 +113,7 @@ impl Model {
         let fresh_comes = self.workers.iter().any(|worker| worker.is_starting())
             || self.count(Process::is_live) < self.slots() + self.settings.spares;
         self.must(
-            job.suspect || attempt > 0 || !suspect_waits || fresh_comes,
+            job.suspect || !is_new(job) || !suspect_waits || fresh_comes,
             "nobody takes the place that a suspect needs for a fresh worker",
         );
         let job = &mut self.jobs[at];
@@ -130,7 +132,7 @@ impl Model {
         let in_the_way =
             worker.jobs_done > 0 && self.jobs.iter().any(|job| job.waits.is_some() && job.suspect);
         self.must(
-            self.drain_until.is_some() || worn || bored || in_the_way,
+            self.drain_until.is_some() || worn || bored || in_the_way || self.retiring == Some(id),
             "a worker is stopped for a reason",
         );
     }

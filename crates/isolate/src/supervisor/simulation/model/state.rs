@@ -25,6 +25,8 @@ impl Model {
         self.must(self.owed.is_none(), "what happened to a job is told at once");
         self.must(self.owed_measure.is_none(), "every death is reported");
         self.wake = supervisor.next_wake(self.now);
+        let idle = |id| self.workers.iter().any(|worker| worker.id == id && worker.is_idle());
+        self.must(!self.retiring.is_some_and(idle), "whoever passes a job on is stopped");
         let numbers = self.numbers();
         self.check_records(supervisor, &numbers);
         self.check_breaker(supervisor, &numbers);

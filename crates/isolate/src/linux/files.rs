@@ -1,0 +1,211 @@
+//! Which files a worker can reach, by Landlock.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetStatus,
+};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
+
+use crate::role::Refusal;
+use crate::sandbox::{Enforcement, Files};
+
+/// The newest set of file rights that is asked for; older kernels enforce what
+/// they know of it.
+const RIGHTS: ABI = ABI::V5;
+
+/// Restricts this thread and all it will start. A kernel that cannot is no error.
+/// With [`Files::Folder`], the folder that the rules are for comes back.
+pub(super) fn restrict(files: &Files) -> Result<(Enforcement, Option<RuledFolder>), Refusal> {
+    match files {
+        Files::All => Ok((Enforcement::NotAsked, None)),
+        Files::Below { read, write } => {
+            let mut grants = Vec::new();
+            for (roots, rights) in [(read, reading()), (write, writing())] {
+                for root in roots {
+                    let handle = open(root, OFlags::empty()).map_err(|error| {
+                        refusal(format!("cannot open {}: {error}", root.display()))
+                    })?;
+                    grants.push(Grant::new(handle, rights).map_err(refusal)?);
+                }
+            }
+            Ok((enforce(&grants, !write.is_empty())?, None))
+        }
+        Files::Folder { path, create, read } => {
+            let folder = RuledFolder::open(path, *create)?;
+            let mut grants = Vec::new();
+            if let Some(handle) = &folder.handle {
+                let handle = handle.try_clone().map_err(refusal)?;
+                grants.push(Grant::new(handle, writing()).map_err(refusal)?);
+            }
+            let there = read.iter().filter_map(|path| open(path, OFlags::empty()).ok());
+            for handle in there {
+                grants.push(Grant::new(handle, reading()).map_err(refusal)?);
+            }
+            Ok((enforce(&grants, true)?, Some(folder)))
+        }
+    }
+}
+
+/// The folder of a [`Files::Folder`] sandbox as it was when the rules were made.
+#[derive(Debug)]
+pub(crate) struct RuledFolder {
+    path: PathBuf,
+    /// Held open, so that its number is not given to another folder. `None` if there
+    /// was no folder.
+    handle: Option<OwnedFd>,
+    id: Option<(u64, u64)>,
+}
+
+impl RuledFolder {
+    fn open(path: &Path, create: bool) -> Result<Self, Refusal> {
+        let cannot = |error: &dyn std::fmt::Display| {
+            refusal(format!("cannot open the folder {}: {error}", path.display()))
+        };
+        let flags = OFlags::NOFOLLOW | OFlags::DIRECTORY;
+        let mut opened = open(path, flags);
+        if create && matches!(&opened, Err(error) if error.kind() == io::ErrorKind::NotFound) {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(path)
+                .map_err(|error| cannot(&error))?;
+            opened = open(path, flags);
+        }
+        let handle = match opened {
+            Ok(handle) => Some(handle),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(_) if is_link(path) => return Err(cannot(&"it is a symbolic link")),
+            Err(error) => return Err(cannot(&error)),
+        };
+        let id = match &handle {
+            Some(handle) => Some(id(&rustix::fs::fstat(handle).map_err(|error| cannot(&error))?)),
+            None => None,
+        };
+        Ok(Self { path: path.to_owned(), handle, id })
+    }
+
+    /// Whether the path names another folder by now, or none, or one where there was
+    /// none.
+    pub(crate) fn is_replaced(&self) -> bool {
+        let now = rustix::fs::statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW);
+        now.ok().map(|now| id(&now)) != self.id
+    }
+}
+
+fn id(stat: &Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
+}
+
+fn is_link(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink())
+}
+
+/// Opens a place without the right to do anything with it.
+fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC | flags, Mode::empty())?)
+}
+
+fn reading() -> BitFlags<AccessFs> {
+    AccessFs::ReadFile | AccessFs::ReadDir
+}
+
+/// Files and folders only: a link, a device, a pipe or a socket in a folder that others
+/// trust could mislead them.
+fn writing() -> BitFlags<AccessFs> {
+    reading()
+        | AccessFs::WriteFile
+        | AccessFs::Truncate
+        | AccessFs::MakeReg
+        | AccessFs::MakeDir
+        | AccessFs::RemoveFile
+        | AccessFs::RemoveDir
+        | AccessFs::Refer
+}
+
+struct Grant {
+    place: OwnedFd,
+    rights: BitFlags<AccessFs>,
+}
+
+impl Grant {
+    /// A file has fewer rights than a folder, and Landlock is strict about it.
+    fn new(place: OwnedFd, rights: BitFlags<AccessFs>) -> io::Result<Self> {
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(&place)?.st_mode);
+        let rights = if kind.is_dir() { rights } else { rights & AccessFs::from_file(RIGHTS) };
+        Ok(Self { place, rights })
+    }
+}
+
+fn enforce(grants: &[Grant], moves: bool) -> Result<Enforcement, Refusal> {
+    if moves && !can_allow_moves() {
+        return Ok(Enforcement::NotAvailable);
+    }
+    let mut rules = Ruleset::default()
+        .handle_access(AccessFs::from_all(RIGHTS))
+        .and_then(Ruleset::create)
+        .map_err(refusal)?;
+    for grant in grants {
+        let rule = PathBeneath::new(grant.place.as_fd(), grant.rights);
+        rules = rules.add_rule(rule).map_err(refusal)?;
+    }
+    let status = rules.restrict_self().map_err(refusal)?;
+    Ok(match status.ruleset {
+        RulesetStatus::FullyEnforced => Enforcement::Enforced,
+        RulesetStatus::PartiallyEnforced => Enforcement::Partial,
+        RulesetStatus::NotEnforced => Enforcement::NotAvailable,
+    })
+}
+
+/// The first version of Landlock refuses every rename from one folder to another, even
+/// where both may be written. A role that writes could not work under it.
+fn can_allow_moves() -> bool {
+    let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    rules.handle_access(AccessFs::Refer).is_ok()
+}
+
+fn refusal(error: impl std::fmt::Display) -> Refusal {
+    Refusal::new("sandbox", error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn another_folder_in_its_place_is_noticed() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("folder");
+        let missing = RuledFolder::open(&path, false).unwrap();
+        assert!(!missing.is_replaced());
+        let first = RuledFolder::open(&path, true).unwrap();
+        assert!(missing.is_replaced() && !first.is_replaced());
+        fs::write(path.join("file"), "").unwrap();
+        assert!(!first.is_replaced());
+        fs::remove_dir_all(&path).unwrap();
+        assert!(first.is_replaced());
+        fs::create_dir(&path).unwrap();
+        assert!(first.is_replaced(), "a number is not used again while the folder is held");
+    }
+
+    #[test]
+    fn a_link_is_not_followed() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("link");
+        let link = |target: &str| {
+            let _ = fs::remove_file(&path);
+            std::os::unix::fs::symlink(target, &path).unwrap();
+            RuledFolder::open(&path, true).unwrap_err().message
+        };
+        for target in ["/", "/nowhere/at/all"] {
+            assert!(link(target).contains("symbolic link"), "{target}");
+        }
+    }
+}
