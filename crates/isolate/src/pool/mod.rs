@@ -152,14 +152,14 @@ impl<R: Role> Pool<R> {
         Ok(Self { owner: Arc::new(Owner { shared }) })
     }
 
-    /// Gives other settings to the workers that start from now on. Those that run keep
-    /// theirs.
+    /// Gives other settings to workers. Those that run finish their jobs and are replaced.
     ///
     /// # Errors
     /// [`CallError::BadRequest`] if the settings cannot be encoded.
     pub fn change_settings(&self, role_settings: &R::Settings) -> Result<(), CallError> {
         let shared = &self.owner.shared;
         shared.set_hello(hello::<R>(role_settings, &shared.settings)?);
+        shared.step(Event::Renew);
         Ok(())
     }
 

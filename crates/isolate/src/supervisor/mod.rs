@@ -62,6 +62,8 @@ pub(crate) enum Event {
     Finished {
         worker: WorkerId,
     },
+    /// Workers have other settings from now on.
+    Renew,
     /// The worker cannot do its job, and another one can.
     PassedOn {
         worker: WorkerId,
@@ -203,6 +205,7 @@ impl Supervisor {
                 self.ended(now, worker, class, refused, undelivered, actions);
             }
             Event::Tick => {}
+            Event::Renew => self.renew(now, actions),
             Event::Drain { budget } => self.drain(now, budget, actions),
             Event::Kill => self.kill_all(now, actions),
         }
@@ -268,7 +271,7 @@ impl Supervisor {
         };
         if worker.is_starting() {
             worker.state = State::Idle { since: now };
-            if self.draining.is_some() {
+            if self.draining.is_some() || worker.outdated {
                 self.stop(now, id, actions);
             }
         }
@@ -281,7 +284,8 @@ impl Supervisor {
         let Some(job) = worker.finish(now) else {
             return;
         };
-        let worn = self.settings.recycle_after.is_some_and(|limit| worker.jobs_done >= limit);
+        let worn = worker.outdated
+            || self.settings.recycle_after.is_some_and(|limit| worker.jobs_done >= limit);
         let idle = matches!(worker.state, State::Idle { .. });
         self.last_activity = now;
         self.breaker.succeeded();
@@ -289,6 +293,20 @@ impl Supervisor {
             actions.push(Action::Answer { job });
         }
         if idle && (worn || self.draining.is_some()) {
+            self.stop(now, id, actions);
+        }
+    }
+
+    /// Every worker that there is does its job to the end, and no further one.
+    fn renew(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let mut idle = Vec::new();
+        for (id, worker) in &mut self.workers {
+            worker.outdated = true;
+            if matches!(worker.state, State::Idle { .. }) {
+                idle.push(*id);
+            }
+        }
+        for id in idle {
             self.stop(now, id, actions);
         }
     }

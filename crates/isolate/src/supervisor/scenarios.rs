@@ -98,6 +98,21 @@ impl Story {
 }
 
 #[test]
+fn workers_with_old_settings_do_no_further_job() {
+    let mut story = Story::new(1, 1);
+    story.submit(1);
+    story.ready(1);
+    story.ready(2);
+    // The busy one goes on, the idle one is replaced, and so is the one that starts.
+    assert_eq!(story.step(Event::Renew), [Stop { worker: 2 }, Start { worker: 3 }]);
+    assert_eq!(story.step(Event::Renew), []);
+    assert_eq!(story.ready(3), [Stop { worker: 3 }, Start { worker: 4 }]);
+    assert_eq!(story.finish(1), [Answer { job: 1 }, Stop { worker: 1 }]);
+    assert_eq!(story.ready(4), []);
+    assert_eq!(story.submit(2)[0], run(4, 2, 0));
+}
+
+#[test]
 fn a_job_that_is_passed_on_costs_nobody_anything() {
     let mut story = Story::new(1, 1);
     story.submit(1);

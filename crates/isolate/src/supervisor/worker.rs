@@ -58,6 +58,8 @@ pub(super) enum State {
 pub(super) struct Worker {
     pub state: State,
     pub jobs_done: u64,
+    /// Whether the settings that it started with are no longer those of the pool.
+    pub outdated: bool,
     started: Time,
 }
 
@@ -73,7 +75,7 @@ pub(crate) struct WorkerView {
 
 impl Worker {
     pub(super) fn new(now: Time, until: Time) -> Self {
-        Self { state: State::Spawning { until }, jobs_done: 0, started: now }
+        Self { state: State::Spawning { until }, jobs_done: 0, outdated: false, started: now }
     }
 
     pub(super) fn spawned(&mut self) {

@@ -236,7 +236,8 @@ impl Model {
                 let serving = self.count(|worker| worker.is_idle() || worker.is_busy());
                 self.deserted = refused && serving == 0;
             }
-            Event::Tick => {}
+            // Told as a story: settings do not change in a simulation.
+            Event::Tick | Event::Renew => {}
             Event::Drain { budget } => self.note_drain(self.now.saturating_add(budget)),
             Event::Kill => self.note_drain(self.now),
         }
