@@ -1,0 +1,336 @@
+//! Stores that came from somewhere else: nothing in them is believed, nothing outside of
+//! them is touched.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod place;
+mod project;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use place::files_in;
+use project::Project;
+
+/// The folders of a store that somebody may replace by links.
+const INNER: [&str; 5] = ["segments", "quarantine", "crashes", "logs", "run"];
+
+/// Commands that open a store for reading or writing.
+const COMMANDS: [&[&str]; 7] = [
+    &["index"],
+    &["index", "--reembed"],
+    &["search", "retry"],
+    &["status"],
+    &["doctor"],
+    &["doctor", "--repair"],
+    &["graph", "query", "MATCH (n) RETURN count(n)"],
+];
+
+/// A folder of somebody's old files, named as cleverly as an attacker likes.
+fn precious(project: &Project) -> PathBuf {
+    let folder = project.place.path("precious");
+    fs::create_dir(&folder).unwrap();
+    let names = ["thesis.txt", "notes.json", ".profile", "c1-1-base-00000000.vec", "a.sqlite"];
+    for name in names {
+        let path = folder.join(name);
+        fs::write(&path, "years of work").unwrap();
+        let file = fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(1 << 20)).unwrap();
+    }
+    folder
+}
+
+fn git(folder: &Path, arguments: &[&str]) {
+    let identity = ["-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false"];
+    let mut command = Command::new("git");
+    command.current_dir(folder).args(identity).args(arguments);
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+}
+
+/// Takes the seal away, as a clone or an archive would not have a fitting one.
+fn unseal(project: &Project) {
+    fs::remove_file(project.folder().join(".isolith/seal")).unwrap();
+}
+
+#[test]
+fn links_in_a_cloned_store_cost_nothing_outside_of_it() {
+    for name in INNER {
+        let project = Project::sample();
+        let precious = precious(&project);
+        let before = files_in(&precious);
+        fs::create_dir(project.folder().join(".isolith")).unwrap();
+        symlink(&precious, project.folder().join(".isolith").join(name)).unwrap();
+        for arguments in COMMANDS {
+            let ran = project.run(arguments);
+            assert_ne!(ran.status, Some(0), "{name} {arguments:?}: {}", ran.stdout);
+            assert_eq!(files_in(&precious), before, "{name} {arguments:?}");
+        }
+        project.fails(&["index"], 1, "store_foreign");
+    }
+}
+
+#[test]
+fn links_put_into_a_sealed_store_are_not_followed_either() {
+    for name in INNER {
+        let project = Project::sample();
+        project.index(&[]);
+        let precious = precious(&project);
+        let before = files_in(&precious);
+        let inner = project.folder().join(".isolith").join(name);
+        let _ = fs::remove_dir_all(&inner);
+        symlink(&precious, &inner).unwrap();
+        for arguments in COMMANDS {
+            project.run(arguments);
+            assert_eq!(files_in(&precious), before, "{name} {arguments:?}");
+        }
+        project.fails(&["search", "retry"], 1, "store_foreign");
+    }
+}
+
+#[test]
+fn a_store_that_is_itself_a_link_is_refused() {
+    let project = Project::sample();
+    project.index(&[]);
+    let real = project.folder().join(".isolith");
+    let elsewhere = project.place.path("elsewhere");
+    fs::rename(&real, &elsewhere).unwrap();
+    symlink(&elsewhere, &real).unwrap();
+    project.fails(&["search", "retry"], 1, "store_foreign");
+    // Named by the user it is another matter.
+    let named = project.json(&["search", "retry", "--store", elsewhere.to_str().unwrap()]);
+    assert_ne!(named["hits"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn a_store_without_a_seal_is_refused_before_anything_in_it_is_opened() {
+    let project = Project::sample();
+    project.index(&[]);
+    unseal(&project);
+    // Not even a database: whoever opened it would say so.
+    fs::write(project.folder().join(".isolith/truth.sqlite"), "not a database").unwrap();
+    for arguments in COMMANDS {
+        let error = project.fails(arguments, 1, "store_foreign");
+        let hint = error["hint"].as_str().unwrap();
+        assert!(hint.contains("isolith index --fresh") && hint.contains("isolith adopt"), "{hint}");
+    }
+}
+
+#[test]
+fn a_seal_of_another_user_or_of_another_store_does_not_fit() {
+    let (one, other) = (Project::sample(), Project::sample());
+    one.index(&[]);
+    other.index(&[]);
+    let seal = |project: &Project| project.folder().join(".isolith/seal");
+    let own = fs::read(seal(&one)).unwrap();
+    fs::copy(seal(&other), seal(&one)).unwrap();
+    one.fails(&["search", "retry"], 1, "store_foreign");
+    fs::write(seal(&one), &own).unwrap();
+    assert_ne!(one.paths(&["retry"]).len(), 0);
+    // The right seal beside a truth that is not the one it was made for.
+    let truth = |project: &Project| project.folder().join(".isolith/truth.sqlite");
+    fs::remove_dir_all(one.folder().join(".isolith/segments")).unwrap();
+    for suffix in ["-wal", "-shm"] {
+        let _ = fs::remove_file(truth(&one).with_file_name(format!("truth.sqlite{suffix}")));
+    }
+    other.truth().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    fs::copy(truth(&other), truth(&one)).unwrap();
+    one.fails(&["search", "retry"], 1, "store_foreign");
+}
+
+#[test]
+fn starting_afresh_moves_the_old_store_aside_whole() {
+    let project = Project::sample();
+    project.index(&[]);
+    unseal(&project);
+    let before = files_in(&project.folder().join(".isolith"));
+    project.index(&["--fresh"]);
+    assert_ne!(project.paths(&["retry"]).len(), 0);
+    let aside = files_in(&project.folder())
+        .into_iter()
+        .find(|path| path.to_string_lossy().contains(".isolith.old-"))
+        .unwrap();
+    let names = |files: Vec<PathBuf>| -> Vec<_> {
+        files.iter().map(|file| file.file_name().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(files_in(&aside)), names(before));
+    // Without a store there is nothing to move.
+    fs::remove_dir_all(project.folder().join(".isolith")).unwrap();
+    project.index(&["--fresh"]);
+}
+
+#[test]
+fn adopting_checks_asks_drops_what_can_be_rebuilt_and_seals() {
+    let project = Project::sample();
+    let outside = project.place.path("private");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("diary.md"), "# Secret thoughts\n").unwrap();
+    project.index(&[]);
+    project.index(&[outside.to_str().unwrap(), "--store", ".isolith"]);
+    project.fails(&["adopt", "--yes"], 3, "already_exists");
+    unseal(&project);
+    let error = project.fails(&["adopt"], 2, "usage");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("private"), "roots outside are listed: {message}");
+    project.fails(&["search", "retry"], 1, "store_foreign");
+
+    let segments = files_in(&project.folder().join(".isolith/segments"));
+    let adopted = project.json(&["adopt", "--yes"]);
+    assert_eq!(adopted["adopted"], true);
+    assert_eq!(adopted["outside"].as_array().unwrap().len(), 1);
+    let rebuilt = files_in(&project.folder().join(".isolith/segments"));
+    assert!(!rebuilt.is_empty() && rebuilt.iter().all(|file| !segments.contains(file)));
+    let receipts: i64 = project
+        .truth()
+        .query_row("SELECT count(*) FROM receipt WHERE keep", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(receipts, 0);
+    assert_ne!(project.paths(&["retry"]).len(), 0);
+    assert_eq!(project.json(&["doctor"])["ok"], true);
+}
+
+#[test]
+fn a_damaged_or_tracked_store_is_not_adopted() {
+    let project = Project::sample();
+    project.index(&[]);
+    unseal(&project);
+    let truth = project.folder().join(".isolith/truth.sqlite");
+    fs::write(&truth, vec![7; 100_000]).unwrap();
+    let ran = project.run(&["adopt", "--yes"]);
+    assert_ne!(ran.status, Some(0), "{}", ran.stdout);
+    assert!(!project.folder().join(".isolith/seal").exists());
+
+    git(&project.folder(), &["init", "-q"]);
+    git(&project.folder(), &["add", "-f", ".isolith/lock"]);
+    project.fails(&["adopt", "--yes"], 1, "store_refused");
+    project.fails(&["index", "--fresh"], 1, "store_refused");
+}
+
+#[test]
+fn whatever_git_tracks_below_a_store_is_a_reason_to_refuse_it() {
+    for tracked in ["truth.sqlite.salvaged", "run/x", "segments/link", ".gitignore"] {
+        let project = Project::sample();
+        project.index(&[]);
+        git(&project.folder(), &["init", "-q"]);
+        assert_ne!(project.paths(&["retry"]).len(), 0, "nothing is tracked yet");
+        let path = project.folder().join(".isolith").join(tracked);
+        if !path.exists() {
+            fs::write(&path, "").unwrap();
+        }
+        git(&project.folder(), &["add", "-f", path.to_str().unwrap()]);
+        fs::remove_file(&path).unwrap();
+        for arguments in COMMANDS {
+            project.fails(arguments, 1, "store_refused");
+        }
+    }
+}
+
+#[test]
+fn an_index_of_git_of_any_size_is_no_danger() {
+    let project = Project::sample();
+    fs::create_dir(project.folder().join(".git")).unwrap();
+    let index = fs::File::create(project.folder().join(".git/index")).unwrap();
+    index.set_len(20 << 30).unwrap();
+    let error = project.fails(&["index"], 1, "store_refused");
+    assert!(error["message"].as_str().unwrap().contains("too large"), "{error}");
+}
+
+#[test]
+fn names_of_segments_that_lead_out_of_the_store_are_damage() {
+    let project = Project::sample();
+    project.index(&[]);
+    let precious = precious(&project);
+    let victim = precious.join("thesis.txt");
+    for name in ["../../precious/thesis.txt", victim.to_str().unwrap(), "..", "a/b"] {
+        let truth = project.truth();
+        truth.execute("UPDATE segment SET file = ?1 WHERE kind = 'text'", [name]).unwrap();
+        drop(truth);
+        for arguments in COMMANDS {
+            project.run(arguments);
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "years of work", "{arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_segment_keeps_nobody_waiting() {
+    let project = Project::sample();
+    project.index(&[]);
+    for file in files_in(&project.folder().join(".isolith/segments")) {
+        fs::remove_file(&file).unwrap();
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        let pipe = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &file, pipe, mode, 0).unwrap();
+    }
+    let found = project.search(&["retry"]);
+    assert_ne!(found["hits"].as_array().unwrap().len(), 0);
+    assert!(found["degraded"].is_string(), "{found}");
+}
+
+#[test]
+fn only_files_with_our_own_names_are_ever_deleted() {
+    let project = Project::sample();
+    project.index(&[]);
+    let store = project.folder().join(".isolith");
+    let old = SystemTime::now() - Duration::from_secs(1 << 20);
+    let mut kept = Vec::new();
+    for (folder, name) in [
+        ("segments", "mine.vec"),
+        ("segments", ".tmp-mine"),
+        ("quarantine", "mine.txt"),
+        ("crashes", "mine.json"),
+        ("run", "mine"),
+        ("run", "new-mine.sqlite"),
+        ("logs", "mine.log"),
+    ] {
+        let path = store.join(folder).join(name);
+        fs::write(&path, vec![b'x'; 100]).unwrap();
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.set_modified(old).unwrap();
+        kept.push(path);
+    }
+    project.write("src/new.rs", "fn added() {}\n");
+    for arguments in [&["index"][..], &["index", "--rebuild"], &["doctor", "--repair"]] {
+        project.json(arguments);
+    }
+    for path in kept {
+        assert!(path.exists(), "{}", path.display());
+    }
+}
+
+#[test]
+fn a_moved_project_keeps_its_store_and_an_empty_folder_is_not_foreign() {
+    let project = Project::sample();
+    project.index(&[]);
+    let moved = project.place.path("moved");
+    fs::rename(project.place.path("project"), &moved).unwrap();
+    let mut search = project.place.bare(&["search", "retry", "--json"]);
+    let ran = place::Ran::of(&search.current_dir(&moved).output().unwrap());
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+
+    fs::create_dir(project.place.path("empty")).unwrap();
+    fs::create_dir(project.place.path("project")).unwrap();
+    project.write("a.rs", "fn a() {}\n");
+    project.index(&["--store", "../empty"]);
+}
+
+#[test]
+fn the_users_own_store_is_sealed_by_itself() {
+    let project = Project::sample();
+    let note = ["memory", "add", "remember this", "--wing", "w", "--room", "r"];
+    project.json(&note);
+    let seal = project.place.path("home/.local/share/isolith/seal");
+    let secret = project.place.path("home/.local/state/isolith/secret");
+    assert!(seal.exists() && secret.exists());
+    fs::remove_file(&seal).unwrap();
+    project.json(&["memory", "search", "remember"]);
+    assert!(seal.exists(), "as a store of an earlier version");
+    // With another secret it is still the user's.
+    fs::remove_file(&secret).unwrap();
+    project.json(&["memory", "add", "and this", "--wing", "w", "--room", "r"]);
+    let found = project.json(&["memory", "list"]);
+    assert_eq!(found["total"], 2, "{found}");
+}
