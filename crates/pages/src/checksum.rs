@@ -1,0 +1,58 @@
+use twox_hash::XxHash3_64;
+
+/// How many bytes at the end of each page belong to the checksum.
+pub const RESERVED: u8 = 8;
+
+/// Writes the checksum of a page into its last bytes. Does nothing to a page that has no
+/// room for one.
+pub fn seal(page: &mut [u8], number: u32) {
+    if let Some((content, place)) = page.split_last_chunk_mut() {
+        *place = checksum(content, number);
+    }
+}
+
+/// Whether a page is what was sealed under this number.
+pub(crate) fn is_sealed(page: &[u8], number: u32) -> bool {
+    page.split_last_chunk().is_some_and(|(content, found)| *found == checksum(content, number))
+}
+
+/// The page's number is the seed, so that a page in the wrong place does not match.
+fn checksum(content: &[u8], number: u32) -> [u8; RESERVED as usize] {
+    XxHash3_64::oneshot_with_seed(u64::from(number), content).to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page() -> Vec<u8> {
+        (0..8192_u32).map(|at| (at * 31 % 251) as u8).collect()
+    }
+
+    /// The layout is part of the file format: this value must never change.
+    #[test]
+    fn the_checksum_of_a_known_page() {
+        let mut page = page();
+        seal(&mut page, 7);
+        assert_eq!(hex(&page[8184..]), "38c77e78b64f31c7");
+    }
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    #[test]
+    fn every_flipped_bit_and_every_other_place_is_noticed() {
+        let mut page = page();
+        seal(&mut page, 7);
+        assert!(is_sealed(&page, 7));
+        assert!(!is_sealed(&page, 8));
+        for bit in 0..page.len() * 8 {
+            page[bit / 8] ^= 1 << (bit % 8);
+            assert!(!is_sealed(&page, 7), "bit {bit}");
+            page[bit / 8] ^= 1 << (bit % 8);
+        }
+        assert!(!is_sealed(&[0; 8192], 7));
+        assert!(!is_sealed(&[], 7));
+    }
+}
