@@ -312,7 +312,12 @@ fn a_load_whose_store_is_taken_away_says_so() {
         let error = (ran.status, receipt["error"]["code"].as_str());
         assert_eq!(error, (Some(75), Some("store_replaced")), "{receipt}");
         // What was acknowledged went to the old one; nothing went nowhere.
-        let old = rusqlite::Connection::open(away.join("truth.sqlite")).unwrap();
+        let old = isolith_pages::open(
+            &away.join("truth.sqlite"),
+            rusqlite::OpenFlags::default(),
+            isolith_pages::Checking::Every,
+        )
+        .unwrap();
         let count = "SELECT records FROM collection WHERE name = 'b'";
         let written: u64 = old.query_row(count, [], |row| row.get(0)).unwrap();
         assert!(written >= receipt["inserted"].as_u64().unwrap(), "{written} {receipt}");

@@ -3,12 +3,14 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64};
 
 use crate::checksum::{RESERVED, is_sealed, seal};
 use crate::damage::{Damage, Fault, Part, note};
-use crate::log::LogState;
+use crate::log::{LogState, big};
 use crate::shim::Checking;
 
 /// The header at the beginning of a database file.
@@ -30,6 +32,9 @@ pub(crate) struct State {
     checking: Checking,
     sealing: Sealing,
     log: LogState,
+    /// How many pages the database had when the connection last read or wrote its first one.
+    /// The file and its log share this.
+    pages: Arc<AtomicU32>,
     /// For pages that are read in part, and for those that are sealed.
     scratch: Vec<u8>,
 }
@@ -101,14 +106,26 @@ impl State {
     }
 
     fn read(&mut self, into: &mut [u8], offset: sqlite3_int64) -> c_int {
-        match (self.checking, self.part) {
+        let code = match (self.checking, self.part) {
             (Checking::Nothing, _) => self.real.read(into, offset),
             (_, Part::File) => self.read_file(into, offset),
             (_, Part::Log) => self.read_log(into, offset),
+        };
+        if code == ffi::SQLITE_OK {
+            self.note_pages(into);
+        }
+        code
+    }
+
+    /// Notes what the first page says.
+    fn note_pages(&self, page: &[u8]) {
+        if page.len() >= SMALLEST_PAGE && page.starts_with(MAGIC) {
+            self.pages.store(big(&page[28..32]), Ordering::Relaxed);
         }
     }
 
     fn write(&mut self, from: &[u8], offset: sqlite3_int64) -> c_int {
+        self.note_pages(from);
         match self.part {
             Part::File => self.write_file(from, offset),
             Part::Log => {
@@ -116,6 +133,10 @@ impl State {
                 self.real.write(from, offset)
             }
         }
+    }
+
+    pub(crate) fn pages(&self) -> Arc<AtomicU32> {
+        Arc::clone(&self.pages)
     }
 
     fn read_file(&mut self, into: &mut [u8], offset: sqlite3_int64) -> c_int {
@@ -142,7 +163,7 @@ impl State {
         page.resize(page_size, 0);
         let code = self.real.read(&mut page, place.start);
         let code = self.judge(code, &page, place.number);
-        if code == ffi::SQLITE_OK {
+        if code == ffi::SQLITE_OK || code == ffi::SQLITE_IOERR_SHORT_READ {
             into.copy_from_slice(&page[place.within..end]);
         }
         self.scratch = page;
@@ -155,7 +176,8 @@ impl State {
             ffi::SQLITE_OK if is_sealed(page, number) => ffi::SQLITE_OK,
             ffi::SQLITE_OK if self.lets_pass(page, number) => ffi::SQLITE_OK,
             ffi::SQLITE_OK => self.fail(number, Fault::Mismatch),
-            // SQLite would go on with zeros.
+            // SQLite goes on with zeros. That is right for a page that is just being added.
+            ffi::SQLITE_IOERR_SHORT_READ if number > self.pages.load(Ordering::Relaxed) => code,
             ffi::SQLITE_IOERR_SHORT_READ => self.fail(number, Fault::Missing),
             code => code,
         }
@@ -313,6 +335,7 @@ pub(crate) unsafe fn finish(
     code: c_int,
     part: Part,
     checking: Checking,
+    pages: Arc<AtomicU32>,
 ) -> c_int {
     // SAFETY: as `begin` left it, or opened by the real VFS since.
     let real = unsafe { Real(file.add(1).cast::<sqlite3_file>()) };
@@ -326,7 +349,7 @@ pub(crate) unsafe fn finish(
         Part::Log => Sealing::Off,
     };
     let (log, scratch) = (LogState::default(), Vec::new());
-    let state = Box::new(State { real, part, checking, sealing, log, scratch });
+    let state = Box::new(State { real, part, checking, sealing, log, pages, scratch });
     // SAFETY: the file is still the caller's alone.
     unsafe {
         file.write(ShimFile {

@@ -5,7 +5,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;
 use std::ptr;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rusqlite::{Connection, OpenFlags, ffi};
 
@@ -150,10 +150,18 @@ unsafe extern "C" fn open_file(
         // SAFETY: SQLite's own arguments; `file` has more room than the real VFS needs.
         return unsafe { open(real, name, file, flags, flags_out) };
     };
+    let pages = match part {
+        Part::File => Arc::default(),
+        // SAFETY: SQLite opens a log with the name that belongs to the open file of the
+        // database, which it closes later than the log.
+        Part::Log => unsafe { file::state(ffi::sqlite3_database_file_object(name)) }
+            .map(|state| state.pages())
+            .unwrap_or_default(),
+    };
     // SAFETY: `file` has room for a `ShimFile` and, behind it, for a file of the real VFS.
     let inner = unsafe { file::begin(file.cast()) };
     // SAFETY: SQLite's own arguments, but for the place of the file.
     let code = unsafe { open(real, name, inner, flags, flags_out) };
     // SAFETY: `begin` prepared both, and the real VFS has opened the inner file or not.
-    unsafe { file::finish(file.cast(), code, part, registered.checking) }
+    unsafe { file::finish(file.cast(), code, part, registered.checking, pages) }
 }

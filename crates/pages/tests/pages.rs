@@ -147,7 +147,7 @@ fn whatever_is_written_is_read_again() {
             db.execute_batch("BEGIN IMMEDIATE").unwrap();
             for _ in 0..random.usize(1..60) {
                 let id = random.i64(0..150);
-                match random.u8(0..10) {
+                match random.u8(0..11) {
                     0..6 => {
                         db.execute("DELETE FROM item WHERE id = ?1", [id]).unwrap();
                         insert(&db, id, random.usize(0..12_000));
@@ -155,6 +155,11 @@ fn whatever_is_written_is_read_again() {
                     6 => drop(db.execute("UPDATE item SET name = name || 'x'", []).unwrap()),
                     7 => drop(db.execute("DELETE FROM item WHERE id < ?1", [id / 4]).unwrap()),
                     8 => db.execute_batch("SAVEPOINT here").unwrap(),
+                    // New pages take the places of others, which move.
+                    9 => {
+                        db.execute_batch("CREATE TABLE other (x UNIQUE); DROP TABLE other")
+                            .unwrap();
+                    }
                     // There may be none to go back to.
                     _ => drop(db.execute_batch("ROLLBACK TO here; RELEASE here")),
                 }

@@ -3,12 +3,15 @@ mod facts;
 mod graph;
 mod memory;
 
+use std::ops::ControlFlow;
+
 use isolith_types::Metadata;
 use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use content::is_finite;
 
+use crate::deadline::Deadline;
 use crate::error::StoreError;
 use crate::migrations::MIGRATIONS;
 use crate::read::Reader;
@@ -22,6 +25,8 @@ pub enum Check {
     Quick,
     /// Pages, tables and indexes.
     Full,
+    /// Every page of the file matches its checksum, whether it is in use or not.
+    Checksums,
     /// The tables are those that this program makes.
     Schema,
     /// References lead somewhere.
@@ -40,9 +45,10 @@ pub enum Check {
 
 impl Check {
     /// All of them; [`Check::Full`] covers [`Check::Quick`].
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Quick,
         Self::Full,
+        Self::Checksums,
         Self::Schema,
         Self::References,
         Self::Counts,
@@ -56,6 +62,7 @@ impl Check {
         match self {
             Self::Quick => "quick",
             Self::Full => "full",
+            Self::Checksums => "checksums",
             Self::Schema => "schema",
             Self::References => "references",
             Self::Counts => "counts",
@@ -94,6 +101,7 @@ impl Reader {
         let looked = match check {
             Check::Quick => pages(db, "quick_check", &mut found),
             Check::Full => pages(db, "integrity_check", &mut found),
+            Check::Checksums => checksums(db, &deadline, &mut found),
             Check::Schema => schema(db, &mut found),
             Check::References => references(db, &mut found),
             Check::Counts => counts(db, &mut found).and_then(|()| graph::counts(db, &mut found)),
@@ -151,6 +159,17 @@ fn pages(db: &Connection, pragma: &str, found: &mut Found) -> Result<(), StoreEr
         Ok(())
     };
     read().during(db, "check the pages")
+}
+
+fn checksums(db: &Connection, deadline: &Deadline, found: &mut Found) -> Result<(), StoreError> {
+    let verified = isolith_pages::scan(db, &mut || !deadline.passed(), &mut |damage| {
+        found.add(damage.to_string());
+        if found.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if verified.during(db, "read all pages")?.is_none() {
+        found.add("pages carry no checksums".to_owned());
+    }
+    deadline.check("read all pages")
 }
 
 fn schema(db: &Connection, found: &mut Found) -> Result<(), StoreError> {

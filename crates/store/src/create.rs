@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use isolith_folder::Folder;
+use isolith_pages::Checking;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
@@ -46,13 +47,15 @@ pub(crate) fn unless_there(
     sync_folder(folder.path())
 }
 
-/// An empty store of version 1, in a file that exists and is empty.
+/// An empty store of version 1, in a file that exists and is empty. Its pages carry
+/// checksums, whatever its version.
 pub(crate) fn new_truth(path: &Path, deadline: &Deadline) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    let mut db =
-        Connection::open_with_flags(path, flags).map_err(|error| explain(&error, path, "make"))?;
+    let mut db = isolith_pages::open(path, flags, Checking::Every)
+        .map_err(|error| explain(&error, path, "make"))?;
+    isolith_pages::reserve(&db).during(&db, "set up")?;
     pragmas::before_the_first_table(&db).during(&db, "set up")?;
     pragmas::for_every_connection(&mut db, deadline).during(&db, "set up")?;
     pragmas::for_writers(&db, pragmas::Durability::Full).during(&db, "set up")?;

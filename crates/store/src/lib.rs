@@ -23,6 +23,7 @@ pub mod names;
 mod open;
 mod pragmas;
 mod read;
+mod rewrite;
 mod salvage;
 mod schema;
 mod sqlite;

@@ -25,7 +25,19 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         // Facts may be older than the graph.
         show_facts(db)
     },
+    // Not a change of tables: the whole file was written again before (`rewrite.rs`), or was
+    // created with checksums.
+    require_checksums,
 ];
+
+/// The first version whose pages carry checksums.
+pub(crate) const FIRST_WITH_CHECKSUMS: u32 = 8;
+
+/// The steps to the last version without checksums, if there are more.
+pub(crate) fn before_checksums(migrations: &'static [Migration]) -> Option<&'static [Migration]> {
+    let steps = usize::try_from(FIRST_WITH_CHECKSUMS - FIRST_VERSION - 1).ok()?;
+    (migrations.len() > steps).then(|| &migrations[..steps])
+}
 
 /// The version that this program gives to a store.
 pub fn schema_version() -> u32 {
@@ -89,6 +101,16 @@ fn run(db: &Connection, sql: &str) -> Result<(), StoreError> {
     db.execute_batch(sql).during(db, "migrate")
 }
 
+fn require_checksums(db: &Connection) -> Result<(), StoreError> {
+    // The schema alone is made in memory, to compare others with it.
+    let is_in_memory = db.path().is_none_or(str::is_empty);
+    if is_in_memory || isolith_pages::is_checked(db).during(db, "migrate")? {
+        return Ok(());
+    }
+    let reason = "its pages carry no checksums".to_owned();
+    Err(StoreError::Corrupt { path: db.path().unwrap_or_default().into(), reason })
+}
+
 fn unknown(db: &Connection, found: u32) -> StoreError {
     StoreError::Corrupt {
         path: db.path().unwrap_or_default().into(),
@@ -148,7 +170,7 @@ mod tests {
         let (_place, folder) = folder();
         drop(open(&folder, &[]).unwrap());
         let soon = Deadline::at(Some(Instant::now()));
-        assert_eq!(motto(&open_for_reading(&folder, TO_VERSION_2, &soon).unwrap()), "two");
+        assert_eq!(motto(&open_for_reading(&folder, TO_VERSION_2, &soon, &soon).unwrap()), "two");
     }
 
     #[test]

@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use isolate::InWorker;
+use isolith_pages::Checking;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::create;
@@ -12,9 +13,13 @@ use crate::folder::{StoreFolder, TruthId, io_failure, is_missing};
 use crate::graph::{Kept, KnownQueries};
 use crate::identity::{FileId, Identity, with_suffix};
 use crate::lock::Lock;
-use crate::migrations::{MIGRATIONS, Migration, migrate, newest, refuse_newer};
+use crate::migrations::{
+    FIRST_WITH_CHECKSUMS, MIGRATIONS, Migration, before_checksums, migrate, newest, refuse_newer,
+    version_of,
+};
 use crate::pragmas::{self, Durability};
 use crate::read::Reader;
+use crate::rewrite;
 use crate::salvage;
 use crate::schema::APPLICATION_ID;
 use crate::sqlite::{During, explain};
@@ -57,9 +62,24 @@ impl Truth {
     /// # Errors
     /// [`StoreError::Missing`] if there is no store, or whatever kept it from being
     /// opened.
-    pub fn open_reader(folder: &StoreFolder, _token: InWorker) -> Result<Reader, StoreError> {
+    pub fn open_reader(folder: &StoreFolder, token: InWorker) -> Result<Reader, StoreError> {
+        let until = Instant::now() + rewrite::PATIENCE;
+        Self::open_reader_until(folder, until, token)
+    }
+
+    /// The same, with as long as that for a large file that has to be written again, because
+    /// it is of a version without checksums.
+    ///
+    /// # Errors
+    /// As [`Self::open_reader`].
+    pub fn open_reader_until(
+        folder: &StoreFolder,
+        until: Instant,
+        _token: InWorker,
+    ) -> Result<Reader, StoreError> {
         let deadline = Deadline::at(Some(Instant::now() + PATIENCE));
-        open_for_reading(folder, MIGRATIONS, &deadline).map(Reader::new)
+        let until = Deadline::at(Some(until));
+        open_for_reading(folder, MIGRATIONS, &deadline, &until).map(Reader::new)
     }
 }
 
@@ -149,7 +169,8 @@ pub(crate) fn open_for_writing(
             return Ok(db);
         }
         drop(db);
-        bring_up_to_date(folder, migrations, deadline)?;
+        let rewriting = Deadline::at(Some(Instant::now() + rewrite::PATIENCE));
+        bring_up_to_date(folder, migrations, deadline, &rewriting)?;
     }
 }
 
@@ -157,6 +178,7 @@ pub(crate) fn open_for_reading(
     folder: &StoreFolder,
     migrations: &'static [Migration],
     deadline: &Deadline,
+    rewriting: &Deadline,
 ) -> Result<Db, StoreError> {
     folder.check()?;
     if !folder.holds_store() {
@@ -176,7 +198,7 @@ pub(crate) fn open_for_reading(
             return Ok(db);
         }
         drop(db);
-        bring_up_to_date(folder, migrations, deadline)?;
+        bring_up_to_date(folder, migrations, deadline, rewriting)?;
     }
 }
 
@@ -249,8 +271,8 @@ fn look_at(folder: &StoreFolder, path: &Path) -> Result<FileId, StoreError> {
 fn open_file(path: &Path, flags: OpenFlags, deadline: &Deadline) -> Result<Connection, StoreError> {
     // Which file is opened must not depend on a link that somebody puts in the way.
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    let mut connection =
-        Connection::open_with_flags(path, flags).map_err(|error| explain(&error, path, "open"))?;
+    let mut connection = isolith_pages::open(path, flags, Checking::Every)
+        .map_err(|error| explain(&error, path, "open"))?;
     pragmas::for_every_connection(&mut connection, deadline).during(&connection, "set up")?;
     let application: i32 = connection
         .pragma_query_value(None, "application_id", |row| row.get(0))
@@ -259,11 +281,23 @@ fn open_file(path: &Path, flags: OpenFlags, deadline: &Deadline) -> Result<Conne
         let reason = "it belongs to another program".to_owned();
         return Err(StoreError::NotAStore { path: path.to_path_buf(), reason });
     }
+    refuse_unchecked(&connection, path)?;
     // The first read proper: opens the log, and recovers it if a process was killed.
     connection
         .query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
         .during(&connection, "read the schema")?;
     Ok(connection)
+}
+
+/// A file of this version without checksums lost them: the byte that says how many are
+/// reserved for them is not what it was.
+fn refuse_unchecked(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let is_checked = isolith_pages::is_checked(connection).during(connection, "set up")?;
+    if is_checked || version_of(connection)? < FIRST_WITH_CHECKSUMS {
+        return Ok(());
+    }
+    let reason = "page 1 does not say that pages carry checksums".to_owned();
+    Err(StoreError::Corrupt { path: path.to_path_buf(), reason })
 }
 
 /// Opens a file in a place that cannot be written, where SQLite cannot make the index
@@ -335,21 +369,37 @@ fn bring_up_to_date(
     folder: &StoreFolder,
     migrations: &'static [Migration],
     deadline: &Deadline,
+    rewriting: &Deadline,
 ) -> Result<(), StoreError> {
-    let lock = match Lock::exclusive_now(&folder.lock_file()) {
+    let _alone = match Lock::exclusive_now(&folder.lock_file()) {
         // Others that came at the same moment may be about to migrate, or just did.
         Err(StoreError::LockHeld { .. }) => deadline.within(Duration::from_millis(500), || {
             Lock::exclusive(&folder.lock_file(), deadline)
         })?,
         lock => lock?,
     };
-    let mut db =
-        connect(folder, OpenFlags::SQLITE_OPEN_READ_WRITE, migrations, Some(lock), deadline)?;
+    let mut db = connect_alone(folder, migrations, deadline)?;
+    if let Some(before) = before_checksums(migrations)
+        && !isolith_pages::is_checked(&db.connection).during(&db.connection, "set up")?
+    {
+        migrate(&mut db.connection, before)?;
+        rewrite::with_checksums(folder, db, before, rewriting)?;
+        db = connect_alone(folder, migrations, deadline)?;
+    }
+    migrate(&mut db.connection, migrations)
+}
+
+fn connect_alone(
+    folder: &StoreFolder,
+    migrations: &'static [Migration],
+    deadline: &Deadline,
+) -> Result<Db, StoreError> {
+    let db = connect(folder, OpenFlags::SQLITE_OPEN_READ_WRITE, migrations, None, deadline)?;
     refuse_unwritable(&db)?;
     pragmas::for_writers(&db.connection, Durability::Full).during(&db.connection, "set up")?;
     // A copy made by VACUUM INTO has left this mode behind.
     if !is_in_wal_mode(&db.connection)? {
         pragmas::set_journal_to_wal(&db.connection).during(&db.connection, "set up the log")?;
     }
-    migrate(&mut db.connection, migrations)
+    Ok(db)
 }

@@ -40,6 +40,10 @@ pub(crate) fn explain(error: &Error, path: &Path, operation: &str) -> StoreError
         ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied => {
             StoreError::ReadOnly { path, reason: format!("cannot {operation}: {reason}") }
         }
+        ErrorCode::SystemIoFailure if failure.extended_code == ffi::SQLITE_IOERR_DATA => {
+            let reason = isolith_pages::take_damage().map_or(reason, |damage| damage.to_string());
+            StoreError::Corrupt { path, reason: format!("cannot {operation}: {reason}") }
+        }
         // A file that ends too early is damage, not trouble of the disk.
         ErrorCode::SystemIoFailure
             if failure.extended_code == ffi::SQLITE_IOERR_SHORT_READ

@@ -114,7 +114,12 @@ impl Place {
 
     /// The truth, past the program. Nothing else may be using it.
     pub fn truth(&self) -> rusqlite::Connection {
-        rusqlite::Connection::open(self.store().join("truth.sqlite")).unwrap()
+        isolith_pages::open(
+            &self.store().join("truth.sqlite"),
+            rusqlite::OpenFlags::default(),
+            isolith_pages::Checking::Every,
+        )
+        .unwrap()
     }
 
     /// The files in `segments/`, in order.

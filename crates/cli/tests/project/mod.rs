@@ -185,7 +185,12 @@ impl Project {
 
     /// The truth, past the program. Nothing else may be using it.
     pub fn truth(&self) -> rusqlite::Connection {
-        rusqlite::Connection::open(self.folder().join(".isolith/truth.sqlite")).unwrap()
+        isolith_pages::open(
+            &self.folder().join(".isolith/truth.sqlite"),
+            rusqlite::OpenFlags::default(),
+            isolith_pages::Checking::Every,
+        )
+        .unwrap()
     }
 
     /// Every file with its hash and all that is stored of its chunks.

@@ -88,7 +88,12 @@ impl Place {
 
     /// The truth, to be tampered with. Everything has left its log.
     pub(crate) fn truth(&self) -> rusqlite::Connection {
-        let db = rusqlite::Connection::open(self.store().join("truth.sqlite")).unwrap();
+        let db = isolith_pages::open(
+            &self.store().join("truth.sqlite"),
+            rusqlite::OpenFlags::default(),
+            isolith_pages::Checking::Every,
+        )
+        .unwrap();
         db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
         db
     }

@@ -58,7 +58,12 @@ async fn history(store: &Path, copied: &Path) -> Vec<Model> {
     let mut model = Model::new(Metric::Cosine, 16);
     model.create(&engine).await;
     let before = fs::read(store.join("truth.sqlite")).unwrap();
-    let reader = rusqlite::Connection::open(store.join("truth.sqlite")).unwrap();
+    let reader = isolith_pages::open(
+        &store.join("truth.sqlite"),
+        rusqlite::OpenFlags::default(),
+        isolith_pages::Checking::Every,
+    )
+    .unwrap();
     reader.execute_batch("BEGIN; SELECT * FROM store").unwrap();
     let mut prefixes = vec![model.clone()];
     for round in 0..12_u64 {

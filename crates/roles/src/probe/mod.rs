@@ -174,9 +174,14 @@ impl Probe {
         };
         match check {
             Check::Integrity => {
-                let pages = if full { Look::Full } else { Look::Quick };
-                let content = truth::contents(reader).unwrap_or_default();
-                truth::look(reader, &[pages], content, Cure::Salvage)
+                let contents = truth::contents(reader).unwrap_or_default();
+                let (looks, content): (&[Look], _) = if full {
+                    (&[Look::Full, Look::Checksums], contents)
+                } else {
+                    let rest = "not checked without --full: free pages, indexes against tables";
+                    (&[Look::Quick], format!("{contents}; {rest}"))
+                };
+                truth::look(reader, looks, content, Cure::Salvage)
             }
             Check::Schema => {
                 let content = "tables and version are as they should be";

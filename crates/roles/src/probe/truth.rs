@@ -18,9 +18,10 @@ pub(super) fn open(
     context: &Context<'_>,
     token: InWorker,
 ) -> Result<Reader, StoreError> {
-    let reader = Truth::open_reader(folder, token)?;
     // Answer before the front loses patience: a refusal is better than a kill.
-    reader.set_deadline(Instant::now() + context.remaining().mul_f32(0.9));
+    let until = Instant::now() + context.remaining().mul_f32(0.9);
+    let reader = Truth::open_reader_until(folder, until, token)?;
+    reader.set_deadline(until);
     Ok(reader)
 }
 

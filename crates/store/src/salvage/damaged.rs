@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
+use isolith_pages::{Checking, seal};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::create::{self, Aside};
@@ -53,7 +54,8 @@ fn open(path: &Path, deadline: &Deadline) -> Result<Connection, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-        let mut db = Connection::open_with_flags(path, flags)?;
+        // Behind a damaged inner page there are many that are not.
+        let mut db = isolith_pages::open(path, flags, Checking::Leaves)?;
         pragmas::for_every_connection(&mut db, deadline)?;
         // Bad cells are to be passed by, not to end the reading of their page.
         db.pragma_update(None, "cell_size_check", false)?;
@@ -114,13 +116,16 @@ fn copy_with_new_head(folder: &StoreFolder, deadline: &Deadline) -> Result<Aside
         file.seek(SeekFrom::Start(u64::from(pages) * u64::from(PAGE_SIZE)))?;
         for place in children(&head) {
             let number = u32::from_be_bytes([0, 1, 2, 3].map(|at| head[place + at]));
-            file.write_all(page(&model, number)?)?;
+            let mut page = page(&model, number)?.to_vec();
             pages = pages.saturating_add(1);
+            seal(&mut page, pages);
+            file.write_all(&page)?;
             head[place..place + 4].copy_from_slice(&pages.to_be_bytes());
         }
         head[28..32].copy_from_slice(&pages.to_be_bytes());
         // No free list: its pages are unknown, and nothing will be written.
         head[32..40].fill(0);
+        seal(&mut head, 1);
         file.seek(SeekFrom::Start(0))?;
         file.write_all(&head)
     };

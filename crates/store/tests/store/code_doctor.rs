@@ -2,9 +2,8 @@
 
 use isolith_store::{Action, Check, Checkpoint, Snapshot, StoreFolder, Truth};
 use isolith_types::ParsedFile;
-use rusqlite::Connection;
 
-use crate::common::{TestStore, add_root, file, numbered, one, put_files, token, writer};
+use crate::common::{TestStore, add_root, database, file, numbered, one, put_files, token, writer};
 use crate::doctor::{pages_of, problems, salvage, spoil};
 
 const FILES: usize = 300;
@@ -117,7 +116,7 @@ fn random_damage_leaves_only_whole_files() {
 #[test]
 fn an_index_whose_own_row_is_lost_is_made_anew() {
     let (_place, folder, _) = closed();
-    let db = Connection::open(folder.truth()).unwrap();
+    let db = database(&folder);
     db.execute_batch("PRAGMA foreign_keys = OFF; DELETE FROM collection WHERE name = '@code';")
         .unwrap();
     drop(db);
@@ -141,7 +140,7 @@ fn a_lost_first_page_is_replaced_whatever_version_the_store_began_with() {
     let place = tempfile::tempdir().unwrap();
     let folder = StoreFolder::new(place.path());
     folder.create().unwrap();
-    let db = Connection::open(folder.truth()).unwrap();
+    let db = database(&folder);
     db.execute_batch(include_str!("../fixtures/version-1.sql")).unwrap();
     db.execute_batch(
         "WITH RECURSIVE n(x) AS (SELECT 5 UNION ALL SELECT x + 1 FROM n WHERE x < 3000)
@@ -169,7 +168,7 @@ fn a_store_of_version_1_is_salvaged_without_complaint() {
     let place = tempfile::tempdir().unwrap();
     let folder = StoreFolder::new(place.path());
     folder.create().unwrap();
-    let db = Connection::open(folder.truth()).unwrap();
+    let db = database(&folder);
     db.execute_batch(include_str!("../fixtures/version-1.sql")).unwrap();
     db.execute("UPDATE collection SET name = '@code'", []).unwrap();
     drop(db);
@@ -183,7 +182,7 @@ fn a_store_of_version_1_is_salvaged_without_complaint() {
 #[test]
 fn checks_name_what_is_wrong_with_the_index() {
     let (_place, folder, root) = closed();
-    let db = Connection::open(folder.truth()).unwrap();
+    let db = database(&folder);
     db.execute_batch(
         "PRAGMA foreign_keys = OFF;
          DELETE FROM chunk WHERE row = 101;
@@ -238,7 +237,7 @@ fn checks_name_what_is_wrong_with_the_index() {
 #[test]
 fn a_recount_makes_a_file_be_indexed_again() {
     let (_place, folder, root) = closed();
-    let db = Connection::open(folder.truth()).unwrap();
+    let db = database(&folder);
     db.execute_batch("UPDATE file SET chunks = 2 WHERE id = 1").unwrap();
     drop(db);
     let mut writer = writer(&folder).unwrap();

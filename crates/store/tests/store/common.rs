@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use isolate::InWorker;
+use isolith_pages::Checking;
 use isolith_store::{
     Action, Durability, Key, Outcome, PutMode, Reader, Records, StoreError, StoreFolder, Truth,
     Write, Writer, WriterOptions, code_spec,
@@ -11,6 +12,7 @@ use isolith_types::{
     Chunk, ChunkKind, CollectionSpec, FileGraph, FileVersion, Metadata, Metric, ParsedFile, Symbol,
     SymbolKind,
 };
+use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
 pub(crate) const CREATE: WriterOptions =
@@ -174,4 +176,9 @@ pub(crate) fn put_files(root: u64, files: &[ParsedFile], mark: f32) -> Action {
         vectors: vectors_of(files, mark).into(),
         model: MODEL.to_owned(),
     }
+}
+
+/// The truth, past the program, for faults in what it says: its checksums stay right.
+pub(crate) fn database(folder: &StoreFolder) -> Connection {
+    isolith_pages::open(&folder.truth(), OpenFlags::default(), Checking::Every).unwrap()
 }

@@ -9,9 +9,8 @@ use isolith_store::{
     Truth,
 };
 use isolith_types::Metric;
-use rusqlite::Connection;
 
-use crate::common::{MODEL, TestStore, bytes, numbered, one, put, token, writer};
+use crate::common::{MODEL, TestStore, bytes, database, numbered, one, put, token, writer};
 
 const PAGE: u64 = 8192;
 
@@ -32,7 +31,7 @@ pub(crate) fn spoil(path: &Path, page: u64) {
 
 /// The pages that a table or index takes, leaves last.
 pub(crate) fn pages_of(folder: &StoreFolder, name: &str, kind: &str) -> Vec<u64> {
-    let db = Connection::open(folder.truth()).unwrap();
+    let db = database(folder);
     let mut statement = db
         .prepare("SELECT pageno FROM dbstat WHERE name = ?1 AND pagetype = ?2 ORDER BY path")
         .unwrap();
@@ -190,7 +189,7 @@ fn a_salvage_that_was_killed_is_completed_by_the_next_one_to_open() {
 fn checks_name_what_is_wrong() {
     let (_place, folder) = closed(20);
     {
-        let db = Connection::open(folder.truth()).unwrap();
+        let db = database(&folder);
         db.execute_batch(
             "PRAGMA foreign_keys = OFF;
              UPDATE collection SET records = 7 WHERE name = 'c';
@@ -244,7 +243,7 @@ fn checks_name_what_is_wrong() {
 fn a_recount_makes_counts_right() {
     let (_place, folder) = closed(20);
     {
-        let db = Connection::open(folder.truth()).unwrap();
+        let db = database(&folder);
         db.execute_batch(
             "UPDATE collection SET records = 7, unfolded = 1; UPDATE store SET last_change = 3;",
         )

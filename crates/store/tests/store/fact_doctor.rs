@@ -2,9 +2,8 @@
 
 use isolith_store::{Action, Check, Checkpoint, FactWrite, StoreFolder, Truth, Write};
 use isolith_types::{EntityPatch, Fact, FactQuery, FactStats, NewFact};
-use rusqlite::Connection;
 
-use crate::common::{one, token, write, writer};
+use crate::common::{database, one, token, write, writer};
 use crate::doctor::{pages_of, problems, salvage, spoil};
 use crate::facts::{Facts, fact, id};
 
@@ -115,7 +114,7 @@ fn random_damage_leaves_facts_that_make_sense() {
 #[test]
 fn checks_name_what_is_wrong_with_facts() {
     let (_place, folder) = closed();
-    let db = Connection::open(folder.truth()).unwrap();
+    let db = database(&folder);
     db.execute_batch(
         "PRAGMA foreign_keys = OFF;
          UPDATE entity SET folded = 'x y' WHERE id = 1;

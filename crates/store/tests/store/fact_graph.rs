@@ -4,9 +4,8 @@
 use isolith_graph::Datum;
 use isolith_store::{Action, Check, Checkpoint, CypherQuery, FactWrite, Key, StoreFolder, Write};
 use isolith_types::{Code, EntityPatch, NewFact, Provenance};
-use rusqlite::Connection;
 
-use crate::common::{TestStore, writer};
+use crate::common::{TestStore, database, writer};
 use crate::doctor::{problems, salvage};
 use crate::facts::{Facts, fact, id};
 
@@ -168,7 +167,7 @@ fn a_repeated_write_changes_nothing() {
     };
     facts.0.writer.apply(&[add()], &[]).unwrap().remove(0).unwrap();
     let number = |facts: &Facts| {
-        let db = Connection::open(facts.0.folder.truth()).unwrap();
+        let db = database(&facts.0.folder);
         db.query_row("SELECT change FROM graph", [], |row| row.get::<_, i64>(0)).unwrap()
     };
     let (before, change) = (rows(&facts.0, FACTS), number(&facts));
@@ -242,7 +241,7 @@ fn facts_after_migration_of(older: &[&str]) {
     let before = (rows(&facts.0, FACTS), rows(&facts.0, ENTITIES));
     let Facts(TestStore { place, folder, writer: open }) = facts;
     drop(open);
-    let db = Connection::open(folder.truth()).unwrap();
+    let db = database(&folder);
     db.execute_batch(&older.concat()).unwrap();
     drop(db);
     let store = TestStore { writer: writer(&folder).unwrap(), place, folder };
@@ -261,7 +260,7 @@ fn a_graph_that_does_not_show_the_facts_is_noticed_and_mended() {
     assert!(facts.0.writer.checkpoint(Checkpoint::Truncate).unwrap().complete);
     let Facts(TestStore { place, folder, writer: open }) = facts;
     drop(open);
-    let db = Connection::open(folder.truth()).unwrap();
+    let db = database(&folder);
     db.execute_batch(
         "UPDATE entity SET type = 'drink' WHERE name = 'tea';
          UPDATE fact SET confidence = 0.5 WHERE id = 2;

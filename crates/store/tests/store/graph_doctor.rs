@@ -2,9 +2,8 @@
 
 use isolith_graph::Datum;
 use isolith_store::{Action, Check, Checkpoint, CypherQuery, GraphAnswer, StoreFolder, Truth};
-use rusqlite::Connection;
 
-use crate::common::{TestStore, one, token, writer};
+use crate::common::{TestStore, database, one, token, writer};
 use crate::doctor::{pages_of, problems, salvage, spoil};
 
 const PAIRS: i64 = 2_000;
@@ -110,7 +109,7 @@ fn damage_to_the_graph_costs_only_what_it_held() {
 #[test]
 fn a_recount_makes_counts_of_the_graph_right() {
     let (_place, folder) = closed();
-    let db = Connection::open(folder.truth()).unwrap();
+    let db = database(&folder);
     db.execute_batch(
         "UPDATE graph SET nodes = 1, edges = 1, last_node = 1; UPDATE graph_name SET uses = 9",
     )
@@ -124,7 +123,7 @@ fn a_recount_makes_counts_of_the_graph_right() {
 #[test]
 fn checks_name_what_is_wrong_with_the_graph() {
     let (_place, folder) = closed();
-    let db = Connection::open(folder.truth()).unwrap();
+    let db = database(&folder);
     db.execute_batch(
         "UPDATE edge SET dst = 99999 WHERE id = 1;
          UPDATE edge SET properties = x'01' WHERE id = 3;

@@ -2,9 +2,8 @@
 
 use isolith_store::{Action, Check, Checkpoint, StoreFolder, Truth, passages};
 use isolith_types::{Drawer, DrawerFilter, DrawerOrder, DrawerPage, NewDrawer};
-use rusqlite::Connection;
 
-use crate::common::{TestStore, numbered, one, token, writer};
+use crate::common::{TestStore, database, numbered, one, token, writer};
 use crate::doctor::{pages_of, problems, salvage, spoil};
 use crate::memory::{add, drawer};
 
@@ -70,7 +69,7 @@ fn sound(drawers: &[Drawer]) -> usize {
 }
 
 fn damage(folder: &StoreFolder, sql: &str) {
-    let db = Connection::open(folder.truth()).unwrap();
+    let db = database(folder);
     db.pragma_update(None, "foreign_keys", false).unwrap();
     db.execute_batch(sql).unwrap();
 }

@@ -10,7 +10,7 @@ use isolith_store::{
 use isolith_types::{Code, CollectionKind};
 use rusqlite::Connection;
 
-use crate::common::{CREATE, OPEN, TestStore, numbered, one, put, token, writer};
+use crate::common::{CREATE, OPEN, TestStore, database, numbered, one, put, token, writer};
 
 #[test]
 fn sqlite_is_new_enough() {
@@ -81,10 +81,10 @@ fn a_newer_store_is_refused_by_whoever_has_it_open() {
     let mut reader = store.reader();
     drop(reader.snapshot().unwrap());
     {
-        let db = Connection::open(store.folder.truth()).unwrap();
-        db.pragma_update(None, "user_version", 8).unwrap();
+        let db = database(&store.folder);
+        db.pragma_update(None, "user_version", schema_version() + 1).unwrap();
     }
-    let newer = StoreError::Newer { found: 8, supported: schema_version() };
+    let newer = StoreError::Newer { found: schema_version() + 1, supported: schema_version() };
     assert_eq!(reader.snapshot().unwrap_err(), newer);
     let refused = store.one(put("c", numbered(0..1), PutMode::Upsert)).unwrap_err();
     assert_eq!(refused, newer);
@@ -239,7 +239,7 @@ fn a_store_of_version_1_is_still_read() {
 fn a_collection_of_version_1_gives_up_a_name_that_is_taken() {
     for name in ["@code", "@memory"] {
         let (_place, folder) = fixture(include_str!("../fixtures/version-1.sql"));
-        let db = Connection::open(folder.truth()).unwrap();
+        let db = database(&folder);
         db.execute("UPDATE collection SET name = ?1", [name]).unwrap();
         drop(db);
         let mut reader = Truth::open_reader(&folder, token()).unwrap();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use isolith_store::{Check, Page, PutMode, Selection, StoreError, StoreFolder, Truth, Writer};
 use isolith_types::{CollectionSpec, Metric};
 
-use crate::common::{CREATE, TestStore, numbered, one, put, token};
+use crate::common::{CREATE, TestStore, database, numbered, one, put, token};
 
 const ROLE: &str = "ISOLITH_STORE_TEST_ROLE";
 const FOLDER: &str = "ISOLITH_STORE_TEST_FOLDER";
@@ -243,7 +243,7 @@ fn waiting_writers_are_not_refused() {
 #[test]
 fn a_writer_that_waits_too_long_says_so() {
     let mut store = TestStore::new();
-    let blocker = rusqlite::Connection::open(store.folder.truth()).unwrap();
+    let blocker = database(&store.folder);
     blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
     let before = Instant::now();
     store.writer.set_deadline(before + Duration::from_millis(200));
