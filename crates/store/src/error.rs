@@ -29,6 +29,21 @@ pub enum StoreError {
         /// What was seen, and during what.
         reason: String,
     },
+    /// The truth has not come as far as was acknowledged.
+    #[error(
+        "{} lacks the last {} that {} acknowledged{}: its log is damaged or gone, or an older \
+         copy was put in its place",
+        path.display(), counted(*commits, "commit"), if *commits == 1 { "was" } else { "were" },
+        with_changes(*changes)
+    )]
+    Behind {
+        /// The truth.
+        path: PathBuf,
+        /// How many commits are missing.
+        commits: u64,
+        /// How many changes of records those were.
+        changes: u64,
+    },
     /// The file has a schema that this program does not know yet.
     #[error("the store has version {found}, this program knows up to {supported}")]
     Newer {
@@ -254,6 +269,7 @@ impl StoreError {
                 | Self::Foreign { .. }
                 | Self::Newer { .. }
                 | Self::Corrupt { .. }
+                | Self::Behind { .. }
         )
     }
 
@@ -268,6 +284,11 @@ impl StoreError {
                 "`isolith index --fresh` starts a new one, `isolith adopt` checks and accepts it",
             ),
             Self::Corrupt { .. } => (Code::Corrupt, "run `isolith doctor --repair`"),
+            Self::Behind { .. } => (
+                Code::Corrupt,
+                "stop the processes that use the store, then run `isolith doctor --repair`; keep \
+                 truth.sqlite-wal, which may hold what is missing",
+            ),
             Self::Newer { .. } => {
                 (Code::StoreNewer, "restart this process with the newer version of isolith")
             }
@@ -349,6 +370,20 @@ fn processes(holders: &[u32]) -> String {
             let list: Vec<_> = many.iter().map(u32::to_string).collect();
             format!("processes {}", list.join(", "))
         }
+    }
+}
+
+fn counted(count: u64, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    }
+}
+
+fn with_changes(changes: u64) -> String {
+    match changes {
+        0 => String::new(),
+        changes => format!(" (with {} of records)", counted(changes, "change")),
     }
 }
 

@@ -99,6 +99,11 @@ impl StoreFolder {
         self.path.join(LOCK)
     }
 
+    /// Says which commit was acknowledged last.
+    pub(crate) fn acknowledged(&self) -> PathBuf {
+        self.path.join("acknowledged")
+    }
+
     /// Held by the one process that builds segments.
     pub fn builder_lock(&self) -> PathBuf {
         self.run().join(BUILDER_LOCK)

@@ -6,6 +6,7 @@
 //! and the plain values that cross between processes need no token. Nothing here
 //! searches: segments are made from what this crate hands out.
 
+mod acknowledged;
 mod adopt;
 mod check;
 mod code;
@@ -30,6 +31,7 @@ mod sqlite;
 mod state;
 mod write;
 
+pub use acknowledged::Progress;
 pub use check::{Check, Problem};
 pub use code::{CodeFilter, FileState, RootPlace, RootState, StoredChunk, code_spec};
 pub use create::new_uuid;

@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::StoreError;
 use crate::graph::{FIND_ALL_EDGES, show_facts};
 use crate::schema::{
-    ADD_CODE, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, EDGES_BY_ENDS, FIRST_VERSION, PARSE_AGAIN,
+    ADD_CODE, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, COUNT_COMMITS, EDGES_BY_ENDS, FIRST_VERSION, PARSE_AGAIN,
 };
 use crate::sqlite::{During, explain};
 
@@ -28,6 +28,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     // Not a change of tables: the whole file was written again before (`rewrite.rs`), or was
     // created with checksums.
     require_checksums,
+    |db| run(db, COUNT_COMMITS),
 ];
 
 /// The first version whose pages carry checksums.

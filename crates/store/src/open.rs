@@ -6,6 +6,7 @@ use isolate::InWorker;
 use isolith_pages::Checking;
 use rusqlite::{Connection, OpenFlags};
 
+use crate::acknowledged::{self, MarkFile};
 use crate::create;
 use crate::deadline::{Canceller, Deadline};
 use crate::error::StoreError;
@@ -54,7 +55,9 @@ impl Truth {
     ) -> Result<Writer, StoreError> {
         let deadline = Deadline::at(Some(Instant::now() + PATIENCE));
         let db = open_for_writing(folder, options, MIGRATIONS, &deadline)?;
-        Ok(Writer::new(db, options.durability))
+        let (uuid, _) = acknowledged::progress_of(&db.connection)?;
+        let mark = MarkFile::open(folder, &uuid)?;
+        Ok(Writer::new(db, mark, options.durability))
     }
 
     /// Opens the truth for reading alone.
@@ -227,6 +230,7 @@ fn connect(
             deadline.check("open the store")?;
             continue;
         }
+        acknowledged::refuse_if_behind(folder, &connection)?;
         let identity =
             if lasting { Identity::of(&path, before) } else { Identity::of_one(&path, before) };
         let deadline = deadline.clone();

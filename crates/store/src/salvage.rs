@@ -13,6 +13,7 @@ use std::time::{Instant, UNIX_EPOCH};
 use isolate::InWorker;
 use serde::{Deserialize, Serialize};
 
+use crate::acknowledged;
 use crate::create::{self, Aside, remove_if_there, sync_folder};
 use crate::deadline::Deadline;
 use crate::error::StoreError;
@@ -95,6 +96,7 @@ impl Truth {
             let damaged = damaged::Damaged::open(folder, &deadline)?;
             let report = rebuild::rebuild(&damaged, &mut new, embedder, &deadline)?;
             create::take_identity(&new, folder.truth_id())?;
+            acknowledged::outrank(folder, &new)?;
             create::close_completely(new, aside.path())?;
             report
         };

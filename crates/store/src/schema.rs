@@ -317,6 +317,12 @@ DELETE FROM code_graph;
 UPDATE file SET hash = zeroblob(32), modified = 0;
 ";
 
+/// What version 8 adds: how many commits there were, which is compared with what was
+/// acknowledged.
+pub(crate) const COUNT_COMMITS: &str = "
+ALTER TABLE store ADD COLUMN commits INTEGER NOT NULL DEFAULT 0;
+";
+
 /// What version 7 does before facts are shown: edges are found by their ends through tables,
 /// which are written in order, instead of indexes.
 pub(crate) const EDGES_BY_ENDS: &str = "

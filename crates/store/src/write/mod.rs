@@ -17,6 +17,7 @@ mod size;
 mod update;
 mod validate;
 
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -30,6 +31,7 @@ pub use request::{
     Action, Key, LoadStep, Outcome, Patch, PutMode, Records, SwapPlan, Which, Write,
 };
 
+use crate::acknowledged::{self, MarkFile, Progress};
 use crate::create::now;
 use crate::deadline::{Canceller, Deadline};
 use crate::error::StoreError;
@@ -45,6 +47,8 @@ use crate::sqlite::During;
 pub struct Writer {
     pub(crate) db: Db,
     durability: Durability,
+    /// How far the store has come, outside of it.
+    mark: RefCell<MarkFile>,
     /// When a log that readers hold on to may be tried again.
     next_truncate: Instant,
     kept: KeptFiles,
@@ -64,9 +68,10 @@ pub(crate) struct Work<'a> {
 const TRUNCATE_PAUSE: Duration = Duration::from_secs(1);
 
 impl Writer {
-    pub(crate) fn new(db: Db, durability: Durability) -> Self {
+    pub(crate) fn new(db: Db, mark: MarkFile, durability: Durability) -> Self {
         db.deadline.set(None);
-        Self { db, durability, next_truncate: Instant::now(), kept: KeptFiles::default() }
+        let mark = RefCell::new(mark);
+        Self { db, durability, mark, next_truncate: Instant::now(), kept: KeptFiles::default() }
     }
 
     /// Gives the following operations until then. Without one they wait for ever.
@@ -191,6 +196,8 @@ impl Writer {
         begin(db)?;
         let open = OpenTransaction(db);
         db.refuse_newer()?;
+        let before = self.progress()?;
+        let changed = db.connection.total_changes();
         let kept = &self.kept;
         let work = Work { db: &db.connection, deadline: &db.deadline, now: now(), kept };
         receipts::remove(work, confirmed)?;
@@ -208,15 +215,39 @@ impl Writer {
             }
         }
         db.refuse_if_moved()?;
+        let is_new = db.connection.total_changes() > changed;
+        let reached = match if is_new { count_commit(db) } else { Ok(before) } {
+            Ok(reached) => reached,
+            Err(error) => return Ok(Attempt::Ended(error)),
+        };
         if let Err(error) = control(db, "COMMIT") {
             return Ok(Attempt::Ended(error));
         }
         drop(open);
-        if self.must_sync(group) {
+        let durable = self.must_sync(group);
+        if durable {
             self.sync_log()?;
         }
         db.refuse_if_moved()?;
+        self.note_acknowledged(reached, durable);
         Ok(Attempt::Committed(results))
+    }
+
+    /// How far the truth has come before this transaction. One that is behind what was
+    /// acknowledged must not be written to: what is missing may still be in the log.
+    fn progress(&self) -> Result<Progress, StoreError> {
+        let (_, reached) = acknowledged::progress_of(&self.db.connection)?;
+        acknowledged::compare(&self.db.path, self.mark.borrow().expected(), reached)?;
+        Ok(reached)
+    }
+
+    /// Raises the mark to what is about to be acknowledged. That covers a write that is
+    /// answered from its receipt, too: its first answer may never have been given.
+    fn note_acknowledged(&self, reached: Progress, durable: bool) {
+        if let Err(error) = self.mark.borrow_mut().raise(reached, durable) {
+            // The write is in the truth all the same; only a loss of it would go unnoticed.
+            tracing::warn!(%error, "the mark of acknowledged commits cannot be raised");
+        }
     }
 
     /// Cuts a log back that is longer than this, unless readers hold on to it. So it
@@ -268,6 +299,18 @@ impl Drop for OpenTransaction<'_> {
             let _ = control(self.0, "ROLLBACK");
         }
     }
+}
+
+/// Every commit that changes something has a number of its own.
+fn count_commit(db: &Db) -> Result<Progress, StoreError> {
+    let count = || {
+        db.connection
+            .prepare_cached(
+                "UPDATE store SET commits = commits + 1 RETURNING commits, last_change",
+            )?
+            .query_row([], |row| Ok(Progress { commits: row.get(0)?, change: row.get(1)? }))
+    };
+    db.deadline.uninterrupted(count).during(&db.connection, "count the commit")
 }
 
 fn begin(db: &Db) -> Result<(), StoreError> {

@@ -1,6 +1,7 @@
 //! The truth as its users see it: real files, real locks, real processes.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod acknowledged;
 mod code;
 mod code_doctor;
 mod code_graph;

@@ -1,0 +1,426 @@
+//! How far the truth has come, kept where damage to SQLite's log cannot reach it.
+//!
+//! SQLite drops the end of a damaged log without a word. The file `acknowledged` says which
+//! commit was the last to be acknowledged; a truth that has not come as far has lost some.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rusqlite::Connection;
+use rustix::fs::{FlockOperation, OFlags, flock};
+use serde::{Deserialize, Serialize};
+
+use crate::error::StoreError;
+use crate::folder::{StoreFolder, io_failure, is_missing};
+use crate::sqlite::During;
+
+/// A moment in the life of a store.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize, Deserialize,
+)]
+pub struct Progress {
+    /// Commits until then; rises by one with each.
+    pub commits: u64,
+    /// The number of the last change of a record.
+    pub change: u64,
+}
+
+impl Progress {
+    /// The greater of both numbers.
+    #[must_use]
+    pub(crate) fn or_later(self, other: Self) -> Self {
+        Self { commits: self.commits.max(other.commits), change: self.change.max(other.change) }
+    }
+}
+
+/// What the file says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Of which store: a hash of its uuid.
+    store: [u8; 16],
+    /// On the disk before it was acknowledged.
+    durable: Progress,
+    /// Acknowledged when the operating system had it. After a power loss it may be gone.
+    written: Progress,
+}
+
+/// What was found in the place of the mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nothing: nobody has written to this store yet, or not with a program that knows marks.
+    Nothing,
+    /// Something that is not a mark.
+    Damaged,
+    /// A mark, and whether it was written since the system started.
+    Mark(Mark, bool),
+}
+
+const MAGIC: [u8; 8] = *b"ISLTACK1";
+const LENGTH: usize = 64;
+const BODY: usize = LENGTH - CHECK;
+const CHECK: usize = 8;
+
+/// Another writer holds the lock for a microsecond, unless it was stopped in the middle of it.
+const LOCK_PATIENCE: Duration = Duration::from_millis(200);
+const LOCK_PAUSE: Duration = Duration::from_micros(50);
+
+/// Clocks that are set by less than this do not matter.
+const CLOCK_SLACK: Duration = Duration::from_secs(2);
+
+impl Found {
+    /// Reads the mark in the folder.
+    pub(crate) fn read(folder: &StoreFolder) -> Result<Self, StoreError> {
+        let path = folder.acknowledged();
+        let read = || {
+            let file = File::options().read(true).custom_flags(nofollow()).open(&path)?;
+            Self::read_from(&file)
+        };
+        match read() {
+            Err(error) if is_missing(&error) => Ok(Self::Nothing),
+            read => read.map_err(|error| io_failure(&path, "read", &error)),
+        }
+    }
+
+    fn read_from(file: &File) -> io::Result<Self> {
+        // Another process may be writing it; twice the same damage is damage.
+        for _ in 0..3 {
+            let mut bytes = [0; LENGTH];
+            match file.read_exact_at(&mut bytes, 0) {
+                Ok(()) => {
+                    if let Some(mark) = Mark::decode(&bytes) {
+                        let all_durable = mark.written == Progress::default();
+                        return Ok(Self::Mark(mark, all_durable || is_of_this_boot(file)));
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    // Made this moment by somebody who is about to fill it.
+                    if file.metadata()?.len() == 0 {
+                        return Ok(Self::Nothing);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+            std::thread::yield_now();
+        }
+        Ok(Self::Damaged)
+    }
+
+    /// How far the store with this uuid must have come.
+    pub(crate) fn expected(&self, uuid: &str) -> Progress {
+        match self {
+            Self::Mark(mark, this_boot) if mark.store == hash(uuid) => {
+                if *this_boot { mark.durable.or_later(mark.written) } else { mark.durable }
+            }
+            _ => Progress::default(),
+        }
+    }
+}
+
+impl Mark {
+    fn decode(bytes: &[u8; LENGTH]) -> Option<Self> {
+        let number = |at: usize| {
+            u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|offset| bytes[at + offset]))
+        };
+        if bytes[..8] != MAGIC || bytes[BODY..] != check_of(&bytes[..BODY]) {
+            return None;
+        }
+        let mut store = [0; 16];
+        store.copy_from_slice(&bytes[8..24]);
+        Some(Self {
+            store,
+            durable: Progress { commits: number(24), change: number(32) },
+            written: Progress { commits: number(40), change: number(48) },
+        })
+    }
+
+    fn encode(&self) -> [u8; LENGTH] {
+        let mut bytes = [0; LENGTH];
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[8..24].copy_from_slice(&self.store);
+        let numbers =
+            [self.durable.commits, self.durable.change, self.written.commits, self.written.change];
+        for (at, number) in numbers.into_iter().enumerate() {
+            bytes[24 + 8 * at..32 + 8 * at].copy_from_slice(&number.to_le_bytes());
+        }
+        let check = check_of(&bytes[..BODY]);
+        bytes[BODY..].copy_from_slice(&check);
+        bytes
+    }
+}
+
+/// The mark, held open by a writer.
+#[derive(Debug)]
+pub(crate) struct MarkFile {
+    path: PathBuf,
+    store: [u8; 16],
+    file: File,
+}
+
+impl MarkFile {
+    /// Opens the mark of the store with this uuid, and makes it if there is none.
+    pub(crate) fn open(folder: &StoreFolder, uuid: &str) -> Result<Self, StoreError> {
+        let path = folder.acknowledged();
+        let file = open_or_make(&path).map_err(|error| io_failure(&path, "open", &error))?;
+        Ok(Self { path, store: hash(uuid), file })
+    }
+
+    /// How far the truth must have come, as of now.
+    pub(crate) fn expected(&self) -> Progress {
+        match Found::read_from(&self.file) {
+            Ok(Found::Mark(mark, _)) if mark.store == self.store => {
+                mark.durable.or_later(mark.written)
+            }
+            _ => Progress::default(),
+        }
+    }
+
+    /// Notes that everything until then is about to be acknowledged. Several processes do
+    /// this, so the mark only ever rises.
+    pub(crate) fn raise(&mut self, to: Progress, durable: bool) -> io::Result<()> {
+        if self.file.metadata()?.nlink() == 0 {
+            self.file = open_or_make(&self.path)?;
+        }
+        if self.next(to, durable)?.is_none() {
+            return Ok(());
+        }
+        let locked = self.lock();
+        let written = self.next(to, durable).and_then(|next| match next {
+            None => Ok(()),
+            Some(mark) => self.file.write_all_at(&mark.encode(), 0),
+        });
+        if locked {
+            flock(&self.file, FlockOperation::Unlock)?;
+        }
+        written
+    }
+
+    /// The mark that is to be written; none if the one that is there says it already.
+    fn next(&self, to: Progress, durable: bool) -> io::Result<Option<Mark>> {
+        let none = Progress::default();
+        let fresh = Mark { store: self.store, durable: none, written: none };
+        let known = match Found::read_from(&self.file)? {
+            Found::Mark(mark, true) if mark.store == self.store => Some(mark),
+            // What was only written before the system started again counts no more.
+            Found::Mark(mark, false) if mark.store == self.store => {
+                Some(Mark { written: none, ..mark })
+            }
+            _ => None,
+        };
+        let mut mark = known.unwrap_or(fresh);
+        let place = if durable { &mut mark.durable } else { &mut mark.written };
+        *place = place.or_later(to);
+        Ok((known != Some(mark)).then_some(mark))
+    }
+
+    /// A writer that was stopped while it held the lock must not stop all others: then the
+    /// mark is written without it.
+    fn lock(&self) -> bool {
+        let mut waited = Duration::ZERO;
+        while waited < LOCK_PATIENCE {
+            if flock(&self.file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+                return true;
+            }
+            std::thread::sleep(LOCK_PAUSE);
+            waited += LOCK_PAUSE;
+        }
+        false
+    }
+}
+
+/// The store's uuid, and how far it has come.
+pub(crate) fn progress_of(db: &Connection) -> Result<(String, Progress), StoreError> {
+    let read = |sql: &str| {
+        db.prepare_cached(sql)?.query_row([], |row| {
+            let progress = Progress { commits: row.get(1)?, change: row.get(2)? };
+            Ok((row.get::<_, String>(0)?, progress))
+        })
+    };
+    match read("SELECT uuid, commits, last_change FROM store") {
+        // A version before there were marks.
+        Err(rusqlite::Error::SqliteFailure(error, _))
+            if error.extended_code == rusqlite::ffi::SQLITE_ERROR =>
+        {
+            read("SELECT uuid, 0, last_change FROM store")
+        }
+        read => read,
+    }
+    .during(db, "read how far the store has come")
+}
+
+/// Refuses a truth that has not come as far as was acknowledged. The caller writes nothing
+/// before it has asked: what is missing may still be in the log.
+pub(crate) fn refuse_if_behind(folder: &StoreFolder, db: &Connection) -> Result<(), StoreError> {
+    // First the mark, then the truth, which may go on between the two.
+    let mark = Found::read(folder)?;
+    if !matches!(mark, Found::Mark(..)) {
+        return Ok(());
+    }
+    let (uuid, reached) = progress_of(db)?;
+    compare(&folder.truth(), mark.expected(&uuid), reached)
+}
+
+/// The error for a truth that is behind what was acknowledged.
+pub(crate) fn compare(
+    truth: &Path,
+    expected: Progress,
+    reached: Progress,
+) -> Result<(), StoreError> {
+    if reached.commits >= expected.commits {
+        return Ok(());
+    }
+    Err(StoreError::Behind {
+        path: truth.to_path_buf(),
+        commits: expected.commits - reached.commits,
+        changes: expected.change.saturating_sub(reached.change),
+    })
+}
+
+/// Lifts a repaired truth above the mark. So the mark need not be lowered, and nobody takes
+/// what was there before the repair for the newest state.
+pub(crate) fn outrank(folder: &StoreFolder, db: &Connection) -> Result<Progress, StoreError> {
+    let mark = Found::read(folder)?;
+    let (uuid, reached) = progress_of(db)?;
+    let above = reached.or_later(mark.expected(&uuid));
+    let above = Progress { commits: above.commits + 1, ..above };
+    db.execute(
+        "UPDATE store SET commits = ?1, last_change = ?2",
+        rusqlite::params![above.commits, above.change],
+    )
+    .during(db, "note how far the store has come")?;
+    Ok(above)
+}
+
+fn open_or_make(path: &Path) -> io::Result<File> {
+    let flags = nofollow();
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(flags)
+        .open(path)
+}
+
+/// A link or a pipe in the place of the mark is not followed or waited for.
+fn nofollow() -> i32 {
+    (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed()
+}
+
+fn hash(uuid: &str) -> [u8; 16] {
+    let mut short = [0; 16];
+    short.copy_from_slice(&blake3::hash(uuid.as_bytes()).as_bytes()[..16]);
+    short
+}
+
+fn check_of(body: &[u8]) -> [u8; CHECK] {
+    let mut short = [0; CHECK];
+    short.copy_from_slice(&blake3::hash(body).as_bytes()[..CHECK]);
+    short
+}
+
+/// Whether the file was written since the system started.
+fn is_of_this_boot(file: &File) -> bool {
+    let up = rustix::system::sysinfo().uptime;
+    let up = Duration::from_secs(u64::try_from(up).unwrap_or(0)) + CLOCK_SLACK;
+    let started = SystemTime::now().checked_sub(up);
+    let modified = file.metadata().and_then(|metadata| metadata.modified());
+    match (started, modified) {
+        (Some(started), Ok(modified)) => modified >= started,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(commits: u64) -> Progress {
+        Progress { commits, change: commits * 10 }
+    }
+
+    fn place() -> (tempfile::TempDir, StoreFolder) {
+        let place = tempfile::tempdir().unwrap();
+        let folder = StoreFolder::new(place.path());
+        (place, folder)
+    }
+
+    #[test]
+    fn a_mark_only_rises() {
+        let (_place, folder) = place();
+        assert_eq!(Found::read(&folder).unwrap(), Found::Nothing);
+        let mut one = MarkFile::open(&folder, "a").unwrap();
+        let mut other = MarkFile::open(&folder, "a").unwrap();
+        for (commits, expected) in [(1, 1), (5, 5), (3, 5), (4, 5), (6, 6)] {
+            one.raise(at(commits), true).unwrap();
+            assert_eq!(Found::read(&folder).unwrap().expected("a"), at(expected));
+            other.raise(at(commits - 1), true).unwrap();
+            assert_eq!(other.expected(), at(expected));
+        }
+        // Another store in the same folder starts afresh.
+        assert_eq!(Found::read(&folder).unwrap().expected("b"), at(0));
+        MarkFile::open(&folder, "b").unwrap().raise(at(2), true).unwrap();
+        assert_eq!(Found::read(&folder).unwrap().expected("b"), at(2));
+        assert_eq!(std::fs::metadata(folder.acknowledged()).unwrap().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn writers_at_the_same_time_leave_the_highest() {
+        let (_place, folder) = place();
+        std::thread::scope(|scope| {
+            for first in 0..4 {
+                let folder = &folder;
+                scope.spawn(move || {
+                    let mut mark = MarkFile::open(folder, "a").unwrap();
+                    for step in 0..500 {
+                        mark.raise(at(first + 4 * step), true).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(Found::read(&folder).unwrap().expected("a"), at(3 + 4 * 499));
+    }
+
+    #[test]
+    fn every_flipped_bit_is_noticed() {
+        let mark = Mark { store: hash("a"), durable: at(7), written: at(9) };
+        let bytes = mark.encode();
+        assert_eq!(Mark::decode(&bytes), Some(mark));
+        for bit in 0..LENGTH * 8 {
+            let mut damaged = bytes;
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Mark::decode(&damaged), None, "{bit}");
+        }
+    }
+
+    #[test]
+    fn what_was_only_written_counts_until_the_system_starts_again() {
+        let (_place, folder) = place();
+        let mut mark = MarkFile::open(&folder, "a").unwrap();
+        mark.raise(at(3), true).unwrap();
+        mark.raise(at(5), false).unwrap();
+        assert_eq!(Found::read(&folder).unwrap().expected("a"), at(5));
+        let long_ago = SystemTime::now() - Duration::from_secs(20 * 365 * 86_400);
+        mark.file.set_modified(long_ago).unwrap();
+        assert_eq!(Found::read(&folder).unwrap().expected("a"), at(3));
+        mark.raise(at(4), false).unwrap();
+        assert_eq!(Found::read(&folder).unwrap().expected("a"), at(4));
+    }
+
+    #[test]
+    fn a_damaged_or_deleted_mark_is_made_again_by_the_next_write() {
+        let (_place, folder) = place();
+        let mut mark = MarkFile::open(&folder, "a").unwrap();
+        mark.raise(at(3), true).unwrap();
+        std::fs::write(folder.acknowledged(), [7; LENGTH]).unwrap();
+        assert_eq!(Found::read(&folder).unwrap(), Found::Damaged);
+        mark.raise(at(4), true).unwrap();
+        assert_eq!(Found::read(&folder).unwrap().expected("a"), at(4));
+        std::fs::remove_file(folder.acknowledged()).unwrap();
+        mark.raise(at(5), true).unwrap();
+        assert_eq!(Found::read(&folder).unwrap().expected("a"), at(5));
+    }
+}
