@@ -112,7 +112,11 @@ impl Found {
     pub(crate) fn expected(&self, uuid: &str) -> Progress {
         match self {
             Self::Mark(mark, this_boot) if mark.store == hash(uuid) => {
-                if *this_boot { mark.durable.or_later(mark.written) } else { mark.durable }
+                if *this_boot {
+                    mark.durable.or_later(mark.written)
+                } else {
+                    mark.durable
+                }
             }
             _ => Progress::default(),
         }

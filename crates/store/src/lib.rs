@@ -18,6 +18,7 @@ mod folder;
 mod graph;
 mod identity;
 mod lock;
+mod log;
 mod memory;
 mod migrations;
 pub mod names;
@@ -44,6 +45,7 @@ pub use graph::{
     GraphTable, Rows, TableEnd, TableHolds, TableTaken, first_row,
 };
 pub use lock::lock_holders;
+pub use log::{LogRecovery, LogState, MarkState, Missing, Part};
 pub use memory::{DrawerVectors, StoredPassage, WhichDrawers, memory_spec, passages};
 pub use migrations::schema_version;
 pub use open::{Truth, WriterOptions};

@@ -20,6 +20,7 @@ use crate::error::StoreError;
 use crate::folder::{StoreFolder, io_failure, is_missing};
 use crate::identity::with_suffix;
 use crate::lock::Lock;
+use crate::log;
 use crate::migrations::{MIGRATIONS, migrate};
 use crate::open::Truth;
 
@@ -86,14 +87,17 @@ impl Truth {
         folder.create()?;
         let _alone = Lock::exclusive_now(&folder.lock_file())?;
         put_in_place(folder)?;
-        for leftover in ["salvage", "model", "copy"] {
+        for leftover in ["salvage", "model", "copy", "recover"] {
             Aside::clear_leftovers(&folder.run(), leftover);
         }
         let aside = Aside::new(&folder.run(), "salvage")?;
         let mut report = {
             let mut new = create::new_truth(aside.path(), &deadline)?;
             migrate(&mut new, MIGRATIONS)?;
-            let damaged = damaged::Damaged::open(folder, &deadline)?;
+            // Commits that SQLite does not see because its log is damaged are read too.
+            let copy = log::all_commits(folder)?;
+            let source = copy.as_ref().map_or_else(|| folder.truth(), |it| it.path().to_owned());
+            let damaged = damaged::Damaged::open(folder, &source, &deadline)?;
             let report = rebuild::rebuild(&damaged, &mut new, embedder, &deadline)?;
             create::take_identity(&new, folder.truth_id())?;
             acknowledged::outrank(folder, &new)?;
@@ -121,7 +125,7 @@ pub(crate) fn finish(folder: &StoreFolder, deadline: &Deadline) -> Result<(), St
 
 /// Each step can be repeated: as long as the salvaged file waits, what is in its place
 /// is the damaged one. Returns where that went.
-fn put_in_place(folder: &StoreFolder) -> Result<Option<PathBuf>, StoreError> {
+pub(crate) fn put_in_place(folder: &StoreFolder) -> Result<Option<PathBuf>, StoreError> {
     let salvaged = folder.salvaged();
     let Some(kept_as) = name_for_damaged(folder, &salvaged)? else { return Ok(None) };
     let truth = folder.truth();

@@ -28,13 +28,16 @@ impl Damaged {
     /// page of a new store. In a file that can be vacuumed in steps, tables begin on the
     /// first pages, in the order of their making, whenever that was: so they begin on the
     /// same pages there.
-    pub(super) fn open(folder: &StoreFolder, deadline: &Deadline) -> Result<Self, StoreError> {
-        let truth = folder.truth();
-        match open(&truth, deadline) {
+    pub(super) fn open(
+        folder: &StoreFolder,
+        truth: &Path,
+        deadline: &Deadline,
+    ) -> Result<Self, StoreError> {
+        match open(truth, deadline) {
             Ok(db) => Ok(Self { db, _copy: None }),
             Err(StoreError::Corrupt { reason, .. }) => {
                 tracing::warn!(reason, "the first page is damaged, a new one is tried");
-                let copy = copy_with_new_head(folder, deadline)?;
+                let copy = copy_with_new_head(folder, truth, deadline)?;
                 let db = open(copy.path(), deadline)?;
                 Ok(Self { db, _copy: Some(copy) })
             }
@@ -94,15 +97,19 @@ fn children(head: &[u8]) -> Vec<usize> {
     cells.chain([108]).filter(|place| place + 4 <= head.len()).collect()
 }
 
-fn copy_with_new_head(folder: &StoreFolder, deadline: &Deadline) -> Result<Aside, StoreError> {
+fn copy_with_new_head(
+    folder: &StoreFolder,
+    truth: &Path,
+    deadline: &Deadline,
+) -> Result<Aside, StoreError> {
     let model = Aside::new(&folder.run(), "model")?;
     let mut new = create::new_truth(model.path(), deadline)?;
     migrate(&mut new, MIGRATIONS)?;
     create::close_completely(new, model.path())?;
     let copy = Aside::new(&folder.run(), "copy")?;
     let graft = || {
-        std::fs::copy(folder.truth(), copy.path())?;
-        let log = with_suffix(&folder.truth(), "-wal");
+        std::fs::copy(truth, copy.path())?;
+        let log = with_suffix(truth, "-wal");
         match std::fs::copy(log, with_suffix(copy.path(), "-wal")) {
             Err(error) if !is_missing(&error) => return Err(error),
             _ => {}

@@ -22,10 +22,14 @@ pub(crate) const LOG: &str = "truth.sqlite-wal";
 
 impl Moment {
     pub(crate) fn of(folder: &StoreFolder) -> Self {
-        let files = ["truth.sqlite", LOG, "acknowledged"].map(|name| {
-            (PathBuf::from(name), fs::read(folder.path().join(name)).unwrap())
-        });
+        let files = ["truth.sqlite", LOG, "acknowledged"]
+            .map(|name| (PathBuf::from(name), fs::read(folder.path().join(name)).unwrap()));
         Self { files: files.into(), content: content(&folder.truth()) }
+    }
+
+    /// How many records there were.
+    pub(crate) fn records(&self) -> u64 {
+        self.content.lines().filter(|line| line.starts_with("record ")).count() as u64
     }
 
     pub(crate) fn log(&self) -> &[u8] {

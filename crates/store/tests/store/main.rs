@@ -17,6 +17,7 @@ mod folding;
 mod graph;
 mod graph_doctor;
 mod graph_import;
+mod lost_log;
 mod memory;
 mod memory_doctor;
 mod opening;
