@@ -157,7 +157,8 @@ impl Run {
     fn write(&mut self, action: Action) -> Result<Outcome> {
         let key = fresh_key();
         let confirmed = std::mem::replace(&mut self.confirmed, vec![key]);
-        let job = WriteJob { writes: vec![Write { key, keep: false, action }], confirmed };
+        let job =
+            WriteJob { writes: vec![Write { key, keep: false, action }], confirmed, rest: false };
         let mut outcomes = self.writer.handle(job, &Context::in_process(PATIENCE))?;
         Ok(outcomes.pop().context("the write has no outcome")??)
     }

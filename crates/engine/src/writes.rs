@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use isolate::{BatchPart, CallError, CallOptions, Death, Pool};
 use isolith_roles::{StoreWriter, WriteJob};
-use isolith_store::{Action, Key, Outcome, Write};
-use isolith_types::Failure;
+use isolith_store::{Action, Key, LockHolder, Outcome, StoreFolder, Write, write_lock_holder};
+use isolith_types::{Code, Failure};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::failure::of_call;
@@ -14,6 +14,9 @@ use crate::failure::of_call;
 /// The most that is sent together.
 const GROUP_ROWS: usize = 1_000;
 const GROUP_BYTES: usize = 4 << 20;
+
+/// After so long without a write, the log is copied into the file.
+const IDLE: Duration = Duration::from_secs(3);
 
 /// Writes that may wait.
 const WAITING: usize = 4_096;
@@ -42,9 +45,12 @@ struct Waiting {
 }
 
 impl WriteQueue {
-    pub(crate) fn start(pool: Pool<StoreWriter>) -> Self {
+    pub(crate) fn start(pool: Pool<StoreWriter>, folder: StoreFolder) -> Self {
         let (inbox, waiting) = mpsc::channel(WAITING);
-        tokio::spawn(Groups { pool, waiting, next: None, confirmed: Vec::new() }.run());
+        tokio::spawn(
+            Groups { pool, folder, waiting, next: None, confirmed: Vec::new(), unrested: false }
+                .run(),
+        );
         Self { inbox }
     }
 
@@ -68,11 +74,14 @@ pub(crate) fn fresh_key() -> Key {
 /// The task that makes groups.
 struct Groups {
     pool: Pool<StoreWriter>,
+    folder: StoreFolder,
     waiting: mpsc::Receiver<Waiting>,
     /// The first write that did not fit into the group before.
     next: Option<Waiting>,
     /// Keys whose answers were delivered, to be forgotten with the next job.
     confirmed: Vec<Key>,
+    /// Whether something was written since the log was last copied into the file.
+    unrested: bool,
 }
 
 impl Groups {
@@ -85,7 +94,7 @@ impl Groups {
     async fn next_group(&mut self) -> Option<Vec<Waiting>> {
         let first = match self.next.take() {
             Some(first) => first,
-            None => self.waiting.recv().await?,
+            None => self.first_or_rest().await?,
         };
         let (mut rows, mut bytes) = first.write.action.size();
         let alone = first.write.action.goes_alone();
@@ -105,10 +114,33 @@ impl Groups {
         Some(group)
     }
 
+    /// The next write. If it is long in coming, what was written is copied from the log into
+    /// the file, so that little is in the log alone.
+    async fn first_or_rest(&mut self) -> Option<Waiting> {
+        if self.unrested {
+            match tokio::time::timeout(IDLE, self.waiting.recv()).await {
+                Ok(first) => return first,
+                Err(_) => self.rest().await,
+            }
+        }
+        self.waiting.recv().await
+    }
+
+    async fn rest(&mut self) {
+        self.unrested = false;
+        let confirmed = std::mem::take(&mut self.confirmed);
+        let job = WriteJob { writes: Vec::new(), confirmed, rest: true };
+        let options = CallOptions { idempotent: true, ..CallOptions::default() };
+        if let Err(error) = self.pool.call(&job, options).await {
+            tracing::debug!(%error, "the log was not copied into the file");
+        }
+    }
+
     async fn write(&mut self, group: Vec<Waiting>) {
         if group.is_empty() {
             return;
         }
+        self.unrested = true;
         // Every write has its key, so a job whose fate is unknown may be sent again.
         let options = CallOptions { idempotent: true, ..CallOptions::default() };
         let confirmed = std::mem::take(&mut self.confirmed);
@@ -118,13 +150,16 @@ impl Groups {
             answers.push(Some(waiting.answer));
         }
         let parts = if writes.len() == 1 {
-            let job = WriteJob { writes, confirmed };
+            let job = WriteJob { writes, confirmed, rest: false };
             let outcome = self.pool.call(&job, options).await;
             writes = job.writes;
             vec![BatchPart { items: 0..1, outcome }]
         } else {
-            let job =
-                |run: &[Write]| WriteJob { writes: run.to_vec(), confirmed: confirmed.clone() };
+            let job = |run: &[Write]| WriteJob {
+                writes: run.to_vec(),
+                confirmed: confirmed.clone(),
+                rest: false,
+            };
             self.pool.call_batch(&writes, job, options).await
         };
         for part in parts {
@@ -143,11 +178,13 @@ impl Groups {
             Ok(answer) => (answer.reply, answer.worker_pid, answer.deaths, answer.ran),
             Err(error) => (Err(of_call(&error)), 0, Vec::new(), Duration::ZERO),
         };
+        let results = results.map_err(|failure| self.name_holder(failure));
         for (place, index) in items.enumerate() {
             let result = match &results {
-                Ok(results) => results.get(place).cloned().unwrap_or_else(|| {
-                    Err(Failure::new(isolith_types::Code::Failed, "the writer left a write out"))
-                }),
+                Ok(results) => match results.get(place).cloned() {
+                    Some(result) => result.map_err(|failure| self.name_holder(failure)),
+                    None => Err(Failure::new(Code::Failed, "the writer left a write out")),
+                },
                 Err(failure) => Err(failure.clone()),
             };
             let written =
@@ -162,4 +199,30 @@ impl Groups {
             }
         }
     }
+
+    /// Says who was in the way, if a write has waited in vain and somebody still is.
+    fn name_holder(&self, failure: Failure) -> Failure {
+        if failure.code != Code::Timeout {
+            return failure;
+        }
+        match write_lock_holder(&self.folder) {
+            Some(holder) => held_by(failure, &holder),
+            None => failure,
+        }
+    }
+}
+
+fn held_by(failure: Failure, holder: &LockHolder) -> Failure {
+    let LockHolder { pid, command, .. } = holder;
+    let mut message = format!("{}; the write lock is held by {holder}", failure.message);
+    if !command.is_empty() {
+        message.push_str(&format!(": {command}"));
+    }
+    let failure = Failure { message, ..failure };
+    if holder.is_stopped() {
+        return failure.with_hint(format!(
+            "continue that process (`kill -CONT {pid}`) or end it, then try again"
+        ));
+    }
+    failure
 }

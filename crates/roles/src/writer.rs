@@ -1,4 +1,4 @@
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
 use isolith_embed::Model;
@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::settings::{StoreSettings, must_pass_on, passed_on, store_sandbox};
 use crate::{drawers, fault};
 
+/// How long copying the log may take when the worker is told to stop.
+const LEAVING: Duration = Duration::from_millis(500);
+
 /// The one process of a front that writes to its store.
 pub struct StoreWriter {
     settings: StoreSettings,
@@ -17,6 +20,7 @@ pub struct StoreWriter {
     /// Closed after the file was replaced; the next job opens what is there then, or is
     /// passed on if that is another folder.
     writer: Option<Writer>,
+    has_written: bool,
 }
 
 /// Writes that become one transaction.
@@ -26,6 +30,8 @@ pub struct WriteJob {
     pub writes: Vec<Write>,
     /// Keys whose answers the front has; they are forgotten.
     pub confirmed: Vec<Key>,
+    /// Whether nothing is expected for a while: the log is copied into the file.
+    pub rest: bool,
 }
 
 impl Role for StoreWriter {
@@ -35,7 +41,13 @@ impl Role for StoreWriter {
     type Reply = Result<Vec<Result<Outcome, Failure>>, Failure>;
 
     fn warm_up(settings: StoreSettings, token: InWorker) -> Result<Self, Refusal> {
-        let mut worker = Self { settings, token, model: Model::embedded(token), writer: None };
+        let mut worker = Self {
+            settings,
+            token,
+            model: Model::embedded(token),
+            writer: None,
+            has_written: false,
+        };
         // If it cannot be opened, the first job says so, with a code.
         let _ = worker.open();
         Ok(worker)
@@ -54,6 +66,11 @@ impl Role for StoreWriter {
             error.to_failure()
         })?;
         fault::point("write.committed", context);
+        if job.rest
+            && let Some(writer) = &mut self.writer
+        {
+            writer.rest();
+        }
         let outcomes = outcomes.into_iter();
         Ok(outcomes.map(|outcome| outcome.map_err(|error| error.to_failure())).collect())
     }
@@ -70,6 +87,16 @@ impl Role for StoreWriter {
     }
 }
 
+impl Drop for StoreWriter {
+    /// The front ends, or does without this worker: nothing is left in the log alone.
+    fn drop(&mut self) {
+        if let Some(writer) = self.writer.as_mut().filter(|_| self.has_written) {
+            writer.set_deadline(Instant::now() + LEAVING);
+            writer.rest();
+        }
+    }
+}
+
 impl StoreWriter {
     fn apply(
         &mut self,
@@ -82,7 +109,9 @@ impl StoreWriter {
         let writer = self.open()?;
         // Answer before the front loses patience: a refusal is better than a kill.
         writer.set_deadline(Instant::now() + context.remaining().mul_f32(0.9));
-        writer.apply(&job.writes, &job.confirmed)
+        let applied = writer.apply(&job.writes, &job.confirmed);
+        self.has_written |= applied.is_ok();
+        applied
     }
 
     fn open(&mut self) -> Result<&mut Writer, StoreError> {

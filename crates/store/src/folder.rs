@@ -13,6 +13,7 @@ const SALVAGED: &str = "truth.sqlite.salvaged";
 const SEAL: &str = "seal";
 const LOCK: &str = "lock";
 const RUN: &str = "run";
+const ACKNOWLEDGED: &str = "acknowledged";
 
 /// The file in `run/` that the one process locks that builds segments.
 pub const BUILDER_LOCK: &str = "builder.lock";
@@ -101,7 +102,7 @@ impl StoreFolder {
 
     /// Says which commit was acknowledged last.
     pub(crate) fn acknowledged(&self) -> PathBuf {
-        self.path.join("acknowledged")
+        self.path.join(ACKNOWLEDGED)
     }
 
     /// Held by the one process that builds segments.
@@ -139,7 +140,7 @@ impl StoreFolder {
             entries => entries?,
         };
         let is_part = |name: &str| {
-            name.starts_with(TRUTH) || [SEAL, LOCK].contains(&name) || INNER.contains(&name)
+            name.starts_with(TRUTH) || [SEAL, LOCK, ACKNOWLEDGED].contains(&name) || INNER.contains(&name)
         };
         Ok(entries.iter().any(|entry| is_part(&entry.name)))
     }
@@ -189,7 +190,8 @@ impl StoreFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             folder => folder.map_err(|error| self.explain("", "open", &error))?,
         };
-        let files = [TRUTH, "truth.sqlite-wal", "truth.sqlite-shm", SALVAGED, LOCK, SEAL];
+        let files =
+            [TRUTH, "truth.sqlite-wal", "truth.sqlite-shm", SALVAGED, LOCK, SEAL, ACKNOWLEDGED];
         let folders = INNER.map(|name| (name, EntryKind::Folder)).into_iter();
         for (name, wanted) in files.map(|name| (name, EntryKind::File)).into_iter().chain(folders) {
             let entry =

@@ -16,6 +16,7 @@ mod error;
 mod facts;
 mod folder;
 mod graph;
+mod holder;
 mod identity;
 mod lock;
 mod log;
@@ -44,6 +45,7 @@ pub use graph::{
     AdjacencySource, CypherQuery, GraphAnswer, GraphLists, GraphSegmentEntry, GraphState,
     GraphTable, Rows, TableEnd, TableHolds, TableTaken, first_row,
 };
+pub use holder::{HolderState, LockHolder, write_lock_holder};
 pub use lock::lock_holders;
 pub use log::{LogRecovery, LogState, MarkState, Missing, Part};
 pub use memory::{DrawerVectors, StoredPassage, WhichDrawers, memory_spec, passages};

@@ -52,12 +52,26 @@ impl Lock {
 
 /// The processes that hold an OS lock on the file, as far as the system tells.
 pub fn lock_holders(path: &Path) -> Vec<u32> {
+    holders_of(path, Kind::Whole)
+}
+
+/// Which kind of lock is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Of the whole file (`flock`), shared or not.
+    Whole,
+    /// For writing, of a range that covers this byte (`fcntl`).
+    Posix(u64),
+}
+
+/// The processes that hold this kind of lock on the file.
+pub(crate) fn holders_of(path: &Path, kind: Kind) -> Vec<u32> {
     let (Ok(metadata), Ok(locks)) = (std::fs::metadata(path), locks_of_the_system()) else {
         return Vec::new();
     };
     let device = metadata.dev();
     let device = format!("{:02x}:{:02x}", rustix::fs::major(device), rustix::fs::minor(device));
-    holders_in(&locks, &device, metadata.ino())
+    holders_in(&locks, kind, &device, metadata.ino())
 }
 
 /// Read into room for all of it: the system goes on by number of line, so that a lock
@@ -102,16 +116,34 @@ fn held(path: &Path) -> StoreError {
     StoreError::LockHeld { path: path.to_path_buf(), holders: lock_holders(path) }
 }
 
+impl Kind {
+    fn is_of(self, how: &str, access: &str, range: (&str, &str)) -> bool {
+        let (first, last) = range;
+        match self {
+            Self::Whole => how == "FLOCK",
+            Self::Posix(byte) => {
+                how == "POSIX"
+                    && access == "WRITE"
+                    && first.parse::<u64>().is_ok_and(|first| first <= byte)
+                    && (last == "EOF" || last.parse::<u64>().is_ok_and(|last| byte <= last))
+            }
+        }
+    }
+}
+
 /// Lines look like `1: FLOCK  ADVISORY  READ 10406 fe:00:10010626 0 EOF`. Some
 /// filesystems show another device there than to `stat`, so that only the inode counts
 /// if nothing matches both.
-fn holders_in(locks: &str, device: &str, inode: u64) -> Vec<u32> {
+fn holders_in(locks: &str, kind: Kind, device: &str, inode: u64) -> Vec<u32> {
     let found = |exact: bool| {
         let mut pids: Vec<u32> = locks
             .lines()
             .filter_map(|line| {
                 let words: Vec<_> = line.split_whitespace().collect();
-                let [_, "FLOCK", _, _, pid, place, ..] = words[..] else { return None };
+                let [_, how, _, access, pid, place, first, last] = words[..] else { return None };
+                if !kind.is_of(how, access, (first, last)) {
+                    return None;
+                }
                 let (on, number) = place.rsplit_once(':')?;
                 let same = number.parse() == Ok(inode) && (!exact || on == device);
                 same.then(|| pid.parse().ok()).flatten()
@@ -136,9 +168,16 @@ mod tests {
                      2: POSIX  ADVISORY  WRITE 5 fe:00:77 0 EOF\n\
                      3: FLOCK  ADVISORY  READ 12 fe:01:77 0 EOF\n\
                      4: FLOCK  ADVISORY  READ 10406 fe:00:77 0 EOF\n";
-        assert_eq!(holders_in(locks, "fe:00", 77), [10406]);
-        assert_eq!(holders_in(locks, "00:2a", 77), [12, 10406]);
-        assert_eq!(holders_in(locks, "fe:00", 78), [0_u32; 0]);
+        assert_eq!(holders_in(locks, Kind::Whole, "fe:00", 77), [10406]);
+        assert_eq!(holders_in(locks, Kind::Whole, "00:2a", 77), [12, 10406]);
+        assert_eq!(holders_in(locks, Kind::Whole, "fe:00", 78), [0_u32; 0]);
+        let locks = "1: POSIX  ADVISORY  READ 7 fe:00:77 123 123\n\
+                     2: POSIX  ADVISORY  WRITE 8 fe:00:77 121 121\n\
+                     3: -> POSIX  ADVISORY  WRITE 9 fe:00:77 120 120\n\
+                     4: POSIX  ADVISORY  WRITE 10 fe:00:77 120 120\n";
+        assert_eq!(holders_in(locks, Kind::Posix(120), "fe:00", 77), [10]);
+        assert_eq!(holders_in(locks, Kind::Posix(123), "fe:00", 77), [0_u32; 0]);
+        assert_eq!(holders_in(locks, Kind::Whole, "fe:00", 77), [0_u32; 0]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! deleted: anything else in the folder is somebody else's.
 
 /// Databases that are written aside before they take their place.
-const ASIDES: [&str; 5] = ["new", "salvage", "model", "copy", "recover"];
+const ASIDES: [&str; 6] = ["new", "salvage", "model", "copy", "recover", "rewrite"];
 
 /// Whether it is a name in a folder, and no way out of it.
 pub(crate) fn is_plain(name: &str) -> bool {

@@ -1,6 +1,7 @@
 //! Examining a store, and mending it.
 
 mod jobs;
+mod log;
 mod repair;
 mod report;
 
@@ -15,7 +16,7 @@ use isolate::{
 use isolith_roles::{
     Check, Cure, Finding, Health, Probe, ProbeJob, ProbeReply, StoreSettings, bytes_below, locks,
 };
-use isolith_store::{Durability, StoreFolder};
+use isolith_store::{Durability, StoreFolder, write_lock_holder};
 use isolith_types::{Code, Failure};
 use tokio::task::JoinSet;
 
@@ -121,7 +122,9 @@ impl Doctor {
             }
         }
         let sound = found.iter().all(|examined| examined.report.status <= Health::Warn);
-        if let Some(engine) = self.engine.as_ref().filter(|_| sound) {
+        // Waiting for a process that does nothing would only take time.
+        let stuck = write_lock_holder(&self.folder).is_some_and(|holder| holder.is_stopped());
+        if let Some(engine) = self.engine.as_ref().filter(|_| sound && !stuck) {
             match engine.remove_expired().await {
                 0 => {}
                 keys => {

@@ -9,6 +9,7 @@ use isolith_roles::{
 use isolith_store::{Action, SalvageReport};
 use isolith_types::{Code, Failure};
 
+use super::log::AfterLog;
 use super::{Doctor, Examined, LEAST_DEADLINE};
 use crate::open::{Engine, no_store};
 
@@ -26,6 +27,7 @@ const NAMED_IDS: usize = 10;
 #[derive(Default)]
 struct Plan {
     permissions: bool,
+    recover_log: bool,
     salvage: bool,
     recount: bool,
     leftovers: bool,
@@ -40,6 +42,7 @@ impl Plan {
         for cure in found.iter().flat_map(|examined| &examined.cures) {
             match cure {
                 Cure::Permissions => plan.permissions = true,
+                Cure::RecoverLog => plan.recover_log = true,
                 Cure::Salvage => plan.salvage = true,
                 Cure::Recount => plan.recount = true,
                 Cure::Leftovers => plan.leftovers = true,
@@ -75,10 +78,17 @@ impl Doctor {
         found: &[Examined],
         done: &mut Vec<String>,
     ) -> Result<(), Failure> {
-        let plan = Plan::of(found);
+        let mut plan = Plan::of(found);
         let mut first = Ok(());
         if plan.permissions {
             first = first.and(self.mend(ProbeJob::MendPermissions, done).await);
+        }
+        if plan.recover_log && !plan.salvage {
+            match self.recover_log(done).await? {
+                AfterLog::Nothing => {}
+                AfterLog::Salvage => plan.salvage = true,
+                AfterLog::Rebuild => first = first.and(self.rebuild_all(done).await),
+            }
         }
         if plan.salvage {
             // Nothing else can be relied on before.
@@ -117,7 +127,7 @@ impl Doctor {
             Err(failure) if failure.code == Code::Corrupt => {
                 let message = format!("nothing of the truth can be saved: {}", failure.message);
                 return Err(Failure::new(Code::Corrupt, message).with_hint(
-                    "put a copy of truth.sqlite in its place, or move the folder away and start anew",
+                    "put a copy of truth.sqlite in its place and repair that, or move the folder away and start anew",
                 ));
             }
             Err(failure) => return Err(failure),

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use isolate::DeathClass;
 use isolith_roles::{CrashHistory, ReadJob, ReadReply, bytes_below};
-use isolith_store::{CollectionState, GraphState, StoreFolder, schema_version};
+use isolith_store::{
+    CollectionState, GraphState, LockHolder, StoreFolder, schema_version, write_lock_holder,
+};
 use isolith_types::{Failure, Wing};
 use serde::Serialize;
 use tokio::task::JoinSet;
@@ -46,6 +48,8 @@ pub struct StatusReport {
     pub quarantine: u64,
     /// What somebody should know.
     pub warnings: Vec<String>,
+    /// The process that is writing to the store at this moment.
+    pub write_lock: Option<LockHolder>,
     /// The length of the log of changes beside the truth.
     pub wal_bytes: u64,
     /// The lengths of all its files.
@@ -131,6 +135,7 @@ impl Engine {
             warnings: crashes.warning().into_iter().collect(),
             crashes: crashes.by_class,
             quarantine: 0,
+            write_lock: write_lock_holder(folder),
             wal_bytes: log_bytes(folder),
             disk_bytes: bytes_below(folder.path()),
             error: None,
@@ -229,6 +234,13 @@ impl StatusReport {
         if self.quarantine > 0 {
             let count = self.quarantine;
             self.warnings.push(format!("{count} jobs are in quarantine and are skipped"));
+        }
+        if let Some(holder) = self.write_lock.as_ref().filter(|holder| holder.is_stopped()) {
+            let pid = holder.pid;
+            self.warnings.push(format!(
+                "the write lock is held by {holder}: nobody else can write until it is continued \
+                 (`kill -CONT {pid}`) or ended"
+            ));
         }
         if self.wal_bytes > LONG_LOG {
             let megabytes = self.wal_bytes / 1_000_000;

@@ -7,6 +7,7 @@ mod drawers;
 mod faults;
 mod folding;
 mod graph;
+mod log;
 mod memory;
 mod pages;
 mod power;
@@ -24,6 +25,7 @@ fn main() {
         faults::trials(&programs),
         folding::trials(),
         graph::trials(&programs),
+        log::trials(),
         memory::trials(),
         pages::trials(),
         power::trials(),

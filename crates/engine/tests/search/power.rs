@@ -79,6 +79,9 @@ async fn history(store: &Path, copied: &Path) -> Vec<Model> {
     }
     copy(store, copied);
     fs::write(copied.join("truth.sqlite"), before).unwrap();
+    // What is cut off here was on the disk when it was acknowledged. A power loss takes only
+    // what was not, and the mark of it as well.
+    fs::remove_file(copied.join("acknowledged")).unwrap();
     drop(reader);
     engine.close().await;
     prefixes

@@ -10,6 +10,8 @@ use crate::reader::Damage;
 pub enum Check {
     /// SQLite's own check of the truth.
     Integrity,
+    /// The log of changes, and whether all that was acknowledged is there.
+    Log,
     /// Tables, indexes and version of the truth.
     Schema,
     /// Rows that belong to nothing.
@@ -44,8 +46,9 @@ pub enum Check {
 
 impl Check {
     /// All of them, in the order in which they are run and shown.
-    pub const ALL: [Check; 16] = [
+    pub const ALL: [Check; 17] = [
         Check::Integrity,
+        Check::Log,
         Check::Schema,
         Check::References,
         Check::Counts,
@@ -67,6 +70,7 @@ impl Check {
     pub fn name(self) -> &'static str {
         match self {
             Check::Integrity => "integrity",
+            Check::Log => "log",
             Check::Schema => "schema",
             Check::References => "references",
             Check::Counts => "counts",
@@ -90,6 +94,7 @@ impl Check {
         matches!(
             self,
             Check::Integrity
+                | Check::Log
                 | Check::References
                 | Check::Counts
                 | Check::Vectors
@@ -166,6 +171,8 @@ impl Finding {
 pub enum Cure {
     /// Save what can be read of the truth into a new file.
     Salvage,
+    /// Make a new truth of the old one and all that can be read of its log.
+    RecoverLog,
     /// Count the records of all collections again.
     Recount,
     /// Make a collection's segments anew.

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use isolith_store::{StoreFolder, lock_holders};
+use isolith_store::{LockHolder, StoreFolder, lock_holders, write_lock_holder};
 use rustix::process::{Resource, getrlimit};
 
 use super::finding::{Finding, Health};
@@ -79,13 +79,17 @@ pub fn locks(folder: &StoreFolder, asking: u32) -> Finding {
     let mut problems = Vec::new();
     let mut told = Vec::new();
     for (path, what) in [(folder.lock_file(), "in use by"), (folder.builder_lock(), "built by")] {
-        let holders = lock_holders(&path).into_iter().map(Holder::look_at);
-        let holders: Vec<Holder> = holders.filter(|holder| holder.parent != Some(asking)).collect();
-        problems.extend(holders.iter().filter_map(|holder| holder.problem(what)));
+        let holders = lock_holders(&path).into_iter().map(LockHolder::look_at);
+        let holders: Vec<LockHolder> =
+            holders.filter(|holder| holder.parent != Some(asking)).collect();
+        problems.extend(holders.iter().filter_map(|holder| problem(what, holder)));
         if !holders.is_empty() {
-            let names: Vec<String> = holders.iter().map(Holder::describe).collect();
+            let names: Vec<String> = holders.iter().map(describe).collect();
             told.push(format!("{what} {}", names.join(", ")));
         }
+    }
+    if let Some(holder) = write_lock_holder(folder) {
+        problems.extend(problem("written to by", &holder));
     }
     if told.is_empty() {
         told.push("nobody holds a lock".to_owned());
@@ -95,37 +99,17 @@ pub fn locks(folder: &StoreFolder, asking: u32) -> Finding {
     Finding::of_problems(status, &problems)
 }
 
-/// A process that holds a lock, as far as it can be told.
-struct Holder {
-    pid: u32,
-    name: String,
-    /// As in `/proc/<pid>/stat`; a blank if it cannot be told.
-    state: char,
-    parent: Option<u32>,
+fn describe(holder: &LockHolder) -> String {
+    let LockHolder { pid, program, parent, .. } = holder;
+    match (program.as_str(), parent) {
+        ("", _) => format!("process {pid}"),
+        (name, Some(parent)) => format!("{name} {pid} of {parent}"),
+        (name, None) => format!("{name} {pid}"),
+    }
 }
 
-impl Holder {
-    fn look_at(pid: u32) -> Self {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let (before, after) = stat.rsplit_once(") ").unwrap_or(("", ""));
-        let name = before.split_once('(').map_or("", |(_, name)| name).to_owned();
-        let mut fields = after.split_whitespace();
-        let state = fields.next().and_then(|state| state.chars().next()).unwrap_or(' ');
-        Self { pid, name, state, parent: fields.next().and_then(|pid| pid.parse().ok()) }
-    }
-
-    fn describe(&self) -> String {
-        match (self.name.as_str(), self.parent) {
-            ("", _) => format!("process {}", self.pid),
-            (name, Some(parent)) => format!("{name} {} of {parent}", self.pid),
-            (name, None) => format!("{name} {}", self.pid),
-        }
-    }
-
-    fn problem(&self, what: &str) -> Option<String> {
-        let stopped = matches!(self.state, 'T' | 't');
-        stopped.then(|| format!("{what} process {}, which is stopped", self.pid))
-    }
+fn problem(what: &str, holder: &LockHolder) -> Option<String> {
+    holder.is_stopped().then(|| format!("{what} process {}, which is stopped", holder.pid))
 }
 
 /// The lengths of all files below a folder.

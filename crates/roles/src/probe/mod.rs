@@ -4,6 +4,7 @@
 mod crashes;
 mod finding;
 mod kept;
+mod log;
 mod machine;
 mod permissions;
 mod segments;
@@ -16,7 +17,7 @@ use std::time::Instant;
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
 use isolith_embed::{Model, model_name};
 use isolith_store::{
-    Check as Look, Embedder, SalvageReport, StoreError, StoreFolder, Truth, TruthId,
+    Check as Look, Embedder, LogRecovery, SalvageReport, StoreError, StoreFolder, Truth, TruthId,
 };
 use isolith_types::{Code, Failure};
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,8 @@ pub enum ProbeJob {
         /// The truth's new identity.
         uuid: String,
     },
+    /// To make a new truth of the old one and all that can be read of its log.
+    RecoverLog,
     /// To save what can be read of the truth into a new one.
     Salvage,
 }
@@ -65,6 +68,8 @@ pub enum ProbeReply {
     Found(Finding),
     /// What was done, in sentences.
     Mended(Vec<String>),
+    /// What became of a damaged log; nothing if it is not.
+    Recovered(Option<LogRecovery>),
     /// To a salvage.
     Salvaged(SalvageReport),
 }
@@ -118,6 +123,12 @@ impl Role for Probe {
                 Truth::adopt(&folder, deadline, self.token).map_err(failure)?;
                 Ok(ProbeReply::Mended(Vec::new()))
             }
+            ProbeJob::RecoverLog => {
+                let deadline = Instant::now() + context.remaining().mul_f32(0.9);
+                let recovery =
+                    Truth::recover_log(&folder, deadline, self.token).map_err(failure)?;
+                Ok(ProbeReply::Recovered(recovery))
+            }
             ProbeJob::Salvage => {
                 let deadline = Instant::now() + context.remaining().mul_f32(0.9);
                 let model = Model::embedded(self.token);
@@ -137,6 +148,7 @@ impl Role for Probe {
             ProbeJob::RemoveLeftovers => "remove_leftovers",
             ProbeJob::EnforceLimits => "enforce_limits",
             ProbeJob::Adopt { .. } => "adopt",
+            ProbeJob::RecoverLog => "recover_log",
             ProbeJob::Salvage => "salvage",
         }
     }
@@ -162,6 +174,7 @@ impl Probe {
             Check::Limits => return Ok(machine::limits()),
             Check::Crashes => return Ok(crashes::check(&folder.crashes())),
             Check::Kept => return Ok(kept::check(folder)),
+            Check::Log => return log::check(folder, self.token),
             _ => {}
         }
         let reader = &mut match truth::open(folder, context, self.token) {

@@ -31,6 +31,10 @@ pub(super) fn finding_of(error: &StoreError) -> Finding {
         StoreError::Corrupt { .. } => {
             Finding::new(Health::Corrupt, error.to_string()).with(Cure::Salvage)
         }
+        // The check of the log says more.
+        StoreError::Behind { .. } => {
+            Finding::new(Health::Corrupt, error.to_string()).with(Cure::RecoverLog)
+        }
         _ => Finding::new(Health::Failed, error.to_string()),
     }
 }

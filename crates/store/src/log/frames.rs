@@ -53,8 +53,8 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// Reads a log. `truth` is asked for pages that may be in the file already.
-    pub(super) fn read(log: &File, truth: &File) -> io::Result<Self> {
+    /// Reads a log. `truth`, if given, is asked for pages that may be in the file already.
+    pub(super) fn read(log: &File, truth: Option<&File>) -> io::Result<Self> {
         let count = log.metadata()?.len().saturating_sub(HEADER) / FRAME;
         let mut header = [0; HEADER as usize];
         if count == 0 || log.read_exact_at(&mut header, 0).is_err() {
@@ -169,7 +169,7 @@ impl Scan {
         })
     }
 
-    fn frame(&mut self, bytes: &[u8], truth: &File) -> Frame {
+    fn frame(&mut self, bytes: &[u8], truth: Option<&File>) -> Frame {
         let stored = Sums::stored(&bytes[16..]);
         let same_salt = bytes[8..16] == self.salt;
         let (state, next) = self.judge(bytes, stored, same_salt, truth);
@@ -189,7 +189,13 @@ impl Scan {
     }
 
     /// The state of a frame, and what the next one goes on from.
-    fn judge(&self, bytes: &[u8], stored: Sums, same_salt: bool, truth: &File) -> (State, Sums) {
+    fn judge(
+        &self,
+        bytes: &[u8],
+        stored: Sums,
+        same_salt: bool,
+        truth: Option<&File>,
+    ) -> (State, Sums) {
         let sums_from = |seed: Sums, head: &[u8], page: &[u8]| {
             seed.over(head, self.order).over(page, self.order)
         };
@@ -219,8 +225,8 @@ impl Scan {
                 return (State::Mended(bit + beyond_head), stored);
             }
             let number = u32::from_be_bytes([head[0], head[1], head[2], head[3]]);
-            let in_file = page_of(truth, number);
-            if in_file.is_ok_and(|in_file| sums_from(*seed, head, &in_file) == stored) {
+            let in_file = truth.and_then(|truth| page_of(truth, number).ok());
+            if in_file.is_some_and(|in_file| sums_from(*seed, head, &in_file) == stored) {
                 return (State::InFile, stored);
             }
         }

@@ -12,6 +12,7 @@ mod store_row;
 
 use std::fs::File;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use isolate::InWorker;
@@ -96,6 +97,14 @@ impl Truth {
     }
 }
 
+/// Whether a log has a damaged frame and commits beyond it. Opens the log alone, which is safe
+/// in any process: SQLite's locks are on the other two files.
+pub(crate) fn is_broken(truth: &Path) -> bool {
+    let log = File::open(with_suffix(truth, "-wal"));
+    let frames = log.and_then(|log| Frames::read(&log, None));
+    frames.is_ok_and(|frames| frames.goes_on())
+}
+
 /// The files of the truth, as they were at one moment.
 struct Files {
     mark: Found,
@@ -118,7 +127,7 @@ impl Files {
         let log = open(&log_path)?;
         let frames = match &log {
             None => Frames::default(),
-            Some(log) => match Frames::read(log, &truth) {
+            Some(log) => match Frames::read(log, Some(&truth)) {
                 // Cut while it was read.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Frames::default(),
                 read => read.map_err(|error| io_failure(&log_path, "read", &error))?,
@@ -180,7 +189,7 @@ impl Files {
     }
 }
 
-fn open(path: &std::path::Path) -> Result<Option<File>, StoreError> {
+fn open(path: &Path) -> Result<Option<File>, StoreError> {
     match File::open(path) {
         Ok(file) => Ok(Some(file)),
         Err(error) if is_missing(&error) => Ok(None),

@@ -38,6 +38,7 @@ use crate::error::StoreError;
 use crate::folder::io_failure;
 use crate::graph;
 use crate::identity::with_suffix;
+use crate::log;
 use crate::open::Db;
 use crate::pragmas::{self, Durability};
 use crate::sqlite::During;
@@ -250,12 +251,34 @@ impl Writer {
         }
     }
 
+    /// Leaves a short log, so that little is in nothing else. To be called when nothing is
+    /// being written. What readers hold on to stays.
+    pub fn rest(&mut self) {
+        if self.log_length() == 0 || self.db.has_moved() || log::is_broken(&self.db.path) {
+            return;
+        }
+        // Most of the work is done while others may write.
+        let _ = self.checkpoint(Checkpoint::Passive);
+        self.next_truncate = Instant::now();
+        self.cut_log(0);
+    }
+
+    fn log_length(&self) -> u64 {
+        let log = with_suffix(&self.db.path, "-wal");
+        std::fs::metadata(log).map_or(0, |metadata| metadata.len())
+    }
+
     /// Cuts a log back that is longer than this, unless readers hold on to it. So it
     /// cannot grow without end.
     fn cut_log(&mut self, limit: u64) {
-        let log = with_suffix(&self.db.path, "-wal");
-        let length = std::fs::metadata(log).map_or(0, |metadata| metadata.len());
+        let length = self.log_length();
         if length <= limit || Instant::now() < self.next_truncate {
+            return;
+        }
+        // The damage would get into the file, and what is beyond it would be gone.
+        if log::is_broken(&self.db.path) {
+            tracing::warn!("the log is damaged and stays as it is; `isolith doctor` says more");
+            self.next_truncate = Instant::now() + TRUNCATE_PAUSE;
             return;
         }
         let deadline = self.db.deadline.clone();

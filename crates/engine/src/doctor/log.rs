@@ -1,0 +1,114 @@
+//! A truth that lacks commits that were acknowledged.
+
+use isolith_roles::{ProbeJob, ProbeReply};
+use isolith_store::{LogRecovery, Missing};
+use isolith_types::{Code, Failure};
+
+use super::Doctor;
+
+/// What is left to be done once the log was looked at.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum AfterLog {
+    Nothing,
+    /// There are commits that only a salvage gets at.
+    Salvage,
+    /// The truth is older than the segments that were made from it.
+    Rebuild,
+}
+
+impl Doctor {
+    /// Makes a new truth of the old one and its log, and says what is lost.
+    pub(super) async fn recover_log(&self, done: &mut Vec<String>) -> Result<AfterLog, Failure> {
+        let recovery = match self.probe(ProbeJob::RecoverLog, self.salvage_deadline()).await {
+            Ok(ProbeReply::Recovered(recovery)) => recovery,
+            Ok(_) => return Err(Failure::new(Code::Failed, "unexpected reply from the probe")),
+            // The file itself may be damaged, too.
+            Err(failure) if failure.code == Code::Corrupt => return Ok(AfterLog::Salvage),
+            Err(failure) => return Err(failure),
+        };
+        let Some(recovery) = recovery else { return Ok(AfterLog::Nothing) };
+        done.extend(tell(&recovery));
+        Ok(match recovery {
+            LogRecovery { kept_as: None, .. } => AfterLog::Salvage,
+            recovery if recovery.lost_commits() > 0 => AfterLog::Rebuild,
+            _ => AfterLog::Nothing,
+        })
+    }
+}
+
+fn tell(recovery: &LogRecovery) -> Vec<String> {
+    let Missing { from, to, recoverable_to, .. } = &recovery.missing;
+    let commits = |count: u64| match count {
+        1 => "1 acknowledged commit".to_owned(),
+        count => format!("{count} acknowledged commits"),
+    };
+    let Some(kept_as) = &recovery.kept_as else {
+        return vec![format!(
+            "{} (numbers {} to {}) cannot be had back as a whole, because pages of the log are \
+             damaged; their rows are saved as far as they can be read",
+            commits(to.commits + 1 - from.commits),
+            from.commits,
+            to.commits,
+        )];
+    };
+    let mut told = Vec::new();
+    let saved = (recoverable_to.commits + 1).saturating_sub(from.commits);
+    let kept = format!("the damaged files are {}", kept_as.display());
+    told.push(match saved.min(to.commits + 1 - from.commits) {
+        0 => format!("made a new truth of what the damaged log left; {kept}"),
+        saved => format!("brought back {} from the damaged log; {kept}", commits(saved)),
+    });
+    if recovery.lost_commits() > 0 {
+        let first = recoverable_to.commits.max(from.commits - 1) + 1;
+        let mut text = format!(
+            "lost {} (numbers {first} to {})",
+            commits(recovery.lost_commits()),
+            to.commits
+        );
+        if to.change > recoverable_to.change {
+            let (first, last) = (recoverable_to.change + 1, to.change);
+            text.push_str(&format!(", with changes {first} to {last} of records"));
+        }
+        told.push(text);
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use isolith_store::Progress;
+
+    use super::*;
+
+    fn told(recoverable: (u64, u64), kept: bool) -> String {
+        let at = |(commits, change)| Progress { commits, change };
+        let missing = Missing {
+            from: at((5, 11)),
+            to: at((7, 20)),
+            stops_at: None,
+            beyond: 0,
+            recoverable_to: at(recoverable),
+            parts: Vec::new(),
+        };
+        let kept_as = kept.then(|| "truth.sqlite.damaged-1".into());
+        tell(&LogRecovery { missing, kept_as }).join("\n")
+    }
+
+    #[test]
+    fn losses_are_said() {
+        let kept = "the damaged files are truth.sqlite.damaged-1";
+        let all = format!("brought back 3 acknowledged commits from the damaged log; {kept}");
+        assert_eq!(told((7, 20), true), all);
+        let some = format!(
+            "brought back 1 acknowledged commit from the damaged log; {kept}\nlost 2 acknowledged \
+             commits (numbers 6 to 7), with changes 13 to 20 of records"
+        );
+        assert_eq!(told((5, 12), true), some);
+        let none = format!(
+            "made a new truth of what the damaged log left; {kept}\nlost 3 acknowledged commits \
+             (numbers 5 to 7), with changes 11 to 20 of records"
+        );
+        assert_eq!(told((4, 10), true), none);
+        assert!(told((5, 12), false).starts_with("3 acknowledged commits (numbers 5 to 7) cannot"));
+    }
+}
