@@ -1,4 +1,6 @@
 use std::fs::File;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -92,6 +94,13 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
     File::open(folder)
         .and_then(|folder| folder.sync_all())
         .map_err(|error| io_failure(folder, "sync", &error))
+}
+
+/// As `std::fs::copy`, which would also copy the permissions: a worker may not do that.
+pub(crate) fn copy_content(from: &Path, to: &Path) -> io::Result<()> {
+    let mut from = isolith_folder::open_file(from)?;
+    let mut to = File::options().write(true).create(true).truncate(true).mode(0o600).open(to)?;
+    io::copy(&mut from, &mut to).map(|_| ())
 }
 
 /// Removes a file if there is one.

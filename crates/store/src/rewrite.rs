@@ -33,7 +33,7 @@ pub(crate) fn with_checksums(
     let began = Instant::now();
     let truth = folder.truth();
     empty_log(&old.connection)?;
-    Aside::clear_leftovers(&folder.run(), "rewrite-");
+    Aside::clear_leftovers(&folder.run(), "rewrite");
     let aside = Aside::new(&folder.run(), "rewrite")?;
     let mut new = create::new_truth(aside.path(), deadline)?;
     migrate(&mut new, steps).and_then(|()| copy(&new, &truth)).map_err(explain_time)?;

@@ -2,6 +2,7 @@
 
 mod jobs;
 mod log;
+mod permissions;
 mod repair;
 mod report;
 

@@ -10,7 +10,7 @@ use isolith_store::{Action, SalvageReport};
 use isolith_types::{Code, Failure};
 
 use super::log::AfterLog;
-use super::{Doctor, Examined, LEAST_DEADLINE};
+use super::{Doctor, Examined, LEAST_DEADLINE, permissions};
 use crate::open::{Engine, no_store};
 
 /// How long to wait for another process's builder.
@@ -81,7 +81,7 @@ impl Doctor {
         let mut plan = Plan::of(found);
         let mut first = Ok(());
         if plan.permissions {
-            first = first.and(self.mend(ProbeJob::MendPermissions, done).await);
+            first = first.and(self.mend_permissions(done));
         }
         if plan.recover_log && !plan.salvage {
             match self.recover_log(done).await? {
@@ -110,6 +110,22 @@ impl Doctor {
             first = first.and(self.rebuild_graph(done).await);
         }
         first
+    }
+
+    fn mend_permissions(&self, done: &mut Vec<String>) -> Result<(), Failure> {
+        // Nothing is changed in a folder that must not be used.
+        self.folder.check().map_err(|error| error.to_failure())?;
+        let path = self.folder.path();
+        let mended = permissions::mend(path).map_err(|error| {
+            let message = format!("cannot make {} private: {error}", path.display());
+            Failure::new(Code::ReadOnly, message)
+        })?;
+        match mended {
+            0 => {}
+            1 => done.push("made 1 file or folder private".to_owned()),
+            mended => done.push(format!("made {mended} files and folders private")),
+        }
+        Ok(())
     }
 
     async fn mend(&self, job: ProbeJob, done: &mut Vec<String>) -> Result<(), Failure> {

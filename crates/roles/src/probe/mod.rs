@@ -44,8 +44,6 @@ pub enum ProbeJob {
         /// Whether to take the time for all of it.
         full: bool,
     },
-    /// To give every file and folder its mode.
-    MendPermissions,
     /// To remove what processes left behind when they died.
     RemoveLeftovers,
     /// To remove what is over its limit.
@@ -95,15 +93,6 @@ impl Role for Probe {
                 let finding = self.look(&folder, check, full, context);
                 Ok(ProbeReply::Found(finding.unwrap_or_else(|error| truth::finding_of(&error))))
             }
-            ProbeJob::MendPermissions => {
-                let mended = ours(&folder).and_then(|()| {
-                    permissions::mend(&folder).map_err(|error| refused(&folder, &error))
-                })?;
-                Ok(ProbeReply::Mended(match mended {
-                    0 => Vec::new(),
-                    mended => vec![format!("made {mended} files and folders private")],
-                }))
-            }
             ProbeJob::RemoveLeftovers => {
                 ours(&folder)?;
                 let mut done =
@@ -144,7 +133,6 @@ impl Role for Probe {
     fn kind(job: &ProbeJob) -> &'static str {
         match job {
             ProbeJob::Check { check, .. } => check.name(),
-            ProbeJob::MendPermissions => "mend_permissions",
             ProbeJob::RemoveLeftovers => "remove_leftovers",
             ProbeJob::EnforceLimits => "enforce_limits",
             ProbeJob::Adopt { .. } => "adopt",

@@ -1,8 +1,8 @@
 //! Owners and modes of everything in a store's folder.
 
-use std::fs::{self, Metadata, Permissions};
+use std::fs::{self, Metadata};
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use isolith_store::StoreFolder;
@@ -50,37 +50,6 @@ pub(super) fn check(folder: &StoreFolder) -> Finding {
     Finding::of_problems(Health::Warn, &wrong).with(Cure::Permissions)
 }
 
-/// Gives everything its mode. Returns how many were wrong.
-///
-/// # Errors
-/// The first that could not be changed.
-pub(super) fn mend(folder: &StoreFolder) -> io::Result<u64> {
-    let mut mended = 0;
-    // A folder that cannot be looked into has to be opened before what is in it is known.
-    let top = fs::symlink_metadata(folder.path())?;
-    mended += u64::from(set_mode(folder.path(), &top)?);
-    for entry in fs::read_dir(folder.path())?.filter_map(Result::ok) {
-        let metadata = entry.metadata()?;
-        mended += u64::from(set_mode(&entry.path(), &metadata)?);
-    }
-    for (path, metadata) in everything(folder.path())? {
-        mended += u64::from(set_mode(&path, &metadata)?);
-    }
-    Ok(mended)
-}
-
-fn set_mode(path: &Path, metadata: &Metadata) -> io::Result<bool> {
-    let Some(wanted) = wanted_mode(metadata) else { return Ok(false) };
-    if metadata.mode() & 0o777 == wanted {
-        return Ok(false);
-    }
-    match fs::set_permissions(path, Permissions::from_mode(wanted)) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
-    }
-}
-
 /// None for what is neither file, folder nor socket: a link is not followed.
 fn wanted_mode(metadata: &Metadata) -> Option<u32> {
     let kind = metadata.file_type();
@@ -119,10 +88,13 @@ fn shown(folder: &StoreFolder, path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
-    fn what_others_may_read_is_found_and_closed() {
+    fn what_others_may_read_is_found() {
         let place = tempfile::tempdir().unwrap();
         let folder = StoreFolder::new(place.path().join("store"));
         folder.create().unwrap();
@@ -138,9 +110,6 @@ mod tests {
             (Health::Warn, &[Cure::Permissions][..])
         );
         assert!(found.detail.contains("segments/c1.vec is 0644, not 0600"), "{found:?}");
-        assert_eq!(mend(&folder).unwrap(), 2);
-        assert_eq!(check(&folder).status, Health::Ok);
-        assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl Truth {
         folder.create()?;
         let _alone = Lock::exclusive_now(&folder.lock_file())?;
         put_in_place(folder)?;
-        Aside::clear_leftovers(&folder.run(), "recover-");
+        Aside::clear_leftovers(&folder.run(), "recover");
         let files = Files::look(folder)?;
         if !files.is_behind() {
             return Ok(None);
@@ -145,7 +145,7 @@ impl Files {
     fn copy(&self, folder: &StoreFolder, end: Option<usize>) -> Result<Aside, StoreError> {
         let aside = Aside::new(&folder.run(), "recover")?;
         let fill = || {
-            std::fs::copy(folder.truth(), aside.path())?;
+            copy_content(&folder.truth(), aside.path())?;
             let file = File::options().write(true).open(aside.path())?;
             if let (Some(end), Some(log)) = (end, &self.log) {
                 play(&self.frames, log, end, &file)?;

@@ -6,6 +6,9 @@ pub(crate) mod memory;
 mod records;
 mod scan;
 
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Instant;
 
@@ -138,14 +141,17 @@ impl Reader {
     pub fn copy_to(&mut self, path: &Path) -> Result<(), StoreError> {
         let connection = &self.db.connection;
         self.db.refuse_if_moved()?;
-        // SQLite would write into an empty file that is there already.
-        if path.symlink_metadata().is_ok() {
-            let reason = format!("{} exists already", path.display());
-            return Err(StoreError::Invalid(reason));
-        }
         let name = path
             .to_str()
             .ok_or_else(|| StoreError::Invalid("the copy's path is not UTF-8".to_owned()))?;
+        // SQLite writes into an empty file that is there already, and keeps its mode.
+        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        made.map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => {
+                StoreError::Invalid(format!("{} exists already", path.display()))
+            }
+            _ => io_failure(path, "create", &error),
+        })?;
         let copied = connection
             .execute("VACUUM INTO ?1", [name])
             .during(connection, "write a copy")
@@ -312,13 +318,10 @@ fn end(db: &Db) {
     }
 }
 
-/// What SQLite leaves to the operating system is brought to the disk, and kept private.
+/// What SQLite leaves to the operating system is brought to the disk.
 fn finish_copy(path: &Path) -> Result<(), StoreError> {
-    use std::os::unix::fs::PermissionsExt as _;
     let file = std::fs::File::open(path).map_err(|error| io_failure(path, "open", &error))?;
-    file.set_permissions(std::fs::Permissions::from_mode(0o600))
-        .and_then(|()| file.sync_all())
-        .map_err(|error| io_failure(path, "sync", &error))?;
+    file.sync_all().map_err(|error| io_failure(path, "sync", &error))?;
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => sync_folder(folder),
         _ => sync_folder(Path::new(".")),

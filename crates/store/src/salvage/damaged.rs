@@ -7,7 +7,7 @@ use std::path::Path;
 use isolith_pages::{Checking, seal};
 use rusqlite::{Connection, OpenFlags};
 
-use crate::create::{self, Aside};
+use crate::create::{self, Aside, copy_content};
 use crate::deadline::Deadline;
 use crate::error::StoreError;
 use crate::folder::{StoreFolder, io_failure, is_missing};
@@ -108,9 +108,9 @@ fn copy_with_new_head(
     create::close_completely(new, model.path())?;
     let copy = Aside::new(&folder.run(), "copy")?;
     let graft = || {
-        std::fs::copy(truth, copy.path())?;
+        copy_content(truth, copy.path())?;
         let log = with_suffix(truth, "-wal");
-        match std::fs::copy(log, with_suffix(copy.path(), "-wal")) {
+        match copy_content(&log, &with_suffix(copy.path(), "-wal")) {
             Err(error) if !is_missing(&error) => return Err(error),
             _ => {}
         }
