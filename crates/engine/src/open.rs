@@ -251,6 +251,7 @@ pub(crate) fn pool_settings(options: &EngineOptions, workers: usize) -> PoolSett
         memory_cap: Some(half_of_memory()),
         job_deadline: options.deadline,
         queue_patience: options.deadline,
+        environment: isolith_roles::environment(),
         ..PoolSettings::default()
     };
     if let Some(program) = &options.program {

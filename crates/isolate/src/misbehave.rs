@@ -1,6 +1,8 @@
 //! Real faults, for drills and tests: a role calls [`Fault::commit`] and the worker
 //! process really crashes, hangs or sends nonsense. Nothing tells the supervisor.
 
+pub mod hostile;
+
 use std::hint::black_box;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;

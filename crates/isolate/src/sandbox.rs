@@ -11,6 +11,12 @@ pub struct Sandbox {
     pub files: Files,
     /// Whether it may make sockets, to the network or to other processes.
     pub sockets: bool,
+    /// Whether it may make system calls that a role with plain work never needs: to
+    /// look into, steer or signal other processes, to change permissions or owners of
+    /// files, to start programs, to change the system. It can signal itself and its own
+    /// process group in any case. Without them, files are created with their mode or
+    /// with less (the umask is 077).
+    pub system_calls: bool,
 }
 
 /// The files that a role may touch.
@@ -45,25 +51,26 @@ pub enum Files {
 impl Sandbox {
     /// No restriction.
     pub fn open() -> Self {
-        Self { files: Files::All, sockets: true }
+        Self { files: Files::All, sockets: true, system_calls: true }
     }
 
-    /// No files, no sockets: for roles that turn bytes into bytes.
+    /// No files, no sockets, no unusual system calls: for roles that turn bytes into bytes.
     pub fn sealed() -> Self {
         Self::read_only([])
     }
 
-    /// Only what is below `path`, and the files in `read`; no sockets.
-    /// See [`Files::Folder`].
+    /// Only what is below `path`, and the files in `read`; no sockets
+    /// and no unusual system calls. See [`Files::Folder`].
     pub fn folder(path: PathBuf, create: bool, read: impl IntoIterator<Item = PathBuf>) -> Self {
         let read = read.into_iter().collect();
-        Self { files: Files::Folder { path, create, read }, sockets: false }
+        Self { files: Files::Folder { path, create, read }, ..Self::sealed() }
     }
 
-    /// Only these folders or files, to be read; no sockets.
+    /// Only these folders or files, to be read; no sockets and no unusual system calls.
     pub fn read_only(roots: impl IntoIterator<Item = PathBuf>) -> Self {
         let read = roots.into_iter().collect();
-        Self { files: Files::Below { read, write: Vec::new() }, sockets: false }
+        let files = Files::Below { read, write: Vec::new() };
+        Self { files, sockets: false, system_calls: false }
     }
 }
 
@@ -74,13 +81,17 @@ pub struct Confinement {
     pub files: Enforcement,
     /// The restriction of sockets.
     pub sockets: Enforcement,
+    /// The restriction of system calls.
+    #[serde(default)]
+    pub system_calls: Enforcement,
 }
 
 /// Whether a restriction is in force.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Enforcement {
     /// The role did not ask for it.
+    #[default]
     NotAsked,
     /// It is in force.
     Enforced,
@@ -94,6 +105,6 @@ impl Confinement {
     /// Whether something that was asked for is missing.
     pub(crate) fn is_lacking(&self) -> bool {
         let lacking = [Enforcement::Partial, Enforcement::NotAvailable];
-        lacking.contains(&self.files) || lacking.contains(&self.sockets)
+        [self.files, self.sockets, self.system_calls].iter().any(|it| lacking.contains(it))
     }
 }

@@ -1,3 +1,4 @@
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -45,6 +46,9 @@ pub struct PoolSettings {
     pub build: Option<String>,
     /// The program to start as a worker; by default the running one.
     pub program: PathBuf,
+    /// All variables of the workers' environment, but for one that turns backtraces off.
+    /// Nothing of the front's own environment, which may hold secrets, reaches a worker.
+    pub environment: Vec<(OsString, OsString)>,
     /// The seed of the restart jitter; by default random.
     pub seed: u64,
 }
@@ -70,6 +74,7 @@ impl Default for PoolSettings {
             quarantine_for: Duration::from_secs(7 * 24 * 3600),
             build: None,
             program: PathBuf::from(SELF),
+            environment: Vec::new(),
             seed: fastrand::u64(..),
         }
     }

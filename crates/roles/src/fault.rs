@@ -1,8 +1,22 @@
 //! Fail-points for tests: `ISOLITH_FAULT=<point>:<kind>[:<nth>]` makes the nth passage
-//! of a named point go wrong. Builds without the feature `faults` contain none of it.
+//! of a named point go wrong. The kind `hostile` has the worker try what its sandbox must
+//! not allow, among it on files in `ISOLITH_FAULT_HOME`. Builds without the feature
+//! `faults` contain none of it.
+
+#[cfg(not(feature = "faults"))]
+use std::ffi::OsString;
 
 #[cfg(feature = "faults")]
+pub use armed::environment;
+#[cfg(feature = "faults")]
 pub(crate) use armed::{point, point_at_start, point_of};
+
+/// What workers need of the front's environment: nothing. In builds with the feature
+/// `faults`, the plan of what is to go wrong.
+#[cfg(not(feature = "faults"))]
+pub fn environment() -> Vec<(OsString, OsString)> {
+    Vec::new()
+}
 
 /// Nothing goes wrong here.
 #[cfg(not(feature = "faults"))]
@@ -21,40 +35,62 @@ pub(crate) fn point_of(_name: &str, _path: &str, _context: &isolate::Context<'_>
 
 #[cfg(feature = "faults")]
 mod armed {
+    use std::ffi::OsString;
+    use std::path::Path;
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use isolate::Context;
-    use isolate::misbehave::Fault;
+    use isolate::misbehave::{Fault, hostile};
     use serde::Deserialize;
     use serde::de::value::{Error, StrDeserializer};
 
+    const PLAN: &str = "ISOLITH_FAULT";
+    const HOME: &str = "ISOLITH_FAULT_HOME";
+
+    #[derive(Clone, Copy)]
+    enum Deed {
+        Fault(Fault),
+        Hostile,
+    }
+
     struct Plan {
         point: String,
-        fault: Fault,
+        deed: Deed,
         nth: u64,
         passed: AtomicU64,
     }
 
+    /// The plan of what is to go wrong, for the environment of workers.
+    pub fn environment() -> Vec<(OsString, OsString)> {
+        let names = [PLAN, HOME].into_iter();
+        names.filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect()
+    }
+
     /// Goes wrong here if the environment says so.
     pub(crate) fn point(name: &str, context: &Context<'_>) {
-        if let Some(fault) = due(name) {
-            fault.commit(context);
+        match due(name) {
+            Some(Deed::Fault(fault)) => fault.commit(context),
+            Some(Deed::Hostile) => {
+                let home = std::env::var_os(HOME).unwrap_or_default();
+                hostile::panic_with_attempts(Path::new(&home));
+            }
+            None => {}
         }
     }
 
     /// Goes wrong before the worker is ready, if the environment says so.
     pub(crate) fn point_at_start(name: &str) {
-        if let Some(fault) = due(name) {
+        if let Some(Deed::Fault(fault)) = due(name) {
             fault.commit_at_start();
         }
     }
 
-    fn due(name: &str) -> Option<Fault> {
-        static PLAN: OnceLock<Option<Plan>> = OnceLock::new();
-        let plan = PLAN.get_or_init(read).as_ref()?;
+    fn due(name: &str) -> Option<Deed> {
+        static READ: OnceLock<Option<Plan>> = OnceLock::new();
+        let plan = READ.get_or_init(read).as_ref()?;
         let due = plan.point == name && plan.passed.fetch_add(1, Ordering::Relaxed) + 1 == plan.nth;
-        due.then_some(plan.fault)
+        due.then_some(plan.deed)
     }
 
     /// Goes wrong at one file, or one kind of job: the point's name is followed by a dot
@@ -65,19 +101,20 @@ mod armed {
     }
 
     fn read() -> Option<Plan> {
-        let text = std::env::var("ISOLITH_FAULT").ok()?;
+        let text = std::env::var(PLAN).ok()?;
         let mut parts = text.split(':');
         let point = parts.next()?.to_owned();
-        let fault = match parts.next()? {
-            "crash" => Fault::Segfault,
-            "bus" => Fault::BusError,
-            "leak" => Fault::OutOfMemory,
-            "corrupt" => Fault::Garbage,
-            "exit" => Fault::ExitZero,
+        let deed = match parts.next()? {
+            "hostile" => Deed::Hostile,
+            "crash" => Deed::Fault(Fault::Segfault),
+            "bus" => Deed::Fault(Fault::BusError),
+            "leak" => Deed::Fault(Fault::OutOfMemory),
+            "corrupt" => Deed::Fault(Fault::Garbage),
+            "exit" => Deed::Fault(Fault::ExitZero),
             // The others go by their own names.
-            name => Fault::deserialize(StrDeserializer::<Error>::new(name)).ok()?,
+            name => Deed::Fault(Fault::deserialize(StrDeserializer::<Error>::new(name)).ok()?),
         };
         let nth = parts.next().map_or(Some(1), |nth| nth.parse().ok())?;
-        Some(Plan { point, fault, nth, passed: AtomicU64::new(0) })
+        Some(Plan { point, deed, nth, passed: AtomicU64::new(0) })
     }
 }

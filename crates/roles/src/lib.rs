@@ -16,6 +16,7 @@ mod texts;
 mod writer;
 
 pub use builder::{BuildJob, FoldDone, FoldJob, GraphJob, StoreBuilder};
+pub use fault::environment;
 pub use intake::{Intake, IntakeJob, IntakeReply, IntakeSettings, Place, Turns};
 pub use isolith_history::{FileChange, History, Repository, repository_of};
 pub use isolith_intake::{Cursor, Layout};

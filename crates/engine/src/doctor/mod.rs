@@ -264,6 +264,7 @@ fn probe_settings(options: &DoctorOptions) -> PoolSettings {
         retry: RetryPolicy { strikes: 1, ..RetryPolicy::default() },
         // One check that crashes says nothing about the next.
         breaker: BreakerPolicy { deaths: usize::MAX, ..BreakerPolicy::default() },
+        environment: isolith_roles::environment(),
         ..PoolSettings::default()
     };
     if let Some(program) = &options.program {

@@ -7,8 +7,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetStatus,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 
@@ -20,36 +20,106 @@ use crate::sandbox::{Enforcement, Files};
 const RIGHTS: ABI = ABI::V5;
 
 /// Restricts this thread and all it will start. A kernel that cannot is no error.
-/// With [`Files::Folder`], the folder that the rules are for comes back.
-pub(super) fn restrict(files: &Files) -> Result<(Enforcement, Option<RuledFolder>), Refusal> {
-    match files {
-        Files::All => Ok((Enforcement::NotAsked, None)),
-        Files::Below { read, write } => {
-            let mut grants = Vec::new();
-            for (roots, rights) in [(read, reading()), (write, writing())] {
-                for root in roots {
-                    let handle = open(root, OFlags::empty()).map_err(|error| {
-                        refusal(format!("cannot open {}: {error}", root.display()))
-                    })?;
-                    grants.push(Grant::new(handle, rights).map_err(refusal)?);
-                }
-            }
-            Ok((enforce(&grants, !write.is_empty())?, None))
-        }
+///
+/// Connections and signals are forbidden here as well, in the same rules: a second set
+/// would forbid every rename from one folder to another, which each set has to allow by
+/// itself. A role whose files are not restricted goes without.
+pub(super) fn restrict(
+    files: &Files,
+    no_connections: bool,
+    no_signals: bool,
+) -> Result<Landlocked, Refusal> {
+    let (grants, writes, folder) = match files {
+        Files::All => return Ok(Landlocked::default()),
+        Files::Below { read, write } => (grants(read, write)?, !write.is_empty(), None),
         Files::Folder { path, create, read } => {
             let folder = RuledFolder::open(path, *create)?;
-            let mut grants = Vec::new();
-            if let Some(handle) = &folder.handle {
-                let handle = handle.try_clone().map_err(refusal)?;
-                grants.push(Grant::new(handle, writing()).map_err(refusal)?);
-            }
-            let there = read.iter().filter_map(|path| open(path, OFlags::empty()).ok());
-            for handle in there {
-                grants.push(Grant::new(handle, reading()).map_err(refusal)?);
-            }
-            Ok((enforce(&grants, true)?, Some(folder)))
+            (folder.grants(read)?, true, Some(folder))
         }
+    };
+    // The first version of Landlock refuses every rename from one folder to another, even
+    // where both may be written. A role that writes could not work under it.
+    if writes && !can(|rules| rules.handle_access(AccessFs::Refer)) {
+        return Ok(Landlocked {
+            files: Enforcement::NotAvailable,
+            folder,
+            ..Landlocked::default()
+        });
     }
+    let rules = all_files(Ruleset::default());
+    let rules = if no_connections { rules.and_then(without_connections) } else { rules };
+    let rules = if no_signals { rules.and_then(without_signals) } else { rules };
+    let mut rules = rules.and_then(Ruleset::create).map_err(refusal)?;
+    for grant in &grants {
+        let rule = PathBeneath::new(grant.place.as_fd(), grant.rights);
+        rules = rules.add_rule(rule).map_err(refusal)?;
+    }
+    let status = rules.restrict_self().map_err(refusal)?.ruleset;
+    let there = status != RulesetStatus::NotEnforced;
+    Ok(Landlocked {
+        files: match (there, can(all_files)) {
+            (true, true) => Enforcement::Enforced,
+            (true, false) => Enforcement::Partial,
+            (false, _) => Enforcement::NotAvailable,
+        },
+        connections: there && no_connections && can(without_connections),
+        signals: there && no_signals && can(without_signals),
+        folder,
+    })
+}
+
+/// What Landlock restricts.
+#[derive(Debug)]
+pub(super) struct Landlocked {
+    pub(super) files: Enforcement,
+    /// No connections over TCP or to abstract sockets.
+    pub(super) connections: bool,
+    /// No signals to processes that are less restricted.
+    pub(super) signals: bool,
+    /// Of [`Files::Folder`].
+    pub(super) folder: Option<RuledFolder>,
+}
+
+impl Default for Landlocked {
+    fn default() -> Self {
+        let files = Enforcement::NotAsked;
+        Self { files, connections: false, signals: false, folder: None }
+    }
+}
+
+type Rules = Result<Ruleset, RulesetError>;
+
+fn all_files(rules: Ruleset) -> Rules {
+    rules.handle_access(AccessFs::from_all(RIGHTS))
+}
+
+fn without_connections(rules: Ruleset) -> Rules {
+    rules.handle_access(AccessNet::from_all(ABI::V4))?.scope(Scope::AbstractUnixSocket)
+}
+
+fn without_signals(rules: Ruleset) -> Rules {
+    rules.scope(Scope::Signal)
+}
+
+/// Whether this kernel enforces all of these rules.
+fn can(rules: impl FnOnce(Ruleset) -> Rules) -> bool {
+    rules(Ruleset::default().set_compatibility(CompatLevel::HardRequirement)).is_ok()
+}
+
+/// Whether this kernel enforces all rules about files.
+#[cfg(feature = "misbehave")]
+pub(crate) fn has_landlock() -> bool {
+    can(all_files)
+}
+
+fn grants(read: &[PathBuf], write: &[PathBuf]) -> Result<Vec<Grant>, Refusal> {
+    let roots = read.iter().map(|root| (root, reading()));
+    let roots = roots.chain(write.iter().map(|root| (root, writing())));
+    let grants = roots.map(|(root, rights)| {
+        let granted = open(root, OFlags::empty()).and_then(|place| Grant::new(place, rights));
+        granted.map_err(|error| refusal(format!("cannot open {}: {error}", root.display())))
+    });
+    grants.collect()
 }
 
 /// The folder of a [`Files::Folder`] sandbox as it was when the rules were made.
@@ -88,6 +158,17 @@ impl RuledFolder {
             None => None,
         };
         Ok(Self { path: path.to_owned(), handle, id })
+    }
+
+    /// All of the folder, and these files where they exist.
+    fn grants(&self, read: &[PathBuf]) -> Result<Vec<Grant>, Refusal> {
+        let folder = self.handle.as_ref().map(|handle| (handle.try_clone(), writing()));
+        let files = read.iter().filter_map(|path| open(path, OFlags::empty()).ok());
+        let places = folder.into_iter().chain(files.map(|file| (Ok(file), reading())));
+        places
+            .map(|(place, rights)| Grant::new(place?, rights))
+            .collect::<io::Result<_>>()
+            .map_err(refusal)
     }
 
     /// Whether the path names another folder by now, or none, or one where there was
@@ -140,33 +221,6 @@ impl Grant {
         let rights = if kind.is_dir() { rights } else { rights & AccessFs::from_file(RIGHTS) };
         Ok(Self { place, rights })
     }
-}
-
-fn enforce(grants: &[Grant], moves: bool) -> Result<Enforcement, Refusal> {
-    if moves && !can_allow_moves() {
-        return Ok(Enforcement::NotAvailable);
-    }
-    let mut rules = Ruleset::default()
-        .handle_access(AccessFs::from_all(RIGHTS))
-        .and_then(Ruleset::create)
-        .map_err(refusal)?;
-    for grant in grants {
-        let rule = PathBeneath::new(grant.place.as_fd(), grant.rights);
-        rules = rules.add_rule(rule).map_err(refusal)?;
-    }
-    let status = rules.restrict_self().map_err(refusal)?;
-    Ok(match status.ruleset {
-        RulesetStatus::FullyEnforced => Enforcement::Enforced,
-        RulesetStatus::PartiallyEnforced => Enforcement::Partial,
-        RulesetStatus::NotEnforced => Enforcement::NotAvailable,
-    })
-}
-
-/// The first version of Landlock refuses every rename from one folder to another, even
-/// where both may be written. A role that writes could not work under it.
-fn can_allow_moves() -> bool {
-    let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-    rules.handle_access(AccessFs::Refer).is_ok()
 }
 
 fn refusal(error: impl std::fmt::Display) -> Refusal {

@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::io;
 
+use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, Signal};
 
 /// Workers go first when the machine runs out of memory: the front can replace them.
@@ -15,6 +16,8 @@ pub(crate) fn apply(role: &str, memory_cap: Option<u64>) -> io::Result<()> {
         // The data limit, not the address space: mapped files are not memory.
         set(Resource::Data, bytes)?;
     }
+    // Whatever a worker creates is for this user alone.
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);
     // A worker that is stopped when its front dies must wake up to see it. (A
     // deadly signal here would fire when the thread that started us ends.)

@@ -2,6 +2,7 @@
 //! write anew for another platform.
 
 pub(crate) mod area;
+mod calls;
 pub(crate) mod confine;
 pub(crate) mod files;
 pub(crate) mod limits;

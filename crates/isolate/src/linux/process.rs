@@ -1,6 +1,6 @@
 //! Worker processes: start, signal, wait.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -33,12 +33,17 @@ pub(crate) struct Started {
 }
 
 /// Starts `program` as the leader of a process group of its own, with a socket as
-/// its standard input.
+/// its standard input and with this environment alone.
 ///
 /// Nothing here may keep the standard library from `posix_spawn`: no `pre_exec`,
 /// no bare program name, no pidfd by flag. A fork would copy the page tables of a
 /// large front.
-pub(crate) fn start(program: &Path, name: &OsStr, arguments: &[&OsStr]) -> io::Result<Started> {
+pub(crate) fn start(
+    program: &Path,
+    name: &OsStr,
+    arguments: &[&OsStr],
+    environment: &[(OsString, OsString)],
+) -> io::Result<Started> {
     let (ours, theirs) = socket::pair()?;
     socket::set_nonblocking(&ours)?;
     let (output, printed) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
@@ -47,6 +52,8 @@ pub(crate) fn start(program: &Path, name: &OsStr, arguments: &[&OsStr]) -> io::R
     let child = Command::new(program)
         .arg0(name)
         .args(arguments)
+        .env_clear()
+        .envs(environment.iter().map(|(name, value)| (name, value)))
         // Finding the names for a backtrace takes longer than all else about a
         // panic, and the caller waits.
         .env("RUST_BACKTRACE", "0")

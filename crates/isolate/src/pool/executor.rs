@@ -18,6 +18,7 @@ use crate::linux::process::{self, Process};
 use crate::linux::watch::{Watched, watch};
 use crate::linux::{memory, socket};
 use crate::role::{Refusal, Role};
+use crate::settings::PoolSettings;
 use crate::supervisor::{JobId, WorkerId};
 use crate::wire::{Fill, Frame, FrameReader, Header, Kind, PanicNote, Parcel, Progress};
 use crate::worker::WORKER_ARGUMENT;
@@ -102,7 +103,8 @@ impl<R: Role> Executor<R> {
         let replies = Area::create(shared.settings.max_reply_bytes)?;
         let name = format!("{}-worker", R::NAME);
         let arguments = [OsStr::new(WORKER_ARGUMENT), OsStr::new(R::NAME)];
-        let started = process::start(&shared.settings.program, OsStr::new(&name), &arguments)?;
+        let PoolSettings { program, environment, .. } = &shared.settings;
+        let started = process::start(program, OsStr::new(&name), &arguments, environment)?;
         let pid = started.process.id();
         let hello = shared.hello();
         let header = hello.header(Kind::Hello, 0).encode();

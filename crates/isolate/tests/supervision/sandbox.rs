@@ -5,9 +5,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use isolate::misbehave::hostile::{Tried, Verdict, panic_with_attempts};
 use isolate::{
     CallError, CallOptions, Confinement, Context, Enforcement, Files, Hooks, InWorker, Pool,
-    PoolSettings, Refusal, Role, Sandbox,
+    PoolSettings, Refusal, RetryPolicy, Role, Sandbox,
 };
 use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
 use libtest_mimic::Trial;
@@ -22,6 +23,10 @@ pub fn trials() -> Vec<Trial> {
         trial("sandbox::writable_roots_can_be_written", writable),
         trial("sandbox::an_open_role_is_not_confined", open),
         trial("sandbox::a_root_that_is_missing_is_a_refusal", missing_root),
+        trial("sandbox::a_sealed_role_can_do_no_harm", harmless),
+        trial("sandbox::an_open_role_can_do_harm", harmful),
+        trial("sandbox::what_a_role_creates_is_private", private),
+        trial("sandbox::workers_see_only_the_environment_that_they_are_given", environment),
         trial("sandbox::a_folder_can_be_written_and_nothing_beside_it", folder),
         trial("sandbox::a_folder_that_is_replaced_gets_another_worker", replaced_folder),
         trial("sandbox::a_folder_that_is_missing_is_created_or_awaited", missing_folder),
@@ -45,6 +50,9 @@ pub enum Attempt {
     Execute,
     Tcp,
     UnixSocket,
+    Hostile(PathBuf),
+    /// Fails with the names of all variables.
+    Environment,
 }
 
 impl Role for Confined {
@@ -78,6 +86,11 @@ impl Role for Confined {
             Attempt::Execute => std::process::Command::new("/bin/true").status().map(drop),
             Attempt::Tcp => std::net::TcpListener::bind("127.0.0.1:0").map(drop),
             Attempt::UnixSocket => std::os::unix::net::UnixDatagram::unbound().map(drop),
+            Attempt::Hostile(home) => panic_with_attempts(&home),
+            Attempt::Environment => {
+                let names = std::env::vars().map(|(name, _)| name).collect::<Vec<_>>();
+                return Err(names.join(" "));
+            }
         };
         done.map_err(|error| format!("{:?}", error.kind()))
     }
@@ -142,6 +155,7 @@ async fn sealed() {
     }
     if std::fs::read_to_string("/proc/self/status").unwrap().contains("Seccomp:") {
         assert_eq!(cell.confinement.sockets, Enforcement::Enforced);
+        assert_eq!(cell.confinement.system_calls, Enforcement::Enforced);
     }
     cell.files_denied(Attempt::Read(file.clone())).await;
     cell.files_denied(Attempt::ReadInThread(file.clone())).await;
@@ -172,8 +186,9 @@ async fn writable() {
     let (folder, file) = scratch();
     let (_other, elsewhere) = scratch();
     let files = Files::Below { read: vec![], write: vec![folder.path().to_owned()] };
-    let cell = Cell::new(Sandbox { files, sockets: true }).await;
+    let cell = Cell::new(Sandbox { files, ..Sandbox::open() }).await;
     assert_eq!(cell.confinement.sockets, Enforcement::NotAsked);
+    assert_eq!(cell.confinement.system_calls, Enforcement::NotAsked);
     assert_eq!(cell.attempt(Attempt::Write(folder.path().join("new"))).await, Ok(()));
     assert_eq!(cell.attempt(Attempt::Remove(file)).await, Ok(()));
     assert_eq!(cell.attempt(Attempt::Tcp).await, Ok(()));
@@ -183,8 +198,9 @@ async fn writable() {
 async fn open() {
     let (_folder, file) = scratch();
     let cell = Cell::new(Sandbox::open()).await;
-    let free = Confinement { files: Enforcement::NotAsked, sockets: Enforcement::NotAsked };
-    assert_eq!(cell.confinement, free);
+    let free = Enforcement::NotAsked;
+    let all_free = Confinement { files: free, sockets: free, system_calls: free };
+    assert_eq!(cell.confinement, all_free);
     for attempt in [Attempt::Write(file), Attempt::Tcp, Attempt::UnixSocket, Attempt::Execute] {
         assert_eq!(cell.attempt(attempt).await, Ok(()));
     }
@@ -282,4 +298,79 @@ async fn linked_folder() {
     let error = pool.call(&Attempt::Execute, CallOptions::default()).await.unwrap_err();
     assert!(error.to_string().contains("symbolic link"), "{error}");
     pool.drain(Duration::from_secs(1)).await;
+}
+
+/// What a worker came to that tried everything.
+async fn hostile(sandbox: Sandbox) -> Tried {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join(".ssh")).unwrap();
+    std::fs::write(home.path().join("secret"), "x").unwrap();
+    let (reports, hooks) = reporting();
+    let retry = RetryPolicy { strikes: 1, ..RetryPolicy::default() };
+    let settings = PoolSettings { retry, ..PoolSettings::default() };
+    let pool: Pool<Confined> = Pool::start(&sandbox, settings, hooks).unwrap();
+    let attempt = Attempt::Hostile(home.path().to_owned());
+    pool.call(&attempt, CallOptions::default()).await.unwrap_err();
+    pool.drain(Duration::from_secs(5)).await;
+    let report = reports.take().pop().unwrap();
+    serde_json::from_str(&report.panic.unwrap()).unwrap()
+}
+
+fn allowed(attempts: &[(String, Verdict)]) -> Vec<&str> {
+    let allowed = attempts.iter().filter(|(_, verdict)| *verdict != Verdict::Refused);
+    allowed.map(|(name, _)| name.as_str()).collect()
+}
+
+async fn harmless() {
+    let tried = hostile(Sandbox::sealed()).await;
+    assert_eq!(tried.landlock, kernel_has_landlock());
+    if tried.landlock {
+        assert_eq!(allowed(&tried.files), [""; 0]);
+    }
+    assert_eq!(allowed(&tried.calls), [""; 0]);
+}
+
+/// Otherwise the attempts would prove nothing. Some need more rights than a user has.
+async fn harmful() {
+    let tried = hostile(Sandbox::open()).await;
+    let (files, calls) = (allowed(&tried.files), allowed(&tried.calls));
+    for name in ["read /etc/passwd", "write to .ssh", "remove a file at home"] {
+        assert!(files.contains(&name), "{name}: {files:?}");
+    }
+    for name in [
+        "signal the front",
+        "signal the front's group",
+        "signal by thread",
+        "have the kernel signal the front",
+        "join the front's group",
+        "open a TCP socket",
+        "open a Unix socket",
+        "fchmod",
+        "chown",
+        "change the umask",
+        "start a program",
+    ] {
+        assert!(calls.contains(&name), "{name}: {calls:?}");
+    }
+}
+
+async fn private() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = tempfile::tempdir().unwrap();
+    let cell = Cell::new(Sandbox::folder(place.path().to_owned(), false, [])).await;
+    let file = place.path().join("file");
+    assert_eq!(cell.attempt(Attempt::Write(file.clone())).await, Ok(()));
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+async fn environment() {
+    assert!(std::env::vars_os().count() > 0, "there is something to hide");
+    let settings = PoolSettings {
+        environment: vec![("GIVEN".into(), "value".into())],
+        ..PoolSettings::default()
+    };
+    let pool: Pool<Confined> = Pool::start(&Sandbox::open(), settings, Hooks::default()).unwrap();
+    let answer = pool.call(&Attempt::Environment, CallOptions::default()).await.unwrap();
+    assert_eq!(answer.reply, Err("GIVEN RUST_BACKTRACE".to_owned()));
+    pool.drain(Duration::from_secs(5)).await;
 }

@@ -95,6 +95,7 @@ impl Role for StoreBuilder {
         let Some(_lock) = lock_builder(&folder)? else {
             return Ok(FoldDone { busy: true, ..FoldDone::default() });
         };
+        fault::point("build", context);
         let token = self.token;
         let done = match &job {
             BuildJob::Fold(job) => Fold { folder, token, job, context }.run(),

@@ -1,0 +1,129 @@
+//! Workers that somebody has taken over: what they can do to the user, the front and the
+//! system. The answer should be: nothing.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod place;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use place::{Place, Running, files_in, wait_until};
+use rustix::process::Signal;
+use serde_json::Value;
+
+const TOKEN: &str = "a-token-that-no-worker-should-see";
+
+/// Something to index, search, ingest and remember, and a home that nobody should touch.
+fn prepared() -> Place {
+    let place = Place::new();
+    fs::create_dir(place.path("project")).unwrap();
+    fs::write(place.path("project/a.rs"), "fn alpha() { beta() }\nfn beta() {}\n").unwrap();
+    place.json(&["index", "project"]);
+    place.write_rows("rows", 0..20, 4);
+    fs::create_dir(place.path("home/.ssh")).unwrap();
+    fs::write(place.path("home/secret"), "x").unwrap();
+    fs::set_permissions(place.path("home/secret"), PermissionsExt::from_mode(0o640)).unwrap();
+    place
+}
+
+/// The command, with a worker that tries everything when it comes to `point`.
+fn infested(place: &Place, point: &str, arguments: &[&str]) -> Command {
+    let mut command = place.command(arguments);
+    command
+        .env("ISOLITH_FAULT", format!("{point}:hostile"))
+        .env("ISOLITH_FAULT_HOME", place.path("home"))
+        .env("ISOLITH_TOKEN", TOKEN);
+    command
+}
+
+/// What workers of the role reported with their last words.
+fn last_words(place: &Place, role: &str) -> Vec<Value> {
+    let files = files_in(&place.store().join("crashes"));
+    let reports = files.iter().map(|file| fs::read_to_string(file).unwrap());
+    reports
+        .map(|report| serde_json::from_str::<Value>(&report).unwrap())
+        .filter(|report| report["role"] == role)
+        .map(|report| serde_json::from_str(report["panic"].as_str().unwrap()).unwrap())
+        .collect()
+}
+
+fn all_refused(role: &str, attempts: &Value) {
+    let attempts = attempts.as_array().unwrap();
+    assert!(attempts.len() >= 10, "{role}: {attempts:?}");
+    let allowed: Vec<&Value> = attempts.iter().filter(|tried| tried[1] != "refused").collect();
+    assert!(allowed.is_empty(), "{role}: {allowed:?}");
+}
+
+#[test]
+fn no_role_can_do_harm() {
+    let cases: [(&str, &str, &[&str]); 6] = [
+        ("parse", "parse", &["index", "project"]),
+        ("store-writer", "write", &["memory", "add", "something"]),
+        ("store-reader", "read", &["collection", "list"]),
+        ("store-builder", "build", &["ingest", "rows", "--collection", "a"]),
+        ("intake", "intake.validate", &["ingest", "rows", "--collection", "a"]),
+        ("probe", "probe.disk", &["doctor"]),
+    ];
+    for (role, point, arguments) in cases {
+        let place = prepared();
+        fs::write(place.path("project/b.rs"), "fn gamma() {}\n").unwrap();
+        let output = infested(&place, point, arguments).output().unwrap();
+        let words = last_words(&place, role);
+        assert!(!words.is_empty(), "{role}: nobody tried anything: {output:?}");
+        for tried in words {
+            match tried["landlock"].as_bool().unwrap() {
+                true => all_refused(role, &tried["files"]),
+                false => eprintln!("not checked: this kernel has no Landlock for {role}"),
+            }
+            all_refused(role, &tried["calls"]);
+            for name in tried["environment"].as_array().unwrap() {
+                let known = ["RUST_BACKTRACE", "ISOLITH_FAULT", "ISOLITH_FAULT_HOME"];
+                assert!(known.contains(&name.as_str().unwrap()), "{role}: {name}");
+            }
+            if tried["landlock"] == true {
+                assert_eq!(fs::read_to_string(place.path("home/secret")).unwrap(), "x", "{role}");
+                assert_eq!(files_in(&place.path("home/.ssh")).len(), 0, "{role}");
+            }
+        }
+        let mode = fs::metadata(place.path("home/secret")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640, "{role}");
+    }
+}
+
+/// Seen from outside, and by a worker that does nothing special.
+#[test]
+fn no_secret_of_the_front_is_in_the_environment_of_a_worker() {
+    let place = prepared();
+    let mut command = place.command(&["collection", "list"]);
+    command.env("ISOLITH_FAULT", "read:hang").env("ISOLITH_TOKEN", TOKEN);
+    let running = Running::start(command);
+    let of = |pid: u32| fs::read(format!("/proc/{pid}/environ")).unwrap();
+    let worker = of(running.worker("store-reader"));
+    let names: Vec<String> = worker
+        .split(|byte| *byte == 0)
+        .map(|variable| String::from_utf8_lossy(variable).into_owned())
+        .filter_map(|variable| Some(variable.split_once('=')?.0.to_owned()))
+        .collect();
+    assert_eq!(names, ["ISOLITH_FAULT", "RUST_BACKTRACE"]);
+    let front = of(running.pid());
+    assert!(front.windows(TOKEN.len()).any(|part| part == TOKEN.as_bytes()));
+}
+
+/// What it may signal is enough for that.
+#[test]
+fn a_confined_worker_ends_with_its_front() {
+    let place = prepared();
+    let mut command = place.command(&["collection", "list"]);
+    command.env("ISOLITH_FAULT", "read:hang");
+    let running = Running::start(command);
+    let worker = running.worker("store-reader");
+    let stat = format!("/proc/{worker}/stat");
+    // Ready and at its job: it has entered its sandbox long ago.
+    wait_until(|| {
+        let status = fs::read_to_string(format!("/proc/{worker}/status")).unwrap();
+        status.lines().any(|line| line.starts_with("Seccomp:") && line.ends_with('2'))
+    });
+    running.signal(Signal::KILL);
+    wait_until(|| fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z ")));
+}
