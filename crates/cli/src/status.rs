@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use isolate::{Confinement, Enforcement};
 use isolith_engine::{
     EngineOptions, GraphStatus, MemoryStatus, StatusReport, StorePlace, WorkerStatus,
 };
@@ -133,7 +134,8 @@ fn fronts(report: &StatusReport) -> String {
     }
     if !report.workers.is_empty() {
         let rows: Vec<Vec<String>> = report.workers.iter().map(worker_row).collect();
-        let headings = [">FRONT", "ROLE", ">PID", "STATE", ">AGE", ">JOBS", ">MEMORY", "NOW"];
+        let headings =
+            [">FRONT", "ROLE", ">PID", "STATE", ">AGE", ">JOBS", ">MEMORY", "SANDBOX", "NOW"];
         text.push_str(&table(&headings, &rows));
     }
     text
@@ -155,8 +157,23 @@ fn worker_row(status: &WorkerStatus) -> Vec<String> {
         duration(Duration::from_millis(worker.age_ms)),
         worker.jobs_done.to_string(),
         worker.rss_bytes.map_or_else(unknown, bytes),
+        worker.confinement.map_or_else(unknown, |confinement| sandbox(&confinement)),
         now,
     ]
+}
+
+/// What is restricted, and how far the kernel enforces it.
+fn sandbox(confinement: &Confinement) -> String {
+    let Confinement { files, sockets, system_calls } = *confinement;
+    let parts = [("files", files), ("sockets", sockets), ("calls", system_calls)];
+    let asked = parts.iter().filter_map(|(name, enforcement)| match enforcement {
+        Enforcement::NotAsked => None,
+        Enforcement::Enforced => Some((*name).to_owned()),
+        Enforcement::Partial => Some(format!("{name} partly")),
+        Enforcement::NotAvailable => Some(format!("{name} not available")),
+    });
+    let asked: Vec<String> = asked.collect();
+    if asked.is_empty() { "none".to_owned() } else { asked.join(", ") }
 }
 
 /// A duration in its largest unit.
@@ -184,6 +201,19 @@ mod tests {
     use isolith_engine::{CollectionStatus, FrontStatus, RecentJobs};
 
     use super::*;
+
+    #[test]
+    fn a_sandbox_is_told_with_what_is_missing_of_it() {
+        use Enforcement::{Enforced, NotAsked, NotAvailable, Partial};
+        let table = [
+            ([Enforced, Enforced, Enforced], "files, sockets, calls"),
+            ([Partial, Enforced, NotAvailable], "files partly, sockets, calls not available"),
+            ([NotAsked, NotAsked, NotAsked], "none"),
+        ];
+        for ([files, sockets, system_calls], text) in table {
+            assert_eq!(sandbox(&Confinement { files, sockets, system_calls }), text);
+        }
+    }
 
     #[test]
     fn a_status_is_readable() {

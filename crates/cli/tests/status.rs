@@ -64,7 +64,8 @@ fn a_live_front_shows_its_workers() {
         assert_eq!(status, 0, "{report:#}");
         let workers = report["workers"].as_array().unwrap().clone();
         let busy = workers.iter().any(|it| it["state"] == "busy" && it["job"]["kind"].is_string());
-        let reading = workers.iter().any(|it| it["role"] == "intake");
+        let reading =
+            workers.iter().any(|it| it["role"] == "intake" && it["confinement"].is_object());
         (busy && reading).then_some(report)
     });
     let pid = front.0.id();
@@ -79,10 +80,20 @@ fn a_live_front_shows_its_workers() {
         .map(|worker| {
             assert_eq!(worker["front"], pid);
             assert!(worker["age_ms"].is_u64());
+            // Not known before it is ready.
+            if let Some(confinement) = worker["confinement"].as_object() {
+                for part in ["files", "sockets", "system_calls"] {
+                    let known = ["enforced", "partial", "not_available"];
+                    let told = confinement[part].as_str().unwrap();
+                    assert!(known.contains(&told), "{part}: {worker}");
+                }
+            }
             worker["role"].as_str().unwrap()
         })
         .collect();
     assert!(roles.contains(&"intake"), "{roles:?}");
+    let text = String::from_utf8(place.run(&["status"]).stdout).unwrap();
+    assert!(text.contains("SANDBOX"), "{text}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::frames::{Frames, State};
 use super::{Files, Missing};
 use crate::acknowledged::{self, Progress};
-use crate::create::{self, Aside, sync_folder};
+use crate::create::{self, Aside, copy_content, sync_folder};
 use crate::deadline::Deadline;
 use crate::error::StoreError;
 use crate::folder::{StoreFolder, io_failure};
