@@ -220,6 +220,7 @@ mod tests {
         let report = StatusReport {
             store: "/home/someone/.isolith".into(),
             schema: Some(1),
+            write_lock: None,
             collections: vec![CollectionStatus {
                 name: "docs".to_owned(),
                 records: 1200,

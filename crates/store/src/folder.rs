@@ -140,7 +140,9 @@ impl StoreFolder {
             entries => entries?,
         };
         let is_part = |name: &str| {
-            name.starts_with(TRUTH) || [SEAL, LOCK, ACKNOWLEDGED].contains(&name) || INNER.contains(&name)
+            name.starts_with(TRUTH)
+                || [SEAL, LOCK, ACKNOWLEDGED].contains(&name)
+                || INNER.contains(&name)
         };
         Ok(entries.iter().any(|entry| is_part(&entry.name)))
     }

@@ -9,7 +9,7 @@ use isolith_engine::{Doctor, DoctorOptions, Engine, EngineOptions, Life, PutMode
 use isolith_types::{Code, Failure, Metric};
 use libtest_mimic::Trial;
 
-use crate::support::{Model, copy, open, open_with, trial};
+use crate::support::{Model, copy, open, open_with, sealed, trial};
 
 pub fn trials() -> Vec<Trial> {
     vec![
@@ -74,7 +74,7 @@ async fn refusal(engine: &Engine, model: &mut Model) -> Failure {
 
 async fn examine(store: &Path, repair: bool) -> isolith_engine::DoctorReport {
     let doctor =
-        Doctor::open(store, DoctorOptions { repair, ..Default::default() }, |_| {}).unwrap();
+        Doctor::open(&sealed(store), DoctorOptions { repair, ..Default::default() }, |_| {}).unwrap();
     let report = doctor.run().await;
     doctor.close().await;
     report
