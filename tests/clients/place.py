@@ -49,8 +49,8 @@ class Place:
 
     @contextlib.contextmanager
     def http(self, *flags):
-        """A server on a free port; its address."""
-        command = [self.program, "serve", "--json", "--listen", "127.0.0.1:0", *flags]
+        """A server on a free port; its address. Not every client can send a token."""
+        command = [self.program, "serve", "--json", "--listen", "127.0.0.1:0", "--no-token", *flags]
         server = subprocess.Popen(command, env=self.env, cwd=self.project, stdout=subprocess.PIPE, text=True)
         try:
             if not (line := server.stdout.readline()):

@@ -64,7 +64,7 @@ fn run(command: Command, output: &Output) -> Result<ExitCode, Failure> {
         Command::Status(store) => status::run(&store, output),
         Command::Mcp(plan) => serve::mcp(plan.options),
         Command::Setup(plan) => setup::run(&plan, output),
-        Command::Serve(plan, http) => serve::http(plan.options, &http, output),
+        Command::Serve(plan, http) => serve::http(plan.options, http, output),
         Command::Drill(plan) => drill::run(&plan, output),
         Command::Completions(shell) => {
             flags::print_completions(shell);

@@ -1,19 +1,29 @@
 //! `isolith mcp` and `isolith serve`.
 
+use std::io::{self, IsTerminal};
 use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use isolate::Signals;
-use isolith_serve::{HttpOptions, Server, ServerOptions};
+use isolith_serve::{Listen, Server, ServerOptions};
 use isolith_types::Failure;
-use serde_json::json;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::{Value, json};
 
+use crate::flags::{HttpPlan, TokenSource};
 use crate::output::Output;
 use crate::session::{DRAIN, setup};
 
 /// How long clients are told goodbye.
 const GOODBYE: Duration = Duration::from_secs(2);
+
+/// Files and sockets beside those of admitted connections: strangers, workers, watched
+/// folders, logs.
+const OTHER_FILES: u64 = 512;
+
+/// Even where few files may be open, a server serves somebody.
+const FEWEST: usize = 16;
 
 pub(crate) fn mcp(options: ServerOptions) -> Result<ExitCode, Failure> {
     let (runtime, signals) = setup()?;
@@ -28,24 +38,80 @@ pub(crate) fn mcp(options: ServerOptions) -> Result<ExitCode, Failure> {
 
 pub(crate) fn http(
     options: ServerOptions,
-    http: &HttpOptions,
+    mut plan: HttpPlan,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
+    plan.options.connections = affordable(plan.options.connections);
     let (runtime, signals) = setup()?;
     let server = Server::new(options);
     let serving = async {
-        let listening = server.listen(http).await?;
-        let url = format!("http://{}/mcp", listening.address()?);
+        let listening = server.listen(&plan.options).await?;
+        let url = listening.url()?;
         // A server has no result but that it is there; people read that beside its log.
-        output.result(&json!({ "url": url }), "")?;
+        output.result(&announcement(&url, &plan), "")?;
         if !output.is_quiet() {
-            output.progress(&format!("serving {url}"));
+            let shown = io::stderr().is_terminal();
+            output.progress(&greeting(&url, &plan, shown));
         }
-        let served = listening.serve().await;
+        listening.serve().await;
         server.close().await;
-        served
+        Ok(())
     };
     runtime.block_on(until_signalled(&server, signals, serving))
+}
+
+/// As many connections as the limit on open files allows, which is raised if need be.
+fn affordable(connections: usize) -> usize {
+    let wanted = connections as u64 + OTHER_FILES;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let mut current = current.unwrap_or(u64::MAX);
+    if current < wanted {
+        let raised = maximum.unwrap_or(u64::MAX).min(wanted);
+        if setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum }).is_ok() {
+            current = raised;
+        }
+    }
+    let left = usize::try_from(current.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX);
+    connections.min(left.max(FEWEST))
+}
+
+fn announcement(url: &str, plan: &HttpPlan) -> Value {
+    let mut document = json!({ "url": url });
+    if let Listen::Unix(path) = &plan.options.listen {
+        document["socket"] = json!(path);
+    }
+    if let TokenSource::Generated(file, _) | TokenSource::File(file) = &plan.token {
+        document["token_file"] = json!(file);
+    }
+    document
+}
+
+/// What people are told. The token itself is shown only to somebody at a terminal: what
+/// is written elsewhere is kept, and read by others.
+fn greeting(url: &str, plan: &HttpPlan, at_terminal: bool) -> String {
+    let place = match &plan.options.listen {
+        Listen::Tcp(_) => url.to_owned(),
+        Listen::Unix(path) => format!("{url} on the socket {}", path.display()),
+    };
+    let token = match &plan.token {
+        TokenSource::None if matches!(plan.options.listen, Listen::Unix(_)) => {
+            "no token needed: only you can use the socket".to_owned()
+        }
+        TokenSource::None => {
+            "warning: no token is required, so every user of this machine can read what is stored"
+                .to_owned()
+        }
+        TokenSource::File(file) => format!("clients need the token in {}", file.display()),
+        TokenSource::Environment => "clients need the token in ISOLITH_TOKEN".to_owned(),
+        TokenSource::Generated(_, token) if at_terminal => format!(
+            "clients need this header:\n  Authorization: Bearer {token}\nfor example:\n  \
+             claude mcp add --transport http isolith {url} --header 'Authorization: Bearer {token}'"
+        ),
+        TokenSource::Generated(file, _) => {
+            format!("clients need the token in {}", file.display())
+        }
+    };
+    format!("serving {place}\n{token}")
 }
 
 /// Serves until it is over or a signal comes. After the first one, calls that run are
@@ -76,4 +142,43 @@ async fn until_signalled(
     }
     server.kill();
     Ok(ExitCode::from(signal.exit_status()))
+}
+
+#[cfg(test)]
+mod tests {
+    use isolith_serve::HttpOptions;
+
+    use super::*;
+
+    #[test]
+    fn the_token_is_shown_at_a_terminal_only() {
+        let plan = |listen: &str, token| HttpPlan {
+            options: HttpOptions {
+                listen: listen.parse().unwrap(),
+                token: None,
+                hosts: Vec::new(),
+                stateless: false,
+                conformance: false,
+                connections: 1,
+            },
+            token,
+        };
+        let url = "http://127.0.0.1:7411/mcp";
+        let made = plan(
+            "127.0.0.1:7411",
+            TokenSource::Generated("/state/isolith/token".into(), "c0ffee".to_owned()),
+        );
+        assert!(greeting(url, &made, true).contains("\n  Authorization: Bearer c0ffee\n"));
+        let unseen = greeting(url, &made, false);
+        assert!(!unseen.contains("c0ffee") && unseen.contains("/state/isolith/token"), "{unseen}");
+        assert_eq!(
+            announcement(url, &made),
+            json!({ "url": url, "token_file": "/state/isolith/token" })
+        );
+        let open = greeting(url, &plan("127.0.0.1:7411", TokenSource::None), true);
+        assert!(open.contains("warning"), "{open}");
+        let socket = plan("unix:/run/me/i.sock", TokenSource::None);
+        let told = greeting("http://localhost/mcp", &socket, true);
+        assert!(told.contains("/run/me/i.sock") && !told.contains("warning"), "{told}");
+    }
 }

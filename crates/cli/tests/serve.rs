@@ -6,7 +6,8 @@ mod project;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -25,6 +26,9 @@ const USUAL: [(&str, &str); 2] =
 struct Server {
     child: Child,
     port: u16,
+    /// The token that it has generated, which every request shows that shows no other.
+    token: Option<String>,
+    told: Value,
 }
 
 struct Answer {
@@ -40,8 +44,11 @@ impl Server {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let told: Value = serde_json::from_str(&line).unwrap();
         let url = told["url"].as_str().unwrap();
-        let port = url.strip_suffix("/mcp").unwrap().rsplit(':').next().unwrap().parse().unwrap();
-        Self { child, port }
+        // A Unix socket has none.
+        let port = url.strip_suffix("/mcp").unwrap().rsplit(':').next().unwrap().parse();
+        let token = told["token_file"].as_str().map(std::fs::read_to_string);
+        let token = token.map(|token| token.unwrap().trim().to_owned());
+        Self { child, port: port.unwrap_or(0), token, told }
     }
 
     /// Sends a request; what comes back is to be read.
@@ -51,6 +58,11 @@ impl Server {
         let mut text = format!("{request} HTTP/1.1\r\n");
         if !headers.iter().any(|(name, _)| *name == "Host") {
             text += &format!("Host: 127.0.0.1:{}\r\n", self.port);
+        }
+        if let Some(token) = &self.token
+            && !headers.iter().any(|(name, _)| *name == "Authorization")
+        {
+            text += &format!("Authorization: Bearer {token}\r\n");
         }
         for (name, value) in headers {
             text += &format!("{name}: {value}\r\n");
@@ -68,9 +80,7 @@ impl Server {
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes);
         let text = String::from_utf8(bytes).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Answer { status, head: head.to_lowercase(), body: body.to_owned() }
+        Answer::of(&text)
     }
 
     fn post(&self, headers: &[(&str, &str)], message: &Value) -> Answer {
@@ -79,6 +89,19 @@ impl Server {
 }
 
 impl Answer {
+    fn of(text: &str) -> Self {
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Self { status, head: head.to_lowercase(), body: body.to_owned() }
+    }
+
+    /// The code of a refusal.
+    fn code(&self) -> String {
+        let document: Value = serde_json::from_str(&self.body).unwrap();
+        assert!(document["error"]["hint"].is_string(), "{document}");
+        document["error"]["code"].as_str().unwrap().to_owned()
+    }
+
     /// The message with an id in it, as an event or as it is.
     fn message(&self) -> Value {
         let lines = self.body.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
@@ -132,6 +155,8 @@ fn sessions_begin_and_end() {
         assert_eq!(health["result"]["structuredContent"]["ok"], true, "{health}");
         assert_eq!(server.send("DELETE /mcp", &session, "").status, 204);
         assert_eq!(server.post(&session, &request("tools/list", json!({}))).status, 404);
+        let unknown = server.send("DELETE /mcp", &session, "");
+        assert_eq!((unknown.status, unknown.code().as_str()), (404, "not_found"));
     }
 }
 
@@ -280,8 +305,14 @@ fn strangers_are_refused() {
         ("Origin", "https://localhost.evil.example"),
         ("Origin", "null"),
     ] {
-        let answer = server.post(&[(name, value)], &hello("2025-11-25"));
-        assert_eq!(answer.status, 403, "{name}: {value}");
+        for answer in [
+            server.post(&[(name, value)], &hello("2025-11-25")),
+            server.send("GET /health", &[(name, value)], ""),
+            server.send("GET /nothing", &[(name, value)], ""),
+        ] {
+            let found = (answer.status, answer.code());
+            assert_eq!(found, (403, "forbidden".to_owned()), "{name}: {value}");
+        }
     }
     let page = [("Origin", "http://localhost:3000")];
     assert_eq!(server.post(&page, &hello("2025-11-25")).status, 200);
@@ -290,29 +321,172 @@ fn strangers_are_refused() {
 }
 
 #[test]
-fn a_token_is_asked_for_where_others_can_connect() {
+fn a_token_is_generated_once_and_required() {
     let place = Place::new();
-    let refused = place.fails(&["serve", "--listen", "0.0.0.0:0"], 2, "usage");
-    assert!(refused["hint"].as_str().unwrap().contains("--token-file"), "{refused}");
+    let command = || place.command(&["serve", "--json", "--listen", "127.0.0.1:0"]);
+    let server = Server::start(command());
+    let file = place.path("home/.local/state/isolith/token");
+    assert_eq!(server.told["token_file"], json!(file));
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let token = server.token.clone().unwrap();
+    assert!(token.len() == 64 && token.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    for other in ["", "Basic abc", "Bearer", "Bearer a-token-that-somebody-made-up", &token] {
+        let answer = server.post(&[("Authorization", other)], &hello("2025-11-25"));
+        assert_eq!((answer.status, answer.code()), (401, "unauthorized".to_owned()), "{other}");
+        assert_eq!(answer.header("www-authenticate"), Some("bearer"));
+        assert!(!answer.body.contains(&token));
+    }
+    assert_eq!(server.send("GET /health", &[("Authorization", "")], "").status, 200);
+    assert_eq!(server.send("GET /nothing", &[("Authorization", "")], "").status, 401);
+    assert_eq!(server.send("GET /nothing", &[], "").status, 404);
+    assert_eq!(server.post(&[], &hello("2025-11-25")).status, 200);
+    // The next server has the same one, and what it writes where nobody looks shows it not.
+    let mut other = command();
+    let mut other = other.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(other.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let mut stdout = BufReader::new(other.stdout.take().unwrap());
+    stdout.read_line(&mut line).unwrap();
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert!(line.contains("serving") && !line.contains(&token), "{line}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap().trim(), token);
+}
+
+#[test]
+fn a_token_may_be_given() {
+    let place = Place::new();
     let file = place.path("token");
     std::fs::write(&file, format!("{TOKEN}\n")).unwrap();
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
-    let flag = ["serve", "--token-file", file.to_str().unwrap(), "--listen", "0.0.0.0:0"];
+    let flag = ["serve", "--token-file", file.to_str().unwrap(), "--listen", "127.0.0.1:0"];
     place.fails(&flag, 2, "usage");
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
-    let mut command = place.command(&["serve", "--json", "--listen", "0.0.0.0:0"]);
+    let mut command = place.command(&["serve", "--json", "--listen", "127.0.0.1:0"]);
     command.env("ISOLITH_TOKEN", TOKEN);
     for server in
         [Server::start(place.command(&[&flag[..], &["--json"]].concat())), Server::start(command)]
     {
-        let silent = server.post(&[], &hello("2025-11-25"));
-        assert_eq!((silent.status, silent.header("www-authenticate")), (401, Some("bearer")));
         let wrong = [("Authorization", "Bearer another-token-of-some-length")];
         assert_eq!(server.post(&wrong, &hello("2025-11-25")).status, 401);
         let right = format!("Bearer {TOKEN}");
         assert_eq!(server.post(&[("Authorization", &right)], &hello("2025-11-25")).status, 200);
-        assert_eq!(server.send("GET /health", &[], "").status, 200);
     }
+    assert!(!place.path("home/.local/state/isolith/token").exists(), "none was needed");
+}
+
+#[test]
+fn no_token_is_for_loopback_only() {
+    let place = Place::new();
+    for listen in ["0.0.0.0:0", "[::]:0"] {
+        let refused = place.fails(&["serve", "--no-token", "--listen", listen], 2, "usage");
+        assert!(refused["hint"].as_str().unwrap().contains("--no-token"), "{refused}");
+    }
+    let server = served(&place, &["--no-token"]);
+    assert_eq!(server.token, None);
+    assert_eq!(server.post(&[], &hello("2025-11-25")).status, 200);
+    assert_eq!(server.post(&[("Host", "evil.example")], &hello("2025-11-25")).status, 403);
+}
+
+#[test]
+fn silent_connections_keep_nobody_out() {
+    let place = Place::new();
+    for flags in [&[][..], &["--no-token"]] {
+        let server = served(&place, flags);
+        let connect = || TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+        let mut silent: Vec<TcpStream> = (0..300).map(|_| connect()).collect();
+        let session = session(&server);
+        silent.extend((0..300).map(|_| connect()));
+        let call = json!({ "name": "health", "arguments": {} });
+        let health = server.post(&borrowed(&session), &request("tools/call", call)).message();
+        assert_eq!(health["result"]["structuredContent"]["ok"], true, "{health}");
+        assert_eq!(server.send("GET /health", &[], "").status, 200);
+        // The oldest ones had to go.
+        silent[0].set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        assert_eq!(silent[0].read(&mut [0]).unwrap(), 0);
+    }
+}
+
+/// Sends a request over a Unix socket.
+fn send_over(socket: &std::path::Path, headers: &str, message: &Value) -> Answer {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let body = message.to_string();
+    let length = body.len();
+    let text = format!(
+        "POST /mcp HTTP/1.1\r\nHost: whatever\r\nConnection: close\r\n{headers}\
+         Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(text.as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    Answer::of(&text)
+}
+
+#[test]
+fn a_unix_socket_needs_no_token() {
+    let place = Place::new();
+    let socket = place.path("server.sock");
+    let listen = format!("unix:{}", socket.display());
+    let arguments = ["serve", "--json", "--listen", &listen];
+    let mut server = Server::start(place.command(&arguments));
+    assert_eq!(server.told, json!({ "url": "http://localhost/mcp", "socket": socket }));
+    let metadata = std::fs::symlink_metadata(&socket).unwrap();
+    assert!(metadata.file_type().is_socket());
+    assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+    assert!(!place.path("home/.local/state/isolith/token").exists(), "none was needed");
+    assert_eq!(send_over(&socket, "", &hello("2025-11-25")).status, 200);
+    let page = "Origin: http://evil.example\r\n";
+    assert_eq!(send_over(&socket, page, &hello("2025-11-25")).status, 403);
+    // The path is taken as long as it lives, and free when it has ended, however it did.
+    place.fails(&["serve", "--listen", &listen], 1, "failed");
+    assert_eq!(send_over(&socket, "", &hello("2025-11-25")).status, 200);
+    send(server.child.id(), Signal::TERM);
+    assert_eq!(server.child.wait().unwrap().code(), Some(143));
+    assert!(!socket.exists());
+    let mut killed = Server::start(place.command(&arguments));
+    killed.child.kill().unwrap();
+    killed.child.wait().unwrap();
+    assert!(socket.exists());
+    let last = Server::start(place.command(&arguments));
+    assert_eq!(send_over(&socket, "", &hello("2025-11-25")).status, 200);
+    drop(last);
+    // What is not a dead socket is left alone.
+    let file = place.path("file");
+    std::fs::write(&file, "precious").unwrap();
+    place.fails(&["serve", "--listen", &format!("unix:{}", file.display())], 2, "usage");
+    assert_eq!(std::fs::read(&file).unwrap(), b"precious");
+    let long = format!("unix:{}", place.path(&"s".repeat(120)).display());
+    let refused = place.fails(&["serve", "--listen", &long], 2, "usage");
+    assert!(refused["message"].as_str().unwrap().contains("107"), "{refused}");
+}
+
+#[test]
+fn a_socket_that_others_can_reach_is_still_its_users() {
+    if !rustix::process::geteuid().is_root() {
+        // Only root can be somebody else.
+        return;
+    }
+    let place = Place::new();
+    let socket = place.path("server.sock");
+    let _server = Server::start(place.command(&[
+        "serve",
+        "--json",
+        "--listen",
+        &format!("unix:{}", socket.display()),
+    ]));
+    for (path, mode) in [(place.path(""), 0o755), (socket.clone(), 0o777)] {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let script = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); \
+                  s.sendall(b'GET /health HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n'); print(s.recv(65536).decode())";
+    let mut other = Command::new("/usr/bin/python3");
+    std::os::unix::process::CommandExt::uid(&mut other, 65534);
+    let Ok(ran) = other.args(["-c", script]).arg(&socket).current_dir("/").output() else { return };
+    let told = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let failed = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(told.starts_with("HTTP/1.1 403"), "{told}\n{failed}");
 }
 
 #[test]

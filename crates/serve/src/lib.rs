@@ -7,7 +7,6 @@ mod arguments;
 mod confine;
 #[cfg(feature = "conformance")]
 mod conformance;
-mod door;
 mod fresh;
 mod handler;
 mod http;
@@ -24,5 +23,5 @@ mod tool;
 mod tools;
 mod watchers;
 
-pub use http::{HttpOptions, HttpServer, Token};
+pub use http::{HttpOptions, HttpServer, Listen, Token};
 pub use server::{Server, ServerOptions};

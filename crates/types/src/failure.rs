@@ -92,6 +92,12 @@ pub enum Code {
     TooLarge,
     /// A path leads out of the folders that may be read.
     ForbiddenPath,
+    /// The request does not show the token that the server requires.
+    Unauthorized,
+    /// The server does not answer requests from there.
+    Forbidden,
+    /// The server has as many connections as it may have.
+    TooManyConnections,
     /// What was asked for does not exist.
     NotFound,
     /// What was to be made exists already.
@@ -152,7 +158,9 @@ impl Code {
             | Code::StoreRefused
             | Code::StoreForeign
             | Code::ReadOnly
-            | Code::DiskFull => 1,
+            | Code::DiskFull
+            | Code::Unauthorized
+            | Code::Forbidden => 1,
             Code::Usage => 2,
             Code::BadInput
             | Code::TooLarge
@@ -168,6 +176,7 @@ impl Code {
             Code::Timeout
             | Code::BreakerOpen
             | Code::QueueFull
+            | Code::TooManyConnections
             | Code::Draining
             | Code::StoreReplaced
             | Code::StoreNewer

@@ -18,7 +18,6 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
 use isolith_engine::{IndexOptions, StorePlace};
-use isolith_serve::HttpOptions;
 use isolith_types::{Code, Failure};
 
 use crate::code::{IndexPlan, SearchPlan};
@@ -34,6 +33,7 @@ use crate::output::Output;
 use crate::setup::SetupPlan;
 use crate::transfer::{ExportPlan, ImportPlan};
 use serve::ServePlan;
+pub(crate) use serve::{HttpPlan, TokenSource};
 use typed::Typed;
 
 /// What a command is to do, with everything decided.
@@ -58,7 +58,7 @@ pub(crate) enum Command {
     Status(StorePlace),
     Mcp(ServePlan),
     Setup(SetupPlan),
-    Serve(ServePlan, HttpOptions),
+    Serve(ServePlan, HttpPlan),
     Drill(Plan),
     Completions(Shell),
 }

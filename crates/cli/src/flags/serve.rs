@@ -1,20 +1,51 @@
 //! Flags of servers.
 
-use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use isolith_engine::{Scope, Surroundings, find_store};
-use isolith_serve::{HttpOptions, ServerOptions, Token};
+use isolith_engine::{Scope, Secret, Surroundings, find_store};
+use isolith_serve::{HttpOptions, Listen, ServerOptions, Token};
 use isolith_types::{Code, Failure};
+
+use super::meaning::variable;
+
+/// How many connections of clients with a token are wanted. The limit on open files may
+/// allow fewer.
+const CONNECTIONS: usize = 2048;
+
+pub(super) const SERVE_EXAMPLES: &str = "\
+Examples:
+  isolith serve
+  isolith serve --listen unix:$XDG_RUNTIME_DIR/isolith.sock
+  isolith serve --listen 0.0.0.0:7411 --host box.lan --token-file ~/isolith-token
+  curl -H \"Authorization: Bearer $(cat ~/.local/state/isolith/token)\" \\
+      http://127.0.0.1:7411/mcp";
 
 /// What a server is to do.
 pub(crate) struct ServePlan {
     pub(crate) options: ServerOptions,
     /// The store that has its log.
     pub(crate) logs: Option<PathBuf>,
+}
+
+/// Where and to whom a server answers, and how its clients learn the token.
+pub(crate) struct HttpPlan {
+    pub(crate) options: HttpOptions,
+    pub(crate) token: TokenSource,
+}
+
+/// Where the token comes from.
+pub(crate) enum TokenSource {
+    /// None is required.
+    None,
+    /// The file that the user named.
+    File(PathBuf),
+    /// `ISOLITH_TOKEN`.
+    Environment,
+    /// The file in the user's state folder, created if there was none; and the token.
+    Generated(PathBuf, String),
 }
 
 #[derive(Args)]
@@ -29,13 +60,19 @@ pub(super) struct TypedMcp {
 
 #[derive(Args)]
 pub(super) struct TypedServe {
-    /// Where to listen; port 0 takes any that is free
+    /// Where to listen: ADDRESS:PORT (port 0 takes a free one), or unix:PATH for a socket
+    /// that only you can use and that needs no token
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7411")]
-    listen: SocketAddr,
-    /// A file with the token that clients have to show, readable by its owner alone
-    /// [default: ISOLITH_TOKEN]
+    listen: Listen,
+    /// A file with the token that clients have to send, readable by its owner alone
+    /// [default: ISOLITH_TOKEN, else a token that is generated once and kept in
+    /// $XDG_STATE_HOME/isolith/token]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// Require no token: every user and program of this machine can read what is stored;
+    /// only on a loopback address
+    #[arg(long, conflicts_with = "token_file")]
+    no_token: bool,
     /// A name that clients know the server by, beside its address; may be repeated
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
@@ -66,33 +103,56 @@ impl TypedMcp {
 }
 
 impl TypedServe {
-    pub(super) fn plan(
-        self,
-        surroundings: Surroundings,
-    ) -> Result<(ServePlan, HttpOptions), Failure> {
-        let token = match &self.token_file {
-            Some(file) => Some(read_token(file)?),
-            None => std::env::var("ISOLITH_TOKEN").ok().filter(|token| !token.is_empty()),
-        };
-        let token = token.as_deref().map(Token::new).transpose()?;
-        let http = HttpOptions {
+    pub(super) fn plan(self, surroundings: Surroundings) -> Result<(ServePlan, HttpPlan), Failure> {
+        let (source, token) = self.token(&surroundings)?;
+        let options = HttpOptions {
             listen: self.listen,
-            token,
+            token: token.as_deref().map(Token::new).transpose()?,
             hosts: self.hosts,
             stateless: self.stateless,
             conformance: self.conformance,
+            connections: CONNECTIONS,
         };
-        Ok((self.common.plan(surroundings)?, http))
+        Ok((self.common.plan(surroundings)?, HttpPlan { options, token: source }))
+    }
+
+    /// A token that was given is required everywhere. Otherwise a Unix socket needs none.
+    fn token(&self, surroundings: &Surroundings) -> Result<(TokenSource, Option<String>), Failure> {
+        if self.no_token {
+            return Ok((TokenSource::None, None));
+        }
+        if let Some(file) = &self.token_file {
+            return Ok((TokenSource::File(file.clone()), Some(read_token(file)?)));
+        }
+        if let Some(token) = variable("ISOLITH_TOKEN") {
+            let token = token
+                .into_string()
+                .map_err(|_| Failure::new(Code::Usage, "ISOLITH_TOKEN is not valid UTF-8"))?;
+            return Ok((TokenSource::Environment, Some(token)));
+        }
+        if matches!(self.listen, Listen::Unix(_)) {
+            return Ok((TokenSource::None, None));
+        }
+        let hint = "give a token with --token-file or ISOLITH_TOKEN, or listen on a Unix socket \
+                    with --listen unix:PATH";
+        let folder = surroundings.state_folder().map_err(|failure| failure.with_hint(hint))?;
+        let file = folder.join("token");
+        let token = Secret::load_or_create(&file).map_err(|failure| match failure.code {
+            Code::ReadOnly => failure.with_hint(hint),
+            _ => failure,
+        })?;
+        let token = token.to_hex();
+        Ok((TokenSource::Generated(file, token.clone()), Some(token)))
     }
 }
 
 fn read_token(file: &Path) -> Result<String, Failure> {
     let unreadable = |error: std::io::Error| {
-        Failure::new(Code::Usage, format!("{} cannot be read: {error}", file.display()))
+        Failure::new(Code::Usage, format!("cannot read {}: {error}", file.display()))
     };
     let mode = file.metadata().map_err(unreadable)?.permissions().mode();
     if mode & 0o077 != 0 {
-        let message = format!("others than its owner may read {}", file.display());
+        let message = format!("{} can be read by other users", file.display());
         return Err(
             Failure::new(Code::Usage, message).with_hint(format!("chmod 600 {}", file.display()))
         );

@@ -10,7 +10,7 @@ use super::code::{TypedIndex, TypedSearch, TypedSimilar, TypedWatch};
 use super::facts::TypedFact;
 use super::graph::TypedGraph;
 use super::memory::TypedMemory;
-use super::serve::{TypedMcp, TypedServe};
+use super::serve::{SERVE_EXAMPLES, TypedMcp, TypedServe};
 use super::setup::TypedSetup;
 
 #[derive(Parser)]
@@ -153,8 +153,10 @@ pub(super) enum TypedCommand {
     Setup(TypedSetup),
     /// Serve agents over HTTP, by the Model Context Protocol at /mcp
     ///
-    /// Only this machine can connect unless --listen says otherwise; then a token is
-    /// needed. /health answers without one.
+    /// Clients send a token, which is generated at the first start and shown on the terminal.
+    /// Only this machine can connect unless --listen says otherwise. /health answers without
+    /// a token.
+    #[command(after_long_help = SERVE_EXAMPLES)]
     Serve(TypedServe),
     /// Crash, hang and corrupt real workers, and show that no job is lost
     ///

@@ -48,9 +48,14 @@ impl Place {
             .current_dir(self.folder.path())
             .stdin(Stdio::null())
             .env("HOME", self.path("home"));
-        for name in
-            ["ISOLITH_STORE", "ISOLITH_LOG", "ISOLITH_FAULT", "XDG_DATA_HOME", "XDG_STATE_HOME"]
-        {
+        for name in [
+            "ISOLITH_STORE",
+            "ISOLITH_LOG",
+            "ISOLITH_FAULT",
+            "ISOLITH_TOKEN",
+            "XDG_DATA_HOME",
+            "XDG_STATE_HOME",
+        ] {
             command.env_remove(name);
         }
         command

@@ -1,0 +1,194 @@
+//! Accepting connections and serving each of them until it ends or its time is over.
+
+use std::convert::Infallible;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, UnixStream};
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::connections::{Connection, Connections, Peer};
+use super::gate::Gated;
+use super::refused::Refused;
+use super::unix::UnixSocket;
+
+/// The largest head that is read at all. It is more than the gate lets through, which
+/// explains what is wrong.
+const HEAD_BYTES: usize = 128 << 10;
+
+/// How long to wait when no connection can be accepted, for want of descriptors.
+const REST: Duration = Duration::from_millis(100);
+
+/// A client that takes longer to take a refusal goes without.
+const REFUSAL: Duration = Duration::from_secs(1);
+
+/// Where connections come from.
+pub(crate) enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixSocket),
+}
+
+/// Serves connections until it is told to stop and those that are busy have ended.
+pub(crate) async fn serve(
+    listener: &Listener,
+    connections: &Connections,
+    router: &Gated,
+    stopping: &CancellationToken,
+) {
+    let open = watch::Sender::new(());
+    loop {
+        let next = accept(listener, connections);
+        let next = tokio::select! {
+            biased;
+            () = stopping.cancelled() => break,
+            next = next => next,
+        };
+        let Incoming { stream, connection, refused } = match next {
+            Ok(next) => next,
+            Err(error) => {
+                tracing::debug!(%error, "a connection cannot be accepted");
+                if !is_clients_fault(&error) {
+                    tokio::time::sleep(REST).await;
+                }
+                continue;
+            }
+        };
+        let (router, stopping, mut open) = (router.clone(), stopping.clone(), open.subscribe());
+        tokio::spawn(async move {
+            open.mark_unchanged();
+            match refused {
+                None => serve_one(stream, connection, router, stopping).await,
+                Some(refused) => tokio::select! {
+                    () = refuse(stream, &refused) => {}
+                    _ = connection.overdue() => {}
+                },
+            }
+        });
+        // What has arrived with it is read before it could have to give way to the next.
+        tokio::task::yield_now().await;
+    }
+    open.closed().await;
+}
+
+/// A stream of either kind.
+type Stream = Box<dyn Both>;
+
+trait Both: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Both for S {}
+
+/// A connection that has just been accepted.
+struct Incoming {
+    stream: Stream,
+    connection: Arc<Connection>,
+    refused: Option<Refused>,
+}
+
+async fn accept(listener: &Listener, connections: &Connections) -> io::Result<Incoming> {
+    match listener {
+        Listener::Tcp(listener) => {
+            let (stream, address) = listener.accept().await?;
+            // Events are small, and nobody waits for them to become more.
+            let _ = stream.set_nodelay(true);
+            let connection = connections.enter(Peer::of(address.ip()));
+            Ok(Incoming { stream: Box::new(stream), connection, refused: None })
+        }
+        Listener::Unix(socket) => {
+            let stream = socket.accept().await?;
+            let connection = connections.enter(None);
+            let refused = check_user(&stream).and_then(|()| connection.admit()).err();
+            Ok(Incoming { stream: Box::new(stream), connection, refused })
+        }
+    }
+}
+
+/// Whoever may use the socket needs nothing else. The socket's mode lets nobody else
+/// connect, but users can change it.
+fn check_user(stream: &UnixStream) -> Result<(), Refused> {
+    let user = stream.peer_cred().map_err(|_| Refused::ForbiddenUser)?.uid();
+    let own = rustix::process::geteuid().as_raw();
+    if may_connect(user, own) { Ok(()) } else { Err(Refused::ForbiddenUser) }
+}
+
+fn may_connect(user: u32, own: u32) -> bool {
+    user == own || user == 0
+}
+
+fn is_clients_fault(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+async fn serve_one(
+    stream: Stream,
+    connection: Arc<Connection>,
+    router: Gated,
+    stopping: CancellationToken,
+) {
+    let answering = Arc::clone(&connection);
+    let service = service_fn(move |request| {
+        let (router, connection) = (router.clone(), Arc::clone(&answering));
+        async move { Ok::<_, Infallible>(router.answer(request, &connection).await) }
+    });
+    let mut protocol = http1::Builder::new();
+    protocol.max_header_size(HEAD_BYTES);
+    let mut serving = protocol.serve_connection(TokioIo::new(stream), service);
+    let overdue = tokio::select! {
+        biased;
+        // First, so that a request that has arrived counts before the end of its time.
+        _ = &mut serving => return,
+        why = connection.overdue() => Some(why),
+        () = stopping.cancelled() => None,
+    };
+    match overdue {
+        Some(why) => {
+            let parts = serving.into_parts();
+            // Whoever has sent nothing expects nothing.
+            if !parts.read_buf.is_empty() {
+                refuse(parts.io.into_inner(), &why).await;
+            }
+        }
+        None if connection.is_busy() => {
+            // The answer under way is the last one; its client may take its time.
+            Pin::new(&mut serving).graceful_shutdown();
+            let _ = serving.await;
+        }
+        None => {}
+    }
+}
+
+/// Tells a client past the protocol why it is not served.
+async fn refuse(mut stream: Stream, refused: &Refused) {
+    let bytes = refused.bytes();
+    let told = async {
+        stream.write_all(&bytes).await?;
+        stream.shutdown().await?;
+        // A client that is still sending would lose the answer if nobody took it.
+        let mut rest = [0; 1024];
+        while stream.read(&mut rest).await? > 0 {}
+        io::Result::Ok(())
+    };
+    // Whoever does not read it need not know.
+    let _ = timeout(REFUSAL, told).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_is_for_its_user_and_for_root() {
+        assert!(may_connect(1000, 1000));
+        assert!(may_connect(0, 1000));
+        assert!(!may_connect(1001, 1000));
+        assert!(!may_connect(1000, 0));
+    }
+}

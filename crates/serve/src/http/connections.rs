@@ -1,0 +1,343 @@
+//! How many connections there are, and how long each may keep its place.
+//!
+//! A connection is a stranger until one of its requests has passed the gate. Strangers have
+//! few places and little time; when all places are taken, the oldest one that has sent no
+//! request gives way. So nobody without the token can keep out somebody who has it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::refused::Refused;
+
+/// What connections may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Connections that have not passed the gate.
+    pub(crate) strangers: usize,
+    pub(crate) strangers_per_peer: usize,
+    /// Connections that have.
+    pub(crate) admitted: usize,
+    pub(crate) admitted_per_peer: usize,
+    /// For the head of a stranger's request, from the moment it connects.
+    pub(crate) head: Duration,
+    /// Between the requests of an admitted connection, the next request's head included.
+    pub(crate) idle: Duration,
+    /// For the body of a request, beside the time that `body_bytes_per_second` gives it.
+    pub(crate) body: Duration,
+    pub(crate) body_bytes_per_second: usize,
+}
+
+impl Limits {
+    /// The usual ones, with so many admitted connections at most.
+    pub(crate) fn of(admitted: usize) -> Self {
+        Self {
+            strangers: 64,
+            strangers_per_peer: 8,
+            admitted,
+            admitted_per_peer: admitted.div_ceil(4),
+            head: Duration::from_secs(10),
+            idle: Duration::from_secs(300),
+            body: Duration::from_secs(30),
+            body_bytes_per_second: 16 << 10,
+        }
+    }
+}
+
+/// All connections of a server.
+#[derive(Clone)]
+pub(crate) struct Connections(Arc<Shared>);
+
+struct Shared {
+    limits: Limits,
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    next: u64,
+    /// By number, hence by age.
+    strangers: BTreeMap<u64, Arc<Place>>,
+    admitted: usize,
+    /// Of peers that are counted, those with an admitted connection.
+    peers: HashMap<Peer, usize>,
+}
+
+/// What the table and the connection both know.
+struct Place {
+    peer: Option<Peer>,
+    phase: watch::Sender<Phase>,
+    evicted: CancellationToken,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Phase {
+    admitted: bool,
+    /// Whether a request is being answered; an event stream is, as long as it is open.
+    busy: bool,
+    since: Instant,
+}
+
+/// A host off this machine. In IPv6 a host has a whole /64 of addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Peer(IpAddr);
+
+impl Peer {
+    /// `None` for this machine, where addresses tell nobody apart.
+    pub(crate) fn of(address: IpAddr) -> Option<Self> {
+        let address = address.to_canonical();
+        let host = match address {
+            IpAddr::V4(_) => address,
+            IpAddr::V6(v6) => IpAddr::V6((u128::from(v6) & (u128::MAX << 64)).into()),
+        };
+        (!address.is_loopback()).then_some(Self(host))
+    }
+}
+
+/// A connection, which gives its place back when it is dropped.
+pub(crate) struct Connection {
+    shared: Arc<Shared>,
+    number: u64,
+    place: Arc<Place>,
+}
+
+impl Connections {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self(Arc::new(Shared { limits, table: Mutex::default() }))
+    }
+
+    /// Gives a place to a stranger; where all are taken, to the cost of another one.
+    pub(crate) fn enter(&self, peer: Option<Peer>) -> Arc<Connection> {
+        let mut table = self.0.table();
+        let Limits { strangers, strangers_per_peer, .. } = self.0.limits;
+        let same = table.strangers.values().filter(|it| peer.is_some() && it.peer == peer).count();
+        if same >= strangers_per_peer {
+            table.evict(|place| place.peer == peer);
+        } else if table.strangers.len() >= strangers {
+            table.evict(|_| true);
+        }
+        let phase = Phase { admitted: false, busy: false, since: Instant::now() };
+        let phase = watch::Sender::new(phase);
+        let place = Arc::new(Place { peer, phase, evicted: CancellationToken::new() });
+        let number = table.next;
+        table.next += 1;
+        table.strangers.insert(number, Arc::clone(&place));
+        Arc::new(Connection { shared: Arc::clone(&self.0), number, place })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> (usize, usize) {
+        let table = self.0.table();
+        (table.strangers.len(), table.admitted)
+    }
+}
+
+impl Shared {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    /// Ends the oldest stranger, preferably one that has sent no request yet.
+    fn evict(&mut self, which: impl Fn(&Place) -> bool) {
+        let some = self.strangers.iter().filter(|(_, place)| which(place));
+        let oldest = some.min_by_key(|(number, place)| (place.phase.borrow().busy, **number));
+        if let Some(number) = oldest.map(|(number, _)| *number)
+            && let Some(place) = self.strangers.remove(&number)
+        {
+            place.evicted.cancel();
+        }
+    }
+}
+
+impl Connection {
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+
+    pub(crate) fn is_admitted(&self) -> bool {
+        self.place.phase.borrow().admitted
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.place.phase.borrow().busy
+    }
+
+    /// Makes a stranger an admitted connection.
+    ///
+    /// # Errors
+    /// That there are too many.
+    pub(crate) fn admit(&self) -> Result<(), Refused> {
+        let mut table = self.shared.table();
+        if self.is_admitted() {
+            return Ok(());
+        }
+        let Limits { admitted, admitted_per_peer, .. } = self.shared.limits;
+        let peer = self.place.peer;
+        let same = peer.and_then(|peer| table.peers.get(&peer).copied()).unwrap_or(0);
+        if table.admitted >= admitted || same >= admitted_per_peer {
+            return Err(Refused::TooManyConnections);
+        }
+        table.strangers.remove(&self.number);
+        table.admitted += 1;
+        if let Some(peer) = peer {
+            *table.peers.entry(peer).or_default() += 1;
+        }
+        self.place.phase.send_modify(|phase| phase.admitted = true);
+        Ok(())
+    }
+
+    /// Notes that a request is being answered, until the guard is dropped.
+    pub(crate) fn begin(self: &Arc<Self>) -> Underway {
+        self.place.phase.send_modify(|phase| phase.busy = true);
+        Underway(Arc::clone(self))
+    }
+
+    /// Completes when the connection has to end: its time is over, or another one gets its
+    /// place.
+    pub(crate) async fn overdue(&self) -> Refused {
+        let mut phases = self.place.phase.subscribe();
+        loop {
+            let phase = *phases.borrow_and_update();
+            let Limits { head, idle, .. } = self.shared.limits;
+            let end = phase.since + if phase.admitted { idle } else { head };
+            tokio::select! {
+                // The sender lives as long as `self`.
+                _ = phases.changed() => {}
+                () = sleep_until(end), if !phase.busy => return Refused::SlowHead,
+                () = self.place.evicted.cancelled(), if !phase.admitted => {
+                    // It may have been admitted at the last moment.
+                    if !self.is_admitted() {
+                        return Refused::TooManyConnections;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut table = self.shared.table();
+        table.strangers.remove(&self.number);
+        if !self.is_admitted() {
+            return;
+        }
+        table.admitted -= 1;
+        if let Some(peer) = self.place.peer
+            && let Some(count) = table.peers.get_mut(&peer)
+        {
+            *count -= 1;
+            if *count == 0 {
+                table.peers.remove(&peer);
+            }
+        }
+    }
+}
+
+/// A request that is being answered. Waiting begins again when it is dropped.
+pub(crate) struct Underway(Arc<Connection>);
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        self.0.place.phase.send_modify(|phase| {
+            phase.busy = false;
+            phase.since = Instant::now();
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits() -> Limits {
+        Limits { strangers: 3, strangers_per_peer: 2, admitted_per_peer: 2, ..Limits::of(3) }
+    }
+
+    fn peer(address: &str) -> Option<Peer> {
+        Peer::of(address.parse().unwrap())
+    }
+
+    fn evicted(connection: &Connection) -> bool {
+        connection.place.evicted.is_cancelled()
+    }
+
+    #[test]
+    fn hosts_are_told_apart_but_not_on_this_machine() {
+        assert_eq!(peer("127.0.0.1"), None);
+        assert_eq!(peer("::1"), None);
+        assert_eq!(peer("::ffff:127.0.0.1"), None);
+        assert_eq!(peer("::ffff:10.0.0.1"), peer("10.0.0.1"));
+        assert_ne!(peer("10.0.0.2"), peer("10.0.0.1"));
+        assert_eq!(peer("2001:db8::1"), peer("2001:db8::ffff"));
+        assert_ne!(peer("2001:db8::1"), peer("2001:db8:0:1::1"));
+    }
+
+    #[test]
+    fn the_oldest_silent_stranger_gives_way() {
+        let connections = Connections::new(limits());
+        let [first, second, third] = [(); 3].map(|()| connections.enter(None));
+        let request = first.begin();
+        let fourth = connections.enter(None);
+        assert!(evicted(&second), "the first has sent a request");
+        assert!(![&first, &third, &fourth].into_iter().any(|it| evicted(it)));
+        fourth.admit().unwrap();
+        let _fifth = connections.enter(None);
+        assert!(!evicted(&third), "the fourth takes no stranger's place any more");
+        drop(request);
+        let _sixth = connections.enter(None);
+        assert!(evicted(&first));
+        drop((first, second, third));
+        assert_eq!(connections.count(), (2, 1));
+    }
+
+    #[test]
+    fn admitted_connections_are_limited_and_counted() {
+        let connections = Connections::new(limits());
+        let mut admitted = Vec::new();
+        for _ in 0..3 {
+            let connection = connections.enter(None);
+            connection.admit().unwrap();
+            connection.admit().unwrap();
+            admitted.push(connection);
+        }
+        let late = connections.enter(None);
+        assert!(matches!(late.admit(), Err(Refused::TooManyConnections)));
+        assert_eq!(connections.count(), (1, 3));
+        admitted.pop();
+        late.admit().unwrap();
+        drop((admitted, late));
+        assert_eq!(connections.count(), (0, 0));
+    }
+
+    #[test]
+    fn one_host_cannot_take_all_places() {
+        let connections = Connections::new(limits());
+        let (greedy, other) = (peer("10.0.0.1"), peer("10.0.0.2"));
+        let modest = connections.enter(other);
+        let first = connections.enter(greedy);
+        let _second = connections.enter(greedy);
+        let _third = connections.enter(greedy);
+        assert!(evicted(&first), "its own oldest gives way");
+        assert!(!evicted(&modest));
+        let kept: Vec<_> = (0..2)
+            .map(|_| {
+                let connection = connections.enter(greedy);
+                connection.admit().unwrap();
+                connection
+            })
+            .collect();
+        assert!(connections.enter(greedy).admit().is_err());
+        modest.admit().unwrap();
+        drop(kept);
+        connections.enter(greedy).admit().unwrap();
+        assert!(connections.0.table().peers.len() == 1, "nothing is kept of hosts that left");
+    }
+}

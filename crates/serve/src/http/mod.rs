@@ -1,0 +1,197 @@
+//! The server over HTTP: the protocol at `/mcp`, and `/health` for whoever only wants to
+//! know whether it is there.
+
+mod accept;
+mod connections;
+mod gate;
+mod listen;
+mod names;
+mod refused;
+#[cfg(test)]
+mod tests;
+mod token;
+mod unix;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use isolith_types::{Code, Failure};
+use rmcp::ServerHandler;
+use rmcp::transport::streamable_http_server::session::{SessionId, SessionManager};
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::net::TcpListener;
+
+use crate::server::Server;
+use crate::sessions::Sessions;
+use accept::Listener;
+use connections::{Connections, Limits};
+use gate::{Gate, Gated};
+use names::Names;
+use unix::UnixSocket;
+
+pub use listen::Listen;
+pub use token::Token;
+
+/// The largest body of a request.
+const BODY_BYTES: usize = 4 << 20;
+
+/// How often something is sent to a client that waits: whether it is still there shows
+/// only then.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+
+/// Where a server listens, and to whom.
+#[derive(Debug, Clone)]
+pub struct HttpOptions {
+    /// The address.
+    pub listen: Listen,
+    /// What clients have to show. Off this machine, something is required.
+    pub token: Option<Token>,
+    /// Names under which the server is known, beside its address.
+    pub hosts: Vec<String>,
+    /// Whether every request stands for itself, also in revisions of the protocol that
+    /// know sessions.
+    pub stateless: bool,
+    /// Whether the fixtures of the conformance suite are there too; only in builds that
+    /// have them.
+    pub conformance: bool,
+    /// How many connections there may be of clients that have shown the token.
+    pub connections: usize,
+}
+
+/// A server that listens.
+pub struct HttpServer {
+    listener: Listener,
+    connections: Connections,
+    router: Gated,
+    server: Server,
+}
+
+impl Server {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// `usage` if others than this machine could connect and no token is required; that
+    /// the address cannot be used.
+    pub async fn listen(&self, options: &HttpOptions) -> Result<HttpServer, Failure> {
+        let HttpOptions { listen, token, .. } = options;
+        if !listen.is_local() && token.is_none() {
+            let message = format!("{listen} can be reached from other machines: it needs a token");
+            return Err(Failure::new(Code::Usage, message).with_hint(
+                "leave out --no-token, or listen on 127.0.0.1 or a Unix socket (unix:PATH)",
+            ));
+        }
+        if options.conformance && !cfg!(feature = "conformance") {
+            return Err(Failure::new(Code::Usage, "this build has no fixtures in it")
+                .with_hint("only the tests' build has them"));
+        }
+        let listener = bind(listen).await?;
+        let names = match listen {
+            Listen::Tcp(address) => Names::of(address.ip(), &options.hosts),
+            Listen::Unix(_) => Names::any(),
+        };
+        let router = Gate::new(names, token.clone()).around(self.router(options));
+        let connections = Connections::new(Limits::of(options.connections));
+        Ok(HttpServer { listener, connections, router, server: self.clone() })
+    }
+
+    fn router(&self, options: &HttpOptions) -> Router {
+        #[cfg(feature = "conformance")]
+        if options.conformance {
+            return self.router_of(crate::conformance::Rehearsal(self.clone()), options);
+        }
+        self.router_of(self.clone(), options)
+    }
+
+    fn router_of(&self, handler: impl ServerHandler + Clone, options: &HttpOptions) -> Router {
+        let sessions = Sessions::new();
+        let service = StreamableHttpService::new(
+            move || Ok(handler.clone()),
+            Arc::new(sessions.clone()),
+            self.protocol(options),
+        );
+        let ending = middleware::from_fn_with_state(sessions, end_session);
+        let mcp = Router::new().fallback_service(service).layer(ending);
+        Router::new().nest("/mcp", mcp).route("/health", get(health))
+    }
+
+    fn protocol(&self, options: &HttpOptions) -> StreamableHttpServerConfig {
+        StreamableHttpServerConfig::default()
+            // The gate has checked names and origins, for all routes in the same way.
+            .disable_allowed_hosts()
+            .disable_allowed_origins()
+            .with_legacy_session_mode(!options.stateless)
+            .with_json_response(options.stateless)
+            .with_max_request_body_bytes(BODY_BYTES)
+            .with_sse_keep_alive(Some(SIGN_OF_LIFE))
+            .with_cancellation_token(self.stopping())
+    }
+}
+
+async fn bind(listen: &Listen) -> Result<Listener, Failure> {
+    match listen {
+        Listen::Tcp(address) => {
+            TcpListener::bind(address).await.map(Listener::Tcp).map_err(|error| {
+                let message = format!("cannot listen on {address}: {error}");
+                Failure::new(Code::Failed, message)
+                    .with_hint("choose another address with --listen; port 0 takes a free one")
+            })
+        }
+        Listen::Unix(path) => UnixSocket::bind(path).map(Listener::Unix),
+    }
+}
+
+impl HttpServer {
+    /// Where clients find the protocol. Over a Unix socket any host name will do.
+    ///
+    /// # Errors
+    /// That the system does not know.
+    pub fn url(&self) -> Result<String, Failure> {
+        match &self.listener {
+            Listener::Unix(_) => Ok("http://localhost/mcp".to_owned()),
+            Listener::Tcp(listener) => match listener.local_addr() {
+                Ok(address) => Ok(format!("http://{address}/mcp")),
+                Err(error) => {
+                    Err(Failure::new(Code::Failed, format!("the address is not known: {error}")))
+                }
+            },
+        }
+    }
+
+    /// Serves until the server is stopped.
+    pub async fn serve(self) {
+        let Self { listener, connections, router, server } = self;
+        server.warm_up_soon();
+        accept::serve(&listener, &connections, &router, &server.stopping()).await;
+    }
+}
+
+/// Ends a session, if there is one. Its end is accepted; there are clients that take only
+/// 200 and 204 for that.
+async fn end_session(State(sessions): State<Sessions>, request: Request, next: Next) -> Response {
+    if request.method() != Method::DELETE {
+        return next.run(request).await;
+    }
+    let id = request.headers().get("mcp-session-id").and_then(|id| id.to_str().ok());
+    if let Some(id) = id.map(SessionId::from)
+        && !sessions.has_session(&id).await.unwrap_or(false)
+    {
+        return (StatusCode::NOT_FOUND, "there is no such session").into_response();
+    }
+    let mut response = next.run(request).await;
+    if response.status() == StatusCode::ACCEPTED {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
+    response
+}
+
+async fn health() -> Response {
+    let version = env!("CARGO_PKG_VERSION");
+    let kind = [(header::CONTENT_TYPE, "application/json")];
+    (kind, format!("{{\"ok\":true,\"version\":\"{version}\"}}\n")).into_response()
+}

@@ -1,0 +1,476 @@
+//! Real connections on loopback, to a few routes behind the gate, with limits that are
+//! reached within a moment.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::routing::{get, post};
+use hyper::body::Frame;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::accept::{Listener, serve};
+use super::connections::{Connections, Limits};
+use super::gate::Gate;
+use super::names::Names;
+use super::*;
+
+const TOKEN: &str = "0123456789abcdef";
+const BEARER: &str = "Authorization: Bearer 0123456789abcdef\r\n";
+
+/// Long enough for anything that is to happen, on any machine.
+const EVER: Duration = Duration::from_secs(60);
+
+/// Longer than any test.
+const NEVER: Duration = Duration::from_secs(600);
+
+const SOON: Duration = Duration::from_secs(1);
+
+/// A server that is stopped at the end of the test.
+struct Served {
+    address: SocketAddr,
+    connections: Connections,
+    stopping: CancellationToken,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stopping.cancel();
+        self.task.abort();
+    }
+}
+
+fn patient() -> Limits {
+    Limits { head: NEVER, idle: NEVER, body: NEVER, ..Limits::of(100) }
+}
+
+async fn served(limits: Limits, token: Option<&str>, router: Router) -> Served {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let token = token.map(|token| Token::new(token).unwrap());
+    let router = Gate::new(Names::of(address.ip(), &[]), token).around(router);
+    let (connections, stopping) = (Connections::new(limits), CancellationToken::new());
+    let (all, stop) = (connections.clone(), stopping.clone());
+    let task = tokio::spawn(async move {
+        serve(&Listener::Tcp(listener), &all, &router, &stop).await;
+    });
+    Served { address, connections, stopping, task }
+}
+
+/// Routes of several kinds.
+fn routes() -> Router {
+    Router::new()
+        .route("/health", get(super::health))
+        .route("/echo", post(|body: Bytes| async move { body }))
+        .route("/size", post(|body: Bytes| async move { body.len().to_string() }))
+}
+
+impl Served {
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// Sends bytes and reads everything up to the end of the connection.
+    async fn ask(&self, request: &str) -> Answered {
+        let mut stream = self.connect().await;
+        // What is refused need not be taken as a whole.
+        let _ = stream.write_all(request.as_bytes()).await;
+        Answered::of(&rest(&mut stream).await)
+    }
+}
+
+async fn rest(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let _ = tokio::time::timeout(EVER, stream.read_to_end(&mut bytes)).await.unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[derive(Debug)]
+struct Answered {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answered {
+    fn of(text: &str) -> Self {
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text, ""));
+        let status = head.split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or(0);
+        Self { status, head: head.to_lowercase(), body: body.to_owned() }
+    }
+
+    fn code(&self) -> String {
+        let document: Value = serde_json::from_str(&self.body).unwrap_or_default();
+        let error = &document["error"];
+        assert!(error["message"].is_string() && error["hint"].is_string(), "{self:?}");
+        error["code"].as_str().unwrap().to_owned()
+    }
+}
+
+fn request(line: &str, headers: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\
+         Content-Length: {length}\r\n\r\n{body}"
+    )
+}
+
+/// Reads one answer of a connection that stays open.
+async fn one(stream: &mut TcpStream) -> Answered {
+    let (mut text, mut byte) = (Vec::new(), [0]);
+    while !text.ends_with(b"\r\n\r\n") {
+        tokio::time::timeout(EVER, stream.read_exact(&mut byte)).await.unwrap().unwrap();
+        text.push(byte[0]);
+    }
+    let head = String::from_utf8(text).unwrap().to_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; length.unwrap().parse().unwrap()];
+    stream.read_exact(&mut body).await.unwrap();
+    Answered::of(&(head + std::str::from_utf8(&body).unwrap()))
+}
+
+#[tokio::test]
+async fn no_route_is_outside_the_gate() {
+    // Whatever is added to the router, in whatever way.
+    let extra = Router::new()
+        .route("/later", get(|| async { "private" }))
+        .nest("/v9", Router::new().route("/inside", get(|| async { "private" })))
+        .nest_service("/files", Router::new().fallback(|| async { "private" }))
+        .merge(Router::new().route("/health/more", get(|| async { "private" })))
+        .fallback(|| async { "private" });
+    let served = served(patient(), Some(TOKEN), routes().merge(extra)).await;
+    let paths = [
+        "/later",
+        "/v9/inside",
+        "/files/x",
+        "/health/more",
+        "/health/",
+        "//health",
+        "/",
+        "/echo",
+        "/%68ealth",
+        "/health?x",
+        "/HEALTH",
+        "/../health",
+        "*",
+        "http://localhost/later",
+    ];
+    for path in paths {
+        let line = format!("GET {path}");
+        let open = path.split('?').next() == Some("/health");
+        let without = served.ask(&request(&line, "", "")).await;
+        assert!(!without.body.contains("private"), "{path}: {without:?}");
+        if open {
+            assert_eq!(without.status, 200, "{path}");
+        } else {
+            assert_eq!((without.status, without.code().as_str()), (401, "unauthorized"), "{path}");
+            assert!(without.head.contains("www-authenticate: bearer"), "{without:?}");
+        }
+        let wrong = "Authorization: Bearer 0123456789abcdeX\r\n";
+        let wrong = served.ask(&request(&line, wrong, "")).await;
+        assert_eq!(wrong.status, if open { 200 } else { 401 }, "{path}");
+        // Names and origins count for all, with the token as without it.
+        for (header, code) in
+            [("Origin: http://evil.example\r\n", "forbidden"), ("Host: x\r\n", "bad_input")]
+        {
+            let foreign = served.ask(&request(&line, &format!("{BEARER}{header}"), "")).await;
+            assert_eq!(foreign.code(), code, "{path}: {foreign:?}");
+        }
+        let rebound = format!("GET {path} HTTP/1.1\r\nHost: evil.example\r\n{BEARER}\r\n");
+        let rebound = served.ask(&rebound).await;
+        assert_eq!((rebound.status, rebound.code().as_str()), (403, "forbidden"), "{path}");
+    }
+    let with = served.ask(&request("GET /later", BEARER, "")).await;
+    assert_eq!((with.status, with.body.as_str()), (200, "private"));
+    assert_eq!(served.ask(&request("POST /health", "", "")).await.status, 401);
+}
+
+#[tokio::test]
+async fn errors_of_routes_have_the_common_shape() {
+    let served = served(patient(), Some(TOKEN), routes()).await;
+    let missing = served.ask(&request("GET /nowhere", BEARER, "")).await;
+    assert_eq!((missing.status, missing.code().as_str()), (404, "not_found"));
+    let wrong = served.ask(&request("GET /echo", BEARER, "")).await;
+    assert_eq!((wrong.status, wrong.code().as_str()), (405, "bad_input"));
+    assert!(wrong.head.contains("allow: post"), "{wrong:?}");
+}
+
+#[tokio::test]
+async fn silent_connections_keep_nobody_out() {
+    let served = served(patient(), Some(TOKEN), routes()).await;
+    let mut silent = Vec::new();
+    for number in 0..200 {
+        silent.push(served.connect().await);
+        if number % 20 == 0 {
+            let answer = served.ask(&request("POST /echo", BEARER, "hello")).await;
+            assert_eq!((answer.status, answer.body.as_str()), (200, "hello"));
+        }
+    }
+    let mut client = served.connect().await;
+    let hello = request("POST /echo", BEARER, "hello").replace("Connection: close\r\n", "");
+    client.write_all(hello.as_bytes()).await.unwrap();
+    assert_eq!(one(&mut client).await.body, "hello");
+    // Being admitted, it stays, however many come after it.
+    for _ in 0..200 {
+        silent.push(served.connect().await);
+    }
+    client.write_all(hello.as_bytes()).await.unwrap();
+    assert_eq!(one(&mut client).await.body, "hello");
+    let (strangers, admitted) = served.connections.count();
+    assert!(strangers <= 64 && admitted == 1, "{strangers} {admitted}");
+    // The first ones had to go.
+    assert_eq!(rest(&mut silent[0]).await, "");
+}
+
+#[tokio::test]
+async fn strangers_have_little_time() {
+    let served = served(Limits { head: SOON, ..patient() }, Some(TOKEN), routes()).await;
+    let mut silent = served.connect().await;
+    assert_eq!(rest(&mut silent).await, "");
+    // A line now and then does not extend it.
+    let mut slow = served.connect().await;
+    slow.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-A: ").await.unwrap();
+    let dripping = async {
+        loop {
+            tokio::time::sleep(SOON / 10).await;
+            if slow.write_all(b"a").await.is_err() {
+                break;
+            }
+        }
+    };
+    tokio::time::timeout(EVER, dripping).await.unwrap();
+    let mut cut = served.connect().await;
+    cut.write_all(b"GET /health HTTP/1.1\r\n").await.unwrap();
+    let told = Answered::of(&rest(&mut cut).await);
+    assert_eq!((told.status, told.code().as_str()), (408, "timeout"));
+}
+
+#[tokio::test]
+async fn waiting_connections_end_and_event_streams_do_not() {
+    let (events, feed) = mpsc::channel::<&'static str>(4);
+    let feed = Arc::new(std::sync::Mutex::new(Some(feed)));
+    let stream = move || async move {
+        let events = feed.lock().unwrap().take().unwrap();
+        axum::body::Body::new(Events(events))
+    };
+    let router = routes().route("/events", get(stream));
+    let served = served(Limits { idle: SOON, ..patient() }, Some(TOKEN), router).await;
+    let mut listening = served.connect().await;
+    let line = format!("GET /events HTTP/1.1\r\nHost: localhost\r\n{BEARER}\r\n");
+    listening.write_all(line.as_bytes()).await.unwrap();
+    events.send("first").await.unwrap();
+    let mut seen = String::new();
+    while !seen.contains("first") {
+        let mut bytes = [0; 256];
+        let count = tokio::time::timeout(EVER, listening.read(&mut bytes)).await.unwrap().unwrap();
+        seen += std::str::from_utf8(&bytes[..count]).unwrap();
+    }
+    // Another connection that only waits is ended meanwhile.
+    let mut waiting = served.connect().await;
+    let hello = request("POST /echo", BEARER, "hello").replace("Connection: close\r\n", "");
+    waiting.write_all(hello.as_bytes()).await.unwrap();
+    assert!(rest(&mut waiting).await.ends_with("hello"));
+    events.send("second").await.unwrap();
+    drop(events);
+    while !seen.contains("second") {
+        let mut bytes = [0; 256];
+        let count = tokio::time::timeout(EVER, listening.read(&mut bytes)).await.unwrap().unwrap();
+        assert_ne!(count, 0, "{seen}");
+        seen += std::str::from_utf8(&bytes[..count]).unwrap();
+    }
+}
+
+/// A body of events as they come.
+struct Events(mpsc::Receiver<&'static str>);
+
+impl hyper::body::Body for Events {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let next = self.0.poll_recv(context);
+        next.map(|event| event.map(|event| Ok(Frame::data(Bytes::from(event)))))
+    }
+}
+
+#[tokio::test]
+async fn large_bodies_are_refused() {
+    let served = served(patient(), Some(TOKEN), routes()).await;
+    let whole = "x".repeat(BODY_BYTES);
+    let answer = served.ask(&request("POST /size", BEARER, &whole)).await;
+    assert_eq!((answer.status, answer.body), (200, BODY_BYTES.to_string()));
+    let answer = served.ask(&request("POST /size", BEARER, &format!("{whole}x"))).await;
+    assert_eq!((answer.status, answer.code().as_str()), (413, "too_large"));
+    let chunk = format!("{:x}\r\n{whole}x\r\n0\r\n\r\n", BODY_BYTES + 1);
+    let chunked = format!(
+        "Host: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n{BEARER}\r\n"
+    );
+    let answer = served.ask(&format!("POST /size HTTP/1.1\r\n{chunked}{chunk}")).await;
+    assert_eq!((answer.status, answer.code().as_str()), (413, "too_large"));
+    // What is announced to be far too large is not read at all.
+    let announced = format!(
+        "POST /size HTTP/1.1\r\nHost: localhost\r\n{BEARER}Content-Length: 99999999999\r\n\r\n"
+    );
+    assert_eq!(served.ask(&announced).await.status, 413);
+    let broken = "POST /size HTTP/1.1\r\n".to_owned() + &chunked + "zz\r\n";
+    assert_eq!(served.ask(&broken).await.status, 400);
+    // Strangers' bodies are not read, and not waited for.
+    let stranger = "POST /size HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n";
+    assert_eq!(served.ask(stranger).await.status, 401);
+}
+
+#[tokio::test]
+async fn bodies_that_trickle_are_cut_off() {
+    let limits = Limits { body: SOON, body_bytes_per_second: 1 << 20, ..patient() };
+    let served = served(limits, Some(TOKEN), routes()).await;
+    let head =
+        format!("POST /size HTTP/1.1\r\nHost: localhost\r\n{BEARER}Content-Length: 99999\r\n\r\n");
+    let mut slow = served.connect().await;
+    slow.write_all(head.as_bytes()).await.unwrap();
+    let (mut reading, mut writing) = slow.split();
+    let mut answer = Vec::new();
+    let dripping = async {
+        loop {
+            tokio::time::sleep(SOON / 20).await;
+            // It may be answered, and closed, already.
+            let _ = writing.write_all(b"x").await;
+        }
+    };
+    tokio::select! {
+        () = dripping => {}
+        read = tokio::time::timeout(EVER, reading.read_to_end(&mut answer)) => { let _ = read.unwrap(); }
+    }
+    let answer = Answered::of(std::str::from_utf8(&answer).unwrap());
+    assert_eq!((answer.status, answer.code().as_str()), (408, "timeout"));
+}
+
+#[tokio::test]
+async fn malformed_requests_are_refused_and_harm_nobody() {
+    let served = served(patient(), Some(TOKEN), routes()).await;
+    let long = |bytes: usize| {
+        format!("GET /health HTTP/1.1\r\nHost: localhost\r\nX-A: {}\r\n\r\n", "a".repeat(bytes))
+    };
+    let many = "X-A: b\r\n".repeat(2_000);
+    for (request, status) in [
+        (long(100_000), 431),
+        (long(1_000_000), 431),
+        (format!("GET /health HTTP/1.1\r\nHost: localhost\r\n{many}\r\n"), 431),
+        (format!("GET /{} HTTP/1.1\r\nHost: localhost\r\n\r\n", "a".repeat(100_000)), 414),
+        ("GET /health HTTP/1.0\r\n\r\n".to_owned(), 400),
+        ("GET /health HTTP/1.0\r\nHost: localhost\r\n\r\n".to_owned(), 200),
+        ("GET /health HTTP/1.1\r\n\r\n".to_owned(), 400),
+        ("GET /health HTTP/1.1\r\nHost: a b\r\n\r\n".to_owned(), 400),
+        ("GET /health HTTP/9.9\r\nHost: localhost\r\n\r\n".to_owned(), 400),
+        ("\u{0}\u{1}\u{2}\r\n\r\n".to_owned(), 400),
+        ("GET\r\n\r\n".to_owned(), 400),
+        ("GET /health HTTP/1.1\r\nHost: localhost\r\n broken\r\n\r\n".to_owned(), 400),
+        ("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n".to_owned(), 400),
+        ("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab".to_owned(), 400),
+        ("\u{16}\u{3}\u{1} TLS to a plain port\r\n\r\n".to_owned(), 400),
+    ] {
+        let answer = served.ask(&request).await;
+        let shown: String = request.chars().take(60).collect();
+        if status == 414 {
+            assert!([414, 431].contains(&answer.status), "{shown:?}: {answer:?}");
+        } else {
+            assert_eq!(answer.status, status, "{shown:?}: {:?}", answer.head);
+        }
+    }
+    assert_eq!(served.ask(&long(100_000)).await.code(), "too_large");
+    let answer = served.ask(&request("POST /echo", BEARER, "hello")).await;
+    assert_eq!(answer.body, "hello");
+}
+
+#[tokio::test]
+async fn pipelined_requests_are_answered_in_order() {
+    let served = served(patient(), Some(TOKEN), routes()).await;
+    let more =
+        |body: &str| request("POST /echo", BEARER, body).replace("Connection: close\r\n", "");
+    let mut stream = served.connect().await;
+    let all = more("one") + &more("two") + &request("POST /echo", BEARER, "three");
+    stream.write_all(all.as_bytes()).await.unwrap();
+    for body in ["one", "two", "three"] {
+        assert_eq!(one(&mut stream).await.body, body);
+    }
+    assert_eq!(rest(&mut stream).await, "");
+    // A stranger gets one answer; what it sent after it is not looked at.
+    let health = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let answers = served.ask(&health.repeat(50)).await;
+    assert!(answers.head.contains("connection: close"), "{answers:?}");
+    assert_eq!(answers.body.matches("\"ok\":true").count(), 1, "{answers:?}");
+}
+
+#[tokio::test]
+async fn without_a_token_a_whole_request_admits() {
+    let served = served(patient(), None, routes()).await;
+    let mut half = served.connect().await;
+    half.write_all(b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhe")
+        .await
+        .unwrap();
+    let mut health = served.connect().await;
+    health.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    assert_eq!(Answered::of(&rest(&mut health).await).status, 200);
+    assert_eq!(served.connections.count().1, 0);
+    half.write_all(b"llo").await.unwrap();
+    assert_eq!(one(&mut half).await.body, "hello");
+    assert_eq!(served.connections.count().1, 1);
+    let rebound = "POST /echo HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(served.ask(rebound).await.status, 403);
+}
+
+#[tokio::test]
+async fn too_many_admitted_connections_are_told_so() {
+    let limits = Limits { admitted: 2, ..patient() };
+    let served = served(limits, Some(TOKEN), routes()).await;
+    let hello = request("POST /echo", BEARER, "hello").replace("Connection: close\r\n", "");
+    let mut kept = Vec::new();
+    for _ in 0..2 {
+        let mut stream = served.connect().await;
+        stream.write_all(hello.as_bytes()).await.unwrap();
+        assert_eq!(one(&mut stream).await.status, 200);
+        kept.push(stream);
+    }
+    let refused = served.ask(&hello).await;
+    assert_eq!((refused.status, refused.code().as_str()), (503, "too_many_connections"));
+    assert_eq!(served.ask(&request("GET /health", "", "")).await.status, 200);
+    drop(kept.pop());
+    let again = async {
+        while served.ask(&request("POST /echo", BEARER, "hello")).await.status != 200 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(EVER, again).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_stop_ends_silent_connections_and_finishes_answers() {
+    let (answer, wait) = tokio::sync::oneshot::channel::<()>();
+    let wait = Arc::new(tokio::sync::Mutex::new(Some(wait)));
+    let (began, begin) = tokio::sync::oneshot::channel::<()>();
+    let began = Arc::new(std::sync::Mutex::new(Some(began)));
+    let slow = move || async move {
+        let _ = began.lock().unwrap().take().unwrap().send(());
+        wait.lock().await.take().unwrap().await.unwrap();
+        "done"
+    };
+    let mut served = served(patient(), Some(TOKEN), routes().route("/slow", get(slow))).await;
+    let mut silent = served.connect().await;
+    let mut busy = served.connect().await;
+    let line = format!("GET /slow HTTP/1.1\r\nHost: localhost\r\n{BEARER}\r\n");
+    busy.write_all(line.as_bytes()).await.unwrap();
+    begin.await.unwrap();
+    served.stopping.cancel();
+    assert_eq!(rest(&mut silent).await, "");
+    answer.send(()).unwrap();
+    assert!(rest(&mut busy).await.ends_with("done"));
+    tokio::time::timeout(EVER, &mut served.task).await.unwrap().unwrap();
+}

@@ -1,0 +1,76 @@
+//! The token that clients show.
+
+use axum::http::{HeaderMap, header};
+use isolith_types::{Code, Failure};
+
+/// A token that is easily guessed is none.
+const SHORTEST: usize = 16;
+
+/// A secret that clients show.
+#[derive(Clone)]
+pub struct Token(blake3::Hash);
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+impl Token {
+    /// A token of some length.
+    ///
+    /// # Errors
+    /// `usage` if it is too short, or has characters that a header cannot carry.
+    pub fn new(text: &str) -> Result<Self, Failure> {
+        if text.len() < SHORTEST || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let message = format!(
+                "a token needs at least {SHORTEST} characters: ASCII letters, digits or punctuation"
+            );
+            return Err(Failure::new(Code::Usage, message)
+                .with_hint("`openssl rand -hex 32` makes a good one"));
+        }
+        Ok(Self(blake3::hash(text.as_bytes())))
+    }
+
+    /// Whether a request shows it. Hashes are compared in constant time.
+    pub(crate) fn is_shown(&self, headers: &HeaderMap) -> bool {
+        let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let shown = shown.and_then(|value| value.split_once(' '));
+        shown.is_some_and(|(scheme, token)| {
+            scheme.eq_ignore_ascii_case("bearer") && blake3::hash(token.trim().as_bytes()) == self.0
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn shown(value: &str) -> HeaderMap {
+        let value = HeaderValue::from_str(value).unwrap();
+        HeaderMap::from_iter([(header::AUTHORIZATION, value)])
+    }
+
+    #[test]
+    fn only_the_token_is_the_token() {
+        let token = Token::new("0123456789abcdef").unwrap();
+        assert_eq!(format!("{token:?}"), "Token(…)");
+        for (value, expected) in [
+            ("Bearer 0123456789abcdef", true),
+            ("bearer  0123456789abcdef", true),
+            ("Bearer 0123456789abcdeg", false),
+            ("Bearer 0123456789abcde", false),
+            ("Bearer ", false),
+            ("Basic 0123456789abcdef", false),
+            ("0123456789abcdef", false),
+        ] {
+            assert_eq!(token.is_shown(&shown(value)), expected, "{value}");
+        }
+        assert!(!token.is_shown(&HeaderMap::new()));
+        for bad in ["", "short", "with spaces in the middle", "0123456789abcdeé"] {
+            assert_eq!(Token::new(bad).unwrap_err().code, Code::Usage, "{bad}");
+        }
+    }
+}
