@@ -42,6 +42,8 @@ pub(crate) struct Sessions(Arc<Inner>);
 struct Inner {
     local: LocalSessionManager,
     known: Mutex<HashMap<SessionId, Session>>,
+    /// Held while a session begins: two at a time could each take the last place.
+    beginning: tokio::sync::Mutex<()>,
 }
 
 struct Session {
@@ -63,7 +65,8 @@ impl Sessions {
         let mut local = LocalSessionManager::default();
         local.session_config.keep_alive = Some(IDLE);
         local.session_config.sse_retry = Some(COME_BACK);
-        Self(Arc::new(Inner { local, known: Mutex::default() }))
+        let (known, beginning) = (Mutex::default(), tokio::sync::Mutex::default());
+        Self(Arc::new(Inner { local, known, beginning }))
     }
 
     /// What is said about a call, if it is one of those that run.
@@ -144,6 +147,7 @@ impl SessionManager for Sessions {
     type Transport = SessionTransport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
+        let _only = self.0.beginning.lock().await;
         while let Some(surplus) = self.0.surplus() {
             tracing::info!(session = %surplus, "too many sessions: the most silent one ends");
             self.close_session(&surplus).await?;
@@ -254,4 +258,27 @@ impl Drop for Listening {
 /// Events are numbered `<event>/<stream>` where they belong to a call.
 fn stream_number(event: &str) -> Option<u64> {
     event.split_once('/')?.1.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn sessions_that_begin_together_keep_to_the_limit() {
+        let sessions = Sessions::new();
+        let beginnings: Vec<_> = (0..MOST + 50)
+            .map(|_| {
+                let sessions = sessions.clone();
+                tokio::spawn(async move { sessions.create_session().await.unwrap() })
+            })
+            .collect();
+        let mut kept = Vec::new();
+        for beginning in beginnings {
+            kept.push(beginning.await.unwrap());
+            assert!(sessions.0.known().len() <= MOST);
+        }
+        assert_eq!(sessions.0.known().len(), MOST);
+        assert_eq!(sessions.0.local.sessions.read().await.len(), MOST);
+    }
 }
