@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""The official Python client calls every tool, over both transports and both ways of saying hello, and compares each
+"""The official Python client calls every tool, over all transports and both ways of saying hello, and compares each
 structured answer with the tool's own schema."""
 import argparse, asyncio, time
 
-import jsonschema
+import httpx2, jsonschema
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
-from place import Place
+from place import Place, token_of
 
 
 class Visit:
@@ -157,6 +158,12 @@ async def visit(server, place, mode):
         print(f"  {client.protocol_version} ({mode}): {len(tools)} tools called, all answers fit their schemas")
 
 
+async def visit_http(server, place, mode, **how):
+    # A call may take as long as indexing does.
+    async with httpx2.AsyncClient(timeout=300, **how) as http:
+        await visit(streamable_http_client(server["url"], http_client=http), place, mode)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("program")
@@ -165,9 +172,12 @@ def main():
         with Place(arguments.program) as place:
             print("stdio")
             asyncio.run(visit(place.stdio(), place, mode))
-        with Place(arguments.program) as place, place.http() as url:
-            print("HTTP")
-            asyncio.run(visit(url, place, mode))
+        with Place(arguments.program) as place, place.http() as server:
+            print("HTTP with a token")
+            asyncio.run(visit_http(server, place, mode, headers=token_of(server)))
+        with Place(arguments.program) as place, place.http(listen=f"unix:{place.folder}/socket") as server:
+            print("HTTP over a Unix socket")
+            asyncio.run(visit_http(server, place, mode, transport=httpx2.AsyncHTTPTransport(uds=server["socket"])))
 
 
 if __name__ == "__main__":

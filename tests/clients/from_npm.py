@@ -3,7 +3,7 @@
 protocol requires of a server."""
 import argparse, json, os, pathlib, re, subprocess, sys
 
-from place import Place
+from place import Place, token_of
 
 REVISIONS = ("2025-11-25", "2026-07-28")
 
@@ -19,9 +19,10 @@ def inspect(modules, server, *method):
 
 
 def inspector(modules, program):
-    with Place(program) as place, place.http() as url:
+    with Place(program) as place, place.http() as told:
         place.run("memory", "add", "Deployments are frozen in December", "--wing", "team", "--room", "rules")
-        server = [url, "--transport", "http"]
+        headers = [f"{name}: {value}" for name, value in token_of(told).items()]
+        server = [told["url"], "--transport", "http", "--header", *headers]
         tools = inspect(modules, server, "tools/list")["tools"]
         assert len(tools) >= 25, [tool["name"] for tool in tools]
         found = inspect(
@@ -34,8 +35,9 @@ def inspector(modules, program):
 
 def conformance(modules, program, revision):
     env = {**os.environ, "PATH": f"{modules}/.bin:{os.environ['PATH']}"}
-    with Place(program) as place, place.http("--conformance") as url:
-        command = [modules / ".bin/conformance", "server", "--url", url, "--requirements", revision]
+    # The suite cannot send a token.
+    with Place(program) as place, place.http("--conformance", "--no-token") as told:
+        command = [modules / ".bin/conformance", "server", "--url", told["url"], "--requirements", revision]
         done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=place.folder, timeout=600)
     if done.returncode:
         sys.exit(f"conformance {revision}: exit {done.returncode}\n{done.stdout[-6000:]}{done.stderr[-2000:]}")

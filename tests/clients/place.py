@@ -30,7 +30,7 @@ class Place:
         (self.project / "records.jsonl").write_text("".join(json.dumps(r) + "\n" for r in RECORDS))
         (self.folder / "secret.txt").write_text("not for agents\n")
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("ISOLITH_")}
-        self.env |= {"HOME": str(self.folder), "XDG_DATA_HOME": str(self.folder / "data")}
+        self.env |= {"HOME": str(self.folder), "XDG_DATA_HOME": str(self.folder / "data"), "XDG_STATE_HOME": str(self.folder / "state")}
 
     def __enter__(self):
         return self
@@ -48,18 +48,23 @@ class Place:
         return done.stdout
 
     @contextlib.contextmanager
-    def http(self, *flags):
-        """A server on a free port; its address. Not every client can send a token."""
-        command = [self.program, "serve", "--json", "--listen", "127.0.0.1:0", "--no-token", *flags]
+    def http(self, *flags, listen="127.0.0.1:0"):
+        """A server, by default on a free port; what it says about itself."""
+        command = [self.program, "serve", "--json", "--listen", listen, *flags]
         server = subprocess.Popen(command, env=self.env, cwd=self.project, stdout=subprocess.PIPE, text=True)
         try:
             if not (line := server.stdout.readline()):
                 sys.exit(f"isolith serve ended with {server.wait()} before it was ready")
-            yield json.loads(line)["url"]
+            yield json.loads(line)
         finally:
             server.terminate()
             if (code := server.wait(20)) != 143:
                 sys.exit(f"isolith serve: exit {code} after SIGTERM, not 143")
+
+
+def token_of(server):
+    """The header that a server's clients have to send."""
+    return {"Authorization": f"Bearer {pathlib.Path(server['token_file']).read_text().strip()}"}
 
 
 def children_of(*pids):
