@@ -45,7 +45,7 @@ pub(crate) fn http(
     let (runtime, signals) = setup()?;
     let server = Server::new(options);
     let serving = async {
-        let listening = server.listen(&plan.options).await?;
+        let listening = server.listen(&plan.options)?;
         let url = listening.url()?;
         // A server has no result but that it is there; people read that beside its log.
         output.result(&announcement(&url, &plan), "")?;

@@ -66,10 +66,7 @@ pub(crate) async fn serve(
             open.mark_unchanged();
             match refused {
                 None => serve_one(stream, connection, router, stopping).await,
-                Some(refused) => tokio::select! {
-                    () = refuse(stream, &refused) => {}
-                    _ = connection.overdue() => {}
-                },
+                Some(refused) => refuse(stream, &refused, &connection).await,
             }
         });
         // What has arrived with it is read before it could have to give way to the next.
@@ -153,7 +150,7 @@ async fn serve_one(
             let parts = serving.into_parts();
             // Whoever has sent nothing expects nothing.
             if !parts.read_buf.is_empty() {
-                refuse(parts.io.into_inner(), &why).await;
+                refuse(parts.io.into_inner(), &why, &connection).await;
             }
         }
         None if connection.is_busy() => {
@@ -166,18 +163,23 @@ async fn serve_one(
 }
 
 /// Tells a client past the protocol why it is not served.
-async fn refuse(mut stream: Stream, refused: &Refused) {
+async fn refuse(mut stream: Stream, refused: &Refused, connection: &Connection) {
     let bytes = refused.bytes();
     let told = async {
         stream.write_all(&bytes).await?;
         stream.shutdown().await?;
-        // A client that is still sending would lose the answer if nobody took it.
+        // A client that is still sending would lose the answer if nobody took it. But
+        // nobody waits for one whose place is already another one's.
         let mut rest = [0; 1024];
-        while stream.read(&mut rest).await? > 0 {}
+        while *refused != Refused::TooManyConnections && stream.read(&mut rest).await? > 0 {}
         io::Result::Ok(())
     };
-    // Whoever does not read it need not know.
-    let _ = timeout(REFUSAL, told).await;
+    tokio::select! {
+        biased;
+        // Whoever does not read it need not know.
+        _ = timeout(REFUSAL, told) => {}
+        () = connection.evicted() => {}
+    }
 }
 
 #[cfg(test)]

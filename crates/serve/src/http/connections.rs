@@ -199,6 +199,11 @@ impl Connection {
         Underway(Arc::clone(self))
     }
 
+    /// Completes when another connection has got this one's place.
+    pub(crate) async fn evicted(&self) {
+        self.place.evicted.cancelled().await;
+    }
+
     /// Completes when the connection has to end: its time is over, or another one gets its
     /// place.
     pub(crate) async fn overdue(&self) -> Refused {

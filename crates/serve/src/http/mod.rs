@@ -12,6 +12,8 @@ mod tests;
 mod token;
 mod unix;
 
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +27,7 @@ use isolith_types::{Code, Failure};
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::{SessionId, SessionManager};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 use crate::server::Server;
 use crate::sessions::Sessions;
@@ -40,6 +42,10 @@ pub use token::Token;
 
 /// The largest body of a request.
 const BODY_BYTES: usize = 4 << 20;
+
+/// Connections that wait to be accepted. Beyond these the system drops attempts, and
+/// clients try again only after a second.
+const BACKLOG: u32 = 1024;
 
 /// How often something is sent to a client that waits: whether it is still there shows
 /// only then.
@@ -73,12 +79,12 @@ pub struct HttpServer {
 }
 
 impl Server {
-    /// Begins to listen.
+    /// Begins to listen. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// `usage` if others than this machine could connect and no token is required; that
     /// the address cannot be used.
-    pub async fn listen(&self, options: &HttpOptions) -> Result<HttpServer, Failure> {
+    pub fn listen(&self, options: &HttpOptions) -> Result<HttpServer, Failure> {
         let HttpOptions { listen, token, .. } = options;
         if !listen.is_local() && token.is_none() {
             let message = format!("{listen} can be reached from other machines: it needs a token");
@@ -90,7 +96,7 @@ impl Server {
             return Err(Failure::new(Code::Usage, "this build has no fixtures in it")
                 .with_hint("only the tests' build has them"));
         }
-        let listener = bind(listen).await?;
+        let listener = bind(listen)?;
         let names = match listen {
             Listen::Tcp(address) => Names::of(address.ip(), &options.hosts),
             Listen::Unix(_) => Names::any(),
@@ -133,17 +139,27 @@ impl Server {
     }
 }
 
-async fn bind(listen: &Listen) -> Result<Listener, Failure> {
+fn bind(listen: &Listen) -> Result<Listener, Failure> {
     match listen {
-        Listen::Tcp(address) => {
-            TcpListener::bind(address).await.map(Listener::Tcp).map_err(|error| {
-                let message = format!("cannot listen on {address}: {error}");
-                Failure::new(Code::Failed, message)
-                    .with_hint("choose another address with --listen; port 0 takes a free one")
-            })
-        }
+        Listen::Tcp(address) => listen_on(*address).map(Listener::Tcp).map_err(|error| {
+            let message = format!("cannot listen on {address}: {error}");
+            Failure::new(Code::Failed, message)
+                .with_hint("choose another address with --listen; port 0 takes a free one")
+        }),
         Listen::Unix(path) => UnixSocket::bind(path).map(Listener::Unix),
     }
+}
+
+/// Must be called within a tokio runtime.
+fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // Connections that have ended do not keep a server from starting again.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 impl HttpServer {

@@ -1,7 +1,6 @@
 //! Real connections on loopback, to a few routes behind the gate, with limits that are
 //! reached within a moment.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
@@ -10,7 +9,7 @@ use axum::routing::{get, post};
 use hyper::body::Frame;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -51,7 +50,7 @@ fn patient() -> Limits {
 }
 
 async fn served(limits: Limits, token: Option<&str>, router: Router) -> Served {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let listener = listen_on(([127, 0, 0, 1], 0).into()).unwrap();
     let address = listener.local_addr().unwrap();
     let token = token.map(|token| Token::new(token).unwrap());
     let router = Gate::new(Names::of(address.ip(), &[]), token).around(router);
@@ -226,6 +225,20 @@ async fn silent_connections_keep_nobody_out() {
     assert!(strangers <= 64 && admitted == 1, "{strangers} {admitted}");
     // The first ones had to go.
     assert_eq!(rest(&mut silent[0]).await, "");
+}
+
+#[tokio::test]
+async fn half_a_request_keeps_no_place() {
+    let limits = Limits { strangers: 1, ..patient() };
+    let served = served(limits, Some(TOKEN), routes()).await;
+    let mut first = served.connect().await;
+    first.write_all(b"GET /health HTTP/1.1\r\n").await.unwrap();
+    let mut second = served.connect().await;
+    // Whether it is told why depends on how much of it was read.
+    let told = rest(&mut first).await;
+    assert!(told.is_empty() || Answered::of(&told).code() == "too_many_connections", "{told}");
+    second.write_all(request("GET /health", "", "").as_bytes()).await.unwrap();
+    assert_eq!(Answered::of(&rest(&mut second).await).status, 200);
 }
 
 #[tokio::test]
