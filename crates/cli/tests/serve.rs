@@ -373,6 +373,11 @@ fn a_token_may_be_given() {
         assert_eq!(server.post(&[("Authorization", &right)], &hello("2025-11-25")).status, 200);
     }
     assert!(!place.path("home/.local/state/isolith/token").exists(), "none was needed");
+    // Where none can be kept, the ways out are named.
+    let mut homeless = place.command(&["serve", "--listen", "127.0.0.1:0"]);
+    homeless.env_remove("HOME");
+    let refused = place.fails_as(homeless, 1, "store_refused");
+    assert!(refused["hint"].as_str().unwrap().contains("--token-file"), "{refused}");
 }
 
 #[test]

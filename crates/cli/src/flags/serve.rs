@@ -133,16 +133,21 @@ impl TypedServe {
         if matches!(self.listen, Listen::Unix(_)) {
             return Ok((TokenSource::None, None));
         }
-        let hint = "give a token with --token-file or ISOLITH_TOKEN, or listen on a Unix socket \
-                    with --listen unix:PATH";
-        let folder = surroundings.state_folder().map_err(|failure| failure.with_hint(hint))?;
-        let file = folder.join("token");
-        let token = Secret::load_or_create(&file).map_err(|failure| match failure.code {
-            Code::ReadOnly => failure.with_hint(hint),
-            _ => failure,
-        })?;
+        let file = surroundings.state_folder().map_err(without_secret)?.join("token");
+        let token = Secret::load_or_create(&file).map_err(without_secret)?;
         let token = token.to_hex();
         Ok((TokenSource::Generated(file, token.clone()), Some(token)))
+    }
+}
+
+/// The token's file cannot be moved as the other secret's can.
+fn without_secret(failure: Failure) -> Failure {
+    match failure.hint.contains("ISOLITH_SECRET_FILE") {
+        true => failure.with_hint(
+            "give a token with --token-file or ISOLITH_TOKEN, or listen on a Unix socket with \
+             --listen unix:PATH",
+        ),
+        false => failure,
     }
 }
 

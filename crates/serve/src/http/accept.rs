@@ -61,13 +61,13 @@ pub(crate) async fn serve(
                 continue;
             }
         };
-        let (router, stopping, mut open) = (router.clone(), stopping.clone(), open.subscribe());
+        let (router, stopping, until_closed) = (router.clone(), stopping.clone(), open.subscribe());
         tokio::spawn(async move {
-            open.mark_unchanged();
             match refused {
                 None => serve_one(stream, connection, router, stopping).await,
                 Some(refused) => refuse(stream, &refused, &connection).await,
             }
+            drop(until_closed);
         });
         // What has arrived with it is read before it could have to give way to the next.
         tokio::task::yield_now().await;
