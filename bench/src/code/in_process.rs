@@ -77,7 +77,7 @@ impl Batch {
         let contents = read(&code.join(&path), WalkOptions::default().largest_file)?;
         let length = contents.bytes.len() as u64;
         let hash = *blake3::hash(&contents.bytes).as_bytes();
-        self.files.push(FileToParse { path, hash, length });
+        self.files.push(FileToParse { path, hash, length, secret: None });
         self.ages.push(contents.modified);
         self.contents.extend(contents.bytes);
         Ok(())
@@ -123,7 +123,12 @@ impl Run {
             return Ok(());
         }
         let Batch { files, ages, contents } = batch;
-        let job = ParseJob { files, contents: Bulk::from(contents), plain: false };
+        let job = ParseJob {
+            files,
+            contents: Bulk::from(contents),
+            plain: false,
+            include_secrets: false,
+        };
         let parsed = self.parser.handle(job, &Context::in_process(PATIENCE));
         self.stages.parse += lap.seconds();
         self.write(Action::PutFiles {

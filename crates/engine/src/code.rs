@@ -216,9 +216,11 @@ impl Engine {
         let hash = *blake3::hash(&contents.bytes).as_bytes();
         let length = contents.bytes.len() as u64;
         let job = ParseJob {
-            files: vec![FileToParse { path: path.clone(), hash, length }],
+            files: vec![FileToParse { path: path.clone(), hash, length, secret: None }],
             contents: Bulk::from(contents.bytes),
             plain: false,
+            // It is compared with others, and neither stored nor shown.
+            include_secrets: true,
         };
         let (parsed, vectors) = self.parse_one(&job).await?;
         let line = line.unwrap_or_else(|| parsed.chunks.first().map_or(1, |it| it.start_line));

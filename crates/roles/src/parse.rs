@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use isolate::{Bulk, Context, InWorker, Refusal, Role, Sandbox};
 use isolith_embed::{ChunkWeights, Model, PathVector};
+use isolith_source::secrets::{Finding, Secrets};
 use isolith_source::{Chunker, Mode};
 use isolith_types::{Chunk, FileGraph, FileVersion, ParsedFile};
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,7 @@ use crate::fault;
 pub struct Parser {
     chunker: Chunker,
     model: Model,
+    secrets: Secrets,
 }
 
 /// Some files to be parsed.
@@ -23,6 +25,8 @@ pub struct ParseJob {
     pub contents: Bulk,
     /// Cut them as plain text: no grammar touches them.
     pub plain: bool,
+    /// Parse files that hold secrets like any other, and note that they do.
+    pub include_secrets: bool,
 }
 
 /// A file to be parsed.
@@ -35,6 +39,9 @@ pub struct FileToParse {
     pub hash: [u8; 32],
     /// How many of the bytes are its content.
     pub length: u64,
+    /// What the index says of a secret in this same content: if that still holds, there is
+    /// nothing to be stored.
+    pub secret: Option<String>,
 }
 
 /// Files as the writer wants them.
@@ -42,7 +49,8 @@ pub struct FileToParse {
 pub struct Parsed {
     /// What the front is to know of each.
     pub notes: Vec<ParseNote>,
-    /// The files, as [`Action::PutFiles`](isolith_store::Action) takes them.
+    /// The files that are to be stored, as [`Action::PutFiles`](isolith_store::Action) takes
+    /// them.
     pub files: Bulk,
     /// The vectors of all their chunks: f32, little-endian.
     pub vectors: Bulk,
@@ -65,6 +73,10 @@ pub struct ParseNote {
     pub chunks: u32,
     /// Why it is not as well cut as it might be.
     pub problem: Option<String>,
+    /// The secret that it holds: the rule that found it, and the line.
+    pub secret: Option<(String, u64)>,
+    /// Whether it is among the files to be stored; the index has the others as they are.
+    pub stored: bool,
 }
 
 /// One file may take this long; what takes longer is cut as text.
@@ -79,6 +91,9 @@ const PLAIN: &str = "its parser died of it";
 /// The language of files that are no text.
 const BINARY: &str = "binary";
 
+/// The language of files that are left out because they hold a secret.
+const SECRET: &str = "secret";
+
 impl Role for Parser {
     const NAME: &'static str = "parse";
     type Settings = ();
@@ -86,28 +101,31 @@ impl Role for Parser {
     type Reply = Parsed;
 
     fn warm_up((): (), token: InWorker) -> Result<Self, Refusal> {
-        Ok(Self { chunker: Chunker::new(token), model: Model::embedded(token) })
+        Ok(Self {
+            chunker: Chunker::new(token),
+            model: Model::embedded(token),
+            secrets: Secrets::new(),
+        })
     }
 
     fn handle(&mut self, job: ParseJob, context: &Context<'_>) -> Parsed {
         fault::point("parse", context);
         let mut rest: &[u8] = &job.contents;
         let mut files = Vec::with_capacity(job.files.len());
+        let mut notes = Vec::with_capacity(job.files.len());
         let mut vectors = Vec::new();
+        let how = How { plain: job.plain, include_secrets: job.include_secrets };
         for file in job.files {
             let (bytes, after) = rest.split_at(rest.len().min(file.length as usize));
             rest = after;
             if !job.plain {
                 fault::point_of("parse", &file.path, context);
             }
-            files.push(self.parse(file, bytes, job.plain, &mut vectors, context));
+            let (file, note) = self.parse(file, bytes, how, &mut vectors, context);
+            files.extend(file);
+            notes.push(note);
         }
-        let notes = files.iter().map(|file: &ParsedFile| ParseNote {
-            chunks: file.chunks.len() as u32,
-            // Whoever asks for plain text knows why.
-            problem: file.problem.clone().filter(|_| !job.plain),
-        });
-        Parsed { notes: notes.collect(), files: encode(&files), vectors: Bulk::from(vectors) }
+        Parsed { notes, files: encode(&files), vectors: Bulk::from(vectors) }
     }
 
     fn sandbox((): &()) -> Sandbox {
@@ -115,47 +133,60 @@ impl Role for Parser {
     }
 }
 
+/// How the files of a job are parsed.
+#[derive(Clone, Copy)]
+struct How {
+    plain: bool,
+    include_secrets: bool,
+}
+
 impl Parser {
+    /// The file as it is to be stored, unless the index has it like that, and what the front
+    /// is to know of it.
     fn parse(
         &mut self,
         file: FileToParse,
         bytes: &[u8],
-        plain: bool,
+        how: How,
         vectors: &mut Vec<u8>,
         context: &Context<'_>,
-    ) -> ParsedFile {
-        let FileToParse { path, hash, length } = file;
+    ) -> (Option<ParsedFile>, ParseNote) {
+        let FileToParse { path, hash, length, secret: known } = file;
         let version = FileVersion { hash, size: length, modified: 0 };
         let Some(text) = decode(bytes) else {
-            let language = BINARY.to_owned();
-            let chunks = Vec::new();
-            let graph = FileGraph { language: language.clone(), ..FileGraph::default() };
-            return ParsedFile {
-                path,
-                version,
-                language,
-                generated: false,
-                problem: None,
-                chunks,
-                graph,
-            };
+            let file = without_chunks(path, version, BINARY, None);
+            return (Some(file), ParseNote::default());
         };
-        let mode = if plain { Mode::Plain } else { Mode::Parsed };
+        let finding = self.secrets.find(&path, &text);
+        let secret = finding.map(|it| it.problem(how.include_secrets));
+        let mut note = ParseNote::of(finding);
+        if secret.is_some() && secret == known {
+            return (None, ParseNote { stored: false, ..note });
+        }
+        if secret.is_some() && !how.include_secrets {
+            return (Some(without_chunks(path, version, SECRET, secret)), note);
+        }
+        let mode = if how.plain { Mode::Plain } else { Mode::Parsed };
         let cancelled = || context.cancelled();
         let chunked = self.chunker.chunk(&path, &text, mode, FILE_BUDGET, &cancelled);
         // What has no word in it has no direction, and nobody could ask for it.
         let mut chunks = chunked.chunks;
         let of_path = self.model.embed_path(&path);
         chunks.retain(|chunk| self.embed(chunk, &of_path, vectors));
-        ParsedFile {
+        note.chunks = chunks.len() as u32;
+        // Whoever asks for plain text knows why.
+        note.problem = chunked.problem.clone().filter(|_| !how.plain);
+        let problem = chunked.problem.or_else(|| how.plain.then(|| PLAIN.to_owned()));
+        let file = ParsedFile {
             path,
             version,
             language: chunked.language.name().to_owned(),
             generated: chunked.generated,
-            problem: chunked.problem.or_else(|| plain.then(|| PLAIN.to_owned())),
+            problem: secret.or(problem),
             chunks,
             graph: chunked.graph,
-        }
+        };
+        (Some(file), note)
     }
 
     fn embed(&self, chunk: &Chunk, path: &PathVector, vectors: &mut Vec<u8>) -> bool {
@@ -168,6 +199,31 @@ impl Parser {
         vectors.extend(vector.iter().flat_map(|value| value.to_le_bytes()));
         true
     }
+}
+
+impl Default for ParseNote {
+    fn default() -> Self {
+        Self { chunks: 0, problem: None, secret: None, stored: true }
+    }
+}
+
+impl ParseNote {
+    fn of(finding: Option<Finding>) -> Self {
+        let secret = finding.map(|it| (it.rule.to_owned(), it.line as u64));
+        Self { secret, ..Self::default() }
+    }
+}
+
+/// A file of which the index knows that it is there, and nothing of what is in it.
+fn without_chunks(
+    path: String,
+    version: FileVersion,
+    language: &str,
+    problem: Option<String>,
+) -> ParsedFile {
+    let language = language.to_owned();
+    let graph = FileGraph { language: language.clone(), ..FileGraph::default() };
+    ParsedFile { path, version, language, generated: false, problem, chunks: Vec::new(), graph }
 }
 
 /// The text of a file; none if it is no text.

@@ -7,11 +7,13 @@
 //! in a worker.
 //!
 //! [`walk`] finds and reads the files of a folder, [`watch`] tells when they change; both
-//! are plain file access and may run in the front. The rest opens no file.
+//! are plain file access and may run in the front. [`secrets`] knows names and texts that do
+//! not belong into an index. The rest opens no file.
 
 mod chunk;
 mod graph;
 mod language;
+pub mod secrets;
 pub mod walk;
 pub mod watch;
 

@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::StoreError;
 use crate::graph::{FIND_ALL_EDGES, show_facts};
 use crate::schema::{
-    ADD_CODE, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, COUNT_COMMITS, EDGES_BY_ENDS, FIRST_VERSION,
+    ADD_CODE, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, COUNT_COMMITS, EDGES_BY_ENDS, FIND_SECRETS, FIRST_VERSION,
     PARSE_AGAIN,
 };
 use crate::sqlite::{During, explain};
@@ -30,6 +30,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     // created with checksums.
     require_checksums,
     |db| run(db, COUNT_COMMITS),
+    |db| run(db, FIND_SECRETS),
 ];
 
 /// The first version whose pages carry checksums.
@@ -196,6 +197,28 @@ mod tests {
         drop(open(&folder, TO_VERSION_2).unwrap());
         let newer = open(&folder, &[]).unwrap_err();
         assert_eq!(newer, StoreError::Newer { found: 2, supported: 1 });
+    }
+
+    #[test]
+    fn files_from_before_the_rules_for_secrets_are_parsed_again() {
+        // The step from version 7 to 8.
+        let at = 8 - FIRST_VERSION as usize - 1;
+        let (_place, folder) = folder();
+        drop(open(&folder, &MIGRATIONS[..at]).unwrap());
+        let db = rusqlite::Connection::open(folder.truth()).unwrap();
+        db.execute_batch(
+            "INSERT INTO root (id, path, created_at) VALUES (1, '/', 0);
+             INSERT INTO file (id, root, path, hash, size, modified, language, generated, chunks)
+             VALUES (1, 1, 'a', randomblob(32), 1, 5, 'rust', 0, 0);",
+        )
+        .unwrap();
+        drop(db);
+        let db = open(&folder, &MIGRATIONS[..=at]).unwrap();
+        let known: (Vec<u8>, i64) = db
+            .connection
+            .query_row("SELECT hash, modified FROM file", [], |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap();
+        assert_eq!(known, (vec![0; 32], 0));
     }
 
     /// Started by the next test as a process of its own; does nothing otherwise.

@@ -28,7 +28,7 @@ pub(super) struct TypedIndex {
     #[arg(long)]
     fresh: bool,
     /// Drop the folder's index; its files are left alone
-    #[arg(long, conflicts_with_all = ["rebuild", "reembed", "fresh", "no_wait", "max_file_size"])]
+    #[arg(long, conflicts_with_all = ["rebuild", "reembed", "fresh", "no_wait", "max_file_size", "include_secrets"])]
     remove: bool,
     /// Exit with 75 if another process is indexing the folder, instead of waiting for it
     #[arg(long)]
@@ -36,6 +36,11 @@ pub(super) struct TypedIndex {
     /// Leave out larger files (bytes, or with K or M)
     #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = size)]
     max_file_size: u64,
+    /// Index files that look like secrets, too: keys, passwords, tokens
+    ///
+    /// Holds for this run. A later one without it removes them from the index again.
+    #[arg(long)]
+    include_secrets: bool,
 }
 
 #[derive(Args)]
@@ -70,6 +75,11 @@ pub(super) struct TypedWatch {
     /// Leave out larger files (bytes, or with K or M)
     #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = size)]
     max_file_size: u64,
+    /// Index files that look like secrets, too: keys, passwords, tokens
+    ///
+    /// Holds for this run. A later one without it removes them from the index again.
+    #[arg(long)]
+    include_secrets: bool,
 }
 
 #[derive(Args)]
@@ -141,7 +151,8 @@ impl TypedIndex {
         if self.remove {
             return IndexPlan::Remove(path);
         }
-        let walk = WalkOptions { largest_file: self.max_file_size };
+        let walk =
+            WalkOptions { largest_file: self.max_file_size, include_secrets: self.include_secrets };
         let Self { rebuild, reembed, fresh, no_wait, .. } = self;
         let usual = IndexOptions::new(path);
         let options = IndexOptions { rebuild, reembed, wait: !no_wait, walk, ..usual };
@@ -151,7 +162,8 @@ impl TypedIndex {
 
 impl TypedWatch {
     pub(super) fn options(self, path: PathBuf) -> IndexOptions {
-        let walk = WalkOptions { largest_file: self.max_file_size };
+        let walk =
+            WalkOptions { largest_file: self.max_file_size, include_secrets: self.include_secrets };
         IndexOptions { walk, ..IndexOptions::new(path) }
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use isolate::{BatchPart, Bulk, CallError, CallOptions, Pool, PoolSettings, Supervised};
 use isolith_embed::{DIMENSION, model_name};
-use isolith_roles::{FileToParse, ParseJob, Parsed, Parser, ReadJob, ReadReply};
+use isolith_roles::{FileToParse, ParseJob, ParseNote, Parsed, Parser, ReadJob, ReadReply};
 use isolith_source::Language;
 use isolith_source::walk::{Contents, ReadError, read};
 use isolith_store::Action;
@@ -56,6 +56,7 @@ pub(super) struct Pipeline {
     folder: PathBuf,
     largest_file: u64,
     rebuild: bool,
+    include_secrets: bool,
     tasks: usize,
     parsers: Pool<Parser>,
     _shown: WatchedPool,
@@ -126,6 +127,7 @@ impl Pipeline {
             folder: place.folder().to_owned(),
             largest_file: options.walk.largest_file,
             rebuild: options.rebuild,
+            include_secrets: options.walk.include_secrets,
             // One batch is stored while the others are parsed.
             tasks: options.parsers + 1,
             _shown: engine.watch_pool(Arc::new(parsers.clone())),
@@ -214,7 +216,8 @@ impl Pipeline {
         let mut refusals = 0;
         while let Some(files) = left.pop() {
             let options = CallOptions { idempotent: true, ..CallOptions::default() };
-            let parts = self.parsers.call_batch(files, |files| job(files, false), options).await;
+            let parts =
+                self.parsers.call_batch(files, |files| self.job(files, false), options).await;
             for BatchPart { items, outcome } in parts {
                 match (outcome, &files[items]) {
                     (Ok(answer), files) => self.put(answer.reply, files, stored).await?,
@@ -260,7 +263,7 @@ impl Pipeline {
             return Ok(());
         }
         let options = CallOptions { idempotent: true, ..CallOptions::default() };
-        let outcome = match self.parsers.call(&job(files, true), options).await {
+        let outcome = match self.parsers.call(&self.job(files, true), options).await {
             Ok(answer) => self.put(answer.reply, files, stored).await,
             Err(error) if blames_input(&error) => {
                 note.message = format!("{error}; not indexed");
@@ -272,29 +275,44 @@ impl Pipeline {
         outcome
     }
 
+    fn job(&self, files: &[File], plain: bool) -> ParseJob {
+        let contents = match files {
+            [file] => Bulk::from(file.bytes.clone()),
+            files => {
+                let length = files.iter().map(|file| file.bytes.len()).sum();
+                let mut all = Vec::with_capacity(length);
+                files.iter().for_each(|file| all.extend_from_slice(&file.bytes));
+                Bulk::from(all)
+            }
+        };
+        let (files, include_secrets) =
+            (files.iter().map(|file| file.note.clone()).collect(), self.include_secrets);
+        ParseJob { files, contents, plain, include_secrets }
+    }
+
     async fn put(
         &self,
         parsed: Parsed,
         files: &[File],
         stored: &mut Stored,
     ) -> Result<(), Failure> {
-        for (file, note) in files.iter().zip(&parsed.notes) {
-            if let Some(message) = &note.problem {
-                let (path, message) = (file.note.path.clone(), message.clone());
-                stored.problems.push(IndexProblem { path, code: "slow", message });
-            }
+        let all = || files.iter().zip(&parsed.notes);
+        let ages: Vec<i64> =
+            all().filter(|(_, note)| note.stored).map(|(file, _)| file.modified).collect();
+        if !ages.is_empty() {
+            let action = Action::PutFiles {
+                root: self.root,
+                files: parsed.files,
+                ages,
+                dimension: DIMENSION as u32,
+                vectors: parsed.vectors,
+                model: model_name().to_owned(),
+            };
+            self.engine.write(action, None).await?;
         }
-        let action = Action::PutFiles {
-            root: self.root,
-            files: parsed.files,
-            ages: files.iter().map(|file| file.modified).collect(),
-            dimension: DIMENSION as u32,
-            vectors: parsed.vectors,
-            model: model_name().to_owned(),
-        };
-        self.engine.write(action, None).await?;
-        stored.indexed += files.len() as u64;
-        stored.chunks += parsed.notes.iter().map(|note| u64::from(note.chunks)).sum::<u64>();
+        for (file, note) in all() {
+            stored.note(&file.note.path, note, self.include_secrets);
+        }
         Ok(())
     }
 
@@ -382,6 +400,32 @@ impl Pipeline {
 }
 
 impl Stored {
+    /// Counts a file that was parsed, and lists what is to be said of it.
+    fn note(&mut self, path: &str, note: &ParseNote, include_secrets: bool) {
+        let mut list = |code, message| {
+            self.problems.push(IndexProblem { path: path.to_owned(), code, message });
+        };
+        if let Some(message) = &note.problem {
+            list("slow", message.clone());
+        }
+        match &note.secret {
+            Some((rule, line)) if include_secrets => {
+                list("secret_included", format!("line {line}: looks like a secret ({rule})"));
+            }
+            Some((rule, line)) => {
+                let hint = "not indexed; --include-secrets indexes it";
+                list("secret", format!("line {line}: looks like a secret ({rule}); {hint}"));
+                return;
+            }
+            None => {}
+        }
+        self.chunks += u64::from(note.chunks);
+        match note.stored {
+            true => self.indexed += 1,
+            false => self.unchanged += 1,
+        }
+    }
+
     fn tell(self, report: &mut IndexReport) {
         report.files.indexed += self.indexed;
         report.files.unchanged += self.unchanged;
@@ -389,19 +433,6 @@ impl Stored {
         report.files.failed += self.failed;
         report.problems.extend(self.problems);
     }
-}
-
-fn job(files: &[File], plain: bool) -> ParseJob {
-    let contents = match files {
-        [file] => Bulk::from(file.bytes.clone()),
-        files => {
-            let length = files.iter().map(|file| file.bytes.len()).sum();
-            let mut all = Vec::with_capacity(length);
-            files.iter().for_each(|file| all.extend_from_slice(&file.bytes));
-            Bulk::from(all)
-        }
-    };
-    ParseJob { files: files.iter().map(|file| file.note.clone()).collect(), contents, plain }
 }
 
 /// Whether the file is to blame, not the program or the machine.
@@ -453,7 +484,7 @@ impl Reader {
 
     /// Decides what is to be done with a content; returns how much is to be parsed.
     fn take(&mut self, file: ToRead, contents: Contents) -> usize {
-        let ToRead { path, known, again } = file;
+        let ToRead { path, known, again, secret } = file;
         let Contents { bytes, modified } = contents;
         let size = bytes.len() as u64;
         let version = FileVersion { hash: *blake3::hash(&bytes).as_bytes(), size, modified };
@@ -468,20 +499,16 @@ impl Reader {
             self.aside.moved.push(Move { from, to: path, version });
             return 0;
         }
-        let note = FileToParse { path, hash: version.hash, length: size };
+        let secret = secret.filter(|_| same);
+        let note = FileToParse { path, hash: version.hash, length: size, secret };
         self.batch.push(File { note, modified, bytes: Bytes::from(bytes), again: again && same });
         size as usize
     }
 
     fn fail(&mut self, path: String, error: &ReadError) {
-        let code = match error {
-            ReadError::Secret => "secret",
-            _ => {
-                self.aside.failed += 1;
-                "unreadable"
-            }
-        };
-        self.aside.problems.push(IndexProblem { path, code, message: error.to_string() });
+        self.aside.failed += 1;
+        let message = error.to_string();
+        self.aside.problems.push(IndexProblem { path, code: "unreadable", message });
     }
 }
 
@@ -492,7 +519,8 @@ struct Gone(HashMap<[u8; 32], Vec<String>>);
 impl Gone {
     fn of(gone: &[(String, FileVersion)]) -> Self {
         let mut by_content = Self::default();
-        for (path, version) in gone.iter().filter(|(_, version)| version.size > 0) {
+        let known = |version: &FileVersion| version.size > 0 && version.hash != [0; 32];
+        for (path, version) in gone.iter().filter(|(_, version)| known(version)) {
             by_content.0.entry(version.hash).or_default().push(path.clone());
         }
         by_content

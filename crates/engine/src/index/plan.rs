@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use isolate::Supervised;
 use isolith_roles::{ReadJob, ReadReply};
+use isolith_source::secrets::is_secret_problem;
 use isolith_source::walk::{LeftOut, Walked, Why, walk};
 use isolith_types::{Code, Failure, FileVersion};
 
@@ -32,6 +33,8 @@ pub(super) struct ToRead {
     pub(super) known: Option<FileVersion>,
     /// Whether what the index has is less than it should be, whatever the content is now.
     pub(super) again: bool,
+    /// What the index says of a secret in it.
+    pub(super) secret: Option<String>,
 }
 
 /// What the index has of a file.
@@ -39,6 +42,18 @@ struct Known {
     version: FileVersion,
     /// Whether it had to be cut as text, or lost chunks to damage.
     lacking: bool,
+    /// What was noted of a secret in it. It is looked at by every run, so that the run says
+    /// so, and acts as its options and the rules of this program want it.
+    secret: Option<String>,
+}
+
+impl Known {
+    /// The version by which a renamed file is known again. One that has to be parsed anyway
+    /// is known by none.
+    fn under_another_name(self) -> FileVersion {
+        let hash = if self.lacking { [0; 32] } else { self.version.hash };
+        FileVersion { hash, ..self.version }
+    }
 }
 
 /// Files that are listed with one job.
@@ -68,14 +83,15 @@ impl Plan {
         for file in walked.files {
             let before = known.remove(&file.path);
             let again = before.as_ref().is_some_and(|it| it.lacking);
+            let secret = before.as_ref().and_then(|it| it.secret.clone());
             let known = before.filter(|_| !options.rebuild).map(|it| it.version);
             let same = |it: FileVersion| it.size == file.size && it.modified == file.modified;
             match known {
                 Some(it) if same(it) && !again => report.files.unchanged += 1,
-                known => plan.to_read.push(ToRead { path: file.path, known, again }),
+                known => plan.to_read.push(ToRead { path: file.path, known, again, secret }),
             }
         }
-        plan.gone.extend(known.into_iter().map(|(path, it)| (path, it.version)));
+        plan.gone.extend(known.into_iter().map(|(path, it)| (path, it.under_another_name())));
         plan.gone.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         report.seconds.walk = clock.elapsed().as_secs_f64();
         Ok(Some(plan))
@@ -103,7 +119,8 @@ async fn known_files(
         for file in page {
             // A hash of zeros stands for a file that lost chunks to damage.
             let lacking = file.problem.is_some() || file.version.hash == [0; 32];
-            known.insert(file.path, Known { version: file.version, lacking });
+            let secret = file.problem.filter(|problem| is_secret_problem(problem));
+            known.insert(file.path, Known { version: file.version, lacking, secret });
         }
         if !full {
             if single {
@@ -167,7 +184,10 @@ fn nothing_left(place: &Place) -> Failure {
 fn problem(left_out: LeftOut) -> IndexProblem {
     let LeftOut { path, why } = left_out;
     let (code, message) = match why {
-        Why::Secret => ("secret", "it looks like a secret and was not read".to_owned()),
+        Why::Secret => (
+            "secret",
+            "its name is that of a file with secrets; --include-secrets indexes it".to_owned(),
+        ),
         Why::TooLarge(bytes) => {
             ("too_large", format!("{bytes} bytes; --max-file-size raises the limit"))
         }

@@ -59,7 +59,7 @@ pub struct FileCounts {
 pub struct IndexProblem {
     /// Relative to the root.
     pub path: String,
-    /// For programs: `secret`, `too_large`, `bad_name`, `unreadable`, `quarantined`,
+    /// For programs: `secret`, `secret_included`, `too_large`, `bad_name`, `unreadable`, `quarantined`,
     /// `parser_died`, `slow`, `missing_root`.
     pub code: &'static str,
     /// For people.

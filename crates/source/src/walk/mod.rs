@@ -14,16 +14,20 @@ use ignore::{DirEntry, WalkBuilder};
 pub use read::{Contents, ReadError, read};
 pub use rules::IGNORE_FILE;
 
+use crate::secrets::is_secret_name;
+
 /// How a folder is walked.
 #[derive(Debug, Clone, Copy)]
 pub struct WalkOptions {
     /// Larger files are left out, and listed.
     pub largest_file: u64,
+    /// Show files whose names say that they are secrets, hidden ones too.
+    pub include_secrets: bool,
 }
 
 impl Default for WalkOptions {
     fn default() -> Self {
-        Self { largest_file: 1 << 20 }
+        Self { largest_file: 1 << 20, include_secrets: false }
     }
 }
 
@@ -88,7 +92,7 @@ pub fn walk(
     let walker = builder(root)
         .filter_entry(move |entry| {
             let path = entry.path();
-            (path.starts_with(&start) || start.starts_with(path)) && keep(entry, &noted)
+            (path.starts_with(&start) || start.starts_with(path)) && keep(entry, options, &noted)
         })
         .build();
     for entry in walker {
@@ -163,13 +167,16 @@ impl Walked {
 }
 
 /// Whether the walk goes into a folder, or shows a file.
-fn keep(entry: &DirEntry, secrets: &Mutex<Vec<PathBuf>>) -> bool {
+fn keep(entry: &DirEntry, options: WalkOptions, secrets: &Mutex<Vec<PathBuf>>) -> bool {
     if entry.depth() == 0 {
         return true;
     }
     let name = entry.file_name().to_string_lossy();
     let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-    if is_file && rules::is_secret(&name) {
+    if is_file && is_secret_name(&name) {
+        if options.include_secrets {
+            return true;
+        }
         secrets.lock().unwrap_or_else(PoisonError::into_inner).push(entry.path().to_owned());
         return false;
     }
@@ -234,7 +241,13 @@ mod tests {
         }
 
         fn walk(&self, under: &str) -> Walked {
-            walk(self.0.path(), under, WalkOptions { largest_file: 100 }, &|| false).unwrap()
+            walk(
+                self.0.path(),
+                under,
+                WalkOptions { largest_file: 100, ..WalkOptions::default() },
+                &|| false,
+            )
+            .unwrap()
         }
 
         fn paths(&self, under: &str) -> Vec<String> {
@@ -282,7 +295,8 @@ mod tests {
             ("deploy/.env.production", "PASSWORD=1"),
             (".env.example", "PASSWORD="),
             ("keys/id_rsa", "x"),
-            ("keys/server.pem", "x"),
+            ("keys/id_ed25519_work", "x"),
+            ("infra/terraform.tfstate", "{}"),
             ("large.rs", &large),
         ]);
         let walked = place.walk("");
@@ -293,11 +307,26 @@ mod tests {
             [
                 (".env", &Why::Secret),
                 ("deploy/.env.production", &Why::Secret),
+                ("infra/terraform.tfstate", &Why::Secret),
+                ("keys/id_ed25519_work", &Why::Secret),
                 ("keys/id_rsa", &Why::Secret),
-                ("keys/server.pem", &Why::Secret),
                 ("large.rs", &Why::TooLarge(101)),
             ]
         );
+        let options = WalkOptions { largest_file: 100, include_secrets: true };
+        let walked = walk(place.0.path(), "", options, &|| false).unwrap();
+        let paths: Vec<_> = walked.files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(
+            paths,
+            [
+                ".env",
+                "deploy/.env.production",
+                "infra/terraform.tfstate",
+                "keys/id_ed25519_work",
+                "keys/id_rsa",
+            ]
+        );
+        assert_eq!(walked.left_out.len(), 1);
     }
 
     #[test]

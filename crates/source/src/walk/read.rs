@@ -7,7 +7,6 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::modified;
-use super::rules::is_private_key;
 
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,9 +30,6 @@ pub enum ReadError {
     /// It is too large.
     #[error("it is larger than {0} bytes")]
     TooLarge(u64),
-    /// It is a private key.
-    #[error("it is a private key, and was not read further")]
-    Secret,
     /// The system refused.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -57,9 +53,6 @@ pub fn read(path: &Path, largest: u64) -> Result<Contents, ReadError> {
     (&file).take(largest + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > largest {
         return Err(ReadError::TooLarge(largest));
-    }
-    if is_private_key(&bytes) {
-        return Err(ReadError::Secret);
     }
     // If it is written to at this moment, the next run has another look.
     let settled = file.metadata()?;
@@ -108,16 +101,6 @@ mod tests {
         let past = SystemTime::UNIX_EPOCH + Duration::from_secs(60);
         file.set_modified(past).unwrap();
         assert_eq!(read(&path, 9).unwrap().modified, 60_000_000_000);
-    }
-
-    #[test]
-    fn private_keys_are_known_by_their_first_line() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("notes.txt");
-        fs::write(&path, "\n-----BEGIN OPENSSH PRIVATE KEY-----\r\nb3BlbnNzaA\n").unwrap();
-        assert!(matches!(read(&path, 900), Err(ReadError::Secret)));
-        fs::write(&path, "-----BEGIN CERTIFICATE-----\n").unwrap();
-        assert!(read(&path, 900).is_ok());
     }
 
     #[test]

@@ -1,0 +1,34 @@
+//! Which files of some folders are taken for secrets: the rate of false alarms.
+//! `cargo run -p isolith-source --example secrets -- FOLDER...`
+
+use std::path::Path;
+
+use isolith_source::secrets::{Secrets, is_secret_name};
+use isolith_source::walk::{WalkOptions, read, walk};
+
+fn main() {
+    let secrets = Secrets::new();
+    let (mut files, mut named, mut found) = (0_u64, 0_u64, 0_u64);
+    for folder in std::env::args().skip(1) {
+        let folder = Path::new(&folder);
+        let Some(walked) = walk(folder, "", WalkOptions::default(), &|| false) else { continue };
+        for left_out in &walked.left_out {
+            let name = left_out.path.rsplit('/').next().unwrap_or_default();
+            if is_secret_name(name) {
+                named += 1;
+                println!("{}/{}: by its name", folder.display(), left_out.path);
+            }
+        }
+        for file in &walked.files {
+            let Ok(contents) = read(&folder.join(&file.path), 1 << 20) else { continue };
+            files += 1;
+            let text = String::from_utf8_lossy(&contents.bytes);
+            if let Some(finding) = secrets.find(&file.path, &text) {
+                found += 1;
+                let (rule, line) = (finding.rule, finding.line);
+                println!("{}/{}:{line}: {rule}", folder.display(), file.path);
+            }
+        }
+    }
+    println!("{files} files read: {found} with a secret in them; {named} more by their names");
+}

@@ -1,0 +1,79 @@
+//! What tells a secret from an example of one.
+
+/// Bits for each byte, by how often each byte occurs.
+pub(super) fn entropy(bytes: &[u8]) -> f32 {
+    let mut counts = [0_u32; 256];
+    bytes.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
+    let all = bytes.len() as f32;
+    let bits = |count: u32| {
+        let share = count as f32 / all;
+        -share * share.log2()
+    };
+    counts.into_iter().filter(|count| *count > 0).map(bits).sum()
+}
+
+/// Words that stand for a secret where one is to be put in.
+const WORDS: &[&str] = &[
+    "example",
+    "placeholder",
+    "redacted",
+    "dummy",
+    "sample",
+    "changeme",
+    "change-me",
+    "change_me",
+    "your_",
+    "your-",
+    "yourtoken",
+    "yourkey",
+    "yoursecret",
+    "insert",
+    "replace",
+    "notreal",
+    "not-real",
+    "not_real",
+    "fakefake",
+    "foobar",
+    "deadbeef",
+    "xxxx",
+    "....",
+    "****",
+    "____",
+    "----",
+];
+
+/// So many equal bytes in a row are nobody's secret.
+const REPEATED: usize = 6;
+
+/// Whether a value stands for a secret and is none.
+pub(super) fn is_placeholder(value: &[u8]) -> bool {
+    let lower = value.to_ascii_lowercase();
+    let has = |word: &str| lower.windows(word.len()).any(|it| it == word.as_bytes());
+    let repeated = lower.windows(REPEATED).any(|run| run.iter().all(|it| *it == run[0]));
+    repeated || WORDS.iter().any(|word| has(word))
+}
+
+/// Whether a value is written by a program, or read from somewhere else when it runs.
+pub(super) fn is_template(value: &[u8]) -> bool {
+    const MARKS: &[u8] = b"${}<>%*()[]";
+    value.iter().any(|byte| MARKS.contains(byte))
+}
+
+/// Whether a value looks drawn at random: a mixture, without words that a person chose.
+pub(super) fn is_random(value: &[u8], least_entropy: f32) -> bool {
+    let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+    digits > 0 && letters > 0 && entropy(value) >= least_entropy && !is_placeholder(value)
+}
+
+pub(super) fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+pub(super) fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
+}
+
+pub(super) fn is_base64_url(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-_".contains(&byte)
+}
