@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::output::Output;
 use crate::session::Session;
 use crate::table::table;
+use crate::terminal::one_line;
 
 /// What is to be done.
 pub(crate) enum CollectionCommand {
@@ -295,11 +296,10 @@ fn show_hits(hits: &[Hit], degraded: Option<&str>) -> String {
     text
 }
 
-/// The beginning of a text, on one line and without control characters.
+/// The beginning of a text, on one line.
 pub(crate) fn excerpt(text: Option<&str>) -> String {
-    let clean = |c: char| if c.is_control() { ' ' } else { c };
     let text = text.unwrap_or_default();
-    let mut start: String = text.chars().take(EXCERPT).map(clean).collect();
+    let mut start = one_line(&text.chars().take(EXCERPT).collect::<String>());
     if text.chars().nth(EXCERPT).is_some() {
         start.push('…');
     }

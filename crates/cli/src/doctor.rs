@@ -17,6 +17,7 @@ use serde_json::json;
 use crate::output::Output;
 use crate::session::{Session, interrupted};
 use crate::table::table;
+use crate::terminal::one_line;
 
 /// What is to be done.
 pub(crate) enum DoctorCommand {
@@ -121,7 +122,7 @@ fn show(report: &DoctorReport, colours: bool) -> String {
         .iter()
         .map(|check| {
             let seconds = format!("{:.2}", check.seconds);
-            vec![check.name.into(), check.status.name().into(), seconds, clean(&check.detail)]
+            vec![check.name.into(), check.status.name().into(), seconds, one_line(&check.detail)]
         })
         .collect();
     let mut text = table(&["CHECK", "STATUS", ">SECONDS", "DETAIL"], &rows);
@@ -131,7 +132,7 @@ fn show(report: &DoctorReport, colours: bool) -> String {
     if !report.repaired.is_empty() {
         text.push_str("\ndone:\n");
         for line in &report.repaired {
-            let _ = writeln!(text, "  {}", clean(line));
+            let _ = writeln!(text, "  {}", one_line(line));
         }
     }
     let verdict = match report.worst() {
@@ -176,10 +177,10 @@ fn list(jobs: &[QuarantinedJob]) -> String {
         .map(|job| {
             let id = job.id.get(..16).unwrap_or(&job.id);
             vec![
-                clean(id),
-                clean(&job.role),
-                clean(&job.kind),
-                clean(&job.class),
+                one_line(id),
+                one_line(&job.role),
+                one_line(&job.kind),
+                one_line(&job.class),
                 format!("{} ago", ago(job.unix_ms)),
             ]
         })
@@ -192,11 +193,6 @@ pub(crate) fn ago(unix_ms: u64) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let then = Duration::from_millis(unix_ms);
     crate::status::duration(now.saturating_sub(then))
-}
-
-/// A text on one line, without what would move the cursor.
-pub(crate) fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]

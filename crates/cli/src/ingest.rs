@@ -17,6 +17,7 @@ use serde_json::json;
 
 use crate::output::Output;
 use crate::session::{Session, interrupted};
+use crate::terminal::visible;
 use crate::told::left_out;
 
 /// What is to be loaded, and how.
@@ -153,7 +154,7 @@ struct Screen {
 impl Screen {
     fn new(file: &Path, output: &Output) -> Self {
         let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
-        let bar = output.draws_progress().then(|| ProgressBar::new(0).with_message(name.clone()));
+        let bar = output.draws_progress().then(|| ProgressBar::new(0).with_message(visible(&name)));
         Self { bar, output: *output, name, told: AtomicU64::new(0) }
     }
 

@@ -17,6 +17,7 @@ mod session;
 mod setup;
 mod status;
 mod table;
+mod terminal;
 mod told;
 mod transfer;
 mod words;

@@ -10,6 +10,7 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::logs::LogFiles;
+use crate::terminal::{self, Kind};
 
 /// What is written to files: each worker's start, end and trouble.
 const WORKERS_LIVES: &str = "isolate=debug,isolith_engine=debug,isolith_serve=info";
@@ -49,10 +50,11 @@ impl Output {
         let asked = std::env::var("ISOLITH_LOG").ok().filter(|filter| !filter.is_empty());
         let filter = EnvFilter::new(asked.as_deref().unwrap_or(level));
         let to_terminal = tracing_subscriber::fmt::layer()
-            .with_writer(io::stderr)
+            .with_writer(terminal::stderr)
             // It would complain of a closed stderr on stderr, and panic.
             .log_internal_errors(false)
-            .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+            // Its colours would be told from those in a file's name by nothing.
+            .with_ansi(false)
             .with_filter(filter);
         let to_files = files.map(|files| {
             tracing_subscriber::fmt::layer()
@@ -86,23 +88,19 @@ impl Output {
 
     /// Tells progress in a line. A reader that has gone away is no error.
     pub(crate) fn progress(&self, line: &str) {
-        let _ = writeln!(io::stderr(), "{line}");
+        terminal::tell(line);
     }
 
     /// Prints a result: as JSON where that was asked for, else as text. A reader
     /// that has gone away is no error; a full disk is one.
     pub(crate) fn result(&self, document: &impl Serialize, text: &str) -> Result<(), Failure> {
-        let lost = |error: io::Error| {
-            Failure::new(Code::Failed, format!("the result cannot be written: {error}"))
-        };
-        let text = match self.json {
-            true => serde_json::to_string(document).map_err(|error| lost(error.into()))? + "\n",
-            false => text.to_owned(),
-        };
-        let mut out = io::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(lost(error)),
-            _ => Ok(()),
+        match self.json {
+            true => {
+                let document = serde_json::to_string(document);
+                let document = document.map_err(|error| unwritten(&error))?;
+                print(&(document + "\n"), Kind::Json)
+            }
+            false => print(text, Kind::Text),
         }
     }
 
@@ -116,7 +114,7 @@ impl Output {
         if self.json || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             return None;
         }
-        let _ = write!(io::stderr(), "{question} [y/N] ");
+        let _ = write!(terminal::stderr(), "{question} [y/N] ");
         let mut answer = String::new();
         io::stdin().read_line(&mut answer).ok()?;
         Some(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
@@ -124,20 +122,22 @@ impl Output {
 
     /// Prints a JSON document a line.
     pub(crate) fn lines<T: Serialize>(&self, documents: &[T]) -> Result<(), Failure> {
-        let lost = |error: serde_json::Error| {
-            Failure::new(Code::Failed, format!("the result cannot be written: {error}"))
-        };
         let mut text = String::new();
         for document in documents {
-            text += &serde_json::to_string(document).map_err(lost)?;
+            text += &serde_json::to_string(document).map_err(|error| unwritten(&error))?;
             text.push('\n');
         }
-        Self { json: false, ..*self }.result(&(), &text)
+        self.json_lines(&text)
+    }
+
+    /// Prints lines that are JSON documents already.
+    pub(crate) fn json_lines(&self, text: &str) -> Result<(), Failure> {
+        print(text, Kind::Json)
     }
 
     /// Tells people what they should know beside the result.
     pub(crate) fn note(&self, line: &str) {
-        let _ = writeln!(io::stderr(), "isolith: {line}");
+        terminal::tell(&format!("isolith: {line}"));
     }
 
     /// How results for people are drawn.
@@ -151,10 +151,9 @@ impl Output {
 
     /// Tells people why something failed.
     pub(crate) fn complain(&self, failure: &Failure) {
-        let mut err = io::stderr().lock();
-        let _ = writeln!(err, "isolith: {}", failure.message);
+        terminal::tell(&format!("isolith: {}", failure.message));
         if !failure.hint.is_empty() {
-            let _ = writeln!(err, "  {}", failure.hint);
+            terminal::tell(&format!("  {}", failure.hint));
         }
     }
 
@@ -166,6 +165,19 @@ impl Output {
             let _ = self.result(&ErrorDocument { error: failure }, "");
         }
     }
+}
+
+/// A reader that has gone away is no error; a full disk is one.
+fn print(text: &str, kind: Kind) -> Result<(), Failure> {
+    let mut out = terminal::stdout(kind);
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(unwritten(&error)),
+        _ => Ok(()),
+    }
+}
+
+fn unwritten(error: &dyn std::fmt::Display) -> Failure {
+    Failure::new(Code::Failed, format!("the result cannot be written: {error}"))
 }
 
 /// Colours and widths, where there is a terminal that shows them.
@@ -217,6 +229,6 @@ impl Paint {
     }
 
     fn dress(&self, text: &str, code: &str) -> String {
-        if self.coloured { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.coloured { terminal::style(text, code) } else { text.to_owned() }
     }
 }

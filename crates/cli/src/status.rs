@@ -10,10 +10,10 @@ use isolith_engine::{
 };
 use isolith_types::Failure;
 
-use crate::doctor::clean;
 use crate::output::Output;
 use crate::session::Session;
 use crate::table::table;
+use crate::terminal::one_line;
 
 /// A store that does not answer sooner is busy or broken, and that is the answer.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -60,7 +60,7 @@ fn show(report: &StatusReport) -> String {
         let _ = writeln!(text, "jobs in quarantine: {}", report.quarantine);
     }
     for warning in &report.warnings {
-        let _ = writeln!(text, "warning: {}", clean(warning));
+        let _ = writeln!(text, "warning: {}", one_line(warning));
     }
     text
 }
@@ -79,7 +79,7 @@ fn collections(report: &StatusReport) -> String {
                 _ => "",
             };
             vec![
-                clean(&it.name),
+                one_line(&it.name),
                 it.records.to_string(),
                 it.generation.to_string(),
                 it.tail.to_string(),
@@ -105,7 +105,7 @@ fn roots(report: &StatusReport) -> String {
                 format!("{} ago", duration(now.saturating_sub(at)))
             });
             vec![
-                clean(&root.folder.to_string_lossy()),
+                one_line(&root.folder.to_string_lossy()),
                 root.files.to_string(),
                 root.chunks.to_string(),
                 age.unwrap_or_else(|| "not to its end yet".to_owned()),
@@ -147,11 +147,11 @@ fn worker_row(status: &WorkerStatus) -> Vec<String> {
     let state = serde_json::to_value(worker.state).ok();
     let state = state.as_ref().and_then(|state| state.as_str()).map_or_else(unknown, str::to_owned);
     let now = worker.job.as_ref().map_or(String::new(), |job| {
-        format!("{} for {}", clean(&job.kind), duration(Duration::from_millis(job.age_ms)))
+        format!("{} for {}", one_line(&job.kind), duration(Duration::from_millis(job.age_ms)))
     });
     vec![
         status.front.to_string(),
-        clean(&status.role),
+        one_line(&status.role),
         worker.pid.map_or_else(unknown, |pid| pid.to_string()),
         state,
         duration(Duration::from_millis(worker.age_ms)),

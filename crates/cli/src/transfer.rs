@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::ingest::{IngestPlan, load_all};
 use crate::output::Output;
 use crate::session::Session;
+use crate::terminal::{self, Kind, visible};
 
 /// What is to be exported, and where to.
 pub(crate) enum ExportPlan {
@@ -38,7 +39,12 @@ pub(crate) fn export(
     let mut session = Session::open(store, EngineOptions::default())?;
     let outcome = match plan {
         ExportPlan::Collection { name, file: None } => {
-            let records = write(&mut session, name, &mut BufWriter::new(io::stdout()), output);
+            let records = write(
+                &mut session,
+                name,
+                &mut BufWriter::new(terminal::stdout(Kind::Json)),
+                output,
+            );
             records.map(|_| None)
         }
         ExportPlan::Collection { name, file: Some(file) } => {
@@ -106,7 +112,7 @@ fn write(
     sink: &mut (dyn Write + Send),
     output: &Output,
 ) -> Result<u64, Failure> {
-    let bar = output.draws_progress().then(|| ProgressBar::new(0).with_message(name.to_owned()));
+    let bar = output.draws_progress().then(|| ProgressBar::new(0).with_message(visible(name)));
     if let Some(bar) = &bar {
         let style =
             ProgressStyle::with_template("{msg}: {bar:30} {pos} of {len} records, {eta} to go");

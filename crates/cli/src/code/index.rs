@@ -13,9 +13,9 @@ use isolith_engine::{
 use isolith_types::{Code, Failure};
 use serde_json::json;
 
-use crate::doctor::clean;
 use crate::output::Output;
 use crate::session::{Session, interrupted};
+use crate::terminal::one_line;
 
 /// What is to be done with a folder.
 pub(crate) enum IndexPlan {
@@ -151,7 +151,7 @@ fn describe(report: &IndexReport, path: &Path) -> String {
     }
     text.push('\n');
     for problem in report.problems.iter().take(LISTED) {
-        let _ = writeln!(text, "  {}: {}", clean(&problem.path), clean(&problem.message));
+        let _ = writeln!(text, "  {}: {}", one_line(&problem.path), one_line(&problem.message));
     }
     if report.problems.len() > LISTED {
         let more = report.problems.len() - LISTED;

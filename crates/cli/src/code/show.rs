@@ -5,8 +5,8 @@ use std::path::Path;
 
 use isolith_engine::CodeHit;
 
-use crate::doctor::clean;
 use crate::output::{Output, Paint};
+use crate::terminal::one_line;
 use crate::words::{highlight, needles};
 
 /// Lines that are shown on either side of the best one.
@@ -44,13 +44,13 @@ pub(super) fn hits(
 
 fn head(text: &mut String, hit: &CodeHit, paint: &Paint) {
     let place = format!("{}:{}", path(hit), hit.symbol_line.unwrap_or(hit.start_line));
-    text.push_str(&paint.strong(&clean(&place)));
+    text.push_str(&paint.strong(&one_line(&place)));
     if let Some(symbol) = &hit.symbol {
         let name = match &hit.parent {
             Some(parent) if parent != symbol => format!("{parent} › {symbol}"),
             _ => symbol.clone(),
         };
-        let _ = write!(text, "  {}", paint.name(&clean(&name)));
+        let _ = write!(text, "  {}", paint.name(&one_line(&name)));
     }
     let _ = write!(text, "  {}", paint.faint(&format!("{} {:.2}", hit.kind, hit.score)));
     if hit.stale {
@@ -58,14 +58,14 @@ fn head(text: &mut String, hit: &CodeHit, paint: &Paint) {
     }
     text.push('\n');
     if !hit.why.is_empty() {
-        let _ = writeln!(text, "  {}", paint.faint(&clean(&hit.why.join(", "))));
+        let _ = writeln!(text, "  {}", paint.faint(&one_line(&hit.why.join(", "))));
     }
 }
 
 fn snippet(text: &mut String, hit: &CodeHit, words: &[String], gutter: usize, paint: &Paint) {
     for (number, line) in (hit.snippet_line..).zip(hit.snippet.lines()) {
         let line = line.replace('\t', "    ");
-        let line = clean(&line);
+        let line = one_line(&line);
         let line = paint.fit(line.trim_end(), gutter + 4);
         let number = format!("{number:>gutter$}");
         let _ = writeln!(text, "  {} {}", paint.faint(&number), highlight(&line, words, paint));

@@ -12,7 +12,6 @@ mod setup;
 mod typed;
 
 use std::ffi::OsString;
-use std::io;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -31,6 +30,7 @@ use crate::logs::LogFiles;
 use crate::memory::MemoryCommand;
 use crate::output::Output;
 use crate::setup::SetupPlan;
+use crate::terminal::{self, Kind};
 use crate::transfer::{ExportPlan, ImportPlan};
 use serve::ServePlan;
 pub(crate) use serve::{HttpPlan, TokenSource};
@@ -85,7 +85,11 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Invocat
             let message = message.trim_start_matches("error: ").trim_end();
             return refuse(&Output::json(), &Failure::new(Code::Usage, message));
         }
-        let _ = error.print();
+        match error.use_stderr() {
+            // What was typed is part of it.
+            true => terminal::tell(error.render().to_string().trim_end()),
+            false => drop(error.print()),
+        }
         ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
     })?;
     let output = Output::new(typed.common.json, typed.common.quiet, typed.common.verbose);
@@ -99,7 +103,12 @@ fn refuse(output: &Output, failure: &Failure) -> ExitCode {
 }
 
 pub(crate) fn print_completions(shell: Shell) {
-    clap_complete::generate(shell, &mut Typed::command(), "isolith", &mut io::stdout());
+    clap_complete::generate(
+        shell,
+        &mut Typed::command(),
+        "isolith",
+        &mut terminal::stdout(Kind::Text),
+    );
 }
 
 #[cfg(test)]

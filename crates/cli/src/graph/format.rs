@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use isolith_engine::{Datum, NodeDatum, RelationshipDatum, datum_text};
 
 use crate::table::table;
+use crate::terminal::one_line;
 
 /// How rows are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -91,10 +92,6 @@ fn plain(datum: &Datum) -> String {
         Datum::Text(text) => text.clone(),
         other => other.to_json().to_string(),
     }
-}
-
-fn one_line(text: &str) -> String {
-    text.replace(['\n', '\r', '\t'], " ")
 }
 
 /// The nodes and relationships that occur in an answer, each once.

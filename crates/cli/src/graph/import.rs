@@ -10,6 +10,7 @@ use isolith_types::Failure;
 
 use crate::output::Output;
 use crate::session::{Session, interrupted};
+use crate::terminal::visible;
 use crate::told::{counted, left_out};
 
 pub(super) fn run(
@@ -100,7 +101,7 @@ impl Screen {
             // The template is a constant; the plain style is only for the compiler.
             let style = ProgressStyle::with_template(template);
             let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-            ProgressBar::new(0).with_style(style).with_message(name.clone())
+            ProgressBar::new(0).with_style(style).with_message(visible(&name))
         });
         Self { bar, output: *output, name }
     }

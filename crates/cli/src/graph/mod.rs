@@ -76,6 +76,7 @@ fn run_query(
     match format {
         Format::Json => Output::json().result(&document(), "")?,
         _ if output.is_json() => output.result(&document(), "")?,
+        Format::Jsonl => output.json_lines(&format.text(&answer.columns, &rows))?,
         _ => output.result(&(), &format.text(&answer.columns, &rows))?,
     }
     let is_for_people = !output.is_quiet() && !output.is_json() && format == Format::Table;

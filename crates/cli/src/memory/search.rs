@@ -7,8 +7,8 @@ use isolith_types::{DrawerHit, Failure};
 use serde_json::{Value, json};
 
 use super::show::{about, day};
-use crate::doctor::clean;
 use crate::output::{Output, Paint};
+use crate::terminal::one_line;
 use crate::words::{highlight, needles};
 
 /// Lines that are shown of a hit.
@@ -55,17 +55,17 @@ fn hits_for_people(hits: &[DrawerHit], question: &str, paint: &Paint) -> String 
             text.push('\n');
         }
         let drawer = &hit.drawer;
-        let place = clean(&format!("{}/{}", drawer.wing, drawer.room));
+        let place = one_line(&format!("{}/{}", drawer.wing, drawer.room));
         let _ = write!(text, "{}  {}", paint.strong(&drawer.id), paint.name(&place));
         let _ = writeln!(text, "  {}", paint.faint(&format!("{} {:.2}", day(drawer), hit.score)));
         let about = about(drawer);
         let reasons = [hit.why.join(", "), about].into_iter().filter(|part| !part.is_empty());
         for line in reasons {
-            let _ = writeln!(text, "  {}", paint.faint(&clean(&line)));
+            let _ = writeln!(text, "  {}", paint.faint(&one_line(&line)));
         }
         let all: Vec<&str> = hit.passage.lines().filter(|line| !line.trim().is_empty()).collect();
         for line in all.iter().take(LINES) {
-            let line = clean(&line.replace('\t', "    "));
+            let line = one_line(&line.replace('\t', "    "));
             let line = paint.fit(line.trim_end(), 2);
             let _ = writeln!(text, "  {}", highlight(&line, &words, paint));
         }

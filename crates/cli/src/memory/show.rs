@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use isolith_types::{Drawer, Moment, SimilarDrawer, Wing};
 
 use crate::collection::excerpt;
-use crate::doctor::clean;
 use crate::output::Paint;
 use crate::table::table;
+use crate::terminal::one_line;
 
 /// A page of drawers, a line each.
 pub(super) fn list(drawers: &[Drawer], total: u64, offset: u64, paint: &Paint) -> String {
@@ -23,8 +23,8 @@ pub(super) fn list(drawers: &[Drawer], total: u64, offset: u64, paint: &Paint) -
             vec![
                 drawer.id.clone(),
                 day(drawer),
-                clean(&format!("{}/{}", drawer.wing, drawer.room)),
-                clean(drawer.author.as_deref().unwrap_or_default()),
+                one_line(&format!("{}/{}", drawer.wing, drawer.room)),
+                one_line(drawer.author.as_deref().unwrap_or_default()),
                 excerpt(Some(&drawer.text)),
             ]
         })
@@ -48,7 +48,7 @@ pub(super) fn drawers(drawers: &[&Drawer], paint: &Paint) -> String {
             text.push('\n');
         }
         let place = format!("{}/{} {}", drawer.wing, drawer.room, drawer.position);
-        let _ = write!(text, "{}  {}", paint.strong(&drawer.id), paint.name(&clean(&place)));
+        let _ = write!(text, "{}  {}", paint.strong(&drawer.id), paint.name(&one_line(&place)));
         let _ = writeln!(text, "  {}", paint.faint(&day(drawer)));
         let about = about(drawer);
         if !about.is_empty() {
@@ -71,7 +71,7 @@ pub(super) fn diary(entries: &[Drawer], paint: &Paint) -> String {
         }
         let _ = write!(text, "{}", paint.strong(&day(entry)));
         if !entry.tags.is_empty() {
-            let _ = write!(text, "  {}", paint.name(&clean(&entry.tags.join(", "))));
+            let _ = write!(text, "  {}", paint.name(&one_line(&entry.tags.join(", "))));
         }
         let _ = writeln!(text, "  {}", paint.faint(&entry.id));
         push_text(&mut text, &entry.text);
@@ -86,9 +86,9 @@ pub(super) fn taxonomy(wings: &[Wing]) -> String {
     }
     let mut rows = Vec::new();
     for wing in wings {
-        rows.push(vec![clean(&wing.name), wing.drawers.to_string()]);
+        rows.push(vec![one_line(&wing.name), wing.drawers.to_string()]);
         let room = |room: &isolith_types::Room| {
-            vec![format!("  {}", clean(&room.name)), room.drawers.to_string()]
+            vec![format!("  {}", one_line(&room.name)), room.drawers.to_string()]
         };
         rows.extend(wing.rooms.iter().map(room));
     }
@@ -103,7 +103,7 @@ pub(super) fn similar(similar: &[SimilarDrawer]) -> String {
     let rows: Vec<Vec<String>> = similar
         .iter()
         .map(|it| {
-            let place = clean(&format!("{}/{}", it.drawer.wing, it.drawer.room));
+            let place = one_line(&format!("{}/{}", it.drawer.wing, it.drawer.room));
             let number = format!("{:.2}", it.similarity);
             vec![number, it.drawer.id.clone(), place, excerpt(Some(&it.drawer.text))]
         })
@@ -123,11 +123,11 @@ pub(super) fn about(drawer: &Drawer) -> String {
         [("by", &drawer.author), ("from", &drawer.source), ("dated", &drawer.date_text)]
     {
         if let Some(value) = value {
-            parts.push(format!("{name} {}", clean(value)));
+            parts.push(format!("{name} {}", one_line(value)));
         }
     }
     if !drawer.tags.is_empty() {
-        parts.push(format!("tags {}", clean(&drawer.tags.join(", "))));
+        parts.push(format!("tags {}", one_line(&drawer.tags.join(", "))));
     }
     parts.join("; ")
 }
@@ -135,6 +135,6 @@ pub(super) fn about(drawer: &Drawer) -> String {
 /// A text as it is, but for what would move the cursor.
 fn push_text(out: &mut String, text: &str) {
     for line in text.lines() {
-        let _ = writeln!(out, "{}", clean(&line.replace('\t', "    ")));
+        let _ = writeln!(out, "{}", one_line(&line.replace('\t', "    ")));
     }
 }
