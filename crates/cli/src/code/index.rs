@@ -157,6 +157,9 @@ fn describe(report: &IndexReport, path: &Path) -> String {
         let more = report.problems.len() - LISTED;
         let _ = writeln!(text, "  and {more} more; --json lists all");
     }
+    if report.problems.iter().any(|problem| problem.code == "secret") {
+        text.push_str("  --include-secrets indexes files that look like secrets, too\n");
+    }
     text
 }
 

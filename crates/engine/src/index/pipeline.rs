@@ -413,8 +413,8 @@ impl Stored {
                 list("secret_included", format!("line {line}: looks like a secret ({rule})"));
             }
             Some((rule, line)) => {
-                let hint = "not indexed; --include-secrets indexes it";
-                list("secret", format!("line {line}: looks like a secret ({rule}); {hint}"));
+                let message = format!("line {line}: looks like a secret ({rule}); not indexed");
+                list("secret", message);
                 return;
             }
             None => {}

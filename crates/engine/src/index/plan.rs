@@ -184,10 +184,7 @@ fn nothing_left(place: &Place) -> Failure {
 fn problem(left_out: LeftOut) -> IndexProblem {
     let LeftOut { path, why } = left_out;
     let (code, message) = match why {
-        Why::Secret => (
-            "secret",
-            "its name is that of a file with secrets; --include-secrets indexes it".to_owned(),
-        ),
+        Why::Secret => ("secret", "looks like a secret by its name; not indexed".to_owned()),
         Why::TooLarge(bytes) => {
             ("too_large", format!("{bytes} bytes; --max-file-size raises the limit"))
         }
