@@ -327,3 +327,53 @@ fn whoever_leaves_leaves_nothing_behind() {
         assert_eq!(sockets.count(), 0, "{signal:?}");
     }
 }
+
+#[test]
+fn lines_that_cannot_be_read_are_answered() {
+    let project = indexed();
+    let mut agent = agent_of(&project);
+    let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+    let query = |params: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{params}}}"#)
+    };
+    let cypher = format!(
+        r#"{{"name":"graph_query","arguments":{{"query":"RETURN $x","params":{{"x":{}}}}}}}"#,
+        nested(124)
+    );
+    let long = format!(r#"{{"query":"{}"}}"#, "x".repeat(17 << 20));
+    let table: [(Vec<u8>, i64, Value); 10] = [
+        (query(r#"{"n":1e400}"#).into(), -32700, json!(77)),
+        (query(r#"{"s":"\ud800"}"#).into(), -32700, json!(77)),
+        (
+            query("{\"s\":\"?\"}")
+                .into_bytes()
+                .iter()
+                .map(|it| if *it == b'?' { 0xFF } else { *it })
+                .collect(),
+            -32700,
+            json!(77),
+        ),
+        (query(&nested(1_000)).into(), -32700, json!(77)),
+        (query(&nested(126)).into(), -32600, json!(77)),
+        (query(&cypher).into(), -32700, json!(77)),
+        (query(&long).into(), -32600, json!(77)),
+        (b"hello".to_vec(), -32700, Value::Null),
+        (b"[1,2]".to_vec(), -32600, Value::Null),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":\"a\"}".to_vec(), -32600, json!("a")),
+    ];
+    for (line, code, id) in table {
+        agent.send_bytes(&line);
+        let answer = agent.next().unwrap();
+        let shown = String::from_utf8_lossy(&line[..line.len().min(100)]).into_owned();
+        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{shown}");
+        assert!(answer.as_object().unwrap().contains_key("id"), "{shown}");
+        // And the next line is read as ever.
+        assert!(agent.ask("ping", json!({}))["result"].is_object(), "{shown}");
+    }
+    // A notification and an answer are not answered, whatever is wrong with them.
+    agent.send_bytes(br#"{"jsonrpc":"2.0","method":5}"#);
+    agent.send_bytes(br#"{"jsonrpc":"2.0","id":[],"error":5}"#);
+    assert!(agent.ask("ping", json!({}))["result"].is_object());
+    assert!(agent.told.is_empty(), "{:?}", agent.told);
+    assert_eq!(agent.leave(), Some(0));
+}

@@ -10,6 +10,7 @@ mod conformance;
 mod fresh;
 mod handler;
 mod http;
+mod lines;
 mod progress;
 mod prompts;
 mod resources;

@@ -3,9 +3,9 @@
 use isolith_types::{Code, Failure};
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::io::stdio_pipes;
 
+use crate::lines::Lines;
 use crate::server::Server;
 
 impl Server {
@@ -16,7 +16,7 @@ impl Server {
     /// If the client does not speak the protocol, or its side fails.
     pub async fn serve_stdio(&self) -> Result<(), Failure> {
         let (read, write) = stdio_pipes();
-        let transport = AsyncRwTransport::new_server(read, write);
+        let transport = Lines::new(read, write);
         let lost = |error: &dyn std::fmt::Display| {
             Failure::new(Code::Failed, format!("the client cannot be served: {error}"))
         };

@@ -56,6 +56,14 @@ impl Agent {
         input.flush().unwrap();
     }
 
+    /// Writes bytes that need not be a message, and ends the line.
+    pub fn send_bytes(&mut self, bytes: &[u8]) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(bytes).unwrap();
+        input.write_all(b"\n").unwrap();
+        input.flush().unwrap();
+    }
+
     /// Asks without waiting; the number of the question comes back.
     pub fn begin(&mut self, method: &str, params: Value) -> u64 {
         self.asked += 1;

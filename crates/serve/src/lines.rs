@@ -1,0 +1,306 @@
+//! The protocol as lines of JSON, one message each. Every line that is meant as a request
+//! is answered, also one that is no JSON or too long: the client may be waiting for it.
+
+use std::io;
+use std::sync::Arc;
+
+use rmcp::model::{ErrorData, RequestId};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use rmcp::{RoleServer, model::ErrorCode};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+
+/// The longest line; the rest of a longer one is skipped, and not kept.
+const LONGEST_LINE: usize = 16 << 20;
+
+/// Lines in, lines out.
+pub(crate) struct Lines<R, W> {
+    read: BufReader<R>,
+    /// What has come of the current line. It outlives a call of `receive` that is dropped.
+    line: Vec<u8>,
+    /// Whether the rest of the current line is to be skipped.
+    skipping: bool,
+    write: Arc<Mutex<Option<W>>>,
+    /// An answer on its way. There is one at most, so that a client that only sends garbage
+    /// and never reads has to wait.
+    answering: Option<JoinHandle<io::Result<()>>>,
+}
+
+/// How reading a line ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Read {
+    Line,
+    TooLong,
+    End,
+}
+
+/// What a line is.
+enum Meaning {
+    Message(Box<RxJsonRpcMessage<RoleServer>>),
+    /// Nobody waits for an answer.
+    Nothing,
+    Wrong(ErrorData, Option<RequestId>),
+}
+
+impl<R, W> Lines<R, W>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    pub(crate) fn new(read: R, write: W) -> Self {
+        Self {
+            read: BufReader::new(read),
+            line: Vec::new(),
+            skipping: false,
+            write: Arc::new(Mutex::new(Some(write))),
+            answering: None,
+        }
+    }
+
+    /// Reads the rest of a line. If the future is dropped, nothing that was read is lost.
+    async fn read_line(&mut self) -> io::Result<Read> {
+        loop {
+            let some = self.read.fill_buf().await?;
+            if some.is_empty() {
+                // A last line need not have an end.
+                let skipped = std::mem::take(&mut self.skipping);
+                return Ok(if self.line.is_empty() || skipped { Read::End } else { Read::Line });
+            }
+            let end = some.iter().position(|byte| *byte == b'\n');
+            let length = end.map_or(some.len(), |end| end + 1);
+            let fits = self.line.len() + length <= LONGEST_LINE + 1;
+            if !self.skipping && fits {
+                self.line.extend_from_slice(&some[..length]);
+            }
+            self.read.consume(length);
+            match (end, self.skipping, fits) {
+                (Some(_), false, true) => return Ok(Read::Line),
+                (Some(_), true, _) => self.skipping = false,
+                (_, false, false) => {
+                    self.skipping = end.is_none();
+                    return Ok(Read::TooLong);
+                }
+                (None, ..) => {}
+            }
+        }
+    }
+
+    /// The current line, which is over.
+    fn take_line(&mut self, read: &Read) -> Meaning {
+        let meaning = match read {
+            Read::TooLong => {
+                let message = format!("a message has at most {LONGEST_LINE} bytes");
+                Meaning::Wrong(ErrorData::invalid_request(message, None), id_in(&self.line))
+            }
+            _ => meaning(self.line.trim_ascii()),
+        };
+        self.line.clear();
+        // A long line is rare, and need not be remembered for ever.
+        self.line.shrink_to(1 << 20);
+        meaning
+    }
+}
+
+impl<R, W> Transport<RoleServer> for Lines<R, W>
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let write = Arc::clone(&self.write);
+        async move {
+            let line = serde_json::to_vec(&message)?;
+            write_line(&write, line).await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            if let Some(answering) = &mut self.answering {
+                let written = answering.await;
+                self.answering = None;
+                if !matches!(written, Ok(Ok(()))) {
+                    return None;
+                }
+            }
+            let read = match self.read_line().await {
+                Ok(Read::End) => return None,
+                Ok(read) => read,
+                Err(error) => {
+                    tracing::error!(%error, "standard input failed");
+                    return None;
+                }
+            };
+            match self.take_line(&read) {
+                Meaning::Message(message) => return Some(*message),
+                Meaning::Nothing => {}
+                Meaning::Wrong(error, id) => {
+                    tracing::debug!(code = error.code.0, "a line is no request");
+                    // rmcp would leave the id out; JSON-RPC has it null.
+                    let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+                    let (write, line) = (Arc::clone(&self.write), answer.to_string());
+                    let answer = async move { write_line(&write, line.into_bytes()).await };
+                    self.answering = Some(tokio::spawn(answer));
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.write.lock().await.take();
+        Ok(())
+    }
+}
+
+async fn write_line<W: AsyncWrite + Unpin>(
+    write: &Mutex<Option<W>>,
+    mut line: Vec<u8>,
+) -> io::Result<()> {
+    line.push(b'\n');
+    let mut write = write.lock().await;
+    let closed = || io::Error::new(io::ErrorKind::NotConnected, "the transport is closed");
+    let write = write.as_mut().ok_or_else(closed)?;
+    write.write_all(&line).await?;
+    write.flush().await
+}
+
+fn meaning(line: &[u8]) -> Meaning {
+    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
+    if line.is_empty() {
+        return Meaning::Nothing;
+    }
+    let error = match serde_json::from_slice(line) {
+        Ok(message) => return Meaning::Message(Box::new(message)),
+        Err(error) => error,
+    };
+    let wrong = |code, what| {
+        let message = format!("{what}: {error}");
+        Meaning::Wrong(ErrorData::new(code, message, None), id_in(line))
+    };
+    let Ok(value) = serde_json::from_slice::<Value>(line) else {
+        return wrong(ErrorCode::PARSE_ERROR, "the line is not valid JSON");
+    };
+    let has = |key: &str| value.get(key).is_some();
+    let notification = has("method") && !has("id");
+    // Answering what is itself an answer could go on for ever.
+    let answer = !has("method") && (has("result") || has("error"));
+    match notification || answer {
+        true => Meaning::Nothing,
+        false => wrong(ErrorCode::INVALID_REQUEST, "the line is no request"),
+    }
+}
+
+/// The id of a request that cannot be read as a whole, if it can be told.
+fn id_in(line: &[u8]) -> Option<RequestId> {
+    let (mut depth, mut at, mut is_id) = (0_u32, 0, false);
+    while let Some(byte) = line.get(at) {
+        let mut next = at + 1;
+        match byte {
+            b'"' => {
+                let end = end_of_string(line, at)?;
+                next = end;
+                let colon = line[end..].iter().position(|byte| !byte.is_ascii_whitespace());
+                let is_key = colon.is_some_and(|space| line[end + space] == b':');
+                if depth == 1 && is_key {
+                    is_id = &line[at..end] == b"\"id\"";
+                } else if depth == 1 && is_id {
+                    return serde_json::from_slice(&line[at..end]).ok();
+                }
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.checked_sub(1)?,
+            b',' if depth == 1 => is_id = false,
+            b'-' | b'0'..=b'9' if depth == 1 && is_id => {
+                let number = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+                let length = line[at..].iter().take_while(|byte| number(byte)).count();
+                return serde_json::from_slice(&line[at..at + length]).ok();
+            }
+            _ => {}
+        }
+        at = next;
+    }
+    None
+}
+
+/// Behind the quote that ends the string that begins here.
+fn end_of_string(line: &[u8], start: usize) -> Option<usize> {
+    let mut at = start + 1;
+    loop {
+        match line.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is answered to a line: code and id. None if nothing is, or if it is a message.
+    fn answered(line: &[u8]) -> Option<(i32, Value)> {
+        match meaning(line) {
+            Meaning::Wrong(error, id) => Some((error.code.0, json!(id))),
+            Meaning::Message(_) | Meaning::Nothing => None,
+        }
+    }
+
+    #[test]
+    fn lines_that_are_no_requests_are_answered() {
+        let deep = format!(
+            r#"{{"id":7,"method":"x","params":{}1{}}}"#,
+            "[".repeat(1000),
+            "]".repeat(1000)
+        );
+        let table: [(&[u8], Option<(i32, Value)>); 14] = [
+            (b"", None),
+            (b"hello", Some((-32700, Value::Null))),
+            (
+                br#"{"jsonrpc":"2.0","id":5,"method":"ping","params":{"n":1e400}}"#,
+                Some((-32700, json!(5))),
+            ),
+            (br#"{"id":"a","method":"x","params":"\ud800"}"#, Some((-32700, json!("a")))),
+            (b"{\"params\":\"\xff\",\"id\":6}", Some((-32700, json!(6)))),
+            (deep.as_bytes(), Some((-32700, json!(7)))),
+            (br#"{"params":{"id":1},"x":["#, Some((-32700, Value::Null))),
+            (br#"{"id":1e400}"#, Some((-32700, Value::Null))),
+            (b"[]", Some((-32600, Value::Null))),
+            (b"17", Some((-32600, Value::Null))),
+            (br#"{"id":8}"#, Some((-32600, json!(8)))),
+            (br#"{"method":5}"#, None),
+            (br#"{"id":[1],"error":5}"#, None),
+            (br#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#, None),
+        ];
+        for (line, expected) in table {
+            assert_eq!(answered(line), expected, "{:.100}", String::from_utf8_lossy(line));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_skipped_and_answered() {
+        let long = LONGEST_LINE + (1 << 20);
+        let mut input = br#"{"jsonrpc":"2.0","id":1,"method":""#.to_vec();
+        input.resize(long, b'x');
+        input.extend_from_slice(b"\"}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}");
+        let mut output = Vec::new();
+        let mut lines = Lines::new(input.as_slice(), tokio::io::sink());
+        let read = lines.read_line().await.unwrap();
+        assert_eq!(read, Read::TooLong);
+        assert!(lines.line.len() <= LONGEST_LINE);
+        let Meaning::Wrong(error, id) = lines.take_line(&read) else { panic!("it fits") };
+        assert_eq!((error.code.0, json!(id)), (-32600, json!(1)));
+        output.extend(lines.receive().await);
+        assert_eq!(output.len(), 1, "the next line is a message");
+        assert!(lines.receive().await.is_none());
+        assert!(lines.line.capacity() <= 1 << 20);
+    }
+}
