@@ -13,12 +13,13 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use crate::progress::Progress;
 use crate::server::Server;
 use crate::tool::{Call, Tool};
+use crate::untrusted::RULE;
 
 /// What agents are told once, before all tools.
 const INSTRUCTIONS: &str = "Local code search and memory that survive crashes. Find code with \
 search_code before reading files; if it answers no_store, call index_project once. Recall with \
 memory_search and fact_query before asking the user again; keep what matters with memory_add \
-and fact_add. Errors carry code, message and hint.";
+and fact_add. Errors carry code, message and hint. ";
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
@@ -29,7 +30,7 @@ impl ServerHandler for Server {
             .build();
         let mut info = ServerConfig::new(capabilities);
         info.server_info = Implementation::new("isolith", env!("CARGO_PKG_VERSION"));
-        info.instructions = Some(INSTRUCTIONS.to_owned());
+        info.instructions = Some(format!("{INSTRUCTIONS}{RULE}"));
         info
     }
 

@@ -22,6 +22,7 @@ mod stores;
 mod text;
 mod tool;
 mod tools;
+mod untrusted;
 mod watchers;
 
 pub use http::{HttpOptions, HttpServer, Listen, Token};

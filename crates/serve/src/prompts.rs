@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use isolith_engine::MemorySearch;
+use isolith_engine::{Engine, MemorySearch};
 use isolith_types::{FactQuery, Failure, Moment};
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -13,6 +13,7 @@ use rmcp::model::{
 use crate::resources::error;
 use crate::server::Server;
 use crate::text::line;
+use crate::untrusted::{RULE, fenced};
 
 /// Drawers and facts that a prompt has in it.
 const RECALLED: u32 = 10;
@@ -74,9 +75,21 @@ impl Server {
             text.push_str("Nothing is remembered yet: no drawer and no fact.\n");
             return Ok(text);
         };
+        let known = self.known_about(&engine, topic).await?;
+        if !known.is_empty() {
+            let _ = writeln!(text, "\nThis is remembered. {RULE} {}", fenced(&known));
+        }
+        text.push_str("Look further with memory_search, fact_query and fact_timeline. ");
+        text.push_str("Then say what is known, since when, and what is not known.\n");
+        Ok(text)
+    }
+
+    /// What memory has on a topic, a line each: the words of whoever wrote it.
+    async fn known_about(&self, engine: &Engine, topic: &str) -> Result<String, Failure> {
+        let mut text = String::new();
         let found = engine.search_memory(&MemorySearch::new(topic, RECALLED)).await?;
         if !found.hits.is_empty() {
-            text.push_str("\nFrom memory, the best first (memory_get shows all of a drawer):\n");
+            text.push_str("From memory, the best first (memory_get shows all of a drawer):\n");
         }
         for hit in &found.hits {
             let drawer = &hit.drawer;
@@ -92,7 +105,7 @@ impl Server {
             FactQuery { entity: Some(topic.to_owned()), limit: RECALLED, ..FactQuery::default() };
         let facts = engine.query_facts(&query).await?;
         if !facts.is_empty() {
-            text.push_str("\nFacts, what is true now first:\n");
+            text.push_str("Facts, what is true now first:\n");
         }
         for fact in &facts {
             let time = |at: Option<Moment>| at.map_or("…".to_owned(), |at| at.to_string());
@@ -100,8 +113,6 @@ impl Server {
             let (subject, predicate, object) = (&fact.subject, &fact.predicate, &fact.object);
             let _ = writeln!(text, "- {subject} {predicate} {object} [{from} – {to})");
         }
-        text.push_str("\nLook further with memory_search, fact_query and fact_timeline. ");
-        text.push_str("Then say what is known, since when, and what is not known.\n");
         Ok(text)
     }
 

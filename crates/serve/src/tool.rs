@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::progress::Progress;
 use crate::schema;
 use crate::server::Server;
+use crate::untrusted::fenced;
 
 /// What a tool does to the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,12 @@ impl Effect {
 pub(crate) trait Shown: Serialize + JsonSchema + Send {
     /// The lines.
     fn text(&self) -> String;
+
+    /// Whether the lines are all our own words and numbers. What is not is marked as
+    /// untrusted: an answer has to say so to be taken for ours.
+    fn is_ours(&self) -> bool {
+        false
+    }
 }
 
 /// One call of a tool.
@@ -123,7 +130,8 @@ fn shown(answer: &impl Shown) -> Result<CallToolResult, Failure> {
     let structured = serde_json::to_value(answer).map_err(|error| {
         Failure::new(Code::Failed, format!("the answer cannot be written: {error}"))
     })?;
-    let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text())]);
+    let text = if answer.is_ours() { answer.text() } else { fenced(&answer.text()) };
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = Some(structured);
     Ok(result)
 }

@@ -100,4 +100,8 @@ impl Shown for Diary {
         }
         text
     }
+
+    fn is_ours(&self) -> bool {
+        self.entries.is_empty()
+    }
 }

@@ -131,6 +131,10 @@ impl Shown for Report {
         }
         text
     }
+
+    fn is_ours(&self) -> bool {
+        self.problems.is_empty()
+    }
 }
 
 #[cfg(test)]

@@ -117,4 +117,8 @@ impl Shown for Loaded {
             self.count_after
         )
     }
+
+    fn is_ours(&self) -> bool {
+        true
+    }
 }

@@ -111,6 +111,10 @@ impl Shown for Repaired {
         }
         if text.is_empty() { "there is no store yet".to_owned() } else { text }
     }
+
+    fn is_ours(&self) -> bool {
+        true
+    }
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -145,5 +149,9 @@ impl Shown for Reconnected {
             true => "there is no store yet".to_owned(),
             false => self.stores.join("\n"),
         }
+    }
+
+    fn is_ours(&self) -> bool {
+        true
     }
 }

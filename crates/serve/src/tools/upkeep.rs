@@ -110,6 +110,10 @@ impl Shown for Health {
         }
         text
     }
+
+    fn is_ours(&self) -> bool {
+        true
+    }
 }
 
 async fn workers(call: Call, Nothing {}: Nothing) -> Result<Workers, Failure> {
@@ -165,5 +169,9 @@ impl Shown for Workers {
             true => "no workers: they start when they are needed".to_owned(),
             false => self.workers.iter().map(line).collect(),
         }
+    }
+
+    fn is_ours(&self) -> bool {
+        true
     }
 }
