@@ -1,6 +1,7 @@
 //! The developer's commands: `cargo xtask --help` lists them.
 
 mod clients;
+mod deny;
 
 use std::process::Command;
 
@@ -10,8 +11,11 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "The developer's commands")]
 enum Task {
-    /// All that CI asks of a change: format, lints, tests, documentation.
+    /// All that CI asks of a change: format, lints, dependencies, tests, documentation.
     Check,
+    /// Licences, sources and known vulnerabilities of the dependencies (deny.toml); needs
+    /// cargo-deny, and is skipped with a message where that is missing.
+    Deny,
     /// The MCP server, tried with the clients that others have written: Python's package,
     /// the Inspector, the conformance suite; needs python3 and npm.
     Clients,
@@ -48,6 +52,7 @@ enum Task {
 fn main() -> Result<()> {
     match Task::parse() {
         Task::Check => check(),
+        Task::Deny => deny::run(),
         Task::Clients => clients::run(),
         Task::Tck { features } => {
             let line = ["run", "--package", "isolith-store", "--example", "tck", "--"];
@@ -84,6 +89,7 @@ fn check() -> Result<()> {
         &["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"],
         &[],
     )?;
+    deny::run()?;
     cargo(
         &["doc", "--workspace", "--no-deps", "--locked"],
         &[("RUSTDOCFLAGS", "--deny warnings")],
