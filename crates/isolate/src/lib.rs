@@ -23,6 +23,7 @@ pub use batch::BatchPart;
 pub use class::{DeathClass, End};
 pub use crash::{CrashFolder, CrashFolderError, CrashReport, CrashSink, JobNote};
 pub use error::{CallError, StartError};
+pub use linux::memory::give_back_memory;
 pub use metrics::{Counter, Gauge, Histogram, Metrics, Spread, Tally};
 pub use pool::{Answer, CallOptions, Death, Hooks, Pool};
 pub use quarantine::{MemoryQuarantine, Poison, Quarantine};

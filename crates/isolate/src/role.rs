@@ -129,6 +129,15 @@ impl Context<'_> {
         }
     }
 
+    /// Sends bytes ahead of the reply, to [`CallOptions::on_part`](crate::CallOptions::on_part):
+    /// for replies of which nobody wants to hold all at once. It waits until the front has
+    /// taken all but a little of them.
+    pub fn send_part(&self, bytes: &[u8]) {
+        if let Some(link) = self.link {
+            link.part(self.job, bytes);
+        }
+    }
+
     #[cfg(feature = "misbehave")]
     pub(crate) fn socket(&self) -> &std::os::fd::OwnedFd {
         self.link.expect("only jobs in workers misbehave").socket()

@@ -18,7 +18,7 @@ use crate::linux::{limits, process, socket};
 use crate::role::{Context, InWorker, Refusal, Role};
 use crate::sandbox::Confinement;
 use crate::wire::{
-    Fill, Frame, FrameReader, Header, Hello, INLINE_LIMIT, Kind, PanicNote, Parcel, Progress,
+    Bulk, Fill, Frame, FrameReader, Header, Hello, INLINE_LIMIT, Kind, PanicNote, Parcel, Progress,
     WireError,
 };
 
@@ -28,6 +28,9 @@ pub(crate) const WORKER_ARGUMENT: &str = "--isolate-worker";
 /// Everything but a reply is small enough for the socket: only a reply may be in
 /// the area, where the front is about to read it.
 const SMALL: u64 = INLINE_LIMIT as u64;
+
+/// What of a part is in one frame: with its length it must fit on the socket.
+const LONGEST_PART: usize = INLINE_LIMIT - 64;
 
 /// Progress is sent at most this often.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
@@ -261,6 +264,13 @@ impl Link {
             process::kill_own_group();
         }
         Ok(())
+    }
+
+    pub(crate) fn part(&self, job: u64, bytes: &[u8]) {
+        for piece in bytes.chunks(LONGEST_PART) {
+            let piece = Bulk::from(piece.to_vec());
+            let _ = self.send(Kind::Part, job, 0, &piece, SMALL);
+        }
     }
 
     pub(crate) fn progress(&self, job: u64, note: impl FnOnce() -> Progress) {

@@ -11,6 +11,17 @@ pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
     Some(pages * rustix::param::page_size() as u64)
 }
 
+/// Gives memory back to the system that this process has freed and its allocator has kept:
+/// after something large, so that a process that lives on does not stay as large as that.
+#[cfg_attr(target_env = "gnu", allow(unsafe_code))]
+pub fn give_back_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it takes no pointer, and may be called from any thread at any time.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// A kill for want of memory explains deaths that are noticed this soon after it.
 const EXPLAINS: Duration = Duration::from_secs(2);
 

@@ -20,7 +20,7 @@ use crate::linux::{memory, socket};
 use crate::role::{Refusal, Role};
 use crate::settings::PoolSettings;
 use crate::supervisor::{JobId, WorkerId};
-use crate::wire::{Fill, Frame, FrameReader, Header, Kind, PanicNote, Parcel, Progress};
+use crate::wire::{Bulk, Fill, Frame, FrameReader, Header, Kind, PanicNote, Parcel, Progress};
 use crate::worker::WORKER_ARGUMENT;
 
 /// The end of the stream comes before the exit status; a worker that is still
@@ -269,6 +269,10 @@ impl<R: Role> Executor<R> {
             }
             Kind::Progress if about_its_job => match frame.decode::<Progress>() {
                 Ok(progress) => self.shared.progressed(frame.header.job, progress),
+                Err(error) => self.violated(&error.to_string()),
+            },
+            Kind::Part if about_its_job => match frame.decode::<Bulk>() {
+                Ok(part) => self.shared.part(frame.header.job, part.into_bytes()),
                 Err(error) => self.violated(&error.to_string()),
             },
             Kind::Reply if about_its_job => match frame.decode::<R::Reply>() {

@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -96,6 +97,9 @@ pub struct CallOptions {
     /// Called with the worker's progress, on a thread of the runtime: it must not
     /// block.
     pub on_progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+    /// Takes what the worker sends ahead of its reply, in order, on a thread of the runtime:
+    /// be quick, as the worker waits. What comes with another attempt begins anew.
+    pub on_part: Option<Arc<dyn Fn(u32, Bytes) + Send + Sync>>,
 }
 
 /// A reply, and how it came about.

@@ -31,6 +31,8 @@ pub(crate) enum Kind {
     Unanswerable = 9,
     /// Worker to front: another worker has to do the job; this one is to be stopped.
     PassedOn = 10,
+    /// Worker to front: bytes that belong to the reply and come before it.
+    Part = 11,
 }
 
 impl Kind {
@@ -46,6 +48,7 @@ impl Kind {
             8 => Kind::Stop,
             9 => Kind::Unanswerable,
             10 => Kind::PassedOn,
+            11 => Kind::Part,
             other => return Err(WireError::UnknownKind(other)),
         })
     }

@@ -16,6 +16,7 @@ pub fn trials() -> Vec<Trial> {
     vec![
         trial("call::payloads_of_any_size_come_back", payloads),
         trial("call::progress_reaches_the_caller", progress),
+        trial("call::parts_come_before_the_reply", parts),
         trial("call::a_listener_that_panics_costs_nothing", panicking_listener),
         trial("call::dropping_the_future_cancels_the_job", cancel),
         trial("call::a_cancelled_job_that_goes_on_is_killed", deaf),
@@ -52,6 +53,31 @@ async fn progress() {
     assert!(seen.is_sorted_by_key(|progress| progress.done));
     assert_eq!(seen[0].total, Some(20));
     assert_eq!(seen[0].note, "at 1");
+}
+
+async fn parts() {
+    let pool = pool(PoolSettings::default());
+    for size in [0, 10, 200_000, 3_000_000] {
+        let taken = Arc::new(Mutex::new((0, Vec::new())));
+        let listener = {
+            let taken = taken.clone();
+            Arc::new(move |attempt: u32, part: bytes::Bytes| {
+                let mut taken = taken.lock().unwrap();
+                if taken.0 != attempt {
+                    *taken = (attempt, Vec::new());
+                }
+                taken.1.extend_from_slice(&part);
+            })
+        };
+        let options = CallOptions { on_part: Some(listener), ..CallOptions::default() };
+        let answer = pool.call(&Request::Parts(size), options).await.unwrap();
+        assert_eq!(answer.deaths.len(), 1);
+        assert_eq!(answer.reply, Reply::Number(size as u64));
+        let expected: Vec<u8> = (0..size).map(|i| (i % 251) as u8).collect();
+        assert!(taken.lock().unwrap().1 == expected, "{size}: all of it, once, in order");
+    }
+    // Without anybody who takes them, they are dropped.
+    assert_eq!(call(&pool, Request::Parts(100_000)).await.unwrap().reply, Reply::Number(100_000));
 }
 
 async fn panicking_listener() {

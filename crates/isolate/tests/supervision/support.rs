@@ -30,6 +30,8 @@ pub enum Request {
     /// Sleeps until cancelled; writes the number of polls to the path.
     AwaitCancel(String),
     Count(u64),
+    /// So many bytes ahead of the reply; the first try dies after half of them.
+    Parts(usize),
     /// Reads a file of /proc/self, or any other.
     Read(String),
     Descriptors,
@@ -95,6 +97,16 @@ impl Role for Tester {
                     std::thread::sleep(Duration::from_millis(20));
                 }
                 Reply::Done
+            }
+            Request::Parts(size) => {
+                let bytes: Vec<u8> = (0..size).map(|i| (i % 251) as u8).collect();
+                let (first, second) = bytes.split_at(size / 2);
+                context.send_part(first);
+                if context.attempt() == 0 {
+                    Fault::Segfault.commit(context);
+                }
+                context.send_part(second);
+                Reply::Number(size as u64)
             }
             Request::Read(path) => Reply::Text(fs::read_to_string(path).unwrap()),
             Request::Descriptors => {

@@ -9,6 +9,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tracing::Instrument;
@@ -333,6 +334,16 @@ impl<R: Role> Shared<R> {
         if let Some(listener) = listener {
             // The panic of a listener is its own affair, and has been printed.
             let _ = std::panic::catch_unwind(AssertUnwindSafe(|| listener(progress)));
+        }
+    }
+
+    pub(super) fn part(&self, job: JobId, part: Bytes) {
+        let listener = self.lock().jobs.get(&job).and_then(|entry| {
+            entry.options.on_part.clone().map(|listener| (entry.attempt, listener))
+        });
+        if let Some((attempt, listener)) = listener {
+            // The panic of a listener is its own affair, and has been printed.
+            let _ = std::panic::catch_unwind(AssertUnwindSafe(|| listener(attempt, part)));
         }
     }
 
