@@ -163,7 +163,12 @@ impl Run {
         let key = fresh_key();
         let confirmed = std::mem::replace(&mut self.confirmed, vec![key]);
         let job =
-            WriteJob { writes: vec![Write { key, keep: false, action }], confirmed, rest: false };
+            WriteJob {
+                writes: vec![Write { key, keep: false, action }],
+                confirmed,
+                rest: false,
+                time: None,
+            };
         let mut outcomes = self.writer.handle(job, &Context::in_process(PATIENCE))?;
         Ok(outcomes.pop().context("the write has no outcome")??)
     }

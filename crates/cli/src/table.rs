@@ -1,34 +1,63 @@
 //! Columns for people.
 
+/// Cells are not filled up beyond this: one that is wider stands out.
+const WIDEST: usize = 200;
+
 /// Aligns rows under their headings. Columns whose heading starts with `>` are
 /// aligned to the right.
 pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
-    let width = |text: &str| text.chars().count();
     let names: Vec<&str> = headings.iter().map(|name| name.trim_start_matches('>')).collect();
-    let widths: Vec<usize> = (0..names.len())
-        .map(|column| {
-            let cells = rows.iter().map(|row| width(&row[column]));
-            cells.chain([width(names[column])]).max().unwrap_or(0)
-        })
-        .collect();
-    let line = |cells: &mut dyn Iterator<Item = &str>| {
+    let mut columns = Columns::new(&names);
+    for (at, heading) in headings.iter().enumerate() {
+        columns.align_right(at, heading.starts_with('>'));
+        rows.iter().for_each(|row| columns.widen(at, &row[at]));
+    }
+    let mut text = columns.line(&names);
+    rows.iter().for_each(|row| text.push_str(&columns.line(row)));
+    text
+}
+
+/// The columns of a table, whose rows may come one by one.
+pub(crate) struct Columns {
+    widths: Vec<usize>,
+    right: Vec<bool>,
+}
+
+impl Columns {
+    pub(crate) fn new(names: &[impl AsRef<str>]) -> Self {
+        let widths = names.iter().map(|name| width(name.as_ref())).collect();
+        Self { widths, right: vec![false; names.len()] }
+    }
+
+    /// Makes a column as wide as a cell of it.
+    pub(crate) fn widen(&mut self, column: usize, cell: &str) {
+        self.widths[column] = self.widths[column].max(width(cell));
+    }
+
+    /// Whether the cells of a column are aligned to the right.
+    pub(crate) fn align_right(&mut self, column: usize, right: bool) {
+        self.right[column] = right;
+    }
+
+    /// A row.
+    pub(crate) fn line(&self, cells: &[impl AsRef<str>]) -> String {
         let mut text = String::new();
-        for (column, cell) in cells.enumerate() {
-            let padding = " ".repeat(widths[column] - width(cell));
+        for (column, cell) in cells.iter().enumerate() {
+            let cell = cell.as_ref();
+            let padding = " ".repeat(self.widths[column].saturating_sub(width(cell)));
             let gap = if column == 0 { "" } else { "  " };
             text.push_str(gap);
-            match headings[column].starts_with('>') {
+            match self.right[column] {
                 true => text.extend([padding.as_str(), cell]),
                 false => text.extend([cell, padding.as_str()]),
             }
         }
         text.trim_end().to_owned() + "\n"
-    };
-    let mut text = line(&mut names.iter().copied());
-    for row in rows {
-        text.push_str(&line(&mut row.iter().map(String::as_str)));
     }
-    text
+}
+
+fn width(text: &str) -> usize {
+    text.chars().take(WIDEST).count()
 }
 
 #[cfg(test)]

@@ -167,7 +167,7 @@ impl Engine {
             inner: Arc::new(Inner {
                 readers: Pool::start(&settings, reading, hooks.clone()).map_err(failed)?,
                 builder: Pool::start(&settings, building, hooks.clone()).map_err(failed)?,
-                writes: WriteQueue::start(writer.clone(), folder.clone()),
+                writes: WriteQueue::start(writer.clone(), folder.clone(), options.deadline),
                 writer,
                 place,
                 folder,

@@ -132,16 +132,25 @@ impl Engine {
     /// Asks a reader. A worker that died of the job is blamed on the segments it had
     /// open if the next one, without them, succeeded.
     pub(crate) async fn ask_for(&self, job: &ReadJob) -> Result<Answered, Failure> {
-        match self.ask_once(job).await {
+        self.ask_for_with(job, CallOptions::default()).await
+    }
+
+    /// As [`Engine::ask_for`], on other terms.
+    pub(crate) async fn ask_for_with(
+        &self,
+        job: &ReadJob,
+        options: CallOptions,
+    ) -> Result<Answered, Failure> {
+        match self.ask_once(job, options.clone()).await {
             Err(failure) if is_another_store(&failure) && self.look_again()? => {
-                self.ask_once(job).await
+                self.ask_once(job, options).await
             }
             answered => answered,
         }
     }
 
-    async fn ask_once(&self, job: &ReadJob) -> Result<Answered, Failure> {
-        let options = CallOptions { idempotent: true, ..CallOptions::default() };
+    async fn ask_once(&self, job: &ReadJob, options: CallOptions) -> Result<Answered, Failure> {
+        let options = CallOptions { idempotent: true, ..options };
         let answer = self.inner.readers.call(job, options).await;
         let Answer { reply, deaths, .. } = answer.map_err(|error| of_call(&error))?;
         let blamed = deaths.iter().any(|death| death.class.blames_job());

@@ -10,6 +10,7 @@ use isolith_types::{Code, Failure};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::failure::of_call;
+use crate::graph::{patience_of, time_of};
 
 /// The most that is sent together.
 const GROUP_ROWS: usize = 1_000;
@@ -45,12 +46,16 @@ struct Waiting {
 }
 
 impl WriteQueue {
-    pub(crate) fn start(pool: Pool<StoreWriter>, folder: StoreFolder) -> Self {
+    /// `deadline` is how long a query may take.
+    pub(crate) fn start(
+        pool: Pool<StoreWriter>,
+        folder: StoreFolder,
+        deadline: Duration,
+    ) -> Self {
         let (inbox, waiting) = mpsc::channel(WAITING);
-        tokio::spawn(
-            Groups { pool, folder, waiting, next: None, confirmed: Vec::new(), unrested: false }
-                .run(),
-        );
+        let (next, confirmed, unrested) = (None, Vec::new(), false);
+        let groups = Groups { pool, folder, deadline, waiting, next, confirmed, unrested };
+        tokio::spawn(groups.run());
         Self { inbox }
     }
 
@@ -75,6 +80,8 @@ pub(crate) fn fresh_key() -> Key {
 struct Groups {
     pool: Pool<StoreWriter>,
     folder: StoreFolder,
+    /// How long a query may take.
+    deadline: Duration,
     waiting: mpsc::Receiver<Waiting>,
     /// The first write that did not fit into the group before.
     next: Option<Waiting>,
@@ -142,7 +149,12 @@ impl Groups {
         }
         self.unrested = true;
         // Every write has its key, so a job whose fate is unknown may be sent again.
-        let options = CallOptions { idempotent: true, ..CallOptions::default() };
+        let mut options = CallOptions { idempotent: true, ..CallOptions::default() };
+        let is_query = group.iter().any(|it| matches!(it.write.action, Action::Cypher(_)));
+        let time = is_query.then(|| time_of(self.deadline));
+        if is_query {
+            options.deadline = Some(patience_of(self.deadline));
+        }
         let confirmed = std::mem::take(&mut self.confirmed);
         let (mut writes, mut answers) = (Vec::new(), Vec::new());
         for waiting in group {
@@ -150,7 +162,7 @@ impl Groups {
             answers.push(Some(waiting.answer));
         }
         let parts = if writes.len() == 1 {
-            let job = WriteJob { writes, confirmed, rest: false };
+            let job = WriteJob { writes, confirmed, rest: false, time };
             let outcome = self.pool.call(&job, options).await;
             writes = job.writes;
             vec![BatchPart { items: 0..1, outcome }]
@@ -159,6 +171,7 @@ impl Groups {
                 writes: run.to_vec(),
                 confirmed: confirmed.clone(),
                 rest: false,
+                time,
             };
             self.pool.call_batch(&writes, job, options).await
         };

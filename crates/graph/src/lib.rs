@@ -28,5 +28,6 @@ pub use memory::MemoryGraph;
 pub use query::{Query, prepare};
 pub use run::{Flow, Stats};
 pub use value::{
-    Datum, Map, NodeDatum, Path, PathDatum, RelationshipDatum, Value, compare, equals, order,
+    Datum, List as ValueList, MAX_DEPTH, Map, NodeDatum, Path, PathDatum, RelationshipDatum, Text,
+    Value, compare, equals, order,
 };

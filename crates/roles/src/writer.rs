@@ -32,6 +32,8 @@ pub struct WriteJob {
     pub confirmed: Vec<Key>,
     /// Whether nothing is expected for a while: the log is copied into the file.
     pub rest: bool,
+    /// How long it may take; without, most of what the job has.
+    pub time: Option<Duration>,
 }
 
 impl Role for StoreWriter {
@@ -108,7 +110,9 @@ impl StoreWriter {
         }
         let writer = self.open()?;
         // Answer before the front loses patience: a refusal is better than a kill.
-        writer.set_deadline(Instant::now() + context.remaining().mul_f32(0.9));
+        let remaining = context.remaining().mul_f32(0.9);
+        let time = job.time.map_or(remaining, |time| remaining.min(time));
+        writer.set_deadline(Instant::now() + time);
         let applied = writer.apply(&job.writes, &job.confirmed);
         self.has_written |= applied.is_ok();
         applied

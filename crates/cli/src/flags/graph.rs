@@ -211,7 +211,11 @@ impl TypedQuery {
                 Failure::new(Code::Usage, format!("--param {name}: {json:?} is no JSON: {error}"))
                     .with_hint(format!("for text as it is: --param-str {name}=…"))
             })?;
-            parameters.insert(name.to_owned(), Datum::from_json(&value));
+            let value = Datum::from_json(&value).map_err(|failure| Failure {
+                message: format!("--param {name}: {}", failure.message),
+                ..failure
+            })?;
+            parameters.insert(name.to_owned(), value);
         }
         for given in &self.param_str {
             let (name, text) = named("--param-str", given)?;

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use clap::ValueEnum;
 use isolith_engine::{Datum, NodeDatum, RelationshipDatum, datum_text};
+use isolith_types::{Code, Failure};
 
-use crate::table::table;
 use crate::terminal::one_line;
 
 /// How rows are shown.
@@ -26,118 +26,86 @@ pub(crate) enum Format {
     Graphml,
 }
 
-impl Format {
-    /// The rows as text; JSON is the caller's.
-    pub(super) fn text(self, columns: &[String], rows: &[Vec<Datum>]) -> String {
-        match self {
-            Format::Table | Format::Json => as_table(columns, rows),
-            Format::Jsonl => as_lines(columns, rows),
-            Format::Csv => as_csv(columns, rows),
-            Format::Dot => Drawn::of(rows).dot(),
-            Format::Graphml => Drawn::of(rows).graphml(),
-        }
-    }
-}
+/// What of an answer may be drawn: all of it is in memory at once.
+const LARGEST_DRAWING: usize = 16 << 20;
 
-fn as_table(columns: &[String], rows: &[Vec<Datum>]) -> String {
-    if columns.is_empty() {
-        return String::new();
-    }
-    let is_number = |column: usize| {
-        let mut cells = rows.iter().map(|row| &row[column]).filter(|cell| **cell != Datum::Null);
-        !rows.is_empty() && cells.all(|cell| matches!(cell, Datum::Integer(_) | Datum::Float(_)))
-    };
-    let headings: Vec<String> = columns
-        .iter()
-        .enumerate()
-        .map(|(at, name)| if is_number(at) { format!(">{name}") } else { name.clone() })
-        .collect();
-    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
-    let cells: Vec<Vec<String>> = rows
-        .iter()
-        .map(|row| row.iter().map(|cell| one_line(&datum_text(cell))).collect())
-        .collect();
-    table(&headings, &cells)
-}
-
-fn as_lines(columns: &[String], rows: &[Vec<Datum>]) -> String {
-    let mut text = String::new();
-    for row in rows {
-        let cells = columns.iter().cloned().zip(row.iter().map(Datum::to_json));
-        text += &serde_json::Value::Object(cells.collect()).to_string();
-        text.push('\n');
-    }
-    text
-}
-
-fn as_csv(columns: &[String], rows: &[Vec<Datum>]) -> String {
-    let quoted = |cell: &str| match cell.contains([',', '"', '\n', '\r']) {
+/// A line of comma-separated values.
+pub(super) fn csv_line(cells: &[String]) -> String {
+    let quoted = |cell: &String| match cell.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell.to_owned(),
+        false => cell.clone(),
     };
-    let line = |cells: Vec<String>| {
-        cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\r\n"
-    };
-    let mut text = line(columns.to_vec());
-    for row in rows {
-        text += &line(row.iter().map(plain).collect());
-    }
-    text
+    cells.iter().map(quoted).collect::<Vec<_>>().join(",") + "\r\n"
+}
+
+/// A value in a table for people.
+pub(super) fn cell_text(datum: &Datum) -> String {
+    one_line(&datum_text(datum))
 }
 
 /// A value as a program reads it: text as it is, nothing for null, JSON for the rest.
-fn plain(datum: &Datum) -> String {
+pub(super) fn plain(datum: &Datum) -> String {
     match datum {
         Datum::Null => String::new(),
         Datum::Text(text) => text.clone(),
+        Datum::Float(_) => datum_text(datum),
         other => other.to_json().to_string(),
     }
 }
 
 /// The nodes and relationships that occur in an answer, each once.
 #[derive(Default)]
-struct Drawn<'a> {
-    nodes: BTreeMap<i64, Option<&'a NodeDatum>>,
-    edges: BTreeMap<i64, &'a RelationshipDatum>,
+pub(super) struct Drawn {
+    nodes: BTreeMap<i64, Option<NodeDatum>>,
+    edges: BTreeMap<i64, RelationshipDatum>,
+    bytes: usize,
 }
 
-impl<'a> Drawn<'a> {
-    fn of(rows: &'a [Vec<Datum>]) -> Self {
-        let mut drawn = Self::default();
-        rows.iter().flatten().for_each(|datum| drawn.add(datum));
-        drawn
-    }
-
-    fn add(&mut self, datum: &'a Datum) {
+impl Drawn {
+    pub(super) fn add(&mut self, datum: Datum) {
         match datum {
-            Datum::Node(node) => self.add_node(node),
-            Datum::Relationship(edge) => self.add_edge(edge),
+            Datum::Node(node) => self.add_node(*node),
+            Datum::Relationship(edge) => self.add_edge(*edge),
             Datum::Path(path) => {
-                path.nodes.iter().for_each(|node| self.add_node(node));
-                path.relationships.iter().for_each(|edge| self.add_edge(edge));
+                path.nodes.into_iter().for_each(|node| self.add_node(node));
+                path.relationships.into_iter().for_each(|edge| self.add_edge(edge));
             }
-            Datum::List(list) => list.iter().for_each(|datum| self.add(datum)),
-            Datum::Map(map) => map.values().for_each(|datum| self.add(datum)),
+            Datum::List(list) => list.into_iter().for_each(|datum| self.add(datum)),
+            Datum::Map(map) => map.into_values().for_each(|datum| self.add(datum)),
             _ => {}
         }
     }
 
-    fn add_node(&mut self, node: &'a NodeDatum) {
-        self.nodes.insert(node.id, Some(node));
+    /// Refuses what is too large to be drawn.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        if self.bytes <= LARGEST_DRAWING {
+            return Ok(());
+        }
+        let message = format!("the drawing has more than {} MiB", LARGEST_DRAWING >> 20);
+        let hint = "add a LIMIT, or take the rows with --format jsonl";
+        Err(Failure::new(Code::TooLarge, message).with_hint(hint))
+    }
+
+    fn add_node(&mut self, node: NodeDatum) {
+        let size = size_of_all(&node.properties);
+        let known = self.nodes.insert(node.id, Some(node));
+        self.bytes += if known.flatten().is_some() { 0 } else { size };
     }
 
     /// Its ends are drawn too, if only as numbers.
-    fn add_edge(&mut self, edge: &'a RelationshipDatum) {
-        self.edges.insert(edge.id, edge);
+    fn add_edge(&mut self, edge: RelationshipDatum) {
         for end in [edge.start, edge.end] {
             self.nodes.entry(end).or_default();
         }
+        let size = size_of_all(&edge.properties);
+        let known = self.edges.insert(edge.id, edge);
+        self.bytes += if known.is_some() { 0 } else { size };
     }
 
-    fn dot(&self) -> String {
+    pub(super) fn dot(&self) -> String {
         let mut text = String::from("digraph {\n");
         for (id, node) in &self.nodes {
-            let label = node.map_or_else(|| id.to_string(), caption);
+            let label = node.as_ref().map_or_else(|| id.to_string(), caption);
             let _ = writeln!(text, "  {} [label={}];", dot_id(*id), dot_text(&label));
         }
         for edge in self.edges.values() {
@@ -147,7 +115,7 @@ impl<'a> Drawn<'a> {
         text + "}\n"
     }
 
-    fn graphml(&self) -> String {
+    pub(super) fn graphml(&self) -> String {
         let mut text = String::from(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
              <graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n  \
@@ -187,6 +155,17 @@ impl<'a> Drawn<'a> {
         }
         text + "  </graph>\n</graphml>\n"
     }
+}
+
+/// About what a node or relationship with such properties takes.
+fn size_of_all(properties: &BTreeMap<String, Datum>) -> usize {
+    const EMPTY: usize = 256;
+    let size = |value: &Datum| match value {
+        Datum::Text(text) => text.len(),
+        Datum::List(list) => list.len() * EMPTY / 4,
+        _ => 0,
+    };
+    properties.iter().fold(EMPTY, |sum, (key, value)| sum + 2 * EMPTY / 4 + key.len() + size(value))
 }
 
 /// What is written on a node: its name if it has one.
@@ -235,7 +214,7 @@ fn xml(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn answer() -> (Vec<String>, Vec<Vec<Datum>>) {
+    fn answer() -> (Vec<String>, Vec<Datum>) {
         let text = |text: &str| Datum::Text(text.to_owned());
         let node = |id, name: &str| NodeDatum {
             id,
@@ -251,35 +230,52 @@ mod tests {
         };
         let columns = ["a", "r", "n"].map(str::to_owned).to_vec();
         let row = vec![
-            Datum::Node(node(1, "Ann \"A\" <x>")),
-            Datum::Relationship(edge),
+            Datum::Node(Box::new(node(1, "Ann \"A\" <x>"))),
+            Datum::Relationship(Box::new(edge)),
             Datum::Integer(7),
         ];
-        (columns, vec![row])
+        (columns, row)
     }
 
     #[test]
     fn an_answer_is_shown_in_every_format() {
-        let (columns, rows) = answer();
-        let shown = |format: Format| format.text(&columns, &rows);
+        let (columns, row) = answer();
+        assert_eq!(cell_text(&row[0]), r#"(:Person {name: "Ann \"A\" <x>"})"#);
+        let cells: Vec<String> = row.iter().map(plain).collect();
         assert_eq!(
-            shown(Format::Table),
-            "a                                  r                       n\n\
-             (:Person {name: \"Ann \\\"A\\\" <x>\"})  [:KNOWS {since: 1999}]  7\n"
-        );
-        assert_eq!(
-            shown(Format::Csv),
+            csv_line(&columns) + &csv_line(&cells),
             "a,r,n\r\n\"{\"\"id\"\":1,\"\"labels\"\":[\"\"Person\"\"],\"\"properties\"\":{\"\"name\"\":\"\"Ann \\\"\"A\\\"\" <x>\"\"}}\",\
              \"{\"\"end\"\":2,\"\"id\"\":1,\"\"properties\"\":{\"\"since\"\":1999},\"\"start\"\":1,\"\"type\"\":\"\"KNOWS\"\"}\",7\r\n"
         );
-        let line: serde_json::Value = serde_json::from_str(shown(Format::Jsonl).trim()).unwrap();
-        assert_eq!(line["n"], 7);
+        let mut drawn = Drawn::default();
+        row.into_iter().for_each(|datum| drawn.add(datum));
+        assert!(drawn.check().is_ok());
         assert_eq!(
-            shown(Format::Dot),
+            drawn.dot(),
             "digraph {\n  \"1\" [label=\"Ann \\\"A\\\" <x>\"];\n  \"2\" [label=\"2\"];\n  \"1\" -> \"2\" [label=\"KNOWS\"];\n}\n"
         );
-        let graphml = shown(Format::Graphml);
+        let graphml = drawn.graphml();
         assert!(graphml.contains("<data key=\"node.name\">Ann &quot;A&quot; &lt;x&gt;</data>"));
         assert!(graphml.contains("<edge id=\"e1\" source=\"n1\" target=\"n2\">"), "{graphml}");
+    }
+
+    #[test]
+    fn numbers_that_are_not_finite_are_plain() {
+        for (float, text) in
+            [(f64::NAN, "NaN"), (f64::INFINITY, "Infinity"), (f64::NEG_INFINITY, "-Infinity")]
+        {
+            assert_eq!(plain(&Datum::Float(float)), text);
+            assert_eq!(cell_text(&Datum::Float(float)), text);
+        }
+    }
+
+    #[test]
+    fn drawings_are_bounded() {
+        let node = |id| NodeDatum { id, labels: Vec::new(), properties: BTreeMap::new() };
+        let mut drawn = Drawn::default();
+        (0..200_000).for_each(|id| drawn.add(Datum::Node(Box::new(node(id % 100)))));
+        assert!(drawn.check().is_ok(), "a few nodes, however often they come");
+        (0..200_000).for_each(|id| drawn.add(Datum::Node(Box::new(node(id)))));
+        assert_eq!(drawn.check().unwrap_err().code, Code::TooLarge);
     }
 }

@@ -3,14 +3,14 @@
 mod ask;
 mod format;
 mod import;
+mod print;
 
 use std::process::ExitCode;
 
 use isolith_engine::{
-    CypherQuery, Datum, EngineOptions, GraphImport, GraphStats, Key, StorePlace, may_change,
+    CypherQuery, EngineOptions, GraphImport, GraphStats, Key, StorePlace, may_change,
 };
 use isolith_types::Failure;
-use serde_json::json;
 
 pub(crate) use ask::Question;
 pub(crate) use format::Format;
@@ -65,25 +65,14 @@ fn run_query(
     let writes = may_change(&query.text);
     let options = EngineOptions { create: writes, ..EngineOptions::default() };
     let mut session = Session::open(store, options)?;
-    let answer = session.run(async |engine| engine.cypher(query, key).await)?;
-    let rows: Vec<Vec<Datum>> = answer.rows().collect::<Result<_, _>>()?;
-    let document = || {
-        let rows: Vec<Vec<_>> =
-            rows.iter().map(|row| row.iter().map(Datum::to_json).collect()).collect();
-        let (columns, stats, degraded) = (&answer.columns, &answer.stats, &answer.degraded);
-        json!({ "columns": columns, "rows": rows, "stats": stats, "degraded": degraded })
-    };
-    match format {
-        Format::Json => Output::json().result(&document(), "")?,
-        _ if output.is_json() => output.result(&document(), "")?,
-        Format::Jsonl => output.json_lines(&format.text(&answer.columns, &rows))?,
-        _ => output.result(&(), &format.text(&answer.columns, &rows))?,
-    }
+    let mut cursor = session.run(async |engine| engine.cypher_rows(query, key).await)?;
+    let shown = if output.is_json() { Format::Json } else { format };
+    session.run(async |_| print::print(&mut cursor, shown).await)?;
     let is_for_people = !output.is_quiet() && !output.is_json() && format == Format::Table;
-    if let Some(told) = told(&answer.stats).filter(|_| is_for_people) {
+    if let Some(told) = told(cursor.stats()).filter(|_| is_for_people) {
         output.progress(&told);
     }
-    if let Some(degraded) = answer.degraded.as_deref().filter(|_| is_for_people) {
+    if let Some(degraded) = cursor.degraded().filter(|_| is_for_people) {
         output.note(&format!("this answer could have been quicker: {degraded}"));
     }
     match writes {

@@ -1,11 +1,11 @@
-//! Answers in pages: one job computes all of it, and what is more than a page waits in the
-//! front.
+//! Answers in pages: one job computes all of it. The first rows come with its reply; the rest
+//! goes into a file as it arrives, and is never in memory as a whole.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use isolith_graph::Stats;
-use isolith_store::{CypherQuery, Key};
+use isolith_store::{CypherQuery, GraphAnswer, Key};
 use isolith_types::{Code, Failure};
 
 use super::spool::{Place, Row, Spool, Spools, cut};
@@ -29,6 +29,8 @@ pub struct GraphPage {
     pub rows: Vec<Row>,
     /// What was changed; only the first page has it.
     pub stats: Stats,
+    /// Why it took longer than it should; only the first page has it.
+    pub degraded: Option<String>,
     /// What to ask for the next page with, if there is one.
     pub next: Option<String>,
 }
@@ -37,11 +39,20 @@ pub struct GraphPage {
 #[derive(Debug)]
 pub struct GraphCursor {
     engine: Engine,
-    size: PageSize,
     columns: Vec<String>,
     stats: Stats,
+    degraded: Option<String>,
     rows: std::vec::IntoIter<Row>,
-    next: Option<String>,
+    source: Source,
+}
+
+/// Where a cursor has its rows from.
+#[derive(Debug)]
+enum Source {
+    /// The reply itself, and how far it was read.
+    Reply(GraphAnswer, usize),
+    /// A file: what to ask for its beginning with, and for what was not read yet.
+    File { start: String, next: Option<String> },
 }
 
 /// The pages of a cursor.
@@ -58,18 +69,19 @@ impl Engine {
         key: Option<Key>,
         size: PageSize,
     ) -> Result<GraphPage, Failure> {
-        let answer = self.cypher(query, key).await?;
+        let (answer, rest) = self.cypher_apart(query, key).await?;
         let (rows, taken) = cut(answer.row_bytes(), size);
         let (columns, stats) = (answer.columns.clone(), answer.stats);
-        if taken == answer.row_bytes().len() {
-            return Ok(GraphPage { columns, rows, stats, next: None });
+        let degraded = answer.degraded.clone();
+        if taken == answer.row_bytes().len() && rest.is_none() {
+            return Ok(GraphPage { columns, rows, stats, degraded, next: None });
         }
-        let written =
-            blocking(move || Spool::write(answer.columns.clone(), &answer.row_bytes()[taken..]));
+        let names = columns.clone();
+        let written = blocking(move || Spool::write(names, &answer.row_bytes()[taken..], rest));
         let spool = self.inner.spools.keep(written.await?, Instant::now());
         forget_in_time(&self.inner.spools, spool);
         let next = Some(self.inner.spools.token(Place { spool, at: 0 })?);
-        Ok(GraphPage { columns, rows, stats, next })
+        Ok(GraphPage { columns, rows, stats, degraded, next })
     }
 
     /// The page that `token` names. Asked again, it is the same.
@@ -84,7 +96,7 @@ impl Engine {
         let columns = spool.columns.clone();
         let (rows, next) = blocking(move || spool.read(at, size)).await?;
         let next = next.map(|at| spools.token(Place { spool: number, at })).transpose()?;
-        Ok(GraphPage { columns, rows, stats: Stats::default(), next })
+        Ok(GraphPage { columns, rows, stats: Stats::default(), degraded: None, next })
     }
 
     /// Runs a query, as [`Engine::cypher`] does, for a caller who wants row after row.
@@ -96,10 +108,22 @@ impl Engine {
         query: CypherQuery,
         key: Option<Key>,
     ) -> Result<GraphCursor, Failure> {
-        let size = CURSOR_PAGES;
-        let GraphPage { columns, rows, stats, next } = self.cypher_page(query, key, size).await?;
-        let (engine, rows) = (self.clone(), rows.into_iter());
-        Ok(GraphCursor { engine, size, columns, stats, rows, next })
+        let (mut answer, rest) = self.cypher_apart(query, key).await?;
+        let (columns, stats) = (std::mem::take(&mut answer.columns), answer.stats);
+        let degraded = answer.degraded.take();
+        let source = match rest {
+            None => Source::Reply(answer, 0),
+            Some(rest) => {
+                let names = columns.clone();
+                let write = move || Spool::write(names, answer.row_bytes(), Some(rest));
+                let spool = self.inner.spools.keep(blocking(write).await?, Instant::now());
+                forget_in_time(&self.inner.spools, spool);
+                let start = self.inner.spools.token(Place { spool, at: 0 })?;
+                Source::File { next: Some(start.clone()), start }
+            }
+        };
+        let rows = Vec::new().into_iter();
+        Ok(GraphCursor { engine: self.clone(), columns, stats, degraded, rows, source })
     }
 }
 
@@ -114,9 +138,18 @@ impl GraphCursor {
         &self.stats
     }
 
+    /// Why it took longer than it should.
+    pub fn degraded(&self) -> Option<&str> {
+        self.degraded.as_deref()
+    }
+
     /// Whether there is another row.
     pub fn has_next(&self) -> bool {
-        self.rows.len() > 0 || self.next.is_some()
+        self.rows.len() > 0
+            || match &self.source {
+                Source::Reply(answer, at) => *at < answer.row_bytes().len(),
+                Source::File { next, .. } => next.is_some(),
+            }
     }
 
     /// The next row; none after the last.
@@ -127,10 +160,31 @@ impl GraphCursor {
         if let Some(row) = self.rows.next() {
             return Ok(Some(row));
         }
-        let Some(token) = &self.next else { return Ok(None) };
-        let page = self.engine.next_page(token, self.size).await?;
-        (self.rows, self.next) = (page.rows.into_iter(), page.next);
+        let rows = match &mut self.source {
+            Source::Reply(answer, at) => {
+                let (rows, taken) = cut(&answer.row_bytes()[*at..], CURSOR_PAGES);
+                *at += taken;
+                rows
+            }
+            Source::File { next: None, .. } => return Ok(None),
+            Source::File { next, .. } => {
+                let token = next.take().unwrap_or_default();
+                let page = self.engine.next_page(&token, CURSOR_PAGES).await?;
+                *next = page.next;
+                page.rows
+            }
+        };
+        self.rows = rows.into_iter();
         Ok(self.rows.next())
+    }
+
+    /// Goes back to the first row.
+    pub fn rewind(&mut self) {
+        self.rows = Vec::new().into_iter();
+        match &mut self.source {
+            Source::Reply(_, at) => *at = 0,
+            Source::File { start, next } => *next = Some(start.clone()),
+        }
     }
 }
 
@@ -146,7 +200,7 @@ fn forget_in_time(spools: &Arc<Spools>, number: u64) {
 }
 
 /// Disks take their time, and others are to be answered meanwhile.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {

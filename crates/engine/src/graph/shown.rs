@@ -26,7 +26,17 @@ pub fn datum_text(datum: &Datum) -> String {
         }
         Datum::Map(map) => map_text(map).trim_start().to_owned(),
         Datum::Text(text) => text.clone(),
+        // JSON has no number for these.
+        Datum::Float(float) if !float.is_finite() => datum_number(*float),
         other => other.to_json().to_string(),
+    }
+}
+
+fn datum_number(float: f64) -> String {
+    match float {
+        float if float.is_nan() => "NaN".to_owned(),
+        float if float > 0.0 => "Infinity".to_owned(),
+        _ => "-Infinity".to_owned(),
     }
 }
 

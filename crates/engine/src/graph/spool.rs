@@ -2,7 +2,7 @@
 //! while. No worker and no transaction is held for them.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -37,13 +37,36 @@ struct Kept {
     spools: Vec<(u64, Instant, Arc<Spool>)>,
 }
 
-/// The rest of one answer.
+/// The rest of one answer: a file with the rows that came ahead of the reply, and behind them
+/// those of the reply that did not fit on the first page. These come first.
 #[derive(Debug)]
 pub(super) struct Spool {
     pub(super) columns: Vec<String>,
+    rest: Rest,
+    /// How many bytes of the reply are in it.
+    head: u64,
+}
+
+/// Rows that came ahead of a reply.
+#[derive(Debug)]
+pub(super) struct Rest {
     file: File,
     length: u64,
 }
+
+/// Rows that come ahead of a reply, on their way into a file.
+#[derive(Debug, Default)]
+pub(super) struct Arriving(Mutex<Arrived>);
+
+#[derive(Debug, Default)]
+struct Arrived {
+    attempt: u32,
+    rest: Option<Rest>,
+    failed: Option<Failure>,
+}
+
+/// No worker has more to say: a store refuses answers that are longer.
+const LONGEST_REST: u64 = 64 << 20;
 
 /// A place in the rest of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,30 +149,47 @@ impl Kept {
 }
 
 impl Spool {
-    /// Writes rows down, as the store gave them.
-    pub(super) fn write(columns: Vec<String>, rows: &[u8]) -> Result<Self, Failure> {
+    /// Writes rows of a reply down, in front of those that came before it.
+    pub(super) fn write(
+        columns: Vec<String>,
+        rows: &[u8],
+        rest: Option<Rest>,
+    ) -> Result<Self, Failure> {
         let write = || {
-            // It has no name, and is gone with this process.
-            let mut file = tempfile::tempfile()?;
-            file.write_all(rows)?;
-            Ok(file)
+            let rest = rest.map_or_else(Rest::new, Ok)?;
+            rest.file.write_all_at(rows, rest.length)?;
+            Ok(rest)
         };
-        let file = write().map_err(|error| unkept(&error))?;
-        Ok(Self { columns, file, length: rows.len() as u64 })
+        let rest = write().map_err(|error| unkept(&error))?;
+        Ok(Self { columns, rest, head: rows.len() as u64 })
+    }
+
+    /// Where a place is in the file, and how many bytes follow one another from there.
+    fn find(&self, at: u64) -> (u64, u64) {
+        if at < self.head {
+            return (self.rest.length + at, self.head - at);
+        }
+        let at = at - self.head;
+        (at, self.rest.length.saturating_sub(at))
+    }
+
+    fn length(&self) -> u64 {
+        self.head + self.rest.length
     }
 
     /// Rows from a place on, as many as a page takes; and the place after them, if there
     /// is more.
     pub(super) fn read(&self, at: u64, size: PageSize) -> Result<(Vec<Row>, Option<u64>), Failure> {
-        let left = self.length.saturating_sub(at);
+        let (place, left) = self.find(at);
         let mut reach = (size.bytes as u64).max(LEAST_READ);
         loop {
             let mut bytes = vec![0; usize::try_from(reach.min(left)).unwrap_or(usize::MAX)];
-            self.file.read_exact_at(&mut bytes, at).map_err(|error| unkept(&error))?;
+            let file = &self.rest.file;
+            file.read_exact_at(&mut bytes, place).map_err(|error| unkept(&error))?;
             let (rows, taken) = cut(&bytes, size);
             let end = at + taken as u64;
             if taken > 0 {
-                return Ok((rows, (end < self.length).then_some(end)));
+                return Ok((rows, (end < self.length()).then_some(end)));
             }
             if reach >= left {
                 return Err(Failure::new(Code::Failed, "the rest of the answer cannot be read"));
@@ -157,6 +197,64 @@ impl Spool {
             // The first row alone is longer.
             reach *= 4;
         }
+    }
+}
+
+impl Rest {
+    fn new() -> io::Result<Self> {
+        // It has no name, and is gone with this process.
+        Ok(Self { file: tempfile::tempfile()?, length: 0 })
+    }
+
+    /// All of it.
+    pub(super) fn read_all(&self) -> Result<Vec<u8>, Failure> {
+        let mut bytes = vec![0; usize::try_from(self.length).unwrap_or(usize::MAX)];
+        self.file.read_exact_at(&mut bytes, 0).map_err(|error| unkept(&error))?;
+        Ok(bytes)
+    }
+}
+
+impl Arriving {
+    /// Writes a part down, behind those that came before it in the same attempt.
+    pub(super) fn take(&self, attempt: u32, part: &[u8]) {
+        let mut arrived = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if arrived.attempt != attempt {
+            *arrived = Arrived { attempt, ..Arrived::default() };
+        }
+        if arrived.failed.is_none()
+            && let Err(failure) = arrived.write(part)
+        {
+            arrived.failed = Some(failure);
+            arrived.rest = None;
+        }
+    }
+
+    /// What has arrived, if it is as long as the reply says.
+    pub(super) fn finish(&self, length: u64) -> Result<Option<Rest>, Failure> {
+        let mut arrived = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(failure) = arrived.failed.take() {
+            return Err(failure);
+        }
+        let rest = arrived.rest.take();
+        if rest.as_ref().map_or(0, |rest| rest.length) != length {
+            return Err(Failure::new(Code::Failed, "the rest of the answer is not complete"));
+        }
+        Ok(rest)
+    }
+}
+
+impl Arrived {
+    fn write(&mut self, part: &[u8]) -> Result<(), Failure> {
+        let rest = match &mut self.rest {
+            Some(rest) => rest,
+            empty => empty.insert(Rest::new().map_err(|error| unkept(&error))?),
+        };
+        if rest.length + part.len() as u64 > LONGEST_REST {
+            return Err(Failure::new(Code::TooLarge, "the answer is too long to be kept"));
+        }
+        rest.file.write_all_at(part, rest.length).map_err(|error| unkept(&error))?;
+        rest.length += part.len() as u64;
+        Ok(())
     }
 }
 
@@ -199,7 +297,31 @@ mod tests {
     use super::*;
 
     fn spool() -> Spool {
-        Spool::write(vec!["n".to_owned()], &[]).unwrap()
+        Spool::write(vec!["n".to_owned()], &[], None).unwrap()
+    }
+
+    #[test]
+    fn rows_of_the_reply_come_before_those_that_came_ahead_of_it() {
+        let rows = |numbers: std::ops::Range<i64>| -> Vec<u8> {
+            numbers.flat_map(|n| postcard::to_stdvec(&vec![Datum::Integer(n)]).unwrap()).collect()
+        };
+        let arriving = Arriving::default();
+        arriving.take(0, &rows(7..9));
+        let (first, second) = (rows(5..8), rows(8..300));
+        arriving.take(1, &first);
+        arriving.take(1, &second);
+        assert!(arriving.finish(1).is_err(), "not as long as it should be");
+        arriving.take(1, &first);
+        arriving.take(1, &second);
+        let rest = arriving.finish((first.len() + second.len()) as u64).unwrap();
+        let spool = Spool::write(Vec::new(), &rows(0..5), rest).unwrap();
+        let (mut found, mut next) = (Vec::new(), Some(0));
+        while let Some(at) = next {
+            let (page, after) = spool.read(at, PageSize { rows: 7, bytes: 1 << 20 }).unwrap();
+            found.extend(page.into_iter().flatten());
+            next = after;
+        }
+        assert_eq!(found, (0..300).map(Datum::Integer).collect::<Vec<_>>());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use isolith_types::FastSet;
 
 use crate::error::{Class, Detail, Error, Result};
 use crate::ir::Aggregate;
-use crate::run::Run;
+use crate::run::{Run, sorted};
 use crate::value::{GroupKey, Value, order};
 
 use super::AggregateKind;
@@ -18,7 +18,8 @@ pub(crate) enum Accumulator {
     Average(Sum, i64),
     /// The best value, and how a better one compares with it.
     Best(Value, Ordering),
-    Collect(Vec<Value>),
+    /// All values, and the bytes that count for them.
+    Collect(Vec<Value>, usize),
     Deviation(Vec<f64>, bool),
     Percentile {
         values: Vec<Value>,
@@ -44,7 +45,7 @@ impl Accumulator {
             Avg => Accumulator::Average(self::Sum::Float(0.0), 0),
             Min => Accumulator::Best(Value::Null, Ordering::Less),
             Max => Accumulator::Best(Value::Null, Ordering::Greater),
-            Collect => Accumulator::Collect(Vec::new()),
+            Collect => Accumulator::Collect(Vec::new(), 0),
             Deviation => Accumulator::Deviation(Vec::new(), false),
             DeviationOfAll => Accumulator::Deviation(Vec::new(), true),
             PercentileContinuous | PercentileDiscrete => Accumulator::Percentile {
@@ -60,14 +61,20 @@ impl Accumulator {
         }
     }
 
-    /// Takes a value that stands for so many rows.
+    /// Takes a value that stands for so many rows. What it keeps is added to `kept`, to be
+    /// released with the accumulator.
     pub(crate) fn add(
         &mut self,
         run: &Run<'_>,
         value: Value,
         second: Value,
         weight: i64,
+        kept: &mut usize,
     ) -> Result<()> {
+        let mut keep = |bytes: usize| {
+            *kept += bytes;
+            run.budget.keep(bytes)
+        };
         if let Accumulator::Percentile { place, .. } = self {
             *place = percentile(&second)?;
         }
@@ -82,37 +89,42 @@ impl Accumulator {
                 sum.add(&value)?;
             }
             Accumulator::Best(best, better) => {
+                run.budget.steps(value.weight().min(best.weight()))?;
                 if best.is_null() || order(&value, best) == *better {
                     *best = value;
                 }
             }
-            Accumulator::Collect(values) => {
-                run.budget.keep(value.size())?;
+            Accumulator::Collect(values, bytes) => {
+                let held = value.held();
+                keep(held)?;
+                *bytes += held;
                 values.push(value);
             }
             Accumulator::Deviation(values, _) => {
-                run.budget.keep(8)?;
+                keep(8)?;
                 values.push(number(&value)?);
             }
             Accumulator::Percentile { values, .. } => {
                 number(&value)?;
-                run.budget.keep(value.size())?;
+                keep(value.held())?;
                 values.push(value);
             }
             Accumulator::Distinct(inner) => {
                 let (seen, accumulator) = &mut **inner;
-                let size = value.size() + 32;
-                if seen.insert(GroupKey::One(value.clone())) {
-                    run.budget.keep(size)?;
-                    accumulator.add(run, value, second, weight)?;
+                let key = GroupKey::One(value.clone());
+                run.budget.steps(key.weight())?;
+                let held = key.held();
+                if seen.insert(key) {
+                    keep(held)?;
+                    accumulator.add(run, value, second, weight, kept)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// The value of the aggregate.
-    pub(crate) fn finish(&mut self, run: &Run<'_>) -> Result<Value> {
+    /// The value of the aggregate. What a list keeps counts for itself from then on.
+    pub(crate) fn finish(&mut self, run: &Run<'_>, kept: &mut usize) -> Result<Value> {
         Ok(match self {
             Accumulator::Count(count) => Value::Integer(*count),
             Accumulator::Sum(Sum::Integer(sum)) => Value::Integer(*sum),
@@ -120,17 +132,22 @@ impl Accumulator {
             Accumulator::Average(_, 0) => Value::Null,
             Accumulator::Average(sum, count) => Value::Float(sum.as_float() / *count as f64),
             Accumulator::Best(best, _) => std::mem::take(best),
-            Accumulator::Collect(values) => Value::list(std::mem::take(values)),
+            Accumulator::Collect(values, bytes) => {
+                let bytes = std::mem::take(bytes);
+                *kept = kept.saturating_sub(bytes);
+                run.budget.release(bytes);
+                run.budget.steps(values.len())?;
+                run.budget.made(Value::list(std::mem::take(values)))?
+            }
             Accumulator::Deviation(values, all) => {
                 run.budget.steps(values.len())?;
                 Value::Float(deviation(values, *all))
             }
             Accumulator::Percentile { values, place, between } => {
-                run.budget.steps(values.len())?;
-                values.sort_by(order);
-                percentile_of(values, *place, *between)?
+                let sorted = sorted(run, std::mem::take(values), order, Value::weight)?;
+                percentile_of(&sorted, *place, *between)?
             }
-            Accumulator::Distinct(inner) => inner.1.finish(run)?,
+            Accumulator::Distinct(inner) => inner.1.finish(run, kept)?,
         })
     }
 }

@@ -13,8 +13,9 @@ pub(super) fn call(function: Function, value: &Value) -> Result<Value> {
         return Ok(Value::Null);
     }
     match (function, value) {
+        (Function::ToString, Value::Text(_)) => Ok(value.clone()),
         (Function::ToString, value) => match plain_text(value) {
-            Some(text) => Ok(Value::text(text)),
+            Some(text) => Ok(Value::text(text.into_owned())),
             None => wrong("toString"),
         },
         (Function::ToBoolean, Value::Boolean(_)) => Ok(value.clone()),

@@ -1,7 +1,5 @@
 //! Functions of nodes, relationships, paths and maps.
 
-use std::sync::Arc;
-
 use crate::error::{Class, Detail, Error, Result};
 use crate::graph::Entity;
 use crate::run::Run;
@@ -18,14 +16,15 @@ pub(super) fn call(run: &Run<'_>, function: Function, value: &Value) -> Result<V
         }
         (Function::Keys, Value::Node(_) | Value::Relationship(_) | Value::Map(_)) => {
             let map = properties(run, value)?;
-            Ok(Value::list(map.into_keys().map(Value::Text).collect()))
+            run.budget.list(map.len())?;
+            Ok(Value::list(map.keys().map(|key| Value::text(key.clone())).collect()))
         }
         (Function::Properties, Value::Node(_) | Value::Relationship(_) | Value::Map(_)) => {
-            Ok(Value::Map(Arc::new(properties(run, value)?)))
+            Ok(Value::Map(properties(run, value)?))
         }
         (Function::Labels, Value::Node(node)) => labels(run, *node),
         (Function::TypeOf, Value::Relationship(edge)) => {
-            Ok(Value::Text(run.graph.type_name(run.edge(*edge)?.kind)?))
+            Ok(Value::text(run.graph.type_name(run.edge(*edge)?.kind)?))
         }
         (Function::StartNode, Value::Relationship(edge)) => Ok(Value::Node(run.edge(*edge)?.start)),
         (Function::EndNode, Value::Relationship(edge)) => Ok(Value::Node(run.edge(*edge)?.end)),
@@ -33,9 +32,11 @@ pub(super) fn call(run: &Run<'_>, function: Function, value: &Value) -> Result<V
             Ok(Value::Integer(path.relationships.len() as i64))
         }
         (Function::Nodes, Value::Path(path)) => {
+            run.budget.list(path.nodes.len())?;
             Ok(Value::list(path.nodes.iter().map(|id| Value::Node(*id)).collect()))
         }
         (Function::Relationships, Value::Path(path)) => {
+            run.budget.list(path.relationships.len())?;
             Ok(Value::list(path.relationships.iter().map(|id| Value::Relationship(*id)).collect()))
         }
         (_, other) => {
@@ -50,7 +51,7 @@ pub(super) fn call(run: &Run<'_>, function: Function, value: &Value) -> Result<V
 /// All properties of a node or relationship, or the map itself.
 pub(crate) fn properties(run: &Run<'_>, of: &Value) -> Result<Map> {
     let entries = match of {
-        Value::Map(map) => return Ok((**map).clone()),
+        Value::Map(map) => return Ok(map.clone()),
         Value::Node(node) => {
             run.alive(Entity::Node(*node))?;
             run.graph.node_properties(*node)?
@@ -61,11 +62,11 @@ pub(crate) fn properties(run: &Run<'_>, of: &Value) -> Result<Map> {
         }
         _ => Vec::new(),
     };
-    let mut map = Map::new();
+    let mut named = Vec::with_capacity(entries.len());
     for (key, value) in entries {
-        map.insert(run.graph.key_name(key)?, value);
+        named.push((run.graph.key_name(key)?, value));
     }
-    Ok(map)
+    Ok(Map::new(named))
 }
 
 fn labels(run: &Run<'_>, node: i64) -> Result<Value> {
@@ -74,7 +75,7 @@ fn labels(run: &Run<'_>, node: i64) -> Result<Value> {
     run.graph.node_labels(node, &mut labels)?;
     let mut names = Vec::with_capacity(labels.len());
     for label in labels {
-        names.push(Value::Text(run.graph.label_name(label)?));
+        names.push(Value::text(run.graph.label_name(label)?));
     }
     Ok(Value::list(names))
 }

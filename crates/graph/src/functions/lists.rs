@@ -1,5 +1,5 @@
 use crate::error::{Class, Detail, Error, Result};
-use crate::run::{Run, bounded};
+use crate::run::Run;
 use crate::value::Value;
 
 use super::Function;
@@ -11,19 +11,27 @@ pub(super) fn call(run: &Run<'_>, function: Function, arguments: &[Value]) -> Re
     match (function, &arguments[0]) {
         (_, Value::Null) => Ok(Value::Null),
         (Function::Size, Value::List(list)) => Ok(Value::Integer(list.len() as i64)),
-        (Function::Size, Value::Text(text)) => Ok(Value::Integer(text.chars().count() as i64)),
+        (Function::Size, Value::Text(text)) => {
+            run.budget.steps(text.len() / 64)?;
+            Ok(Value::Integer(text.chars().count() as i64))
+        }
         (Function::IsEmpty, Value::List(list)) => Ok(Value::Boolean(list.is_empty())),
         (Function::IsEmpty, Value::Text(text)) => Ok(Value::Boolean(text.is_empty())),
         (Function::IsEmpty, Value::Map(map)) => Ok(Value::Boolean(map.is_empty())),
         (Function::Reverse, Value::Text(text)) => {
+            run.budget.text(text.len())?;
             Ok(Value::text(text.chars().rev().collect::<String>()))
         }
         (Function::Reverse, Value::List(list)) => {
-            bounded(run, list.iter().rev().cloned().collect())
+            run.budget.list(list.len())?;
+            Ok(Value::list(list.iter().rev().cloned().collect()))
         }
         (Function::Head, Value::List(list)) => Ok(list.first().cloned().unwrap_or_default()),
         (Function::Last, Value::List(list)) => Ok(list.last().cloned().unwrap_or_default()),
-        (Function::Tail, Value::List(list)) => bounded(run, list.iter().skip(1).cloned().collect()),
+        (Function::Tail, Value::List(list)) => {
+            run.budget.list(list.len())?;
+            Ok(Value::list(list.iter().skip(1).cloned().collect()))
+        }
         (_, other) => {
             Err(Error::type_mismatch(format!("a list is needed, not {}", other.type_name())))
         }
@@ -49,9 +57,7 @@ fn range(run: &Run<'_>, arguments: &[Value]) -> Result<Value> {
         return Ok(Value::list(Vec::new()));
     }
     // Asked for before it is made: the list may be larger than any memory.
-    let size = usize::try_from(span + 1).unwrap_or(usize::MAX).saturating_mul(size_of::<Value>());
-    run.budget.keep(size)?;
-    run.budget.release(size);
+    run.budget.list(usize::try_from(span + 1).unwrap_or(usize::MAX))?;
     let mut values = Vec::with_capacity((span + 1) as usize);
     for at in 0..=span {
         run.budget.step()?;

@@ -168,6 +168,7 @@ pub(crate) fn call(run: &Run<'_>, function: Function, arguments: &[Value]) -> Re
         }
         NullIf => {
             let [a, b] = arguments else { return Ok(Value::Null) };
+            run.budget.steps(a.weight().min(b.weight()))?;
             Ok(if crate::value::equals(a, b) == Some(true) { Value::Null } else { a.clone() })
         }
         Exists => Ok(Value::Boolean(!arguments[0].is_null())),

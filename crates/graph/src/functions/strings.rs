@@ -1,8 +1,6 @@
-use std::sync::Arc;
-
 use crate::error::{Class, Detail, Error, Result};
-use crate::run::{Run, bounded};
-use crate::value::Value;
+use crate::run::Run;
+use crate::value::{Text, Value};
 
 use super::Function;
 
@@ -11,7 +9,8 @@ pub(super) fn call(run: &Run<'_>, function: Function, arguments: &[Value]) -> Re
         return Ok(Value::Null);
     }
     let subject = text(&arguments[0])?;
-    run.budget.steps(subject.len() / 64)?;
+    // Letters of another case may be longer.
+    run.budget.text(subject.len())?;
     let result: String = match function {
         Function::Left => subject.chars().take(length(&arguments[1])?).collect(),
         Function::Right => {
@@ -26,19 +25,12 @@ pub(super) fn call(run: &Run<'_>, function: Function, arguments: &[Value]) -> Re
         Function::Replace => {
             let (from, to) = (text(&arguments[1])?, text(&arguments[2])?);
             let count = subject.matches(&**from).count();
-            let size = subject.len().saturating_add(count.saturating_mul(to.len()));
-            run.budget.keep(size)?;
-            run.budget.release(size);
+            run.budget.text(subject.len().saturating_add(count.saturating_mul(to.len())))?;
             subject.replace(&**from, to)
         }
         Function::Split => {
             let by = text(&arguments[1])?;
-            let parts: Vec<Value> = if by.is_empty() {
-                subject.chars().map(|letter| Value::text(letter.to_string())).collect()
-            } else {
-                subject.split(&**by).map(Value::from).collect()
-            };
-            return bounded(run, parts);
+            return split(run, subject, by);
         }
         _ => {
             let from = length(&arguments[1])?;
@@ -49,7 +41,27 @@ pub(super) fn call(run: &Run<'_>, function: Function, arguments: &[Value]) -> Re
     Ok(Value::text(result))
 }
 
-fn text(value: &Value) -> Result<&Arc<str>> {
+fn split(run: &Run<'_>, subject: &str, by: &str) -> Result<Value> {
+    // Asked for before they are made: small texts take more room than their letters.
+    let count =
+        if by.is_empty() { subject.chars().count() } else { subject.matches(by).count() + 1 };
+    let each = Value::text("").held();
+    run.budget.afford(count.saturating_mul(each).saturating_add(subject.len()))?;
+    let mut parts = Vec::with_capacity(count);
+    let mut push = |part: &str| {
+        parts.push(Value::text(part));
+        run.budget.step()
+    };
+    if by.is_empty() {
+        let mut letter = [0; 4];
+        subject.chars().try_for_each(|it| push(it.encode_utf8(&mut letter)))?;
+    } else {
+        subject.split(by).try_for_each(push)?;
+    }
+    run.budget.made(Value::list(parts))
+}
+
+fn text(value: &Value) -> Result<&Text> {
     match value {
         Value::Text(text) => Ok(text),
         other => {

@@ -232,7 +232,7 @@ impl Parser<'_> {
             },
             Token::NoNumber(detail, message) => return self.error(start, detail, message),
             Token::Float(number) => literal(Value::Float(number)),
-            Token::Text(text) => literal(Value::Text(text)),
+            Token::Text(text) => literal(Value::text(text)),
             Token::Parameter(name) => ExprKind::Parameter(name),
             Token::Symbol("(") if self.is_pattern() => return self.pattern_expression(),
             Token::Symbol("(") => {

@@ -4,14 +4,13 @@ use crate::ast::BinaryOp;
 use crate::error::{Class, Detail, Error, Result};
 use crate::value::{Value, equals, plain_text};
 
-use super::Run;
-use super::eval::bounded;
+use super::{Run, regex};
 
 pub(super) fn binary(run: &Run<'_>, operator: BinaryOp, a: &Value, b: &Value) -> Result<Value> {
     match operator {
         BinaryOp::In => return is_in(run, a, b),
         BinaryOp::StartsWith | BinaryOp::EndsWith | BinaryOp::Contains => {
-            return Ok(text_predicate(operator, a, b));
+            return text_predicate(run, operator, a, b);
         }
         BinaryOp::Matches => return matches(run, a, b),
         _ => {}
@@ -90,21 +89,23 @@ pub(super) fn keep_sign(value: Value) -> Result<Value> {
 /// Sums of what is not two numbers: texts and lists are joined.
 fn add(run: &Run<'_>, a: &Value, b: &Value) -> Result<Value> {
     match (a, b) {
-        (Value::List(a), Value::List(b)) => {
-            bounded(run, a.iter().chain(b.iter()).cloned().collect())
-        }
-        (Value::List(a), b) => bounded(run, a.iter().chain([b]).cloned().collect()),
-        (a, Value::List(b)) => bounded(run, [a].into_iter().chain(b.iter()).cloned().collect()),
+        (Value::List(a), Value::List(b)) => joined(run, a, b),
+        (Value::List(a), b) => joined(run, a, std::slice::from_ref(b)),
+        (a, Value::List(b)) => joined(run, std::slice::from_ref(a), b),
         (Value::Text(_), _) | (_, Value::Text(_)) => match (plain_text(a), plain_text(b)) {
             (Some(a), Some(b)) => {
-                run.budget.keep(a.len() + b.len())?;
-                run.budget.release(a.len() + b.len());
-                Ok(Value::text(a + &b))
+                run.budget.text(a.len() + b.len())?;
+                Ok(Value::text([&*a, &*b].concat()))
             }
             _ => Err(cannot_add(a, b)),
         },
         _ => Err(cannot_add(a, b)),
     }
+}
+
+fn joined(run: &Run<'_>, a: &[Value], b: &[Value]) -> Result<Value> {
+    run.budget.list(a.len() + b.len())?;
+    run.budget.made(Value::list([a, b].concat()))
 }
 
 fn cannot_add(a: &Value, b: &Value) -> Error {
@@ -122,9 +123,10 @@ fn is_in(run: &Run<'_>, a: &Value, b: &Value) -> Result<Value> {
             )));
         }
     };
-    run.budget.steps(list.len())?;
     let mut result = Some(false);
+    let weight = a.weight();
     for value in list.iter() {
+        run.budget.steps(1 + weight.min(value.weight()))?;
         match equals(a, value) {
             Some(true) => return Ok(Value::Boolean(true)),
             Some(false) => {}
@@ -134,17 +136,17 @@ fn is_in(run: &Run<'_>, a: &Value, b: &Value) -> Result<Value> {
     Ok(result.into())
 }
 
-fn text_predicate(operator: BinaryOp, a: &Value, b: &Value) -> Value {
-    let (Value::Text(a), Value::Text(b)) = (a, b) else { return Value::Null };
-    Value::Boolean(match operator {
+fn text_predicate(run: &Run<'_>, operator: BinaryOp, a: &Value, b: &Value) -> Result<Value> {
+    let (Value::Text(a), Value::Text(b)) = (a, b) else { return Ok(Value::Null) };
+    run.budget.steps(a.len() / 64)?;
+    Ok(Value::Boolean(match operator {
         BinaryOp::StartsWith => a.starts_with(&**b),
         BinaryOp::EndsWith => a.ends_with(&**b),
         _ => a.contains(&**b),
-    })
+    }))
 }
 
 fn matches(run: &Run<'_>, a: &Value, b: &Value) -> Result<Value> {
     let (Value::Text(text), Value::Text(pattern)) = (a, b) else { return Ok(Value::Null) };
-    let regex = run.regex(pattern)?;
-    Ok(Value::Boolean(regex.is_match(text)))
+    Ok(Value::Boolean(regex::matches(run, text, pattern)?))
 }

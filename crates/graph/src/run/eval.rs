@@ -9,7 +9,7 @@ use crate::graph::Entity;
 use crate::ir::{
     Case, Ex, ListComprehension, MapEntry, Match, PatternComprehension, Reduce, Slot, Step, Symbol,
 };
-use crate::value::{Map, Value, compare, equals};
+use crate::value::{List, Value, compare, equals};
 
 use super::arithmetic::{self, binary};
 use super::exec::{exec, has_labels};
@@ -29,6 +29,7 @@ pub(crate) fn eval<'r>(run: &Run<'r>, row: &mut Row, ex: &'r Ex) -> Result<Value
         Ex::Compare(operator, pair) => {
             let a = eval(run, row, &pair.0)?;
             let b = eval(run, row, &pair.1)?;
+            run.budget.steps(a.weight().min(b.weight()))?;
             Ok(compared(*operator, &a, &b).into())
         }
         Ex::Binary(operator, pair) => {
@@ -211,6 +212,7 @@ fn slice<'r>(
     if from >= to {
         return Ok(Value::list(Vec::new()));
     }
+    run.budget.list((to - from) as usize)?;
     Ok(Value::list(list[from as usize..to as usize].to_vec()))
 }
 
@@ -219,15 +221,15 @@ fn list<'r>(run: &Run<'r>, row: &mut Row, items: &'r [Ex]) -> Result<Value> {
     for item in items {
         values.push(eval(run, row, item)?);
     }
-    Ok(Value::list(values))
+    run.budget.made(Value::list(values))
 }
 
 fn map<'r>(run: &Run<'r>, row: &mut Row, entries: &'r [(Arc<str>, Ex)]) -> Result<Value> {
-    let mut map = Map::new();
+    let mut map = Vec::with_capacity(entries.len());
     for (key, ex) in entries {
-        map.insert(key.clone(), eval(run, row, ex)?);
+        map.push((key.clone(), eval(run, row, ex)?));
     }
-    Ok(Value::Map(Arc::new(map)))
+    run.budget.made(Value::map(map))
 }
 
 fn map_projection<'r>(
@@ -240,19 +242,17 @@ fn map_projection<'r>(
     if of.is_null() {
         return Ok(Value::Null);
     }
-    let mut map = Map::new();
+    let mut map = Vec::with_capacity(entries.len());
     for entry in entries {
         match entry {
-            MapEntry::All => map.extend(functions::properties(run, &of)?),
+            MapEntry::All => map.extend_from_slice(functions::properties(run, &of)?.entries()),
             MapEntry::Property(key) => {
-                map.insert(run.name(*key).clone(), property(run, &of, *key)?);
+                map.push((run.name(*key).clone(), property(run, &of, *key)?));
             }
-            MapEntry::Entry(key, ex) => {
-                map.insert(key.clone(), eval(run, row, ex)?);
-            }
+            MapEntry::Entry(key, ex) => map.push((key.clone(), eval(run, row, ex)?)),
         }
     }
-    Ok(Value::Map(Arc::new(map)))
+    run.budget.made(Value::map(map))
 }
 
 fn labelled(run: &Run<'_>, of: &Value, labels: &[Symbol]) -> Result<Value> {
@@ -278,7 +278,10 @@ fn case<'r>(run: &Run<'r>, row: &mut Row, case: &'r Case) -> Result<Value> {
     for (when, then) in &case.branches {
         let value = eval(run, row, when)?;
         let taken = match &subject {
-            Some(subject) => equals(subject, &value) == Some(true),
+            Some(subject) => {
+                run.budget.steps(subject.weight().min(value.weight()))?;
+                equals(subject, &value) == Some(true)
+            }
             None => truth(&value)? == Some(true),
         };
         if taken {
@@ -292,7 +295,7 @@ fn case<'r>(run: &Run<'r>, row: &mut Row, case: &'r Case) -> Result<Value> {
 }
 
 /// The list that a comprehension goes through; `None` for null.
-fn elements<'r>(run: &Run<'r>, row: &mut Row, ex: &'r Ex) -> Result<Option<Arc<Vec<Value>>>> {
+fn elements<'r>(run: &Run<'r>, row: &mut Row, ex: &'r Ex) -> Result<Option<List>> {
     match eval(run, row, ex)? {
         Value::List(list) => Ok(Some(list)),
         Value::Null => Ok(None),
@@ -307,6 +310,7 @@ fn list_comprehension<'r>(
 ) -> Result<Value> {
     let Some(list) = elements(run, row, &it.list)? else { return Ok(Value::Null) };
     let mut result = Vec::new();
+    let mut held = run.budget.hold();
     for value in list.iter() {
         run.budget.step()?;
         row[it.slot] = value.clone();
@@ -315,20 +319,15 @@ fn list_comprehension<'r>(
         {
             continue;
         }
-        result.push(match &it.map {
+        let value = match &it.map {
             Some(map) => eval(run, row, map)?,
             None => value.clone(),
-        });
+        };
+        held.keep(value.held())?;
+        result.push(value);
     }
-    bounded(run, result)
-}
-
-/// A list that may be long.
-pub(crate) fn bounded(run: &Run<'_>, list: Vec<Value>) -> Result<Value> {
-    let size: usize = list.iter().map(Value::size).sum();
-    run.budget.keep(size)?;
-    run.budget.release(size);
-    Ok(Value::list(list))
+    drop(held);
+    run.budget.made(Value::list(result))
 }
 
 fn quantifier<'r>(
@@ -372,12 +371,6 @@ fn reduce<'r>(run: &Run<'r>, row: &mut Row, it: &'r Reduce) -> Result<Value> {
         row[it.accumulator] = result;
         row[it.slot] = value.clone();
         result = eval(run, row, &it.body)?;
-        if matches!(result, Value::List(_) | Value::Text(_)) {
-            let size = result.size();
-            run.budget.keep(size)?;
-            run.budget.release(size);
-            run.budget.steps(size / 64)?;
-        }
     }
     Ok(result)
 }
@@ -390,17 +383,15 @@ fn pattern_comprehension<'r>(
 ) -> Result<Value> {
     let ops = run.plan(&it.pattern)?;
     let mut values = Vec::new();
-    let mut kept = 0;
+    let mut held = run.budget.hold();
     exec(run, &ops, row, &mut |row| {
         let value = eval(run, row, &it.map)?;
-        let size = value.size();
-        run.budget.keep(size)?;
-        kept += size;
+        held.keep(value.held())?;
         values.push(value);
         Ok(if values.len() >= limit { Flow::Stop } else { Flow::Continue })
     })?;
-    run.budget.release(kept);
-    Ok(Value::list(values))
+    drop(held);
+    run.budget.made(Value::list(values))
 }
 
 fn shortest_path<'r>(run: &Run<'r>, row: &mut Row, it: &'r PatternComprehension) -> Result<Value> {

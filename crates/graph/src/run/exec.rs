@@ -249,6 +249,7 @@ fn path<'r>(
     let Value::Node(mut node) = row[start] else { return Ok(Value::Null) };
     let mut path = Path { nodes: vec![node], relationships: Vec::new() };
     let mut walk = |edge: i64| -> Result<()> {
+        run.budget.step()?;
         let found = run.edge(edge)?;
         node = if found.start == node { found.end } else { found.start };
         path.relationships.push(edge);

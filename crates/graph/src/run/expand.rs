@@ -211,6 +211,7 @@ pub(super) fn var_expand<'r>(
     run.adjacency();
     let wanted = wanted_properties(run, row, it.properties)?;
     let mut walk = Walk::default();
+    let mut held = run.budget.hold();
     if it.min == 0 && arrive(it, &walk, from, target, row, next)? == Flow::Stop {
         return Ok(Flow::Stop);
     }
@@ -222,7 +223,7 @@ pub(super) fn var_expand<'r>(
     while let Some((hops, at)) = levels.last_mut() {
         let Some(hop) = hops.get(*at).copied() else {
             if let Some((hops, _)) = levels.pop() {
-                run.budget.release(hops.len() * size_of::<Hop>());
+                held.release(hops.len() * size_of::<Hop>());
             }
             walk.back();
             continue;
@@ -237,13 +238,17 @@ pub(super) fn var_expand<'r>(
         }
         walk.forth(hop.edge);
         let length = walk.edges.len() as u64;
-        if length >= it.min && arrive(it, &walk, hop.node, target, row, next)? == Flow::Stop {
-            return Ok(Flow::Stop);
+        if length >= it.min {
+            // What is found so far becomes a list for every end.
+            run.budget.steps(walk.edges.len() / 8)?;
+            if arrive(it, &walk, hop.node, target, row, next)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
         }
         if length < it.max {
             let mut hops = Vec::new();
             it.ways.hops(run, hop.node, &mut hops)?;
-            run.budget.keep(hops.len() * size_of::<Hop>())?;
+            held.keep(hops.len() * size_of::<Hop>())?;
             levels.push((hops, 0));
         } else {
             walk.back();

@@ -8,7 +8,9 @@ mod output;
 mod pipeline;
 mod project;
 mod reach;
+mod regex;
 mod shortest;
+mod sort;
 mod write;
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -19,8 +21,9 @@ use std::sync::Arc;
 use isolith_types::FastSet;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use eval::{bounded, eval};
+pub(crate) use eval::eval;
 pub(crate) use expand::Ways;
+pub(crate) use sort::sorted;
 
 use crate::budget::Budget;
 use crate::csr::Adjacency;
@@ -32,6 +35,12 @@ use crate::value::{Datum, GroupKey, Value};
 
 /// The values of all variables at some point; see [`crate::ir::Slot`].
 pub(crate) type Row = Vec<Value>;
+
+/// What it costs to keep the values of a row, or some of them.
+fn row_held(values: &[Value]) -> usize {
+    let vector = size_of::<Row>() + 16;
+    values.iter().fold(vector, |sum, value| sum + value.held())
+}
 
 /// Whether whoever takes rows wants more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +100,7 @@ pub(crate) struct Run<'r> {
     /// What deleted relationships were: their type outlives them.
     ghosts: RefCell<HashMap<i64, Edge>>,
     random: Cell<u64>,
-    regexes: RefCell<HashMap<String, Rc<regex::Regex>>>,
+    regexes: regex::Regexes,
 }
 
 /// Runs a program. Rows go to `sink` until it wants no more.
@@ -115,14 +124,14 @@ pub(crate) fn run(
             }
             if let Some(seen) = &mut seen {
                 let key = GroupKey::of(columns.iter().map(|&slot| &row[slot]));
-                let size = key.size();
+                run.budget.steps(key.weight())?;
+                let held = key.held();
                 if !seen.insert(key) {
                     return Ok(Flow::Continue);
                 }
-                run.budget.keep(size)?;
+                run.budget.keep(held)?;
             }
-            let datums = columns.iter().map(|&slot| output::datum(&run, &row[slot]));
-            let flow = sink(datums.collect::<Result<_>>()?)?;
+            let flow = sink(output::row(&run, columns, row)?)?;
             stopped = flow == Flow::Stop;
             // What writes runs to its end, whoever reads.
             Ok(if program.writes { Flow::Continue } else { flow })
@@ -141,7 +150,7 @@ impl<'r> Run<'r> {
     ) -> Result<Self> {
         let count = program.names.len();
         let values = program.parameters.iter().map(|name| match parameters.get(&**name) {
-            Some(datum) => Ok(datum.to_value()),
+            Some(datum) => budget.made(datum.to_value()),
             None => Err(missing(name)),
         });
         Ok(Run {
@@ -160,7 +169,7 @@ impl<'r> Run<'r> {
             deleted: RefCell::default(),
             ghosts: RefCell::default(),
             random: Cell::new(seed()),
-            regexes: RefCell::default(),
+            regexes: regex::Regexes::default(),
         })
     }
 
@@ -257,24 +266,6 @@ impl<'r> Run<'r> {
             }
         }
         Ok(true)
-    }
-
-    /// A regular expression that must match a whole text; compiled once.
-    pub(crate) fn regex(&self, pattern: &str) -> Result<Rc<regex::Regex>> {
-        if let Some(regex) = self.regexes.borrow().get(pattern) {
-            return Ok(regex.clone());
-        }
-        let build = |text: &str| {
-            regex::RegexBuilder::new(text).size_limit(1 << 20).build().map_err(|_| {
-                let message = format!("{pattern:?} is not a regular expression");
-                Error::run(Class::ArgumentError, Detail::InvalidArgumentValue, message)
-            })
-        };
-        // By itself it must make sense, too: brackets in it must not close ours.
-        build(pattern)?;
-        let regex = Rc::new(build(&format!("^(?s:{pattern})$"))?);
-        self.regexes.borrow_mut().insert(pattern.to_owned(), regex.clone());
-        Ok(regex)
     }
 
     pub(crate) fn edge(&self, edge: i64) -> Result<Edge> {

@@ -2,67 +2,114 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::functions::properties;
 use crate::graph::Entity;
+use crate::ir::Slot;
 use crate::value::{Datum, NodeDatum, PathDatum, RelationshipDatum, Value};
 
-use super::Run;
+use super::{Row, Run};
 
-pub(super) fn datum(run: &Run<'_>, value: &Value) -> Result<Datum> {
-    Ok(match value {
-        Value::Null => Datum::Null,
-        Value::Boolean(value) => Datum::Boolean(*value),
-        Value::Integer(value) => Datum::Integer(*value),
-        Value::Float(value) => Datum::Float(*value),
-        Value::Text(text) => Datum::Text(text.to_string()),
-        Value::List(list) => {
-            Datum::List(list.iter().map(|value| datum(run, value)).collect::<Result<_>>()?)
+/// What a map of a few entries takes beside their content: the whole of a node of its tree.
+const MAP: usize = 11 * (size_of::<String>() + size_of::<Datum>()) + 32;
+
+/// What a text takes beside its letters, where it is not part of something else.
+const TEXT: usize = 16;
+
+/// The columns of a row.
+pub(super) fn row(run: &Run<'_>, columns: &[Slot], row: &Row) -> Result<Vec<Datum>> {
+    let mut output = Output { run, taken: 0 };
+    columns.iter().map(|&slot| output.datum(&row[slot])).collect()
+}
+
+/// One row on its way out. Parts that values share are written as often as they occur, and
+/// nodes with all that they hold, so what it takes is counted here.
+struct Output<'a, 'r> {
+    run: &'a Run<'r>,
+    taken: usize,
+}
+
+impl Output<'_, '_> {
+    fn take(&mut self, bytes: usize) -> Result<()> {
+        self.taken = self.taken.saturating_add(bytes);
+        let most = self.run.budget.row();
+        if self.taken > most {
+            let most = most >> 20;
+            return Err(Error::TooLarge(format!("a row of the answer takes more than {most} MiB")));
         }
-        Value::Map(map) => {
-            let entries = map.iter().map(|(key, value)| Ok((key.to_string(), datum(run, value)?)));
-            Datum::Map(entries.collect::<Result<_>>()?)
+        self.run.budget.steps(1 + bytes / 1024)
+    }
+
+    fn datum(&mut self, value: &Value) -> Result<Datum> {
+        self.take(size_of::<Datum>())?;
+        Ok(match value {
+            Value::Null => Datum::Null,
+            Value::Boolean(value) => Datum::Boolean(*value),
+            Value::Integer(value) => Datum::Integer(*value),
+            Value::Float(value) => Datum::Float(*value),
+            Value::Text(text) => Datum::Text(self.text(text)?),
+            Value::List(list) => {
+                Datum::List(list.iter().map(|value| self.datum(value)).collect::<Result<_>>()?)
+            }
+            Value::Map(map) => Datum::Map(self.entries(map.entries())?),
+            Value::Node(id) => Datum::Node(Box::new(self.node(*id)?)),
+            Value::Relationship(id) => Datum::Relationship(Box::new(self.relationship(*id)?)),
+            Value::Path(path) => {
+                let nodes = path.nodes.iter().map(|id| self.node(*id)).collect::<Result<_>>()?;
+                let relationships = path.relationships.iter().map(|id| self.relationship(*id));
+                let relationships = relationships.collect::<Result<_>>()?;
+                Datum::Path(Box::new(PathDatum { nodes, relationships }))
+            }
+        })
+    }
+
+    fn text(&mut self, text: &str) -> Result<String> {
+        self.take(TEXT + text.len())?;
+        Ok(text.to_owned())
+    }
+
+    /// A node; one that the query has deleted is empty.
+    fn node(&mut self, id: i64) -> Result<NodeDatum> {
+        self.take(size_of::<NodeDatum>())?;
+        let run = self.run;
+        if run.is_deleted(Entity::Node(id)) {
+            return Ok(NodeDatum { id, labels: Vec::new(), properties: BTreeMap::new() });
         }
-        Value::Node(id) => Datum::Node(node(run, *id)?),
-        Value::Relationship(id) => Datum::Relationship(relationship(run, *id)?),
-        Value::Path(path) => Datum::Path(PathDatum {
-            nodes: path.nodes.iter().map(|id| node(run, *id)).collect::<Result<_>>()?,
-            relationships: path
-                .relationships
-                .iter()
-                .map(|id| relationship(run, *id))
-                .collect::<Result<_>>()?,
-        }),
-    })
-}
-
-/// A node; one that the query has deleted is empty.
-fn node(run: &Run<'_>, id: i64) -> Result<NodeDatum> {
-    if run.is_deleted(Entity::Node(id)) {
-        return Ok(NodeDatum { id, labels: Vec::new(), properties: BTreeMap::new() });
+        let mut numbers = Vec::new();
+        run.graph.node_labels(id, &mut numbers)?;
+        let mut labels = Vec::with_capacity(numbers.len());
+        for label in numbers {
+            self.take(size_of::<String>())?;
+            labels.push(self.text(&run.graph.label_name(label)?)?);
+        }
+        labels.sort_unstable();
+        Ok(NodeDatum { id, labels, properties: self.properties(&Value::Node(id))? })
     }
-    let mut numbers = Vec::new();
-    run.graph.node_labels(id, &mut numbers)?;
-    let mut labels = Vec::with_capacity(numbers.len());
-    for label in numbers {
-        labels.push(run.graph.label_name(label)?.to_string());
+
+    fn relationship(&mut self, id: i64) -> Result<RelationshipDatum> {
+        self.take(size_of::<RelationshipDatum>())?;
+        let run = self.run;
+        let edge = run.edge(id)?;
+        let kind = self.text(&run.graph.type_name(edge.kind)?)?;
+        let properties = if run.is_deleted(Entity::Edge(id)) {
+            BTreeMap::new()
+        } else {
+            self.properties(&Value::Relationship(id))?
+        };
+        Ok(RelationshipDatum { id, kind, start: edge.start, end: edge.end, properties })
     }
-    labels.sort_unstable();
-    Ok(NodeDatum { id, labels, properties: entries(run, &Value::Node(id))? })
-}
 
-fn relationship(run: &Run<'_>, id: i64) -> Result<RelationshipDatum> {
-    let edge = run.edge(id)?;
-    let kind = run.graph.type_name(edge.kind)?.to_string();
-    let properties = if run.is_deleted(Entity::Edge(id)) {
-        BTreeMap::new()
-    } else {
-        entries(run, &Value::Relationship(id))?
-    };
-    Ok(RelationshipDatum { id, kind, start: edge.start, end: edge.end, properties })
-}
+    fn properties(&mut self, of: &Value) -> Result<BTreeMap<String, Datum>> {
+        let all = properties(self.run, of)?;
+        self.entries(all.entries())
+    }
 
-fn entries(run: &Run<'_>, of: &Value) -> Result<BTreeMap<String, Datum>> {
-    let all = properties(run, of)?;
-    all.iter().map(|(key, value)| Ok((key.to_string(), datum(run, value)?))).collect()
+    fn entries(
+        &mut self,
+        entries: &[(std::sync::Arc<str>, Value)],
+    ) -> Result<BTreeMap<String, Datum>> {
+        // Nodes of a tree are at least half full.
+        self.take(MAP * entries.len().div_ceil(6))?;
+        entries.iter().map(|(key, value)| Ok((self.text(key)?, self.datum(value)?))).collect()
+    }
 }

@@ -7,10 +7,9 @@ use std::cell::RefCell;
 use crate::error::Result;
 use crate::ir::{Slot, Step};
 use crate::plan::{self, Op};
-use crate::value::Value;
 
 use super::project::Collector;
-use super::{Flow, Row, Run, exec, write};
+use super::{Flow, Row, Run, exec, row_held, write};
 
 /// Where rows go.
 pub(crate) type Sink<'s> = dyn FnMut(&mut Row) -> Result<Flow> + 's;
@@ -119,8 +118,7 @@ impl<'r> Pipeline<'_, 'r> {
         match &self.stages[at].end {
             End::Nothing => out(row),
             End::Write(_, rows) | End::Pause(rows) => {
-                let size = row.iter().map(Value::size).sum();
-                self.run.budget.keep(size)?;
+                self.run.budget.keep(row_held(row))?;
                 rows.borrow_mut().push(row.clone());
                 Ok(Flow::Continue)
             }
@@ -159,8 +157,7 @@ impl<'r> Pipeline<'_, 'r> {
         };
         let mut row = before.clone();
         for values in rows {
-            let size: usize = values.iter().map(Value::size).sum();
-            self.run.budget.release(size);
+            self.run.budget.release(row_held(&values));
             match slots {
                 Some(slots) => {
                     for (slot, value) in slots.iter().zip(values) {

@@ -12,7 +12,7 @@ use crate::functions::Accumulator;
 use crate::ir::{Ex, Project, Slot};
 use crate::value::{GroupKey, Value, order};
 
-use super::{Flow, Row, Run, eval};
+use super::{Flow, Row, Run, eval, row_held, sorted};
 
 /// The state of one projection.
 pub(super) struct Collector<'r> {
@@ -34,7 +34,7 @@ pub(super) struct Collector<'r> {
     accumulators: Vec<Accumulator>,
     /// What the row at hand is sorted by.
     keys: Vec<Value>,
-    rows: Vec<Sorted>,
+    rows: Vec<HeldRow>,
     /// What the last row that is still wanted is sorted by.
     worst: Option<Vec<Value>>,
     /// The bytes that all this takes, about.
@@ -42,7 +42,7 @@ pub(super) struct Collector<'r> {
 }
 
 /// A row with what it is sorted by; its number keeps rows that are alike in order.
-struct Sorted {
+struct HeldRow {
     keys: Vec<Value>,
     number: usize,
     values: Vec<Value>,
@@ -146,10 +146,11 @@ impl<'r> Collector<'r> {
             return Ok(true);
         }
         let key = GroupKey::of(self.project.columns.iter().map(|&slot| &row[slot]));
-        let size = key.size();
+        run.budget.steps(key.weight())?;
+        let held = key.held();
         let new = self.seen.insert(key);
         if new {
-            self.keep(run, size)?;
+            self.keep(run, held)?;
         }
         Ok(new)
     }
@@ -165,18 +166,18 @@ impl<'r> Collector<'r> {
             self.accumulators.extend(aggregates.iter().map(Accumulator::new));
             self.accumulate(run, row, 0, weight)?;
             for (at, aggregate) in aggregates.iter().enumerate() {
-                row[aggregate.slot] = self.accumulators[at].finish(run)?;
+                row[aggregate.slot] = self.accumulators[at].finish(run, &mut self.kept)?;
             }
             self.work_out(run, &self.project.post, row)?;
             return self.hold(run, row);
         }
         let key = GroupKey::of(self.project.pre.iter().map(|(_, slot)| &row[*slot]));
+        run.budget.steps(key.weight())?;
         let count = self.groups.len();
         let number = match self.groups.entry(key) {
             Entry::Occupied(entry) => *entry.get(),
             Entry::Vacant(entry) => {
-                let size = entry.key().size();
-                let size = size + size_of::<Accumulator>() * aggregates.len() + 64;
+                let size = entry.key().held() + 2 * size_of::<Accumulator>() * aggregates.len();
                 self.kept += size;
                 run.budget.keep(size)?;
                 self.accumulators.extend(aggregates.iter().map(Accumulator::new));
@@ -203,7 +204,8 @@ impl<'r> Collector<'r> {
                 Some(ex) => eval(run, row, ex)?,
                 None => Value::Null,
             };
-            self.accumulators[first + at].add(run, value, second, weight)?;
+            let accumulator = &mut self.accumulators[first + at];
+            accumulator.add(run, value, second, weight, &mut self.kept)?;
         }
         Ok(())
     }
@@ -217,6 +219,7 @@ impl<'r> Collector<'r> {
         for (ex, _) in &self.project.order {
             self.keys.push(eval(run, row, ex)?);
         }
+        run.budget.steps(self.keys.iter().map(Value::weight).fold(0, usize::saturating_add))?;
         let worse = |worst: &Vec<Value>| self.order(&self.keys, worst) != Ordering::Less;
         if self.worst.as_ref().is_some_and(worse) {
             return Ok(());
@@ -229,16 +232,16 @@ impl<'r> Collector<'r> {
             return Ok(());
         }
         let values: Vec<Value> = self.project.keep.iter().map(|&slot| row[slot].clone()).collect();
-        let size: usize = values.iter().chain(&keys).map(Value::size).sum();
-        self.keep(run, size)?;
-        self.rows.push(Sorted { keys, number, values });
+        let held = row_held(&values) + row_held(&keys);
+        self.keep(run, held)?;
+        self.rows.push(HeldRow { keys, number, values });
         // Of many rows only the first few are wanted: the others go now and then.
         if self.rows.len() as u64 >= wanted.saturating_mul(2).saturating_add(64) {
             self.sort(run)?;
             for row in self.rows.drain(wanted as usize..) {
-                let size: usize = row.values.iter().chain(&row.keys).map(Value::size).sum();
-                self.kept = self.kept.saturating_sub(size);
-                run.budget.release(size);
+                let held = row_held(&row.values) + row_held(&row.keys);
+                self.kept = self.kept.saturating_sub(held);
+                run.budget.release(held);
             }
             self.worst = self.rows.last().map(|row| row.keys.clone());
             if let (Some(least), Some([Value::Integer(count), ..])) =
@@ -261,12 +264,13 @@ impl<'r> Collector<'r> {
     }
 
     fn sort(&mut self, run: &Run<'r>) -> Result<()> {
-        run.budget.steps(self.rows.len())?;
-        let mut rows = std::mem::take(&mut self.rows);
-        rows.sort_unstable_by(|a, b| {
+        let rows = std::mem::take(&mut self.rows);
+        let order = |a: &HeldRow, b: &HeldRow| {
             self.order(&a.keys, &b.keys).then_with(|| a.number.cmp(&b.number))
-        });
-        self.rows = rows;
+        };
+        let weight =
+            |row: &HeldRow| row.keys.iter().map(Value::weight).fold(0, usize::saturating_add);
+        self.rows = sorted(run, rows, order, weight)?;
         Ok(())
     }
 
@@ -281,7 +285,8 @@ impl<'r> Collector<'r> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         let rows = std::mem::take(&mut self.rows).into_iter().skip(skip).take(limit);
         let mut result = Vec::new();
-        for Sorted { values, .. } in rows {
+        for HeldRow { values, .. } in rows {
+            run.budget.step()?;
             if let Some(filter) = &self.project.filter {
                 for (slot, value) in self.project.keep.iter().zip(&values) {
                     row[*slot] = value.clone();
@@ -295,7 +300,7 @@ impl<'r> Collector<'r> {
         // What goes on is counted anew.
         run.budget.release(std::mem::take(&mut self.kept));
         for values in &result {
-            run.budget.keep(values.iter().map(Value::size).sum())?;
+            run.budget.keep(row_held(values))?;
         }
         Ok(result)
     }
@@ -321,7 +326,8 @@ impl<'r> Collector<'r> {
             }
             let first = number * aggregates.len();
             for (at, aggregate) in aggregates.iter().enumerate() {
-                row[aggregate.slot] = self.accumulators[first + at].finish(run)?;
+                let accumulator = &mut self.accumulators[first + at];
+                row[aggregate.slot] = accumulator.finish(run, &mut self.kept)?;
             }
             self.work_out(run, &self.project.post, row)?;
             self.hold(run, row)?;

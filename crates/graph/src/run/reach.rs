@@ -35,6 +35,8 @@ pub(super) fn reach<'r>(
     let mut frontier = vec![from];
     let mut ahead = Vec::new();
     let mut hops = Vec::new();
+    let mut held = run.budget.hold();
+    held.keep(seen.bits.len() * 8)?;
     if it.min == 0 {
         seen.insert(run, from);
         if arrive(from, row)? == Flow::Stop {
@@ -51,7 +53,7 @@ pub(super) fn reach<'r>(
                 if !seen.insert(run, hop.node) {
                     continue;
                 }
-                run.budget.keep(16)?;
+                held.keep(16)?;
                 // The first node is gone from already, even if it is found only now.
                 if hop.node != from {
                     ahead.push(hop.node);
@@ -65,7 +67,6 @@ pub(super) fn reach<'r>(
         std::mem::swap(&mut frontier, &mut ahead);
         depth += 1;
     }
-    run.budget.release(16 * seen.count);
     Ok(Flow::Continue)
 }
 

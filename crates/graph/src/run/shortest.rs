@@ -15,6 +15,7 @@ use super::expand::{Ways, edge_fits, wanted_properties};
 use super::pipeline::Sink;
 use super::project::is_true;
 use super::{Flow, Row, Run, eval};
+use crate::budget::Held;
 
 /// The shortest path between two bound nodes, or all of them.
 pub(super) fn shortest<'r>(
@@ -35,15 +36,18 @@ pub(super) fn shortest<'r>(
         row[it.rel] = Value::list(Vec::new());
         return next(row);
     }
-    let Some(meeting) = meet(run, it, (from, to), &wanted)? else { return Ok(Flow::Continue) };
+    let mut held = run.budget.hold();
+    let meeting = meet(run, it, (from, to), &wanted, &mut held)?;
+    let Some(meeting) = meeting else { return Ok(Flow::Continue) };
     for middle in &meeting.nodes {
+        let mut held = run.budget.hold();
         let mut halves = Vec::new();
-        meeting.forth.walks(run, *middle, it.all, &mut halves)?;
+        meeting.forth.walks(run, *middle, it.all, &mut halves, &mut held)?;
         let mut ends = Vec::new();
-        meeting.back.walks(run, *middle, it.all, &mut ends)?;
+        meeting.back.walks(run, *middle, it.all, &mut ends, &mut held)?;
         for half in &halves {
             for end in &ends {
-                run.budget.step()?;
+                run.budget.steps(1 + half.len() / 8 + end.len() / 8)?;
                 // The first half was walked from the middle to the start.
                 let edges = half.iter().rev().chain(end);
                 row[it.rel] = Value::list(edges.map(|edge| Value::Relationship(*edge)).collect());
@@ -82,6 +86,7 @@ fn meet<'r>(
     it: &ShortestPath<'r>,
     (from, to): (i64, i64),
     wanted: &[(Symbol, Value)],
+    held: &mut Held<'_>,
 ) -> Result<Option<Meeting>> {
     let mut forth = Search::new(from);
     let mut back = Search::new(to);
@@ -91,9 +96,9 @@ fn meet<'r>(
         }
         // The smaller side goes on.
         if forth.frontier.len() <= back.frontier.len() {
-            forth.advance(run, &it.ways, wanted, it.all)?;
+            forth.advance(run, &it.ways, wanted, it.all, held)?;
         } else {
-            back.advance(run, &it.back, wanted, it.all)?;
+            back.advance(run, &it.back, wanted, it.all, held)?;
         }
         // Of each path one node is as far from the start as the first search has come.
         let met = |node: &&i64| back.seen.get(node).is_some_and(|(far, _)| *far == back.depth);
@@ -117,6 +122,7 @@ impl Search {
         ways: &Ways<'r>,
         wanted: &[(Symbol, Value)],
         all: bool,
+        held: &mut Held<'_>,
     ) -> Result<()> {
         self.depth += 1;
         let mut ahead = Vec::new();
@@ -131,12 +137,12 @@ impl Search {
                 }
                 match self.seen.entry(hop.node) {
                     Entry::Vacant(entry) => {
-                        run.budget.keep(64)?;
+                        held.keep(96)?;
                         entry.insert((self.depth, (node, hop.edge)));
                         ahead.push(hop.node);
                     }
                     Entry::Occupied(entry) if all && entry.get().0 == self.depth => {
-                        run.budget.keep(32)?;
+                        held.keep(48)?;
                         self.more.entry(hop.node).or_default().push((node, hop.edge));
                     }
                     Entry::Occupied(_) => {}
@@ -148,12 +154,19 @@ impl Search {
     }
 
     /// The walks from a node back to where the search began: all, or one.
-    fn walks(&self, run: &Run<'_>, from: i64, all: bool, walks: &mut Vec<Vec<i64>>) -> Result<()> {
+    fn walks(
+        &self,
+        run: &Run<'_>,
+        from: i64,
+        all: bool,
+        walks: &mut Vec<Vec<i64>>,
+        held: &mut Held<'_>,
+    ) -> Result<()> {
         let mut open = vec![(from, Vec::new())];
         while let Some((node, walk)) = open.pop() {
-            run.budget.step()?;
+            run.budget.steps(1 + walk.len() / 8)?;
             if node == self.start {
-                run.budget.keep(walk.len() * 8 + 24)?;
+                held.keep(walk.len() * 8 + 40)?;
                 walks.push(walk);
                 if !all {
                     return Ok(());
@@ -183,11 +196,13 @@ fn by_length<'r>(
     next: &mut Sink<'_>,
 ) -> Result<Flow> {
     let mut walks: Vec<(Vec<i64>, Vec<i64>)> = vec![(vec![from], Vec::new())];
+    let mut held = run.budget.hold();
     let mut length = 0;
     loop {
         let mut found = false;
         if length >= it.min {
             for (nodes, edges) in walks.iter().filter(|(nodes, _)| nodes.last() == Some(&to)) {
+                run.budget.steps(1 + nodes.len() / 8)?;
                 if !fulfils(run, it, nodes, edges, row)? {
                     continue;
                 }
@@ -204,7 +219,9 @@ fn by_length<'r>(
             return Ok(Flow::Continue);
         }
         length += 1;
-        walks = longer(run, it, &walks, wanted, row)?;
+        let mut ahead = run.budget.hold();
+        walks = longer(run, it, &walks, wanted, row, &mut ahead)?;
+        drop(std::mem::replace(&mut held, ahead));
     }
 }
 
@@ -214,16 +231,16 @@ fn longer<'r>(
     walks: &[(Vec<i64>, Vec<i64>)],
     wanted: &[(Symbol, Value)],
     row: &Row,
+    held: &mut Held<'_>,
 ) -> Result<Vec<(Vec<i64>, Vec<i64>)>> {
     let mut result = Vec::new();
     let mut hops = Vec::new();
-    let mut kept = 0;
     for (nodes, edges) in walks {
         let Some(&node) = nodes.last() else { continue };
         hops.clear();
         it.ways.hops(run, node, &mut hops)?;
         for hop in &hops {
-            run.budget.step()?;
+            run.budget.steps(1 + edges.len() / 8)?;
             if edges.contains(&hop.edge)
                 || is_taken(row, &it.others, hop)
                 || !edge_fits(run, hop.edge, wanted)?
@@ -233,13 +250,10 @@ fn longer<'r>(
             let (mut nodes, mut edges) = (nodes.clone(), edges.clone());
             nodes.push(hop.node);
             edges.push(hop.edge);
-            let size = 16 * nodes.len() + 64;
-            kept += size;
-            run.budget.keep(size)?;
+            held.keep(16 * nodes.len() + 80)?;
             result.push((nodes, edges));
         }
     }
-    run.budget.release(kept);
     Ok(result)
 }
 

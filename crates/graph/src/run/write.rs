@@ -10,7 +10,7 @@ use crate::ir::{CreateItem, Ex, Merge, SetOp, Slot, Step};
 use crate::value::{Map, Path, Value};
 
 use super::exec::exec;
-use super::{Flow, Row, Run, eval};
+use super::{Flow, Row, Run, eval, row_held};
 
 /// Applies a clause to every row.
 pub(super) fn write<'r>(run: &Run<'r>, step: &'r Step, rows: &mut Vec<Row>) -> Result<()> {
@@ -84,8 +84,8 @@ fn evaluated<'r>(run: &Run<'r>, row: &mut Row, ex: &'r Option<Ex>) -> Result<Pro
     let Some(ex) = ex else { return Ok(Vec::new()) };
     match eval(run, row, ex)? {
         Value::Map(map) => {
-            let entries = map.iter().filter(|(_, value)| !value.is_null());
-            Ok(entries.map(|(key, value)| (key.clone(), value.clone())).collect())
+            let entries = map.entries().iter().filter(|(_, value)| !value.is_null());
+            Ok(entries.cloned().collect())
         }
         Value::Null => Ok(Vec::new()),
         other => {
@@ -96,6 +96,10 @@ fn evaluated<'r>(run: &Run<'r>, row: &mut Row, ex: &'r Option<Ex>) -> Result<Pro
 
 /// Refuses what no node or relationship can keep.
 fn storable(key: &str, value: &Value) -> Result<()> {
+    if key.is_empty() {
+        let message = "the name of a property cannot be empty";
+        return Err(Error::run(Class::ArgumentError, Detail::InvalidArgumentValue, message));
+    }
     if value.is_null() || value.is_storable() {
         return Ok(());
     }
@@ -203,7 +207,7 @@ fn merge<'r>(
     };
     let mut found = Vec::new();
     exec(run, &ops, row, &mut |row| {
-        run.budget.keep(row.iter().map(Value::size).sum())?;
+        run.budget.keep(row_held(row))?;
         found.push(row.clone());
         Ok(Flow::Continue)
     })?;
@@ -310,9 +314,9 @@ fn replace(
     merge: bool,
 ) -> Result<()> {
     let new: Map = match value {
-        Value::Map(map) => (**map).clone(),
+        Value::Map(map) => map.clone(),
         Value::Node(_) | Value::Relationship(_) => properties(run, value)?,
-        Value::Null => Map::new(),
+        Value::Null => Map::new(Vec::new()),
         other => {
             let message = format!("properties are a map, not {}", other.type_name());
             return Err(Error::type_mismatch(message));
@@ -323,11 +327,11 @@ fn replace(
             Entity::Node(node) => Value::Node(node),
             Entity::Edge(edge) => Value::Relationship(edge),
         };
-        for key in properties(run, &whole)?.keys().filter(|key| !new.contains_key(*key)) {
+        for key in properties(run, &whole)?.keys().filter(|key| new.get(key).is_none()) {
             set(run, writer, entity, key, &Value::Null)?;
         }
     }
-    for (key, value) in &new {
+    for (key, value) in new.entries() {
         set(run, writer, entity, key, value)?;
     }
     Ok(())
@@ -377,6 +381,7 @@ fn delete<'r>(
     rows: &mut [Row],
 ) -> Result<()> {
     let (mut nodes, mut edges) = (Vec::new(), Vec::new());
+    let mut held = run.budget.hold();
     for row in rows {
         run.budget.step()?;
         for target in targets {
@@ -385,6 +390,7 @@ fn delete<'r>(
                 Value::Node(node) => nodes.push(node),
                 Value::Relationship(edge) => edges.push(edge),
                 Value::Path(path) => {
+                    held.keep(16 * path.nodes.len())?;
                     nodes.extend(&path.nodes);
                     edges.extend(&path.relationships);
                 }
@@ -397,9 +403,11 @@ fn delete<'r>(
         }
     }
     for edge in edges {
+        run.budget.step()?;
         delete_edge(run, writer, edge)?;
     }
     for node in nodes {
+        run.budget.step()?;
         if run.is_deleted(Entity::Node(node)) {
             continue;
         }

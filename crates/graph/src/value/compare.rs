@@ -109,6 +109,9 @@ pub fn order(a: &Value, b: &Value) -> Ordering {
             compare_numbers(a, b).unwrap_or_else(|| is_nan(a).cmp(&is_nan(b)))
         }
         (Text(a), Text(b)) => a.cmp(b),
+        // What is the same is not looked at: it may be large.
+        (List(a), List(b)) if a.is_same(b) => Ordering::Equal,
+        (Map(a), Map(b)) if a.is_same(b) => Ordering::Equal,
         (List(a), List(b)) => order_all(a.iter(), b.iter()),
         (Map(a), Map(b)) => a.keys().cmp(b.keys()).then_with(|| order_all(a.values(), b.values())),
         (Node(a), Node(b)) | (Relationship(a), Relationship(b)) => a.cmp(b),
@@ -172,8 +175,20 @@ impl GroupKey {
         }
     }
 
-    pub(crate) fn size(&self) -> usize {
-        self.values().iter().map(Value::size).sum()
+    /// What it costs to keep the key in a table.
+    pub(crate) fn held(&self) -> usize {
+        // A table is between half and almost full, and is copied when it grows.
+        2 * size_of::<GroupKey>()
+            + self.values().iter().map(Value::held_beside).sum::<usize>()
+            + match self {
+                GroupKey::One(_) => 0,
+                GroupKey::Many(values) => values.len() * size_of::<Value>() + 16,
+            }
+    }
+
+    /// How much work it is to find the key in a table.
+    pub(crate) fn weight(&self) -> usize {
+        self.values().iter().map(Value::weight).fold(0, usize::saturating_add)
     }
 }
 
@@ -216,7 +231,8 @@ fn hash_value<H: Hasher>(value: &Value, state: &mut H) {
             list.iter().for_each(|value| hash_value(value, state));
         }
         Value::Map(map) => {
-            for (key, value) in map.iter() {
+            map.len().hash(state);
+            for (key, value) in map.entries() {
                 key.hash(state);
                 hash_value(value, state);
             }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Map, Value};
+use super::Value;
 
 /// A value that stands for itself outside of a query: plain data, with all that a node or
 /// relationship holds.
@@ -21,15 +21,17 @@ pub enum Datum {
     /// A string.
     Text(String),
     /// Values in order.
+    #[serde(deserialize_with = "nested::deserialize")]
     List(Vec<Datum>),
     /// Values by name.
+    #[serde(deserialize_with = "nested::deserialize")]
     Map(BTreeMap<String, Datum>),
     /// A node.
-    Node(NodeDatum),
+    Node(Box<NodeDatum>),
     /// A relationship.
-    Relationship(RelationshipDatum),
+    Relationship(Box<RelationshipDatum>),
     /// A path.
-    Path(PathDatum),
+    Path(Box<PathDatum>),
 }
 
 /// A node with all that it holds.
@@ -82,7 +84,7 @@ impl Datum {
                 let entry = |(key, value): (&String, &Datum)| -> (Arc<str>, Value) {
                     (key.as_str().into(), value.to_value())
                 };
-                Value::Map(Arc::new(map.iter().map(entry).collect::<Map>()))
+                Value::map(map.iter().map(entry).collect())
             }
             Datum::Node(node) => Value::Node(node.id),
             Datum::Relationship(relationship) => Value::Relationship(relationship.id),
@@ -92,67 +94,38 @@ impl Datum {
             })),
         }
     }
+}
 
-    /// What a JSON value says. A number beyond 64 bits becomes a float.
-    pub fn from_json(json: &serde_json::Value) -> Self {
-        use serde_json::Value as Json;
-        match json {
-            Json::Null => Datum::Null,
-            Json::Bool(value) => Datum::Boolean(*value),
-            Json::Number(number) => match number.as_i64() {
-                Some(number) => Datum::Integer(number),
-                None => Datum::Float(number.as_f64().unwrap_or(f64::NAN)),
-            },
-            Json::String(text) => Datum::Text(text.clone()),
-            Json::Array(list) => Datum::List(list.iter().map(Datum::from_json).collect()),
-            Json::Object(map) => Datum::Map(
-                map.iter().map(|(key, value)| (key.clone(), Datum::from_json(value))).collect(),
-            ),
+/// Lists and maps of what another process sent, which may nest as deep as it likes.
+mod nested {
+    use std::cell::Cell;
+
+    use serde::de::{Deserialize, Deserializer, Error};
+
+    use crate::value::MAX_DEPTH;
+
+    thread_local! {
+        static DEPTH: Cell<u16> = const { Cell::new(0) };
+    }
+
+    struct Level;
+
+    impl Drop for Level {
+        fn drop(&mut self) {
+            DEPTH.set(DEPTH.get() - 1);
         }
     }
 
-    /// The value as JSON. A number that JSON has no form for becomes a string.
-    pub fn to_json(&self) -> serde_json::Value {
-        use serde_json::Value as Json;
-        match self {
-            Datum::Null => Json::Null,
-            Datum::Boolean(value) => Json::Bool(*value),
-            Datum::Integer(value) => Json::from(*value),
-            Datum::Float(value) => serde_json::Number::from_f64(*value)
-                .map_or_else(|| Json::String(super::number_text(*value)), Json::Number),
-            Datum::Text(text) => Json::String(text.clone()),
-            Datum::List(list) => Json::Array(list.iter().map(Datum::to_json).collect()),
-            Datum::Map(map) => object(map),
-            Datum::Node(node) => node.to_json(),
-            Datum::Relationship(relationship) => relationship.to_json(),
-            Datum::Path(path) => serde_json::json!({
-                "nodes": path.nodes.iter().map(NodeDatum::to_json).collect::<Vec<_>>(),
-                "relationships":
-                    path.relationships.iter().map(RelationshipDatum::to_json).collect::<Vec<_>>(),
-            }),
+    pub(super) fn deserialize<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        if DEPTH.get() >= MAX_DEPTH {
+            return Err(D::Error::custom("a value nests too deep"));
         }
+        DEPTH.set(DEPTH.get() + 1);
+        let _level = Level;
+        T::deserialize(deserializer)
     }
-}
-
-impl NodeDatum {
-    fn to_json(&self) -> serde_json::Value {
-        serde_json::json!({
-            "id": self.id, "labels": self.labels, "properties": object(&self.properties),
-        })
-    }
-}
-
-impl RelationshipDatum {
-    fn to_json(&self) -> serde_json::Value {
-        serde_json::json!({
-            "id": self.id, "type": self.kind, "start": self.start, "end": self.end,
-            "properties": object(&self.properties),
-        })
-    }
-}
-
-fn object(map: &BTreeMap<String, Datum>) -> serde_json::Value {
-    map.iter().map(|(key, value)| (key.clone(), value.to_json())).collect()
 }
 
 #[cfg(test)]
@@ -168,7 +141,7 @@ mod tests {
         };
         let datum = Datum::List(vec![
             Datum::Null,
-            Datum::Path(PathDatum { nodes: vec![node], relationships: vec![] }),
+            Datum::Path(Box::new(PathDatum { nodes: vec![node], relationships: vec![] })),
         ]);
         let bytes = postcard::to_stdvec(&datum).unwrap();
         assert_eq!(postcard::from_bytes::<Datum>(&bytes).unwrap(), datum);
@@ -179,11 +152,20 @@ mod tests {
     }
 
     #[test]
-    fn json_becomes_parameters() {
-        let json =
-            serde_json::json!({"a": [1, 1.5, "x", null, true], "b": 18446744073709551615_u64});
-        let Datum::Map(map) = Datum::from_json(&json) else { panic!("a map") };
-        assert_eq!(map["b"], Datum::Float(18446744073709551615.0));
-        assert_eq!(Datum::Map(map).to_json()["a"], json["a"]);
+    fn deep_data_are_refused_where_they_arrive() {
+        let nested = |depth: usize| {
+            let mut bytes = [5, 1].repeat(depth);
+            bytes.push(0);
+            postcard::from_bytes::<Datum>(&bytes).map(drop)
+        };
+        assert!(nested(100).is_ok());
+        assert!(nested(101).is_err());
+        assert!(nested(1_000_000).is_err());
+        assert!(nested(100).is_ok(), "a refusal leaves nothing behind");
+    }
+
+    #[test]
+    fn a_datum_is_small() {
+        assert!(size_of::<Datum>() <= 32);
     }
 }

@@ -1,19 +1,19 @@
 //! The values of the language while a query runs.
 
+mod body;
 mod compare;
 mod datum;
+mod json;
 mod text;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub(crate) use body::{Extent, live};
+pub use body::{List, MAX_DEPTH, Map, Text};
 pub(crate) use compare::GroupKey;
 pub use compare::{compare, equals, order};
 pub use datum::{Datum, NodeDatum, PathDatum, RelationshipDatum};
 pub(crate) use text::{number_text, plain_text};
-
-/// A map of the language.
-pub type Map = BTreeMap<Arc<str>, Value>;
 
 /// A value. Nodes and relationships are their numbers: what they hold stays in the graph
 /// until it is asked for.
@@ -29,11 +29,11 @@ pub enum Value {
     /// A number with a fraction.
     Float(f64),
     /// A string.
-    Text(Arc<str>),
+    Text(Text),
     /// Values in order.
-    List(Arc<Vec<Value>>),
+    List(List),
     /// Values by name.
-    Map(Arc<Map>),
+    Map(Map),
     /// A node of the graph.
     Node(i64),
     /// A relationship of the graph.
@@ -51,15 +51,26 @@ pub struct Path {
     pub relationships: Vec<i64>,
 }
 
+impl Path {
+    fn size(&self) -> usize {
+        64 + 8 * (self.nodes.len() + self.relationships.len())
+    }
+}
+
 impl Value {
     /// A string.
-    pub fn text(text: impl Into<Arc<str>>) -> Self {
+    pub fn text(text: impl Into<Text>) -> Self {
         Value::Text(text.into())
     }
 
     /// A list.
     pub fn list(values: Vec<Value>) -> Self {
-        Value::List(Arc::new(values))
+        Value::List(List::new(values))
+    }
+
+    /// A map.
+    pub fn map(entries: Vec<(Arc<str>, Value)>) -> Self {
+        Value::Map(Map::new(entries))
     }
 
     /// Whether this is nothing.
@@ -83,18 +94,47 @@ impl Value {
         }
     }
 
-    /// About how many bytes the value takes, for the bound on memory.
+    /// About how many bytes the value takes, with all its parts as often as they occur in it.
     pub fn size(&self) -> usize {
-        let inner = match self {
-            Value::Text(text) => text.len() + 16,
-            Value::List(list) => 40 + list.iter().map(Value::size).sum::<usize>(),
-            Value::Map(map) => {
-                48 + map.iter().map(|(key, value)| key.len() + 32 + value.size()).sum::<usize>()
-            }
-            Value::Path(path) => 64 + 8 * (path.nodes.len() + path.relationships.len()),
+        self.extent().bytes
+    }
+
+    pub(crate) fn extent(&self) -> Extent {
+        match self {
+            Value::Text(text) => Extent { bytes: Extent::SCALAR.bytes + 32 + text.len(), depth: 0 },
+            Value::List(list) => list.extent(),
+            Value::Map(map) => map.extent(),
+            Value::Path(path) => Extent { bytes: Extent::SCALAR.bytes + path.size(), depth: 0 },
+            _ => Extent::SCALAR,
+        }
+    }
+
+    /// What it costs to keep the value somewhere. The bodies of lists, maps and long texts are
+    /// counted by themselves.
+    pub(crate) fn held(&self) -> usize {
+        size_of::<Value>() + self.held_beside()
+    }
+
+    /// The same without the place of the value itself.
+    #[inline]
+    pub(crate) fn held_beside(&self) -> usize {
+        match self {
+            Value::Text(text) => text.held(),
+            Value::Path(path) => path.size(),
             _ => 0,
-        };
-        inner + size_of::<Value>()
+        }
+    }
+
+    /// How much work it is to compare or hash the value, in steps of a budget; 0 for those
+    /// that take no time.
+    #[inline]
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Value::Text(text) => text.len() / 1024,
+            Value::List(_) | Value::Map(_) => self.extent().bytes / 32,
+            Value::Path(path) => path.nodes.len() / 16,
+            _ => 0,
+        }
     }
 
     /// Whether a node or relationship can keep this as a property.

@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use super::Value;
 
 /// A float as `toString` writes it: always with a fraction or an exponent.
@@ -12,12 +14,12 @@ pub(crate) fn number_text(number: f64) -> String {
 }
 
 /// A value that has a plain text of its own: a string, number or boolean.
-pub(crate) fn plain_text(value: &Value) -> Option<String> {
+pub(crate) fn plain_text(value: &Value) -> Option<Cow<'_, str>> {
     match value {
-        Value::Boolean(value) => Some(value.to_string()),
-        Value::Integer(value) => Some(value.to_string()),
-        Value::Float(value) => Some(number_text(*value)),
-        Value::Text(text) => Some(text.to_string()),
+        Value::Boolean(value) => Some(value.to_string().into()),
+        Value::Integer(value) => Some(value.to_string().into()),
+        Value::Float(value) => Some(number_text(*value).into()),
+        Value::Text(text) => Some(Cow::Borrowed(text)),
         _ => None,
     }
 }

@@ -48,7 +48,8 @@ pub(super) fn cypher(
         segment: OnceCell::new(),
         state: OnceCell::new(),
     };
-    let mut answer = snapshot.cypher(query, Some(&asked))?;
+    let mut rest = |rows: &[u8]| context.send_part(rows);
+    let mut answer = snapshot.cypher_to(query, Some(&asked), Some(&mut rest))?;
     let wanted = asked.segment.get().is_some_and(Option::is_none)
         && asked.state.get().is_some_and(GraphState::is_large);
     let searched = asked.searched.into_inner();

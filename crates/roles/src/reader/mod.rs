@@ -14,7 +14,7 @@ mod verify;
 
 use std::fmt;
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use isolate::{Bulk, Context, InWorker, Refusal, Role, Sandbox};
 use isolith_embed::{ChunkWeights, Model};
@@ -150,7 +150,12 @@ pub enum ReadJob {
     /// What is known, and when it was true.
     Facts(FactQuestion),
     /// What a query finds in the graph.
-    Cypher(Box<CypherQuery>),
+    Cypher {
+        /// The query.
+        query: Box<CypherQuery>,
+        /// How long it may take. The job has longer, as stopping takes a moment, too.
+        time: Duration,
+    },
     /// Which segments are damaged, all of them read and checked.
     Verify,
     /// How far an ingest has got.
@@ -374,7 +379,7 @@ impl Role for StoreReader {
             ReadJob::Embed { .. } => "embed",
             ReadJob::EmbedAgain { .. } => "embed_again",
             ReadJob::Facts(question) => question.kind(),
-            ReadJob::Cypher(_) => "cypher",
+            ReadJob::Cypher { .. } => "cypher",
             ReadJob::Verify => "verify",
             ReadJob::Load { .. } => "load",
         }
@@ -449,7 +454,11 @@ impl StoreReader {
     ) -> Result<ReadReply, StoreError> {
         let Self { settings, token, reader, segments, tails, model } = self;
         let reader = reader.as_mut().expect("the caller has opened it");
-        reader.set_deadline(Instant::now() + context.remaining().mul_f32(0.9));
+        let remaining = context.remaining().mul_f32(0.9);
+        reader.set_deadline(match job {
+            ReadJob::Cypher { time, .. } => Instant::now() + remaining.min(*time),
+            _ => Instant::now() + remaining,
+        });
         let snapshot = reader.snapshot()?;
         fault::point("read", context);
         fault::point_of("read", Self::kind(job), context);
@@ -513,7 +522,7 @@ impl StoreReader {
                 ReadReply::Vectors(embed_again(&snapshot, *model, *root, path, as_path)?)
             }
             ReadJob::Facts(question) => ReadReply::Facts(facts::answer(&snapshot, question)?),
-            ReadJob::Cypher(query) => {
+            ReadJob::Cypher { query, .. } => {
                 ReadReply::Cypher(Box::new(graph::cypher(&snapshot, segments, query, context)?))
             }
             ReadJob::Verify => {

@@ -55,13 +55,22 @@ async fn graph_query(call: Call, asked: GraphQuery) -> Result<Answer, Failure> {
             };
             call.server.settled().await;
             let parameters = asked.params.unwrap_or_default();
-            let parameter = |(name, value)| (name, Datum::from_json(&value));
-            let parameters = parameters.into_iter().map(parameter).collect();
+            let parameters = parameters.into_iter().map(parameter).collect::<Result<_, _>>()?;
             engine.cypher_page(CypherQuery { text, parameters }, None, size).await?
         }
         _ => return Err(Failure::new(Code::BadInput, "give either query or next")),
     };
     Ok(Answer::of(&page))
+}
+
+fn parameter((name, value): (String, Value)) -> Result<(String, Datum), Failure> {
+    match Datum::from_json(&value) {
+        Ok(value) => Ok((name, value)),
+        Err(failure) => {
+            let message = format!("params.{name}: {}", failure.message);
+            Err(Failure { message, ..failure })
+        }
+    }
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -137,6 +146,7 @@ mod tests {
                 vec![Datum::Null, Datum::List(vec![text("a")])],
             ],
             stats: GraphStats { nodes_created: 2, ..GraphStats::default() },
+            degraded: None,
             next: Some("1-0-ab".to_owned()),
         };
         insta::assert_snapshot!(Answer::of(&page).text(), @r"
@@ -146,8 +156,13 @@ mod tests {
         2 nodes created
         more: next 1-0-ab
         ");
-        let nothing =
-            GraphPage { columns: vec![], rows: vec![], stats: GraphStats::default(), next: None };
+        let nothing = GraphPage {
+            rows: vec![],
+            columns: vec![],
+            stats: GraphStats::default(),
+            degraded: None,
+            next: None,
+        };
         assert_eq!(Answer::of(&nothing).text(), "no rows\n");
     }
 }

@@ -117,12 +117,12 @@ impl Reader<'_> {
         self.blank();
         match self.rest().chars().next() {
             Some('\'') => self.string(),
-            Some('(') => Ok(Datum::Node(self.node(0)?)),
+            Some('(') => Ok(Datum::Node(Box::new(self.node(0)?))),
             Some('<') => self.path(),
             Some('{') => Ok(Datum::Map(self.map()?)),
             Some('[') => {
                 if self.rest()[1..].trim_start().starts_with(':') {
-                    return Ok(Datum::Relationship(self.relationship(0, 1)?));
+                    return Ok(Datum::Relationship(Box::new(self.relationship(0, 1)?)));
                 }
                 self.expect("[")?;
                 let mut items = Vec::new();
@@ -237,6 +237,6 @@ impl Reader<'_> {
             }
             nodes.push(self.node(to)?);
         }
-        Ok(Datum::Path(PathDatum { nodes, relationships }))
+        Ok(Datum::Path(Box::new(PathDatum { nodes, relationships })))
     }
 }

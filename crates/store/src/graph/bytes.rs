@@ -1,8 +1,6 @@
 //! How properties are kept: one after the other, each with the number of its name. One
 //! can be read without the others.
 
-use std::sync::Arc;
-
 use isolith_graph::Value;
 
 const FALSE: u8 = 0;
@@ -135,13 +133,17 @@ impl<'a> Bytes<'a> {
             FLOAT => Value::Float(f64::from_le_bytes(self.take(8)?.try_into().ok()?)),
             TEXT => {
                 let length = self.number()?;
-                Value::Text(Arc::from(std::str::from_utf8(self.take(length)?).ok()?))
+                Value::text(std::str::from_utf8(self.take(length)?).ok()?)
             }
             LIST => {
                 let count = self.number()?;
                 // Every value takes a byte at least.
                 let mut list = Vec::with_capacity(usize::try_from(count).ok()?.min(self.0.len()));
                 for _ in 0..count {
+                    // A list in a list is damage, and might go on like that for ever.
+                    if self.0.first() == Some(&LIST) {
+                        return None;
+                    }
                     list.push(self.value()?);
                 }
                 Value::list(list)

@@ -18,6 +18,9 @@ use crate::write::Work;
 /// What a query may keep while it runs.
 const QUERY_MEMORY: usize = 256 << 20;
 
+/// After a query that kept as much, memory is given back to the system.
+const MUCH_MEMORY: usize = 16 << 20;
+
 /// So many queries are known at most, and none that is longer.
 const MOST_QUERIES: usize = 128;
 const LONGEST_KNOWN: usize = 8 << 10;
@@ -27,6 +30,20 @@ const USUAL_ANSWER: usize = 256;
 
 /// What an answer may hold.
 const LARGEST_ANSWER: usize = 64 << 20;
+
+/// What the answer of a query that changes something may hold: it is kept with the receipt of
+/// the change until it has arrived.
+const LARGEST_CHANGE: usize = 8 << 20;
+
+/// What a row may take in the memory of whoever reads it.
+const LARGEST_ROW: usize = 16 << 20;
+
+/// Rows that come with the answer itself; those behind them are sent ahead, if somebody takes
+/// them.
+const FIRST_ROWS: usize = 1 << 20;
+
+/// Rows are handed over in pieces of about this size.
+const PIECE: usize = 256 << 10;
 
 /// A query with the values of its parameters.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -44,8 +61,11 @@ pub struct GraphAnswer {
     pub columns: Vec<String>,
     /// How many rows there are.
     pub count: u64,
-    /// The rows.
+    /// The rows, or the first of them.
     pub rows: Rows,
+    /// How many bytes of rows were handed over before the answer.
+    #[serde(default)]
+    pub rest: u64,
     /// Whether the rows are not known any more: this is a repeated answer.
     pub forgotten: bool,
     /// What was changed.
@@ -70,6 +90,16 @@ impl GraphAnswer {
             rest = after;
             Ok(row)
         })
+    }
+
+    /// The answer with the rows that were handed over before it.
+    #[must_use]
+    pub fn with_rest(mut self, rest: &[u8]) -> Self {
+        if !rest.is_empty() {
+            self.rows = Rows([self.row_bytes(), rest].concat().into());
+        }
+        self.rest = 0;
+        self
     }
 
     /// The rows as they are sent, for [`first_row`].
@@ -128,6 +158,21 @@ impl Snapshot<'_> {
         query: &CypherQuery,
         segment: Option<&dyn AdjacencySource>,
     ) -> Result<GraphAnswer, StoreError> {
+        self.cypher_to(query, segment, None)
+    }
+
+    /// The same; of a long answer only the first rows come with it. Those behind them go to
+    /// `rest` as they are found, so that nobody has to hold all of them. They mean nothing
+    /// if there is an error in the end.
+    ///
+    /// # Errors
+    /// As [`Snapshot::cypher`].
+    pub fn cypher_to(
+        &self,
+        query: &CypherQuery,
+        segment: Option<&dyn AdjacencySource>,
+        rest: Option<&mut dyn FnMut(&[u8])>,
+    ) -> Result<GraphAnswer, StoreError> {
         let prepared = self.db.queries.prepare(&query.text)?;
         if prepared.is_write() {
             let message = "the query changes the graph, and this is a place for reading";
@@ -135,7 +180,8 @@ impl Snapshot<'_> {
         }
         let graph = TruthGraph::reading(self.connection(), self.version, self.db.kept.take());
         let graph = TruthGraph { segment, ..graph };
-        let answer = answer(&self.db.deadline, &prepared, |budget, sink| {
+        let rows = Answering::new(LARGEST_ANSWER, rest);
+        let answer = answer(&self.db.deadline, &prepared, rows, |budget, sink| {
             prepared.run(&graph, &query.parameters, budget, sink)
         });
         self.db.kept.replace(graph.into_kept());
@@ -154,7 +200,8 @@ pub(crate) fn change(
         return Ok(None);
     }
     let graph = TruthGraph::begin(work.db)?;
-    let answer = answer(work.deadline, &prepared, |budget, sink| {
+    let rows = Answering::new(LARGEST_CHANGE, None);
+    let answer = answer(work.deadline, &prepared, rows, |budget, sink| {
         prepared.run_mut(&graph, &query.parameters, budget, sink)
     })?;
     graph.finish()?;
@@ -163,32 +210,74 @@ pub(crate) fn change(
 
 type Sink<'a> = &'a mut dyn FnMut(Vec<Datum>) -> isolith_graph::Result<Flow>;
 
+/// The rows of an answer that is being made.
+struct Answering<'a> {
+    first: Vec<u8>,
+    /// What was not handed over yet.
+    piece: Vec<u8>,
+    handed: usize,
+    count: u64,
+    largest: usize,
+    rest: Option<&'a mut dyn FnMut(&[u8])>,
+}
+
+impl<'a> Answering<'a> {
+    fn new(largest: usize, rest: Option<&'a mut dyn FnMut(&[u8])>) -> Self {
+        let first = Vec::with_capacity(USUAL_ANSWER);
+        Self { first, piece: Vec::new(), handed: 0, count: 0, largest, rest }
+    }
+
+    fn take(&mut self, row: &[Datum]) -> isolith_graph::Result<Flow> {
+        let is_first = self.rest.is_none() || self.handed == 0 && self.first.len() < FIRST_ROWS;
+        let bytes = if is_first { &mut self.first } else { &mut self.piece };
+        *bytes = postcard::to_extend(row, std::mem::take(bytes))
+            .map_err(|error| Error::TooLarge(format!("a row cannot be sent: {error}")))?;
+        self.count += 1;
+        if self.first.len() + self.handed + self.piece.len() > self.largest {
+            let limit = self.largest >> 20;
+            return Err(Error::TooLarge(format!("the answer has more than {limit} MiB")));
+        }
+        if self.piece.len() >= PIECE {
+            self.hand_over();
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn hand_over(&mut self) {
+        if let Some(rest) = &mut self.rest {
+            rest(&self.piece);
+            self.handed += self.piece.len();
+            self.piece.clear();
+        }
+    }
+}
+
 fn answer(
     deadline: &Deadline,
     query: &Query,
+    mut rows: Answering<'_>,
     run: impl FnOnce(&Budget<'_>, Sink<'_>) -> isolith_graph::Result<Stats>,
 ) -> Result<GraphAnswer, StoreError> {
     let passed = || deadline.passed();
-    let budget = Budget::unbounded().with_memory(QUERY_MEMORY).with_cancellation(&passed);
-    let (mut rows, mut count) = (Vec::with_capacity(USUAL_ANSWER), 0);
-    let stats = run(&budget, &mut |row| {
-        rows = postcard::to_extend(&row, std::mem::take(&mut rows))
-            .map_err(|error| Error::TooLarge(format!("a row cannot be sent: {error}")))?;
-        count += 1;
-        if rows.len() > LARGEST_ANSWER {
-            let limit = LARGEST_ANSWER >> 20;
-            return Err(Error::TooLarge(format!("the answer has more than {limit} MB")));
-        }
-        Ok(Flow::Continue)
-    });
+    let budget = Budget::unbounded()
+        .with_memory(QUERY_MEMORY)
+        .with_row(LARGEST_ROW)
+        .with_cancellation(&passed);
+    let stats = run(&budget, &mut |row| rows.take(&row));
+    let most = budget.most();
+    if most > MUCH_MEMORY {
+        isolate::give_back_memory();
+    }
     let stats = stats.map_err(|error| match error {
         // Whether it was the time or somebody who stopped it, is known to whoever did.
         Error::Cancelled => refused(Error::Timeout),
         error => refused(error),
     })?;
-    let columns = query.columns().to_vec();
-    let rows = Rows(rows.into());
-    Ok(GraphAnswer { columns, count, rows, forgotten: false, stats, degraded: None })
+    rows.hand_over();
+    let (columns, count) = (query.columns().to_vec(), rows.count);
+    let rest = rows.handed as u64;
+    let rows = Rows(rows.first.into());
+    Ok(GraphAnswer { columns, count, rows, rest, forgotten: false, stats, degraded: None })
 }
 
 fn refused(error: Error) -> StoreError {

@@ -1,8 +1,6 @@
 //! Nodes by what a cell says of them.
 
-use std::sync::Arc;
-
-use isolith_graph::{Found, Graph, KeyId, LabelId, Value, equals};
+use isolith_graph::{Found, Graph, KeyId, LabelId, Text, Value, equals};
 use isolith_types::{Code, Failure, FastMap};
 use rusqlite::params;
 use rusqlite::types::ValueRef;
@@ -19,7 +17,7 @@ const ALL_NODES: &str = "SELECT v.value, v.node FROM node_value v \
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Name {
     Number(i64),
-    Text(Arc<str>),
+    Text(Text),
 }
 
 impl Name {
@@ -27,7 +25,7 @@ impl Name {
     pub(super) fn of(cell: &Value) -> Option<Self> {
         match cell {
             Value::Integer(number) => Some(Self::Number(*number)),
-            Value::Text(text) => Some(Self::Text(Arc::clone(text))),
+            Value::Text(text) => Some(Self::Text(text.clone())),
             _ => None,
         }
     }
