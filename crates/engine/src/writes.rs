@@ -136,7 +136,7 @@ impl Groups {
     async fn rest(&mut self) {
         self.unrested = false;
         let confirmed = std::mem::take(&mut self.confirmed);
-        let job = WriteJob { writes: Vec::new(), confirmed, rest: true };
+        let job = WriteJob { writes: Vec::new(), confirmed, rest: true, time: None };
         let options = CallOptions { idempotent: true, ..CallOptions::default() };
         if let Err(error) = self.pool.call(&job, options).await {
             tracing::debug!(%error, "the log was not copied into the file");

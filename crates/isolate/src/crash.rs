@@ -1,10 +1,12 @@
-//! Crash reports: one JSON file for each death, the newest kept.
+//! Crash reports: one JSON file for each death, the newest kept, and a count of those that were
+//! not.
 
-use std::fs::{DirBuilder, File};
-use std::io::{self, Write};
+use std::collections::BTreeMap;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, openat, renameat, unlinkat};
@@ -115,7 +117,7 @@ impl CrashFolder {
         Ok(openat(CWD, &self.path, flags, Mode::empty())?)
     }
 
-    /// Removes the oldest reports beyond the limit. Names sort by time.
+    /// Removes the oldest reports beyond the limit, and counts them. Names sort by time.
     fn prune(&self, folder: &OwnedFd) -> io::Result<()> {
         let mut reports: Vec<String> = Dir::read_from(folder)?
             .filter_map(|entry| entry.ok()?.file_name().to_str().ok().map(str::to_owned))
@@ -123,12 +125,73 @@ impl CrashFolder {
             .collect();
         reports.sort_unstable();
         let surplus = reports.len().saturating_sub(self.keep);
-        for report in &reports[..surplus] {
-            // Another process may have been faster.
-            let _ = unlinkat(folder, report, AtFlags::empty());
+        let mut removed: BTreeMap<DeathClass, u64> = BTreeMap::new();
+        for name in &reports[..surplus] {
+            let class = read_class(folder, name);
+            // Another process may have been faster: then it counts the report.
+            if unlinkat(folder, name, AtFlags::empty()).is_ok()
+                && let Some(class) = class
+            {
+                *removed.entry(class).or_default() += 1;
+            }
+        }
+        if removed.is_empty() { Ok(()) } else { self.count_removed(folder, &removed) }
+    }
+
+    /// A line for each time: lines are appended whole, whoever else appends.
+    fn count_removed(
+        &self,
+        folder: &OwnedFd,
+        removed: &BTreeMap<DeathClass, u64>,
+    ) -> io::Result<()> {
+        let mut line = serde_json::to_vec(removed)?;
+        line.push(b'\n');
+        let flags =
+            OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(openat(folder, REMOVED, flags, Mode::RUSR | Mode::WUSR)?);
+        file.write_all(&line)?;
+        if file.metadata()?.len() > LONGEST_COUNTS {
+            // What another process appends just now may be lost: some deaths of very many.
+            let mut all = serde_json::to_vec(&removed_reports(&self.path))?;
+            all.push(b'\n');
+            let aside = format!(".removed-{}", std::process::id());
+            create_private(folder, &aside)?.write_all(&all)?;
+            renameat(folder, aside, folder, REMOVED)?;
         }
         Ok(())
     }
+}
+
+/// Where the reports are counted that are not kept any more.
+const REMOVED: &str = "removed";
+
+/// No report is longer.
+const LONGEST_REPORT: u64 = 4 << 20;
+
+/// The counts are added up when they are longer.
+const LONGEST_COUNTS: u64 = 64 << 10;
+
+/// How many deaths of each class there were of which `folder` has no report any more.
+pub fn removed_reports(folder: &Path) -> BTreeMap<DeathClass, u64> {
+    let mut options = OpenOptions::new();
+    let opened = options
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(folder.join(REMOVED));
+    let mut text = String::new();
+    let read = opened.and_then(|file| file.take(4 * LONGEST_COUNTS).read_to_string(&mut text));
+    let mut all = BTreeMap::new();
+    if read.is_ok() {
+        for line in text.lines() {
+            // A line that makes no sense says nothing about the others.
+            let counts: BTreeMap<DeathClass, u64> = serde_json::from_str(line).unwrap_or_default();
+            for (class, count) in counts {
+                let sum: &mut u64 = all.entry(class).or_default();
+                *sum = sum.saturating_add(count);
+            }
+        }
+    }
+    all
 }
 
 impl CrashSink for CrashFolder {
@@ -145,6 +208,15 @@ impl CrashSink for CrashFolder {
         let _ = self.prune(&folder);
         Ok(())
     }
+}
+
+fn read_class(folder: &OwnedFd, name: &str) -> Option<DeathClass> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(openat(folder, name, flags, Mode::empty()).ok()?);
+    let mut json = Vec::new();
+    file.take(LONGEST_REPORT).read_to_end(&mut json).ok()?;
+    let CrashReport { class, .. } = serde_json::from_slice(&json).ok()?;
+    Some(class)
 }
 
 fn create_private(folder: &OwnedFd, name: &str) -> io::Result<File> {
@@ -181,7 +253,9 @@ mod tests {
         folder.record(&report(1)).unwrap();
         folder.record(&report(2)).unwrap();
         assert!(outside.join("package.json").exists());
-        assert_eq!(fs::read_dir(&outside).unwrap().count(), 2);
+        let reports = fs::read_dir(&outside).unwrap().flatten();
+        let reports = reports.filter(|entry| is_report(&entry.file_name().to_string_lossy()));
+        assert_eq!(reports.count(), 1);
     }
 
     fn report(unix_ms: u64) -> CrashReport {
@@ -214,9 +288,27 @@ mod tests {
         }
         let mut kept: Vec<CrashReport> = fs::read_dir(&path)
             .unwrap()
-            .map(|entry| serde_json::from_slice(&fs::read(entry.unwrap().path()).unwrap()).unwrap())
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+            .map(|path| serde_json::from_slice(&fs::read(path).unwrap()).unwrap())
             .collect();
         kept.sort_by_key(|report| report.unix_ms);
         assert_eq!(kept, [report(30), report(40), report(50)]);
+        assert_eq!(removed_reports(&path), [(DeathClass::Crash, 2)].into());
+    }
+
+    #[test]
+    fn deaths_are_counted_beyond_what_is_kept() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = CrashFolder::open(scratch.path(), 2).unwrap();
+        // Enough for the counts to be added up on the way.
+        fs::write(scratch.path().join(REMOVED), "{\"crash\":1}\n".repeat(6_000)).unwrap();
+        let classes = [DeathClass::Crash, DeathClass::Timeout].into_iter().cycle();
+        for (unix_ms, class) in (0..300).zip(classes) {
+            folder.record(&CrashReport { class, ..report(unix_ms) }).unwrap();
+        }
+        let removed = removed_reports(scratch.path());
+        assert_eq!(removed, [(DeathClass::Crash, 6_149), (DeathClass::Timeout, 149)].into());
+        assert!(fs::metadata(scratch.path().join(REMOVED)).unwrap().len() < 10_000);
     }
 }

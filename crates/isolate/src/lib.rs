@@ -21,7 +21,7 @@ mod worker;
 
 pub use batch::BatchPart;
 pub use class::{DeathClass, End};
-pub use crash::{CrashFolder, CrashFolderError, CrashReport, CrashSink, JobNote};
+pub use crash::{CrashFolder, CrashFolderError, CrashReport, CrashSink, JobNote, removed_reports};
 pub use error::{CallError, StartError};
 pub use linux::memory::give_back_memory;
 pub use metrics::{Counter, Gauge, Histogram, Metrics, Spread, Tally};

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use isolate::{CrashReport, DeathClass};
+use isolate::{CrashReport, DeathClass, removed_reports};
 
 use super::finding::{Finding, Health};
 
@@ -24,7 +24,7 @@ const MOST_REPORTS: usize = 400;
 /// The deaths that are remembered.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CrashHistory {
-    /// How many of each class.
+    /// How many of each class, those among them of which no report is left.
     pub by_class: BTreeMap<DeathClass, u64>,
     /// How many within the last ten minutes.
     pub recent: usize,
@@ -48,7 +48,8 @@ impl CrashHistory {
         // Names sort by time.
         names.sort_unstable();
         let now = unix_ms();
-        let mut history = Self::default();
+        // Reports are kept up to a number, counts of all of them.
+        let mut history = Self { by_class: removed_reports(folder), ..Self::default() };
         for path in names.iter().rev().take(MOST_REPORTS) {
             match read_report(path) {
                 Some(report) => history.add(report, now),
@@ -177,6 +178,17 @@ mod tests {
         let found = check(place.path());
         assert_eq!(found.status, Health::Warn);
         assert!(found.detail.contains("3 workers died in the last 10 minutes"), "{found:?}");
+    }
+
+    #[test]
+    fn counts_do_not_end_where_reports_do() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = CrashFolder::open(place.path(), 200).unwrap();
+        for _ in 0..230 {
+            folder.record(&report(DeathClass::Crash, Duration::ZERO)).unwrap();
+        }
+        let history = CrashHistory::read(place.path());
+        assert_eq!((history.total(), history.unreadable), (230, 0));
     }
 
     #[test]
