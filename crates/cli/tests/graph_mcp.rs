@@ -124,3 +124,46 @@ fn a_runaway_query_is_stopped_and_the_next_one_answered() {
     assert_eq!(rows(&mut agent, "MATCH (n) RETURN count(n)"), json!([[300]]));
     assert_eq!(agent.leave(), Some(0));
 }
+
+#[test]
+fn parameters_are_exact_or_refused() {
+    let place = Place::new();
+    let mut agent = agent_of(&place);
+    rows(&mut agent, "CREATE (:N {n: 1})");
+    let ask = |value: Value| json!({ "query": "RETURN $x AS x", "params": { "x": value } });
+    for wide in [json!(u64::MAX), json!(9_223_372_036_854_775_808_u64), json!([{ "id": 1e23 }])] {
+        let error = agent.refused("graph_query", ask(wide.clone()));
+        assert_eq!(error["code"], "bad_input", "{wide}: {error}");
+        assert!(error["message"].as_str().unwrap().contains("64 bits"), "{error}");
+    }
+    let nested = |depth| (0..depth).fold(json!(1), |value, _| json!([value]));
+    assert_eq!(agent.refused("graph_query", ask(nested(110)))["code"], "bad_input");
+    let deep = agent.call("graph_query", ask(nested(100)));
+    assert_eq!(deep["rows"], json!([[nested(100)]]));
+    let exact = [json!(i64::MAX), json!(i64::MIN), json!(1.5e18), json!("1e23")];
+    for value in exact {
+        assert_eq!(agent.call("graph_query", ask(value.clone()))["rows"], json!([[value]]));
+    }
+    let query = ["graph", "query", "RETURN $x AS x"];
+    for wide in ["x=12345678901234567890123", "x=[18446744073709551615]"] {
+        let error = place.fails(&[&query[..], &["--param", wide]].concat(), 3, "bad_input");
+        assert!(error["message"].as_str().unwrap().starts_with("--param x: "), "{error}");
+    }
+    assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn numbers_that_are_not_finite_are_shown_alike_everywhere() {
+    let place = Place::new();
+    let mut agent = agent_of(&place);
+    rows(&mut agent, "CREATE (:N {n: 1})");
+    let query = "RETURN 0.0 / 0.0 AS a, 1.0 / 0.0 AS b, -1.0 / 0.0 AS c, sqrt(-1) AS d";
+    let shown = json!([["NaN", "Infinity", "-Infinity", "NaN"]]);
+    assert_eq!(rows(&mut agent, query), shown);
+    assert_eq!(place.json(&["graph", "query", query])["rows"], shown);
+    let csv = place.run(&["graph", "query", query, "--format", "csv"]).stdout;
+    assert_eq!(csv, "a,b,c,d\r\nNaN,Infinity,-Infinity,NaN\r\n");
+    let table = place.run(&["graph", "query", query]).stdout;
+    assert!(table.ends_with("NaN  Infinity  -Infinity  NaN\n"), "{table}");
+    assert_eq!(agent.leave(), Some(0));
+}

@@ -368,7 +368,7 @@ impl Parser<'_> {
             parts.push(if self.eat(".") {
                 if self.eat("*") { MapPart::All } else { MapPart::Property(self.key()?) }
             } else if *self.ahead(1) == Token::Symbol(":") {
-                let key = self.key()?;
+                let key = self.map_key()?;
                 self.advance();
                 let value = self.expression()?;
                 height = height.max(value.height);
@@ -390,7 +390,7 @@ impl Parser<'_> {
         let mut entries = Vec::new();
         let mut height = 0;
         while !self.is("}") {
-            let key = self.key()?;
+            let key = self.map_key()?;
             self.expect(":")?;
             let value = self.expression()?;
             height = height.max(value.height);

@@ -150,10 +150,6 @@ impl Lexer<'_> {
             name.push_str(&rest[..end]);
             self.at += end + 1;
             if !self.rest().starts_with('`') {
-                if name.is_empty() {
-                    let message = "a name cannot be empty";
-                    return self.wrong(start, Detail::UnexpectedSyntax, message);
-                }
                 return Ok(name.into());
             }
             name.push('`');

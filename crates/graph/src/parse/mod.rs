@@ -157,6 +157,15 @@ impl Parser<'_> {
 
     /// A name of a label, type, property or function: any word.
     fn any_name(&mut self, wanted: &str) -> Result<Name> {
+        if matches!(self.token(), Token::Word { text, .. } if text.is_empty()) {
+            let message = format!("{wanted} cannot be empty");
+            return self.error(self.span(), Detail::UnexpectedSyntax, message);
+        }
+        self.word_or_nothing(wanted)
+    }
+
+    /// The same; two backticks with nothing between them are a name, too.
+    fn word_or_nothing(&mut self, wanted: &str) -> Result<Name> {
         match self.token() {
             Token::Word { text, .. } => {
                 let name = Name { text: text.clone(), span: self.span() };
@@ -180,6 +189,11 @@ impl Parser<'_> {
 
     fn key(&mut self) -> Result<Arc<str>> {
         Ok(self.any_name("the name of a property")?.text)
+    }
+
+    /// A name in a map, which can be any text.
+    fn map_key(&mut self) -> Result<Arc<str>> {
+        Ok(self.word_or_nothing("a name")?.text)
     }
 
     /// Goes one level down, and back up after `inner`.

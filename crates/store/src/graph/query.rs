@@ -125,6 +125,9 @@ pub fn first_row(bytes: &[u8]) -> Result<(Vec<Datum>, &[u8]), Failure> {
     })
 }
 
+/// Takes rows behind the first ones of an answer, in postcard.
+pub(super) type Rest<'a> = &'a mut dyn FnMut(&[u8]);
+
 /// Queries that were read and checked before: programs ask the same ones again and again.
 #[derive(Debug, Default)]
 pub(crate) struct KnownQueries(RefCell<HashMap<Box<str>, Arc<Query>>>);
@@ -171,7 +174,7 @@ impl Snapshot<'_> {
         &self,
         query: &CypherQuery,
         segment: Option<&dyn AdjacencySource>,
-        rest: Option<&mut dyn FnMut(&[u8])>,
+        rest: Option<Rest<'_>>,
     ) -> Result<GraphAnswer, StoreError> {
         let prepared = self.db.queries.prepare(&query.text)?;
         if prepared.is_write() {
@@ -218,11 +221,11 @@ struct Answering<'a> {
     handed: usize,
     count: u64,
     largest: usize,
-    rest: Option<&'a mut dyn FnMut(&[u8])>,
+    rest: Option<Rest<'a>>,
 }
 
 impl<'a> Answering<'a> {
-    fn new(largest: usize, rest: Option<&'a mut dyn FnMut(&[u8])>) -> Self {
+    fn new(largest: usize, rest: Option<Rest<'a>>) -> Self {
         let first = Vec::with_capacity(USUAL_ANSWER);
         Self { first, piece: Vec::new(), handed: 0, count: 0, largest, rest }
     }

@@ -82,6 +82,16 @@ pub struct TableTaken {
 
 /// Writes rows in the transaction that is open.
 pub(crate) fn import(work: Work<'_>, table: &GraphTable) -> Result<Outcome, StoreError> {
+    let names = match &table.holds {
+        TableHolds::Nodes { label, key } => vec![label, key.as_ref().unwrap_or(label)],
+        TableHolds::Edges { kind, from, to } => {
+            vec![kind, &from.label, &from.key, &to.label, &to.key]
+        }
+    };
+    if names.iter().any(|name| name.is_empty()) {
+        let message = "the name of a label, a type or a property cannot be empty";
+        return Err(query_failed(Failure::new(Code::BadInput, message)));
+    }
     let header = Header::read(&table.header, table.delimiter).map_err(query_failed)?;
     let graph = TruthGraph::begin(work.db)?;
     let mut import = Import {
