@@ -7,6 +7,7 @@ mod code_doctor;
 mod code_graph;
 mod code_model;
 mod common;
+mod damage;
 mod doctor;
 mod fact_doctor;
 mod fact_graph;
