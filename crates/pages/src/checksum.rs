@@ -16,6 +16,19 @@ pub(crate) fn is_sealed(page: &[u8], number: u32) -> bool {
     page.split_last_chunk().is_some_and(|(content, found)| *found == checksum(content, number))
 }
 
+/// Empties the place of the checksum. SQLite keeps what is there when it writes the page to the
+/// log, and another program would copy it from there into the file: then it shows.
+pub(crate) fn unseal(page: &mut [u8]) {
+    if let Some(place) = page.last_chunk_mut::<{ RESERVED as usize }>() {
+        place.fill(0);
+    }
+}
+
+/// Whether the place of the checksum is empty.
+pub(crate) fn is_unsealed(page: &[u8]) -> bool {
+    page.last_chunk().is_some_and(|place| *place == [0; RESERVED as usize])
+}
+
 /// The page's number is the seed, so that a page in the wrong place does not match.
 fn checksum(content: &[u8], number: u32) -> [u8; RESERVED as usize] {
     XxHash3_64::oneshot_with_seed(u64::from(number), content).to_le_bytes()

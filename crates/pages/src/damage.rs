@@ -4,7 +4,7 @@ use std::fmt;
 /// A page that cannot be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Damage {
-    /// The page's number, from 1.
+    /// The page's number, from 1; 0 if even that cannot be told.
     pub page: u32,
     /// Where it was read from.
     pub part: Part,
@@ -26,6 +26,8 @@ pub enum Part {
 pub enum Fault {
     /// The checksum does not match the content.
     Mismatch,
+    /// There is no checksum: another program wrote the page, which may be as it should be.
+    Unsealed,
     /// The file ends before the end of the page.
     Missing,
 }
@@ -36,11 +38,16 @@ impl fmt::Display for Damage {
             Part::File => "",
             Part::Log => " in the write-ahead log",
         };
+        let page = match self.page {
+            0 => "a page".to_owned(),
+            number => format!("page {number}"),
+        };
         let fault = match self.fault {
             Fault::Mismatch => "does not match its checksum",
+            Fault::Unsealed => "has no checksum: another program has written to the file",
             Fault::Missing => "is missing: the file is too short",
         };
-        write!(f, "page {}{part} {fault}", self.page)
+        write!(f, "{page}{part} {fault}")
     }
 }
 

@@ -7,7 +7,7 @@ use rusqlite::{Connection, ffi};
 
 use crate::checksum::is_sealed;
 use crate::damage::{Damage, Fault, Part};
-use crate::file::{self, Real};
+use crate::file::{self, Real, fault_of};
 use crate::log::{FRAME_HEADER, LOG_HEADER, big, read_header};
 use crate::shim::file_of;
 
@@ -98,7 +98,7 @@ impl Scan {
             return None;
         }
         let is_short = page.len() < self.page_size;
-        let fault = if is_short { Fault::Missing } else { Fault::Mismatch };
+        let fault = if is_short { Fault::Missing } else { fault_of(page) };
         Some(Damage { page: number, part: Part::File, fault })
     }
 

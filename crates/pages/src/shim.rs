@@ -18,8 +18,8 @@ use crate::file::{self, ShimFile};
 pub enum Checking {
     /// Everything.
     Every,
-    /// All pages but those that only lead to others, for saving what can be saved: behind a
-    /// damaged inner page there are many that are not.
+    /// For saving what can be saved: all pages but those that only lead to others, since behind
+    /// a damaged inner page there are many that are not, and those that another program wrote.
     Leaves,
     /// Nothing.
     Nothing,

@@ -378,3 +378,28 @@ fn what_leads_to_other_pages_may_be_read_for_salvage() {
     }
     is_healthy(&place.open(Checking::Every));
 }
+
+/// SQLite without the shim moves the log into the file when it closes it, without checksums.
+#[test]
+fn what_another_program_wrote_is_told_from_damage() {
+    let place = Place::new();
+    place.filled();
+    let db = place.open(Checking::Every);
+    db.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(())).unwrap();
+    db.execute("UPDATE item SET name = name || 'x' WHERE id % 2 = 0", []).unwrap();
+    (1_000..1_050).for_each(|id| insert(&db, id, 700));
+    let before = rows(&db).unwrap();
+    let config = rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+    db.set_db_config(config, true).unwrap();
+    drop(db);
+    let plain = Connection::open(place.path()).unwrap();
+    assert_eq!(rows(&plain).unwrap(), before);
+    plain.close().unwrap();
+
+    let db = place.open(Checking::Every);
+    assert_eq!(is_damage(rows(&db)).fault, Fault::Unsealed);
+    let found = damages(&place.open(Checking::Leaves));
+    assert!(found.len() > 50, "{}", found.len());
+    assert!(found.iter().all(|damage| damage.fault == Fault::Unsealed), "{found:?}");
+    assert_eq!(rows(&place.open(Checking::Leaves)).unwrap(), before);
+}

@@ -285,6 +285,8 @@ impl Rescue<'_> {
                     error @ (StoreError::Deadline { .. } | StoreError::DiskFull { .. }) => {
                         Stop::Fatal(error)
                     }
+                    // It names the page.
+                    StoreError::Corrupt { reason, .. } => Stop::Damage { last, reason },
                     _ => Stop::Damage { last, reason: error.to_string() },
                 },
             }

@@ -12,11 +12,12 @@ use isolith_types::{
 };
 
 use crate::common::{TestStore, add_root, file, numbered, put_files, token};
+use crate::doctor::salvage;
 use crate::facts::fact;
 use crate::memory::{add, drawer};
 
 const PAGE: usize = 8192;
-const TRIALS: u64 = 420;
+const TRIALS: u64 = 320;
 
 /// A store with everything that answers are made of.
 fn filled() -> TestStore {
@@ -107,7 +108,7 @@ fn is_reported(folder: &StoreFolder) -> bool {
         Err(StoreError::Corrupt { .. }) => true,
         reader => {
             let mut reader = reader.unwrap();
-            [Check::Full, Check::Checksums]
+            [Check::Checksums, Check::Full]
                 .iter()
                 .any(|check| !reader.check(*check, 10).unwrap().is_empty())
         }
@@ -190,7 +191,7 @@ fn a_damaged_file_never_answers_wrongly() {
         seen += 1;
     }
     assert!(seen > TRIALS * 9 / 10, "{seen}");
-    assert!(failed > 200, "{failed} of {seen} were met by a question");
+    assert!(failed > 150, "{failed} of {seen} were met by a question");
     std::fs::write(folder.truth(), &healthy).unwrap();
     assert_eq!(answers(&folder), before);
 }
@@ -216,4 +217,22 @@ fn a_damaged_log_in_use_never_answers_wrongly() {
     }
     assert!(failed > 5, "{failed}");
     assert_eq!(answers(folder), before);
+}
+
+/// SQLite without checksums moves the log into the file when it closes it.
+#[test]
+fn what_another_program_did_to_the_file_costs_nothing_but_a_repair() {
+    let store = filled();
+    let (_place, folder) = (store.place, store.folder);
+    drop(store.writer);
+    let before = answers(&folder);
+    let other = rusqlite::Connection::open(folder.truth()).unwrap();
+    other.query_row("SELECT count(*) FROM record", [], |_| Ok(())).unwrap();
+    other.close().unwrap();
+    assert!(compare(&before, &answers(&folder), "another program") > 0);
+    assert!(is_reported(&folder));
+    let report = salvage(&folder);
+    assert_eq!((report.lost, report.lost_records), (vec![], 0));
+    // What collections say of themselves comes first: segments have to be made again.
+    assert_eq!(answers(&folder)[1..], before[1..]);
 }
