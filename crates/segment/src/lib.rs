@@ -19,4 +19,4 @@ pub use bits::Bits;
 pub use container::{Container, ContainerWriter, Kind, Published, is_temporary, remove_leftovers};
 pub use error::SegmentError;
 pub use graph::{GraphSegment, write_graph};
-pub use vector::{Candidate, Scratch, VectorBuilder, VectorSegment, VectorSpec};
+pub use vector::{Candidate, Scratch, VectorBuilder, VectorSegment, VectorSpec, VectorSum};

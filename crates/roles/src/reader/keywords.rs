@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use isolate::Context;
 use isolith_segment::text::{
-    Keywords as Words, Ranking, Statistics, TermCounts, TextCandidate, TextSegment, Tokenizer,
+    Keywords as Words, PerField, Ranking, Statistics, TermCounts, TextCandidate, TextSegment,
+    Tokenizer, tokens_among,
 };
 use isolith_segment::{Bits, SegmentError};
 use isolith_store::{CollectionState, Scope, Snapshot, StoreError};
@@ -130,7 +131,9 @@ impl Keywords<'_, '_> {
     ) -> Result<(Loose, Statistics), StoreError> {
         let mut counted = Statistics::none(&target.words);
         let Some(tail) = self.tails.texts(self.snapshot, state)? else {
-            let found = self.read(state, tail_of(state), target, &mut counted, Duration::MAX)?;
+            let mut count = |_, _, counts: &TermCounts| counted.add_record(&target.words, counts);
+            let which = (tail_of(state), !target.apart);
+            let found = self.read(state, which, target, Duration::MAX, &mut count)?;
             return Ok((found.unwrap_or_default(), counted));
         };
         let mut found = Loose::new();
@@ -154,36 +157,39 @@ impl Keywords<'_, '_> {
         best: &mut Best,
         searched: &mut Searched,
     ) -> Result<Option<Ranking>, StoreError> {
-        let mut counted = Statistics::none(&target.words);
+        let mut counted = Counted::new(state, target);
         let budget = self.context.remaining() / 2;
-        let Some(found) = self.read(state, Scope::All, target, &mut counted, budget)? else {
+        let mut count = |change, allowed, counts: &TermCounts| counted.add(change, allowed, counts);
+        let which = (Scope::All, true);
+        let Some(found) = self.read(state, which, target, budget, &mut count)? else {
             searched.unranked = true;
             return Ok(None);
         };
-        let ranking = Ranking::new(&target.words, &counted);
+        let ranking = Ranking::new(&target.words, &counted.into_statistics());
         offer(best, &ranking, &found);
         Ok(Some(ranking))
     }
 
-    /// Reads documents and keeps those that have one of the words; nothing if that
-    /// takes longer than `budget`.
+    /// Reads documents and keeps those that have one of the words; nothing if that takes
+    /// longer than `budget`. `count` takes the change number of every record, whether it is
+    /// allowed, and what it has of the words; it gets the others too if `all` is set.
     fn read(
         &self,
         state: &CollectionState,
-        scope: Scope,
+        (scope, all): (Scope, bool),
         target: &Target<'_>,
-        counted: &mut Statistics,
         budget: Duration,
+        count: &mut dyn FnMut(u64, bool, &TermCounts),
     ) -> Result<Option<Loose>, StoreError> {
         let least = self.context.remaining().saturating_sub(budget);
         let mut tokenizer = Tokenizer::new(analyzer(state));
         let mut found = Loose::new();
         let mut in_time = true;
-        for_each_text(self.snapshot, state, scope, &mut |row, _, fields| {
+        for_each_text(self.snapshot, state, scope, &mut |row, change, fields| {
             let allowed = target.allows(row);
-            if allowed || !target.apart {
+            if allowed || all {
                 let counts = TermCounts::of_terms(&mut tokenizer, fields, &target.words.terms);
-                counted.add_record(&target.words, &counts);
+                count(change, allowed, &counts);
                 if allowed && has_any(&target.words, &counts) {
                     found.push((row, counts));
                 }
@@ -204,6 +210,59 @@ impl Keywords<'_, '_> {
             }
         }
         Ok(())
+    }
+}
+
+/// What all records count, added up as segments and tail do it: where words are weighed among
+/// some rows alone, segments take the lengths of these for what they are on average.
+struct Counted<'a> {
+    target: &'a Target<'a>,
+    /// Up to which change numbers rows are in the base and in the delta.
+    ends: [u64; 2],
+    base_and_delta: [Share; 2],
+    tail: Statistics,
+}
+
+struct Share {
+    all: u64,
+    tokens: PerField<u64>,
+    allowed: Statistics,
+}
+
+impl<'a> Counted<'a> {
+    fn new(state: &CollectionState, target: &'a Target<'a>) -> Self {
+        let ends = state.generation.as_ref();
+        let ends = ends.map_or([0; 2], |generation| [generation.base_to, generation.complete_to]);
+        let none = || Statistics::none(&target.words);
+        let share = || Share { all: 0, tokens: PerField::default(), allowed: none() };
+        Self { target, ends, base_and_delta: [share(), share()], tail: none() }
+    }
+
+    fn add(&mut self, change: u64, allowed: bool, counts: &TermCounts) {
+        let allowed = allowed || !self.target.apart;
+        let part = match self.ends.iter().position(|end| change <= *end) {
+            Some(at) => {
+                let share = &mut self.base_and_delta[at];
+                share.all += 1;
+                let lengths = counts.lengths();
+                share.tokens.iter_mut().zip(lengths).for_each(|(sum, it)| *sum += u64::from(it));
+                &mut share.allowed
+            }
+            None => &mut self.tail,
+        };
+        if allowed {
+            part.add_record(&self.target.words, counts);
+        }
+    }
+
+    fn into_statistics(mut self) -> Statistics {
+        for Share { all, tokens, mut allowed } in self.base_and_delta {
+            if self.target.apart && self.target.rows.is_some() {
+                allowed.tokens = tokens_among(tokens, allowed.records, all);
+            }
+            self.tail.add(&allowed);
+        }
+        self.tail
     }
 }
 

@@ -4,9 +4,11 @@
 use std::ops::ControlFlow;
 
 use isolate::Context;
-use isolith_segment::exact::{Query, floats};
-use isolith_segment::{Bits, Candidate, Scratch, SegmentError, VectorSegment};
-use isolith_store::{CollectionState, Scope, Snapshot, StoreError};
+use isolith_segment::exact::{Query, VectorProblem, floats};
+use isolith_segment::{
+    Bits, Candidate, Scratch, SegmentError, VectorSegment, VectorSpec, VectorSum,
+};
+use isolith_store::{CollectionState, Generation, Scope, Snapshot, StoreError};
 use isolith_types::Filter;
 
 use super::best::{Best, Measured};
@@ -44,13 +46,25 @@ impl Target<'_> {
 
     /// Offers a stored vector. One that is no vector cannot be told from a lost hit.
     fn offer(&self, best: &mut Best, row: u64, vector: &[u8]) -> Result<(), StoreError> {
-        let distance = self.query.distance_bytes(vector).map_err(|problem| {
-            let reason = format!("the vector of row {row} is unusable: {problem}");
-            StoreError::Invalid(reason)
-        })?;
-        best.offer(row, distance);
+        let distance = self.query.distance_bytes(vector);
+        best.offer(row, distance.map_err(|problem| unusable(row, problem))?);
         Ok(())
     }
+}
+
+fn unusable(row: u64, problem: VectorProblem) -> StoreError {
+    StoreError::Invalid(format!("the vector of row {row} is unusable: {problem}"))
+}
+
+/// The sum of some vectors, and how many they are.
+type Part = (Vec<f32>, usize);
+
+/// The sums that segments keep.
+enum Sums {
+    Known(Vec<Part>),
+    /// They are of an earlier build.
+    NotKept,
+    Damaged,
 }
 
 impl Nearest<'_, '_> {
@@ -92,7 +106,9 @@ impl Nearest<'_, '_> {
         Ok(best)
     }
 
-    /// The mean of all vectors, as far as segments and the tail tell; none if they do not.
+    /// The mean of all vectors; none if there are no vectors, or if segments of an earlier
+    /// build do not tell. It is the same to the last bit whether segments can be read or not,
+    /// as long as they hold nothing that is dead.
     pub(super) fn mean(
         &mut self,
         state: &CollectionState,
@@ -103,14 +119,14 @@ impl Nearest<'_, '_> {
             sum.iter_mut().zip(vector).for_each(|(sum, value)| *sum += value);
             count += rows as f32;
         };
-        if state.generation.is_some() {
-            let live = self.segments.vectors(self.snapshot, state, self.context, searched)?;
-            for live in live.iter().flatten() {
-                match live.segment.sum() {
-                    Ok(Some(vectors)) => add(&mut vectors.into_iter(), live.segment.len()),
-                    Ok(None) => return Ok(None),
-                    Err(error) => self.segments.fail(&live.file, &error, searched),
-                }
+        if let Some(generation) = &state.generation {
+            let parts = match self.segment_sums(state, searched)? {
+                Sums::Known(parts) => parts,
+                Sums::NotKept => return Ok(None),
+                Sums::Damaged => self.sums_of_truth(state, generation)?,
+            };
+            for (vectors, rows) in parts {
+                add(&mut vectors.into_iter(), rows);
             }
         }
         if let Some(tail) = self.tails.vectors(self.snapshot, state)? {
@@ -119,6 +135,50 @@ impl Nearest<'_, '_> {
             }
         }
         Ok((count > 0.0).then(|| sum.iter().map(|sum| sum / count).collect()))
+    }
+
+    fn segment_sums(
+        &mut self,
+        state: &CollectionState,
+        searched: &mut Searched,
+    ) -> Result<Sums, StoreError> {
+        let live = self.segments.vectors(self.snapshot, state, self.context, searched)?;
+        let Some(live) = live else { return Ok(Sums::Damaged) };
+        let mut parts = Vec::with_capacity(live.len());
+        for live in live {
+            match live.segment.sum() {
+                Ok(Some(sum)) => parts.push((sum, live.segment.len())),
+                Ok(None) => return Ok(Sums::NotKept),
+                Err(error) => {
+                    self.segments.fail(&live.file, &error, searched);
+                    return Ok(Sums::Damaged);
+                }
+            }
+        }
+        Ok(Sums::Known(parts))
+    }
+
+    /// What base and delta would have kept of the vectors in the truth.
+    fn sums_of_truth(
+        &self,
+        state: &CollectionState,
+        generation: &Generation,
+    ) -> Result<Vec<Part>, StoreError> {
+        let dimension = state.dimension.unwrap_or(0);
+        let spec = VectorSpec { dimension, metric: state.metric };
+        let mut parts = [(VectorSum::new(spec), 0), (VectorSum::new(spec), 0)];
+        let mut outcome = Ok(());
+        self.snapshot.for_each_vector(state.id, Scope::All, &mut |row, change, vector| {
+            // What is newer is in the tail.
+            if change <= generation.complete_to {
+                let (sum, rows) = &mut parts[usize::from(change > generation.base_to)];
+                *rows += 1;
+                outcome = sum.add_bytes(vector).map_err(|problem| unusable(row, problem));
+            }
+            if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        outcome?;
+        Ok(parts.map(|(sum, rows)| (sum.total().collect(), rows)).into())
     }
 
     fn search(

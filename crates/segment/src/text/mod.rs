@@ -18,7 +18,7 @@ mod tokens;
 
 pub use build::{TextBuilder, remove_scratch};
 pub use fields::{FIELDS, PerField, TermCounts, TextFields};
-pub use ranking::{FieldWeight, Keywords, Ranking, Statistics, Weights};
+pub use ranking::{FieldWeight, Keywords, Ranking, Statistics, Weights, tokens_among};
 pub use search::TextCandidate;
 pub use segment::TextSegment;
 pub use tokens::{Analyzer, MAX_QUERY_TERMS, MAX_TERM_BYTES, Tokenizer, query_terms, stem, tokens};

@@ -134,6 +134,12 @@ impl Statistics {
     }
 }
 
+/// How many terms some of `all` records have, if their lengths are what they are on average.
+pub fn tokens_among(tokens: PerField<u64>, some: u64, all: u64) -> PerField<u64> {
+    let share = some as f64 / all.max(1) as f64;
+    tokens.map(|tokens| (tokens as f64 * share) as u64)
+}
+
 fn add_fields(own: &mut PerField<u64>, other: PerField<u64>) {
     for (own, other) in own.iter_mut().zip(other) {
         *own += other;

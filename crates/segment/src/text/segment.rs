@@ -14,7 +14,7 @@ use super::directory::SegmentDirectory;
 use super::fields::PerField;
 use super::index::{fields, schema, settings};
 use super::parameters::{Column, LAYOUT, Parameters, section};
-use super::ranking::{Keywords, Statistics};
+use super::ranking::{Keywords, Statistics, tokens_among};
 use super::tokens::Analyzer;
 use crate::{Bits, Container, Kind, SegmentError};
 
@@ -125,9 +125,9 @@ impl TextSegment {
             return Ok(statistics);
         };
         statistics.records = positions.count() as u64;
-        let share = positions.count() as f64 / self.len().max(1) as f64;
+        let tokens = index.each_ref().map(|part| part.terms.total_num_tokens());
+        statistics.tokens = tokens_among(tokens, statistics.records, self.len() as u64);
         for (field, part) in index.iter().enumerate() {
-            statistics.tokens[field] = (part.terms.total_num_tokens() as f64 * share) as u64;
             for (having, term) in statistics.having.iter_mut().zip(&keywords.terms) {
                 let Some(info) = self.find(field, part, term)? else { continue };
                 having[field] = self.count_among(part, &info, positions)?;

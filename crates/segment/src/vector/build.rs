@@ -37,7 +37,7 @@ pub struct VectorBuilder<'a> {
     sample: Vec<f32>,
     encoder: Option<Encoder>,
     vector: Vec<f32>,
-    sum: Vec<f64>,
+    sum: VectorSum,
 }
 
 impl<'a> VectorBuilder<'a> {
@@ -68,7 +68,7 @@ impl<'a> VectorBuilder<'a> {
             sample: Vec::new(),
             encoder: None,
             vector: Vec::new(),
-            sum: vec![0.0; spec.dimension as usize],
+            sum: VectorSum::new(spec),
         })
     }
 
@@ -106,7 +106,7 @@ impl<'a> VectorBuilder<'a> {
             Encoder::new(self.spec, vec![0.0; self.spec.dimension as usize], self.kernel)
         });
         encoder.parameters.rows = self.rows.len() / 8;
-        let sum: Vec<u8> = self.sum.iter().flat_map(|x| (*x as f32).to_le_bytes()).collect();
+        let sum: Vec<u8> = self.sum.total().flat_map(f32::to_le_bytes).collect();
         for (name, bytes) in [
             ("rows", &self.rows),
             ("changes", &self.changes),
@@ -131,13 +131,9 @@ impl<'a> VectorBuilder<'a> {
         if self.rows.len() / 8 >= u32::MAX as usize {
             return Err(self.refused(row, "the segment is full"));
         }
-        let length = exact::length(&self.vector, self.spec.metric)
+        as_stored(&mut self.vector, self.spec.metric)
             .map_err(|problem| self.refused(row, problem))?;
-        if self.spec.metric == Metric::Cosine {
-            let scale = length.recip();
-            self.vector.iter_mut().for_each(|x| *x = (f64::from(*x) * scale) as f32);
-        }
-        self.sum.iter_mut().zip(&self.vector).for_each(|(sum, x)| *sum += f64::from(*x));
+        self.sum.add_stored(&self.vector);
         self.last_row = Some(row);
         self.rows.extend(row.to_le_bytes());
         self.changes.extend(change.to_le_bytes());
@@ -168,6 +164,62 @@ impl<'a> VectorBuilder<'a> {
     fn refused(&self, row: u64, problem: impl ToString) -> SegmentError {
         let problem = format!("row {row}: {}", problem.to_string());
         SegmentError::refused("build", self.name.as_str(), problem)
+    }
+}
+
+/// A vector as segments store it: of unit length for cosine.
+fn as_stored(vector: &mut [f32], metric: Metric) -> Result<(), VectorProblem> {
+    let length = exact::length(vector, metric)?;
+    if metric == Metric::Cosine {
+        let scale = length.recip();
+        vector.iter_mut().for_each(|x| *x = (f64::from(*x) * scale) as f32);
+    }
+    Ok(())
+}
+
+/// The sum that a segment of some vectors keeps; the same to the last bit if they are added
+/// in the order of their rows.
+#[derive(Debug)]
+pub struct VectorSum {
+    metric: Metric,
+    sum: Vec<f64>,
+    vector: Vec<f32>,
+}
+
+impl VectorSum {
+    /// Of no vectors yet.
+    pub fn new(spec: VectorSpec) -> Self {
+        let sum = vec![0.0; spec.dimension as usize];
+        Self { metric: spec.metric, sum, vector: Vec::new() }
+    }
+
+    /// Adds a vector, in little-endian bytes.
+    ///
+    /// # Errors
+    /// If it is none of this dimension and metric.
+    pub fn add_bytes(&mut self, bytes: &[u8]) -> Result<(), VectorProblem> {
+        let (expected, found) = (self.sum.len(), bytes.len() / 4);
+        if found != expected || !bytes.len().is_multiple_of(4) {
+            return Err(VectorProblem::Dimension { expected, found });
+        }
+        let mut vector = std::mem::take(&mut self.vector);
+        vector.clear();
+        vector.extend(exact::floats(bytes));
+        let added = as_stored(&mut vector, self.metric);
+        if added.is_ok() {
+            self.add_stored(&vector);
+        }
+        self.vector = vector;
+        added
+    }
+
+    fn add_stored(&mut self, vector: &[f32]) {
+        self.sum.iter_mut().zip(vector).for_each(|(sum, x)| *sum += f64::from(*x));
+    }
+
+    /// The sum as a segment keeps it.
+    pub fn total(&self) -> impl Iterator<Item = f32> {
+        self.sum.iter().map(|x| *x as f32)
     }
 }
 

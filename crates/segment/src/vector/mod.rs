@@ -13,7 +13,7 @@ mod shortlist;
 #[cfg(test)]
 mod tests;
 
-pub use build::{VectorBuilder, VectorSpec};
+pub use build::{VectorBuilder, VectorSpec, VectorSum};
 pub use query::Scratch;
 pub use search::Candidate;
 pub use segment::VectorSegment;
