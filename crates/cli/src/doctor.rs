@@ -137,8 +137,14 @@ fn show(report: &DoctorReport, colours: bool) -> String {
     }
     let verdict = match report.worst() {
         _ if report.error.is_some() => "not everything could be repaired",
-        Health::Ok => "the store is well",
-        Health::Warn => "the store is well, with warnings",
+        Health::Ok | Health::Warn if !report.lost.is_empty() => {
+            "the store works again, but not everything could be saved: see above"
+        }
+        Health::Ok | Health::Warn if report.has_losses() => {
+            "the store works, but an earlier salvage lost something: see losses"
+        }
+        Health::Ok => "the store is healthy",
+        Health::Warn => "the store is healthy, with warnings",
         Health::Failed => "not everything could be checked",
         Health::Corrupt => {
             "something is damaged: `isolith doctor --repair` mends what can be mended"
@@ -214,6 +220,7 @@ mod tests {
                 check("disk", Health::Warn, "the disk is nearly full"),
             ],
             repaired: vec!["rebuilt the segments of docs from 10 records".to_owned()],
+            lost: Vec::new(),
             error: None,
         }
     }

@@ -56,7 +56,7 @@ pub use read::{
     ChunkText, EachChunk, EachDocument, EachPassage, EachVector, Page, PassageText, Reader,
     Receipt, Scope, Selection, Snapshot,
 };
-pub use salvage::{Embedder, Loss, SalvageReport};
+pub use salvage::{Embedder, Extent, Loss, SalvageReport, SavedReport};
 pub use state::{
     CODE_COLLECTION, CollectionState, Generation, Kind, Level, LoadProgress, MEMORY_COLLECTION,
     PoisonedJob, SegmentEntry, StoredRecord,

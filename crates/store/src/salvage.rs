@@ -2,16 +2,22 @@ mod code;
 mod damaged;
 mod facts;
 mod graph;
+mod indexes;
 mod memory;
+mod nodes;
 mod ranges;
 mod rebuild;
 mod record;
+mod records;
+mod report;
+mod shown;
+mod table;
 
 use std::path::{Path, PathBuf};
 use std::time::{Instant, UNIX_EPOCH};
 
 use isolate::InWorker;
-use serde::{Deserialize, Serialize};
+pub use report::{Extent, Loss, SalvageReport, SavedReport};
 
 use crate::acknowledged;
 use crate::create::{self, Aside, remove_if_there, sync_folder};
@@ -23,40 +29,6 @@ use crate::lock::Lock;
 use crate::log;
 use crate::migrations::{MIGRATIONS, migrate};
 use crate::open::Truth;
-
-/// A report names at most so many ids.
-const NAMED_IDS: usize = 1000;
-
-/// What a salvage saved and what it could not.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct SalvageReport {
-    /// Collections in the new truth.
-    pub collections: u64,
-    /// Records in the new truth.
-    pub records: u64,
-    /// Facts in the new truth.
-    pub facts: u64,
-    /// What could not be read, table by table.
-    pub lost: Vec<Loss>,
-    /// Ids of records that are lost, as far as an index still knew them; the first
-    /// thousand.
-    pub lost_ids: Vec<String>,
-    /// How many records are known to be lost.
-    pub lost_records: u64,
-    /// Where the damaged file is now.
-    pub kept_as: PathBuf,
-}
-
-/// What could not be read of one table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Loss {
-    /// The table.
-    pub table: String,
-    /// Rows, or places where rows may have been.
-    pub rows: u64,
-    /// The first thing that went wrong.
-    pub reason: String,
-}
 
 /// Makes vectors of passages again where only they were lost.
 pub struct Embedder<'a> {
@@ -104,10 +76,19 @@ impl Truth {
             create::close_completely(new, aside.path())?;
             report
         };
+        let saved = SavedReport {
+            at: create::now(),
+            collections: report.collections,
+            records: report.records,
+            facts: report.facts,
+            lost: report.lost.clone(),
+        };
+        saved.write(&report::beside(&folder.salvaged()))?;
         // From here on it is decided: whoever opens the store next would go on.
         aside.become_file(&folder.salvaged())?;
         sync_folder(folder.path())?;
         if let Some(kept_as) = put_in_place(folder)? {
+            report.report = report::beside(&kept_as);
             report.kept_as = kept_as;
         }
         Ok(report)
@@ -133,6 +114,7 @@ pub(crate) fn put_in_place(folder: &StoreFolder) -> Result<Option<PathBuf>, Stor
     move_if_there(&with_suffix(&truth, "-wal"), &with_suffix(&kept_as, "-wal"))?;
     remove_if_there(&with_suffix(&truth, "-shm"))?;
     move_if_there(&truth, &kept_as)?;
+    move_if_there(&report::beside(&salvaged), &report::beside(&kept_as))?;
     sync_folder(folder.path())?;
     move_if_there(&salvaged, &truth)?;
     sync_folder(folder.path())?;

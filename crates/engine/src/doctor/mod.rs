@@ -113,10 +113,10 @@ impl Doctor {
     pub async fn run(&self) -> DoctorReport {
         let mut repaired = self.enforce_limits().await;
         let mut found = self.examine().await;
-        let mut error = None;
+        let (mut error, mut lost) = (None, Vec::new());
         if self.options.repair {
             let before = repaired.len();
-            error = self.repair(&found, &mut repaired).await.err();
+            error = self.repair(&found, &mut repaired, &mut lost).await.err();
             if repaired.len() > before {
                 self.let_readers_try_again().await;
                 found = self.examine().await;
@@ -134,7 +134,7 @@ impl Doctor {
             }
         }
         let checks = found.into_iter().map(|examined| examined.report).collect();
-        DoctorReport::new(checks, repaired, error)
+        DoctorReport::new(checks, repaired, lost, error)
     }
 
     /// Stops all workers.

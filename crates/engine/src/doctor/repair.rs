@@ -6,7 +6,7 @@ use isolate::Role;
 use isolith_roles::{
     Cure, Damage, ProbeJob, ProbeReply, Rebuild, Searched, SegmentsOf, StoreReader,
 };
-use isolith_store::{Action, SalvageReport};
+use isolith_store::{Action, Loss, SalvageReport};
 use isolith_types::{Code, Failure};
 
 use super::log::AfterLog;
@@ -77,6 +77,7 @@ impl Doctor {
         &self,
         found: &[Examined],
         done: &mut Vec<String>,
+        lost: &mut Vec<Loss>,
     ) -> Result<(), Failure> {
         let mut plan = Plan::of(found);
         let mut first = Ok(());
@@ -92,7 +93,7 @@ impl Doctor {
         }
         if plan.salvage {
             // Nothing else can be relied on before.
-            self.salvage(done).await?;
+            lost.extend(self.salvage(done).await?);
             first = first.and(self.rebuild_all(done).await);
         }
         if plan.leftovers {
@@ -136,19 +137,21 @@ impl Doctor {
         Ok(())
     }
 
-    async fn salvage(&self, done: &mut Vec<String>) -> Result<(), Failure> {
+    async fn salvage(&self, done: &mut Vec<String>) -> Result<Vec<Loss>, Failure> {
         match self.probe(ProbeJob::Salvage, self.salvage_deadline()).await {
-            Ok(ProbeReply::Salvaged(report)) => done.extend(tell(&report)),
-            Ok(_) => return Err(Failure::new(Code::Failed, "the probe answered another question")),
+            Ok(ProbeReply::Salvaged(report)) => {
+                done.extend(tell(&report));
+                Ok(report.lost)
+            }
+            Ok(_) => Err(Failure::new(Code::Failed, "unexpected reply from the probe")),
             Err(failure) if failure.code == Code::Corrupt => {
                 let message = format!("nothing of the truth can be saved: {}", failure.message);
-                return Err(Failure::new(Code::Corrupt, message).with_hint(
-                    "put a copy of truth.sqlite in its place and repair that, or move the folder away and start anew",
-                ));
+                Err(Failure::new(Code::Corrupt, message).with_hint(
+                    "restore truth.sqlite from a backup, or move the folder away and start again",
+                ))
             }
-            Err(failure) => return Err(failure),
+            Err(failure) => Err(failure),
         }
-        Ok(())
     }
 
     async fn recount(&self, done: &mut Vec<String>) -> Result<(), Failure> {
@@ -261,24 +264,16 @@ async fn wait_for_builder(started: Instant, whose: &str) -> Result<(), Failure> 
 
 /// What became of a salvage, in sentences.
 fn tell(report: &SalvageReport) -> Vec<String> {
-    let SalvageReport { collections, records, facts, lost, lost_ids, lost_records, kept_as } =
-        report;
+    let SalvageReport { collections, records, facts, lost, kept_as, report, .. } = report;
     let facts = if *facts > 0 { format!(" and {facts} facts") } else { String::new() };
     let mut told = vec![format!(
         "saved {records} records in {collections} collections{facts} into a new truth; the damaged \
          one is {}",
         kept_as.display()
     )];
-    if *lost_records > 0 {
-        let mut names: Vec<String> =
-            lost_ids.iter().take(NAMED_IDS).map(|id| format!("{id:?}")).collect();
-        if lost_ids.len() > NAMED_IDS {
-            names.push("…".to_owned());
-        }
-        told.push(format!("lost {lost_records} records: {}", names.join(", ")));
+    told.extend(lost.iter().map(|loss| loss.in_words(NAMED_IDS)));
+    if !lost.is_empty() {
+        told.push(format!("the whole report of what was lost is {}", report.display()));
     }
-    told.extend(lost.iter().map(|loss| {
-        format!("could not read {} rows of table {}: {}", loss.rows, loss.table, loss.reason)
-    }));
     told
 }

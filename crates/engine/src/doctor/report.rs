@@ -1,18 +1,21 @@
 //! What a doctor says.
 
-use isolith_roles::Health;
+use isolith_roles::{Check, Health};
+use isolith_store::Loss;
 use isolith_types::{Code, Failure};
 use serde::Serialize;
 
 /// The state of a store.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DoctorReport {
-    /// Whether everything works; there may be warnings.
+    /// Whether everything works and this run lost nothing; there may be warnings.
     pub ok: bool,
     /// What was looked at.
     pub checks: Vec<CheckReport>,
     /// What was done about it, in sentences.
     pub repaired: Vec<String>,
+    /// What a salvage in this run could not save as it was.
+    pub lost: Vec<Loss>,
     /// What kept a repair from being done.
     pub error: Option<Failure>,
 }
@@ -34,10 +37,19 @@ impl DoctorReport {
     pub(super) fn new(
         checks: Vec<CheckReport>,
         repaired: Vec<String>,
+        lost: Vec<Loss>,
         error: Option<Failure>,
     ) -> Self {
-        let ok = error.is_none() && checks.iter().all(|check| check.status <= Health::Warn);
-        Self { ok, checks, repaired, error }
+        let sound = checks.iter().all(|check| check.status <= Health::Warn);
+        let ok = error.is_none() && lost.is_empty() && sound;
+        Self { ok, checks, repaired, lost, error }
+    }
+
+    /// Whether the store lacks something because of damage, now or in a salvage before.
+    pub fn has_losses(&self) -> bool {
+        let told_before =
+            |check: &CheckReport| check.name == Check::Losses.name() && check.status != Health::Ok;
+        !self.lost.is_empty() || self.checks.iter().any(told_before)
     }
 
     /// The worst that any check found.
@@ -52,6 +64,8 @@ impl DoctorReport {
             Some(error) if error.code == Code::LockHeld => error.code.exit_status(),
             _ if self.worst() == Health::Corrupt => Code::Corrupt.exit_status(),
             Some(error) => error.code.exit_status(),
+            // Corruption was found, and not all of it could be repaired.
+            None if !self.lost.is_empty() => Code::Corrupt.exit_status(),
             None if self.ok => 0,
             None => Code::Failed.exit_status(),
         }
@@ -60,6 +74,8 @@ impl DoctorReport {
 
 #[cfg(test)]
 mod tests {
+    use isolith_store::Extent;
+
     use super::*;
 
     #[test]
@@ -72,7 +88,7 @@ mod tests {
                 seconds: 0.0,
             });
             let error = error.map(|code| Failure::new(code, ""));
-            DoctorReport::new(checks.collect(), Vec::new(), error)
+            DoctorReport::new(checks.collect(), Vec::new(), Vec::new(), error)
         };
         let table = [
             (&[Health::Ok, Health::Warn][..], None, true, 0),
@@ -85,6 +101,20 @@ mod tests {
         for (statuses, error, ok, exit) in table {
             let report = report(statuses, error);
             assert_eq!((report.ok, report.exit_status()), (ok, exit), "{report:?}");
+            assert!(!report.has_losses());
         }
+    }
+
+    #[test]
+    fn a_run_that_lost_something_is_not_ok() {
+        let loss = Loss {
+            table: "entity".to_owned(),
+            extent: Extent::Partial,
+            rows: 1,
+            ids: vec!["ada".to_owned()],
+            reason: "their types are lost".to_owned(),
+        };
+        let report = DoctorReport::new(Vec::new(), Vec::new(), vec![loss], None);
+        assert_eq!((report.ok, report.exit_status(), report.has_losses()), (false, 74, true));
     }
 }

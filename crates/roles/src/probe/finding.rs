@@ -42,6 +42,8 @@ pub enum Check {
     Crashes,
     /// What is kept, and how much of it may be.
     Kept,
+    /// What earlier salvages could not save.
+    Losses,
 }
 
 impl Check {
@@ -64,6 +66,7 @@ impl Check {
         Check::Quarantine,
         Check::Crashes,
         Check::Kept,
+        Check::Losses,
     ];
 
     /// The name in reports.
@@ -86,6 +89,7 @@ impl Check {
             Check::Quarantine => "quarantine",
             Check::Crashes => "crashes",
             Check::Kept => "kept",
+            Check::Losses => "losses",
         }
     }
 

@@ -5,6 +5,7 @@ mod crashes;
 mod finding;
 mod kept;
 mod log;
+mod losses;
 mod machine;
 mod permissions;
 mod segments;
@@ -163,6 +164,7 @@ impl Probe {
             Check::Crashes => return Ok(crashes::check(&folder.crashes())),
             Check::Kept => return Ok(kept::check(folder)),
             Check::Log => return log::check(folder, self.token),
+            Check::Losses => return Ok(losses::check(folder)),
             _ => {}
         }
         let reader = &mut match truth::open(folder, context, self.token) {

@@ -56,8 +56,13 @@ async fn examine(whose: Whose, place: &StorePlace, options: DoctorOptions) -> Ex
     let doctor = match Doctor::open(place, options, |_| {}) {
         Ok(doctor) => doctor,
         Err(failure) => {
-            let report =
-                DoctorReport { ok: false, checks: vec![], repaired: vec![], error: Some(failure) };
+            let report = DoctorReport {
+                ok: false,
+                checks: vec![],
+                repaired: vec![],
+                lost: vec![],
+                error: Some(failure),
+            };
             return Examined::of(whose, folder, report);
         }
     };

@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 
 use super::names::Kind;
 use super::owned::LOOKED_UP;
-use super::{Lookup, bytes};
+use super::{LONGEST_LOOKUP, Lookup, bytes};
 
 /// The names in a graph, by number.
 #[derive(Debug)]
@@ -35,6 +35,12 @@ impl NodeParts {
         Some(Self { labels: bytes::read_labels(labels)?, properties: bytes::read(properties)? })
     }
 
+    /// Labels and properties as the row of a node has them.
+    pub(crate) fn write(&self) -> (Vec<u8>, Vec<u8>) {
+        let properties = self.properties.iter().map(|(key, value)| (*key, value));
+        (bytes::write_labels(&self.labels), bytes::write(properties))
+    }
+
     /// The properties that the node is found by.
     pub(crate) fn found_by(
         &self,
@@ -50,6 +56,24 @@ impl NodeParts {
     pub(crate) fn names(&self) -> impl Iterator<Item = (u32, u8)> {
         let labels = self.labels.iter().map(|label| (*label, Kind::Label as u8));
         labels.chain(self.properties.iter().map(|(key, _)| (*key, Kind::Key as u8)))
+    }
+}
+
+/// A property from what the table of values has of it, as far as that says it: of a text that
+/// is long there is only the beginning, and of a list nothing.
+pub(crate) fn from_lookup(value: &rusqlite::types::Value) -> Option<Value> {
+    use rusqlite::types::Value as Looked;
+    match value {
+        Looked::Integer(number) => Some(Value::Integer(*number)),
+        Looked::Real(number) => Some(Value::Float(*number)),
+        Looked::Text(text) if text.len() + 4 <= LONGEST_LOOKUP => Some(Value::text(text.as_str())),
+        Looked::Blob(bytes) => match bytes.as_slice() {
+            b"t" => Some(Value::Boolean(true)),
+            b"f" => Some(Value::Boolean(false)),
+            b"n" => Some(Value::Float(f64::NAN)),
+            _ => None,
+        },
+        Looked::Text(_) | Looked::Null => None,
     }
 }
 

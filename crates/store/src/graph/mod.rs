@@ -30,7 +30,9 @@ use isolith_graph::Value;
 use isolith_types::Failure;
 
 use change::Counts;
-pub(crate) use derived::{KnownNames, NodeParts, edge_names, has_label, has_value, put, recount};
+pub(crate) use derived::{
+    KnownNames, NodeParts, edge_names, from_lookup, has_label, has_value, put, recount,
+};
 pub(crate) use ends::{FIND_ALL_EDGES, has_ends};
 pub(crate) use facts::show_facts;
 pub(crate) use import::import;

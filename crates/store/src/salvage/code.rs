@@ -2,8 +2,12 @@
 //! is indexed again by the next run; one that only seems whole never would be.
 
 use rusqlite::Connection;
+use rusqlite::types::Value;
 
-use super::rebuild::{Copy, Rescue};
+use super::indexes::Index;
+use super::rebuild::{Rescue, text};
+use super::report::Extent;
+use super::table::{Completed, Copy};
 use crate::error::StoreError;
 use crate::read::code::makes_sense;
 use crate::sqlite::During;
@@ -14,6 +18,16 @@ const ROOT: Copy = Copy {
              FROM root WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
     insert: "INSERT INTO root (id, path, created_at, indexed_at) VALUES (?1, ?2, ?3, ?4)",
     columns: 4,
+    key: "id",
+    name: "path",
+    indexes: &[Index {
+        from: "root INDEXED BY sqlite_autoindex_root_1",
+        row: "id",
+        columns: &["path"],
+        unique: true,
+        has_all: true,
+    }],
+    is_derived: false,
 };
 
 const FILE: Copy = Copy {
@@ -24,6 +38,16 @@ const FILE: Copy = Copy {
              problem, chunks, author, changed_at) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     columns: 12,
+    key: "id",
+    name: "path",
+    indexes: &[Index {
+        from: "file INDEXED BY sqlite_autoindex_file_1",
+        row: "id",
+        columns: &["root", "path"],
+        unique: true,
+        has_all: true,
+    }],
+    is_derived: true,
 };
 
 const CHUNK: Copy = Copy {
@@ -34,7 +58,21 @@ const CHUNK: Copy = Copy {
              (row, file, start_line, end_line, kind, symbols, parent, signature, doc) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     columns: 9,
+    key: "row",
+    name: "row",
+    indexes: &[Index {
+        from: "chunk INDEXED BY chunk_file",
+        row: "row",
+        columns: &["file", "kind"],
+        unique: false,
+        has_all: true,
+    }],
+    is_derived: true,
 };
+
+/// A file that will be indexed again has the chunks that are left of it until then.
+const COUNT_CHUNKS: &str = "UPDATE file SET \
+    chunks = (SELECT count(*) FROM chunk WHERE file = file.id) WHERE hash = zeroblob(32)";
 
 /// Files that are not as they were: chunks are missing, or belong to a record that is not
 /// in the code index or is not the one that was made for them.
@@ -71,18 +109,16 @@ impl Rescue<'_> {
     /// Roots, files and chunks, as far as they are whole.
     pub(super) fn code(&mut self) -> Result<(), StoreError> {
         let before = self.report.lost.len();
-        for copy in [&ROOT, &FILE, &CHUNK] {
-            self.table(copy)?;
-        }
+        self.roots_and_files()?;
+        self.table(&CHUNK)?;
         let db = self.work.db;
+        db.execute_batch(COUNT_CHUNKS).during(db, "save files")?;
         let (broken, loose) = drop_broken(db).during(db, "look for files that are whole")?;
-        if broken > 0 {
-            let reason = "not all of their chunks were left; they are to be indexed again";
-            self.lose("file", broken, reason.to_owned());
-        }
+        let reason = "not all of their chunks were left".to_owned();
+        self.lose_named("file", Extent::Derived, broken, reason);
         if loose > 0 {
-            let reason = "chunks of files that are to be indexed again";
-            self.lose("record", loose, reason.to_owned());
+            let reason = "their files are to be indexed again";
+            self.lose("chunk", Extent::Derived, loose, reason.to_owned());
         }
         if self.report.lost.len() > before {
             db.execute("UPDATE root SET indexed_at = NULL", []).during(db, "save roots")?;
@@ -91,8 +127,30 @@ impl Rescue<'_> {
     }
 }
 
-/// Returns how many files and how many chunks went.
-fn drop_broken(db: &Connection) -> rusqlite::Result<(u64, u64)> {
+impl Rescue<'_> {
+    /// A path is all that is needed to index a root or a file again.
+    fn roots_and_files(&mut self) -> Result<(), StoreError> {
+        let now = self.work.now;
+        self.table_with(&ROOT, &mut |id, known| {
+            let Some(path) = known.get("path") else { return Ok(Completed::Nothing) };
+            let row = vec![id.into(), path.clone(), now.into(), Value::Null];
+            Ok(Completed::Row(row, "when they were created and indexed is lost"))
+        })?;
+        self.table_with(&FILE, &mut |id, known| {
+            let (Some(root), Some(path)) = (known.get("root"), known.get("path")) else {
+                return Ok(Completed::Nothing);
+            };
+            let mut row = vec![id.into(), root.clone(), path.clone(), Value::Blob(vec![0; 32])];
+            row.extend([0.into(), 0.into(), text(""), 0.into(), Value::Null, 0.into()]);
+            row.extend([Value::Null, Value::Null]);
+            Ok(Completed::Row(row, "only their paths were left"))
+        })?;
+        Ok(())
+    }
+}
+
+/// Drops what cannot be used. Returns the paths of files, and how many chunks went.
+fn drop_broken(db: &Connection) -> rusqlite::Result<(Vec<String>, u64)> {
     db.execute_batch("CREATE TEMP TABLE broken (id INTEGER)")?;
     {
         let mut insert = db.prepare("INSERT INTO temp.broken VALUES (?1)")?;
@@ -106,11 +164,13 @@ fn drop_broken(db: &Connection) -> rusqlite::Result<(u64, u64)> {
         }
     }
     db.execute_batch(FIND_BROKEN)?;
+    let broken = db
+        .prepare("SELECT path FROM main.file WHERE id IN (SELECT id FROM temp.broken)")?
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
     db.execute_batch(DROP_BROKEN)?;
-    let count = |what: &str| {
-        db.query_row(&format!("SELECT count(DISTINCT {what}"), [], |row| row.get::<_, u64>(0))
-    };
-    let gone = (count("id) FROM temp.broken")?, count("row) FROM temp.loose")?);
+    let count = "SELECT count(DISTINCT row) FROM temp.loose";
+    let loose = db.query_row(count, [], |row| row.get(0))?;
     db.execute_batch("DROP TABLE temp.broken; DROP TABLE temp.loose;")?;
-    Ok(gone)
+    Ok((broken, loose))
 }

@@ -1,10 +1,17 @@
 //! Facts. One whose entity is lost keeps what else is known of it, under a made-up name.
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params, params_from_iter};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::rebuild::{Copy, Rescue, breaks_a_rule};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+
+use super::indexes::{Index, evidence};
+use super::rebuild::{Rescue, breaks_a_rule, text};
+use super::report::Extent;
+use super::shown::{ShownEntity, ShownFact};
+use super::table::{Completed, Copy};
 use crate::error::StoreError;
+use crate::facts::id_of;
 use crate::facts::names::{fold, fold_predicate};
 use crate::read::facts::makes_sense;
 use crate::sqlite::During;
@@ -16,6 +23,16 @@ const ENTITY: Copy = Copy {
     insert: "INSERT INTO entity (id, name, folded, type, created_at) \
              VALUES (?1, ?2, ?3, ?4, ?5)",
     columns: 5,
+    key: "id",
+    name: "folded",
+    indexes: &[Index {
+        from: "entity INDEXED BY sqlite_autoindex_entity_1",
+        row: "id",
+        columns: &["folded"],
+        unique: true,
+        has_all: true,
+    }],
+    is_derived: false,
 };
 
 const PREDICATE: Copy = Copy {
@@ -23,6 +40,16 @@ const PREDICATE: Copy = Copy {
     select: "SELECT id, name, folded FROM predicate WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
     insert: "INSERT INTO predicate (id, name, folded) VALUES (?1, ?2, ?3)",
     columns: 3,
+    key: "id",
+    name: "folded",
+    indexes: &[Index {
+        from: "predicate INDEXED BY sqlite_autoindex_predicate_1",
+        row: "id",
+        columns: &["folded"],
+        unique: true,
+        has_all: true,
+    }],
+    is_derived: false,
 };
 
 const ALIAS: Copy = Copy {
@@ -30,6 +57,25 @@ const ALIAS: Copy = Copy {
     select: "SELECT id, entity, name, folded FROM alias WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
     insert: "INSERT INTO alias (id, entity, name, folded) VALUES (?1, ?2, ?3, ?4)",
     columns: 4,
+    key: "id",
+    name: "folded",
+    indexes: &[
+        Index {
+            from: "alias INDEXED BY sqlite_autoindex_alias_1",
+            row: "id",
+            columns: &["folded"],
+            unique: true,
+            has_all: true,
+        },
+        Index {
+            from: "alias INDEXED BY alias_entity",
+            row: "id",
+            columns: &["entity"],
+            unique: false,
+            has_all: true,
+        },
+    ],
+    is_derived: false,
 };
 
 const SOURCE: Copy = Copy {
@@ -39,12 +85,42 @@ const SOURCE: Copy = Copy {
     insert: "INSERT INTO fact_source (id, fact, confidence, drawer, file, agent, recorded_at) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     columns: 7,
+    key: "id",
+    name: "fact",
+    indexes: &[Index {
+        from: "fact_source INDEXED BY fact_source_fact",
+        row: "id",
+        columns: &["fact"],
+        unique: false,
+        has_all: true,
+    }],
+    is_derived: false,
 };
 
 /// The columns from the second to the seventh are those that must make sense together.
 const FACTS: &str = "SELECT id, valid_from, from_day, valid_to, to_day, until, confidence, \
     subject, predicate, object, drawer, file, agent, recorded_at, changed_at, superseded_by \
     FROM fact WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
+
+const FACT_INDEXES: [Index; 2] = [
+    Index {
+        from: "fact INDEXED BY fact_subject",
+        row: "id",
+        columns: &["subject", "predicate", "object"],
+        unique: false,
+        has_all: true,
+    },
+    Index {
+        from: "fact INDEXED BY fact_object",
+        row: "id",
+        columns: &["object", "predicate"],
+        unique: false,
+        has_all: true,
+    },
+];
+
+const MADE_UP: &str = "their names are lost and were made up";
+const SENSELESS: &str = "they make no sense";
 
 impl Rescue<'_> {
     /// Entities, predicates and facts with their sources.
@@ -53,41 +129,157 @@ impl Rescue<'_> {
         if !self.knows("SELECT until FROM fact") {
             return Ok(());
         }
-        self.table(&ENTITY)?;
-        mend_names(db, "entity", fold).during(db, "save names")?;
-        self.table(&PREDICATE)?;
-        mend_names(db, "predicate", fold_predicate).during(db, "save names")?;
-        self.table(&ALIAS)?;
+        self.entities()?;
+        self.mend_names("entity", fold)?;
+        self.predicates()?;
+        self.mend_names("predicate", fold_predicate)?;
+        self.aliases()?;
         let gone = drop_wrong_aliases(db).during(db, "save names")?;
-        if gone > 0 {
-            self.lose("alias", gone, "they are no names any more".to_owned());
-        }
+        self.lose_named("alias", Extent::Lost, gone, "they are no names any more".to_owned());
         self.fact_rows()?;
         self.table(&SOURCE)?;
         let gone = db
-            .execute("DELETE FROM fact_source WHERE NOT confidence BETWEEN 0 AND 1", [])
+            .prepare("DELETE FROM fact_source WHERE NOT confidence BETWEEN 0 AND 1 RETURNING fact")
+            .and_then(|mut statement| {
+                statement
+                    .query_map([], |row| row.get::<_, i64>(0).map(id_of))?
+                    .collect::<Result<Vec<_>, _>>()
+            })
             .during(db, "save sources")?;
-        if gone > 0 {
-            self.lose("fact_source", gone as u64, "they make no sense".to_owned());
-        }
+        self.lose_named("fact_source", Extent::Lost, gone, SENSELESS.to_owned());
         Ok(())
+    }
+
+    fn mend_names(&mut self, table: &str, fold: fn(&str) -> String) -> Result<(), StoreError> {
+        let db = self.work.db;
+        let (mended, made_up) = mend_names(db, table, fold).during(db, "save names")?;
+        let reason = "the name and what it is looked up by disagree; the name was kept";
+        self.lose_named(table, Extent::Doubtful, mended, reason.to_owned());
+        self.lose_named(table, Extent::Partial, made_up, MADE_UP.to_owned());
+        Ok(())
+    }
+
+    /// The graph shows entities with their names; the index has those that they are found by.
+    fn entities(&mut self) -> Result<(), StoreError> {
+        let (db, now) = (self.work.db, self.work.now);
+        self.table_with(&ENTITY, &mut |id, known| {
+            let Some(Value::Text(folded)) = known.get("folded") else {
+                return Ok(Completed::Nothing);
+            };
+            let shown = ShownEntity::read(db, id)?.filter(|shown| fold(&shown.name) == *folded);
+            let lacks = match shown {
+                Some(_) => "when they were created is lost",
+                None => "their types and the spelling of their names are lost",
+            };
+            let (name, of_type) = match shown {
+                Some(shown) => (shown.name, shown.of_type.map_or(Value::Null, text)),
+                None => (folded.clone(), Value::Null),
+            };
+            let row = vec![id.into(), text(name), text(folded), of_type, now.into()];
+            Ok(Completed::Row(row, lacks))
+        })
+        .map(|_| ())
+    }
+
+    fn predicates(&mut self) -> Result<(), StoreError> {
+        let db = self.work.db;
+        let types = types_by_predicate(db).during(db, "read the names of the graph")?;
+        self.table_with(&PREDICATE, &mut |id, known| {
+            let Some(Value::Text(folded)) = known.get("folded") else {
+                return Ok(Completed::Nothing);
+            };
+            let name = types.get(folded);
+            // Nothing is missing if the graph still spells it.
+            let lacks = if name.is_some() { "" } else { "the spelling of their names is lost" };
+            let name = name.unwrap_or(folded);
+            Ok(Completed::Row(vec![id.into(), text(name), text(folded)], lacks))
+        })
+        .map(|_| ())
+    }
+
+    fn aliases(&mut self) -> Result<(), StoreError> {
+        let db = self.work.db;
+        self.table_with(&ALIAS, &mut |id, known| {
+            let (Some(Value::Text(folded)), Some(Value::Integer(entity))) =
+                (known.get("folded"), known.get("entity"))
+            else {
+                return Ok(Completed::Nothing);
+            };
+            let shown = ShownEntity::read(db, *entity)?;
+            let spelt = shown
+                .and_then(|shown| shown.aliases.into_iter().find(|alias| fold(alias) == *folded));
+            let lacks = if spelt.is_some() { "" } else { "the spelling of their names is lost" };
+            let name = spelt.unwrap_or_else(|| folded.clone());
+            let row = vec![id.into(), (*entity).into(), text(name), text(folded)];
+            Ok(Completed::Row(row, lacks))
+        })
+        .map(|_| ())
     }
 
     fn fact_rows(&mut self) -> Result<(), StoreError> {
         let db = self.work.db;
         let mut saver = FactSaver::new(db, self.work.now);
-        let highest = self.highest("fact")?;
+        let highest = self.highest("fact", &FACT_INDEXES)?;
         let gaps = self.walk(FACTS, 0..=highest, &mut |row| {
             saver.take(row);
             Ok(())
         })?;
-        let FactSaver { broken, superseded, failed, .. } = saver;
+        let found = evidence(
+            (self.old, db),
+            self.work.deadline,
+            ("fact", "id"),
+            &FACT_INDEXES,
+            &saver.broken,
+        )?;
+        let (mut partial, mut bare, mut lost, mut doubtful) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (id, missing) in &found.missing {
+            let number = |name: &str| match missing.known.get(name) {
+                Some(Value::Integer(number)) => Some(*number),
+                _ => None,
+            };
+            let ends = (number("subject"), number("predicate"), number("object"));
+            let list = match ends {
+                // One index alone may have a wrong number.
+                _ if !gaps.contains(*id) => &mut doubtful,
+                (Some(subject), Some(predicate), Some(object)) => {
+                    let shown = ShownFact::read(db, *id, subject).during(db, "save facts")?;
+                    let list = if shown.is_some() { &mut partial } else { &mut bare };
+                    let said = (subject, predicate, object);
+                    match saver.restore(*id, said, shown).during(db, "save facts")? {
+                        true => list,
+                        false => &mut lost,
+                    }
+                }
+                _ => &mut lost,
+            };
+            list.push(id_of(*id));
+        }
+        let FactSaver { broken, superseded, failed, entities_made_up, predicates_made_up, .. } =
+            saver;
         if let Some(error) = failed {
             return Err(error).during(db, "save facts");
         }
-        self.lose_gaps("fact", gaps);
-        if broken > 0 {
-            self.lose("fact", broken, "they make no sense".to_owned());
+        let ids = |numbers: HashSet<i64>| {
+            let mut numbers: Vec<i64> = numbers.into_iter().collect();
+            numbers.sort_unstable();
+            numbers.into_iter().map(id_of).collect::<Vec<_>>()
+        };
+        let unknown = found.unknown(&gaps);
+        for (extent, ids, reason) in [
+            (Extent::Partial, partial, "dates and sources are those that the graph showed"),
+            (Extent::Partial, bare, "their dates, confidence and sources are lost"),
+            (Extent::Lost, lost, "they could not be read; an index still knew them"),
+            (Extent::Lost, ids(broken), SENSELESS),
+            (Extent::Doubtful, doubtful, "an index has rows that the table lacks"),
+            (Extent::Doubtful, ids(found.different), "the table and an index disagree"),
+        ] {
+            self.lose_named("fact", extent, ids, reason.to_owned());
+        }
+        self.lose_unknown("fact", unknown, &gaps.reason, false);
+        for (table, numbers) in [("entity", entities_made_up), ("predicate", predicates_made_up)] {
+            let names = numbers.into_iter().map(|number| made_up(table, number)).collect();
+            self.lose_named(table, Extent::Partial, names, MADE_UP.to_owned());
         }
         let link = || {
             let mut link = db.prepare(
@@ -104,7 +296,10 @@ impl Rescue<'_> {
 struct FactSaver<'a> {
     db: &'a Connection,
     now: i64,
-    broken: u64,
+    broken: HashSet<i64>,
+    /// Entities and predicates that got a name because their own was lost.
+    entities_made_up: BTreeSet<i64>,
+    predicates_made_up: BTreeSet<i64>,
     /// Which fact was superseded by which: that one may come later.
     superseded: Vec<(i64, i64)>,
     /// What keeps the new truth from being written.
@@ -113,13 +308,21 @@ struct FactSaver<'a> {
 
 impl<'a> FactSaver<'a> {
     fn new(db: &'a Connection, now: i64) -> Self {
-        Self { db, now, broken: 0, superseded: Vec::new(), failed: None }
+        Self {
+            db,
+            now,
+            broken: HashSet::new(),
+            entities_made_up: BTreeSet::new(),
+            predicates_made_up: BTreeSet::new(),
+            superseded: Vec::new(),
+            failed: None,
+        }
     }
 
     fn take(&mut self, row: &Row<'_>) {
         match self.save(row) {
             Ok(true) => {}
-            Ok(false) => self.broken += 1,
+            Ok(false) => self.broken.extend(row.get::<_, i64>(0)),
             Err(error) => self.failed = Some(error),
         }
     }
@@ -134,6 +337,40 @@ impl<'a> FactSaver<'a> {
         else {
             return Ok(false);
         };
+        if !self.insert(values, (subject, predicate, object))? {
+            return Ok(false);
+        }
+        if let Ok(by) = row.get::<_, i64>(15) {
+            self.superseded.push((row.get(0)?, by));
+        }
+        Ok(true)
+    }
+
+    /// Saves a fact of which only an index is left, and perhaps what the graph shows of it.
+    fn restore(
+        &mut self,
+        id: i64,
+        (subject, predicate, object): (i64, i64, i64),
+        shown: Option<ShownFact>,
+    ) -> rusqlite::Result<bool> {
+        let shown = shown.unwrap_or_else(|| ShownFact::unknown(self.now));
+        let mut values = vec![id.into()];
+        values.extend(shown.validity());
+        values.extend([subject.into(), predicate.into(), object.into()]);
+        values.extend(shown.source());
+        values.extend([shown.recorded_at.into(), self.now.into()]);
+        if !self.insert(values, (subject, predicate, object))? {
+            return Ok(false);
+        }
+        self.superseded.extend(shown.superseded_by.map(|by| (id, by)));
+        Ok(true)
+    }
+
+    fn insert(
+        &mut self,
+        values: Vec<Value>,
+        (subject, predicate, object): (i64, i64, i64),
+    ) -> rusqlite::Result<bool> {
         self.make_up_entity(subject)?;
         self.make_up_predicate(predicate)?;
         self.make_up_entity(object)?;
@@ -147,34 +384,34 @@ impl<'a> FactSaver<'a> {
             )?
             .execute(params_from_iter(values));
         match saved {
-            Ok(_) => {}
-            Err(error) if breaks_a_rule(&error) => return Ok(false),
-            Err(error) => return Err(error),
+            Ok(_) => Ok(true),
+            Err(error) if breaks_a_rule(&error) => Ok(false),
+            Err(error) => Err(error),
         }
-        if let Ok(by) = row.get::<_, i64>(15) {
-            self.superseded.push((row.get(0)?, by));
-        }
-        Ok(true)
     }
 
     /// Makes sure that there is such an entity, under a new name if its own is lost.
-    fn make_up_entity(&self, number: i64) -> rusqlite::Result<()> {
-        self.db
+    fn make_up_entity(&mut self, number: i64) -> rusqlite::Result<()> {
+        let made = self
+            .db
             .prepare_cached(
                 "INSERT OR IGNORE INTO entity (id, name, folded, created_at) \
                  VALUES (?1, ?2, ?2, ?3)",
             )?
-            .execute(params![number, made_up("entity", number), self.now])
-            .map(|_| ())
+            .execute(params![number, made_up("entity", number), self.now])?;
+        self.entities_made_up.extend((made > 0).then_some(number));
+        Ok(())
     }
 
-    fn make_up_predicate(&self, number: i64) -> rusqlite::Result<()> {
-        self.db
+    fn make_up_predicate(&mut self, number: i64) -> rusqlite::Result<()> {
+        let made = self
+            .db
             .prepare_cached(
                 "INSERT OR IGNORE INTO predicate (id, name, folded) VALUES (?1, ?2, ?2)",
             )?
-            .execute(params![number, made_up("predicate", number)])
-            .map(|_| ())
+            .execute(params![number, made_up("predicate", number)])?;
+        self.predicates_made_up.extend((made > 0).then_some(number));
+        Ok(())
     }
 }
 
@@ -183,8 +420,12 @@ fn made_up(table: &str, number: i64) -> String {
 }
 
 /// A row that its name does not lead to is looked up by its name from now on, or, where
-/// that leads to another, gets a new one.
-fn mend_names(db: &Connection, table: &str, fold: fn(&str) -> String) -> rusqlite::Result<()> {
+/// that leads to another, gets a new one: the names of both.
+fn mend_names(
+    db: &Connection,
+    table: &str,
+    fold: fn(&str) -> String,
+) -> rusqlite::Result<(Vec<String>, Vec<String>)> {
     let mut wrong = Vec::new();
     let mut statement = db.prepare(&format!("SELECT id, name, folded FROM {table}"))?;
     let mut rows = statement.query([])?;
@@ -196,18 +437,29 @@ fn mend_names(db: &Connection, table: &str, fold: fn(&str) -> String) -> rusqlit
     }
     let mut mend =
         db.prepare(&format!("UPDATE OR IGNORE {table} SET name = ?2, folded = ?3 WHERE id = ?1"))?;
+    let (mut mended, mut new) = (Vec::new(), Vec::new());
     for (number, name) in wrong {
         let folded = fold(&name);
         if folded.is_empty() || mend.execute(params![number, name, folded])? == 0 {
             let name = made_up(table, number);
             mend.execute(params![number, name, name])?;
+            new.push(name);
+        } else {
+            mended.push(name);
         }
     }
-    Ok(())
+    Ok((mended, new))
+}
+
+/// How the graph spells predicates.
+fn types_by_predicate(db: &Connection) -> rusqlite::Result<HashMap<String, String>> {
+    db.prepare("SELECT name FROM graph_name WHERE kind = 1")?
+        .query_map([], |row| row.get(0).map(|name: String| (fold_predicate(&name), name)))?
+        .collect()
 }
 
 /// Aliases that lead nowhere, or to somebody else.
-fn drop_wrong_aliases(db: &Connection) -> rusqlite::Result<u64> {
+fn drop_wrong_aliases(db: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut wrong: Vec<i64> = db
         .prepare("SELECT a.id FROM alias a JOIN entity e ON e.folded = a.folded")?
         .query_map([], |row| row.get(0))?
@@ -220,10 +472,10 @@ fn drop_wrong_aliases(db: &Connection) -> rusqlite::Result<u64> {
             wrong.push(row.get(0)?);
         }
     }
-    let mut remove = db.prepare("DELETE FROM alias WHERE id = ?1")?;
-    let mut gone = 0;
+    let mut remove = db.prepare("DELETE FROM alias WHERE id = ?1 RETURNING name")?;
+    let mut gone = Vec::new();
     for id in wrong {
-        gone += remove.execute([id])? as u64;
+        gone.extend(remove.query_row([id], |row| row.get::<_, String>(0)).optional()?);
     }
     Ok(gone)
 }

@@ -5,7 +5,10 @@
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
-use super::rebuild::{Copy, Rescue};
+use super::indexes::Index;
+use super::rebuild::Rescue;
+use super::report::Extent;
+use super::table::{Completed, Copy};
 use crate::error::StoreError;
 use crate::graph::{self, KnownNames, NodeParts, edge_names};
 use crate::sqlite::During;
@@ -16,14 +19,29 @@ const NAME: Copy = Copy {
              WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
     insert: "INSERT INTO graph_name (id, kind, name, indexed) VALUES (?1, ?2, ?3, ?4)",
     columns: 4,
+    key: "id",
+    name: "name",
+    indexes: &[Index {
+        from: "graph_name INDEXED BY sqlite_autoindex_graph_name_1",
+        row: "id",
+        columns: &["kind", "name"],
+        unique: true,
+        has_all: true,
+    }],
+    is_derived: false,
 };
 
+/// Indexes are read by `recover_nodes` and `recover_edges`: several entries make one row.
 const NODE: Copy = Copy {
     table: "node",
     select: "SELECT id, labels, properties, owner, name FROM node \
              WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
     insert: "INSERT INTO node (id, labels, properties, owner, name) VALUES (?1, ?2, ?3, ?4, ?5)",
     columns: 5,
+    key: "id",
+    name: "id",
+    indexes: &[],
+    is_derived: false,
 };
 
 const EDGE: Copy = Copy {
@@ -33,6 +51,10 @@ const EDGE: Copy = Copy {
     insert: "INSERT INTO edge (id, type, src, dst, properties, owner) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     columns: 6,
+    key: "id",
+    name: "id",
+    indexes: &[],
+    is_derived: false,
 };
 
 const CODE_GRAPH: Copy = Copy {
@@ -41,6 +63,10 @@ const CODE_GRAPH: Copy = Copy {
              WHERE file BETWEEN ?1 AND ?2 ORDER BY file",
     insert: "INSERT INTO code_graph (file, outline, uses, due) VALUES (?1, ?2, ?3, ?4)",
     columns: 4,
+    key: "file",
+    name: "file",
+    indexes: &[],
+    is_derived: true,
 };
 
 const CODE_LOOKUP: Copy = Copy {
@@ -48,6 +74,10 @@ const CODE_LOOKUP: Copy = Copy {
     select: "SELECT file, keys FROM code_lookup WHERE file BETWEEN ?1 AND ?2 ORDER BY file",
     insert: "INSERT INTO code_lookup (file, keys) VALUES (?1, ?2)",
     columns: 2,
+    key: "file",
+    name: "file",
+    indexes: &[],
+    is_derived: true,
 };
 
 /// Makes files look changed, so that the next run indexes them again.
@@ -58,15 +88,13 @@ UPDATE root SET indexed_at = NULL;
 
 /// What was made from files that are not there any more.
 const DROP_OWNED: &str = "
-DELETE FROM node WHERE owner > 0 AND owner NOT IN (SELECT id FROM file);
-DELETE FROM edge WHERE owner > 0 AND owner NOT IN (SELECT id FROM file);
 DELETE FROM code_module WHERE file NOT IN (SELECT id FROM file);
 DELETE FROM code_lookup WHERE file NOT IN (SELECT id FROM file);
 ";
 
 /// Edges that lead nowhere.
 const DROP_LOOSE: &str = "DELETE FROM edge WHERE src NOT IN (SELECT id FROM node) \
-    OR dst NOT IN (SELECT id FROM node)";
+    OR dst NOT IN (SELECT id FROM node) RETURNING id";
 
 /// Folders that are in no other any more: whoever makes a folder puts it into one.
 const DROP_FOLDERS: &str = "DELETE FROM node WHERE owner = 0 \
@@ -88,26 +116,58 @@ impl Rescue<'_> {
         }
         let before = self.report.lost.len();
         self.graph_row()?;
-        for copy in [&NAME, &NODE, &EDGE, &CODE_GRAPH, &CODE_LOOKUP] {
-            self.table(copy)?;
+        self.table_with(&NAME, &mut |id, known| {
+            let (Some(kind), Some(name)) = (known.get("kind"), known.get("name")) else {
+                return Ok(Completed::Nothing);
+            };
+            Ok(Completed::Row(vec![id.into(), kind.clone(), name.clone(), 1.into()], ""))
+        })?;
+        let gaps = self.table(&NODE)?;
+        self.recover_nodes(&gaps)?;
+        let gaps = self.table(&EDGE)?;
+        self.recover_edges(&gaps)?;
+        if self.counted_before().is_some() {
+            // What is missing is counted in the end.
+            let is_counted = |table: &str| ["node", "edge"].contains(&table);
+            let lost = &mut self.report.lost;
+            lost.retain(|loss| loss.extent != Extent::Unknown || !is_counted(&loss.table));
         }
+        self.table(&CODE_GRAPH)?;
+        self.table(&CODE_LOOKUP)?;
         self.modules()?;
-        db.execute_batch(DROP_OWNED).during(db, "save the graph")?;
+        self.drop_owned()?;
         let (nodes, edges) = mend(db).during(db, "save the graph")?;
-        for (table, broken) in [("node", nodes), ("edge", edges)] {
-            if broken > 0 {
-                self.lose(table, broken, "they make no sense".to_owned());
-            }
+        for (at, (table, broken)) in [("node", nodes), ("edge", edges)].into_iter().enumerate() {
+            self.graph_gone[at] += broken.len() as u64;
+            let broken = broken.iter().map(i64::to_string).collect();
+            self.lose_named(table, Extent::Lost, broken, "they make no sense".to_owned());
         }
         let loose = drop_loose(db).during(db, "save the graph")?;
-        if loose > 0 {
-            self.lose("edge", loose, "a node at their end is lost".to_owned());
-        }
+        self.graph_gone[1] += loose.len() as u64;
+        let loose = loose.iter().map(i64::to_string).collect();
+        self.lose_named("edge", Extent::Lost, loose, "a node at their end is lost".to_owned());
         graph::recount(db).during(db, "count what was saved")?;
         if self.report.lost.len() > before {
             db.execute_batch(INDEX_AGAIN).during(db, "save files")?;
         }
         Ok(())
+    }
+
+    /// Drops what was made from files that are not there any more.
+    fn drop_owned(&mut self) -> Result<(), StoreError> {
+        let db = self.work.db;
+        for (at, table) in ["node", "edge"].into_iter().enumerate() {
+            let sql = format!(
+                "DELETE FROM {table} WHERE owner > 0 AND owner NOT IN (SELECT id FROM file)"
+            );
+            let gone = db.execute(&sql, []).during(db, "save the graph")? as u64;
+            self.graph_gone[at] += gone;
+            if gone > 0 {
+                let reason = "their files are to be indexed again".to_owned();
+                self.lose(table, Extent::Derived, gone, reason);
+            }
+        }
+        db.execute_batch(DROP_OWNED).during(db, "save the graph")
     }
 
     /// The numbers that were given: none is given twice.
@@ -119,7 +179,7 @@ impl Rescue<'_> {
         let numbers = match read {
             Ok(numbers) => numbers.map(|number| number.clamp(0, i64::MAX >> 1)),
             Err(error) => {
-                self.lose("graph", 1, error.to_string());
+                self.lose("graph", Extent::Partial, 1, error.to_string());
                 // Later than any change before.
                 [self.work.now, 0, 0]
             }
@@ -154,15 +214,15 @@ impl Rescue<'_> {
         }
         drop(insert);
         if let Some(reason) = reason {
-            self.lose("code_module", 1, reason);
+            self.lose("code_module", Extent::Derived, 1, reason);
         }
         Ok(())
     }
 }
 
 /// Lets nodes be found again, makes up names that are lost, and drops nodes and edges that
-/// make no sense: how many.
-fn mend(db: &Connection) -> rusqlite::Result<(u64, u64)> {
+/// make no sense: which.
+fn mend(db: &Connection) -> rusqlite::Result<(Vec<i64>, Vec<i64>)> {
     let mut names = KnownNames::read(db)?;
     let mut broken = (Vec::new(), Vec::new());
     let mut statement =
@@ -194,15 +254,18 @@ fn mend(db: &Connection) -> rusqlite::Result<(u64, u64)> {
             delete.execute([number])?;
         }
     }
-    Ok((broken.0.len() as u64, broken.1.len() as u64))
+    Ok(broken)
 }
 
-/// Drops edges that lead nowhere, and folders that are nowhere: how many edges. Those that
+/// Drops edges that lead nowhere, and folders that are nowhere: which edges. Those that
 /// are left are found by their ends then.
-fn drop_loose(db: &Connection) -> rusqlite::Result<u64> {
-    let mut loose = 0;
+fn drop_loose(db: &Connection) -> rusqlite::Result<Vec<i64>> {
+    let mut loose = Vec::new();
     loop {
-        loose += db.execute(DROP_LOOSE, [])? as u64;
+        let mut drop = db.prepare_cached(DROP_LOOSE)?;
+        for edge in drop.query_map([], |row| row.get(0))? {
+            loose.push(edge?);
+        }
         if db.execute(DROP_FOLDERS, [])? == 0 {
             break;
         }

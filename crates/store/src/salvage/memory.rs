@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use isolith_types::Metadata;
-use rusqlite::{Connection, params};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, params};
 
-use super::NAMED_IDS;
-use super::rebuild::{Copy, Rescue};
+use super::indexes::{Index, Known};
+use super::rebuild::{Rescue, text};
+use super::report::{Extent, NAMED_IDS};
+use super::table::{Completed, Copy};
 use crate::error::StoreError;
 use crate::memory::{content_hash, id_of};
 use crate::read::memory::{tags_of, text_of};
@@ -21,6 +24,39 @@ const DRAWER: Copy = Copy {
              date, whole_day, date_text, tags, metadata, passages, created_at, updated_at) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
     columns: 16,
+    key: "number",
+    name: "id",
+    indexes: &[
+        Index {
+            from: "drawer INDEXED BY sqlite_autoindex_drawer_1",
+            row: "number",
+            columns: &["id"],
+            unique: true,
+            has_all: true,
+        },
+        Index {
+            from: "drawer INDEXED BY sqlite_autoindex_drawer_2",
+            row: "number",
+            columns: &["content"],
+            unique: true,
+            has_all: true,
+        },
+        Index {
+            from: "drawer INDEXED BY sqlite_autoindex_drawer_3",
+            row: "number",
+            columns: &["wing", "room", "position"],
+            unique: true,
+            has_all: true,
+        },
+        Index {
+            from: "drawer INDEXED BY drawer_source WHERE source IS NOT NULL",
+            row: "number",
+            columns: &["source"],
+            unique: false,
+            has_all: false,
+        },
+    ],
+    is_derived: false,
 };
 
 /// Only to recognize the memory by: the ids of records say the same.
@@ -29,6 +65,10 @@ const PASSAGE: Copy = Copy {
     select: "SELECT row, drawer FROM passage WHERE row BETWEEN ?1 AND ?2 ORDER BY row",
     insert: "INSERT INTO temp.old_passage (row, drawer) VALUES (?1, ?2)",
     columns: 2,
+    key: "row",
+    name: "row",
+    indexes: &[],
+    is_derived: false,
 };
 
 /// A collection from before there was a memory gives up its name. A memory whose own row was
@@ -46,6 +86,8 @@ DROP TABLE temp.old_passage;
 /// Where texts go that have lost their place.
 const RECOVERED: &str = "recovered";
 
+const NO_TEXT: &str = "nothing was left of their texts";
+
 /// Ids of drawers, by what they have lost.
 type Lost = BTreeMap<&'static str, Vec<String>>;
 
@@ -56,7 +98,8 @@ impl Rescue<'_> {
         db.execute_batch("CREATE TEMP TABLE old_passage (row INTEGER, drawer INTEGER)")
             .during(db, "save drawers")?;
         if self.knows("SELECT number FROM drawer") {
-            self.table(&DRAWER)?;
+            let now = self.work.now;
+            self.table_with(&DRAWER, &mut |number, known| drawer_of(db, number, known, now))?;
             let before = self.report.lost.len();
             self.table(&PASSAGE)?;
             self.report.lost.truncate(before);
@@ -69,16 +112,41 @@ impl Rescue<'_> {
         let (homeless, lost) = mend().during(db, "save drawers")?;
         if homeless > 0 {
             let reason = format!("their texts are in the wing {RECOVERED:?} now");
-            self.lose("drawer", homeless, reason);
+            self.lose("drawer", Extent::Partial, homeless, reason);
         }
         for (reason, ids) in lost {
-            let named = ids.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
-            self.lose("drawer", ids.len() as u64, format!("{reason} ({named})"));
-            self.report.lost_ids.extend(ids);
+            let extent = if reason == NO_TEXT { Extent::Lost } else { Extent::Partial };
+            self.report.lost_ids.extend(ids.iter().cloned());
+            self.lose_named("drawer", extent, ids, reason.to_owned());
         }
         self.report.lost_ids.truncate(NAMED_IDS);
         Ok(())
     }
+}
+
+/// A drawer from its indexes: where it is, its source, and the hash that tells whether its
+/// text is whole. Its passages know when it was added.
+fn drawer_of(db: &Connection, number: i64, known: &Known, now: i64) -> rusqlite::Result<Completed> {
+    let columns = ["id", "content", "wing", "room", "position"].map(|name| known.get(name));
+    let [Some(id), Some(content), Some(wing), Some(room), Some(position)] = columns else {
+        return Ok(Completed::Nothing);
+    };
+    let created_at: Option<i64> = db
+        .prepare_cached(
+            "SELECT min(r.created_at) FROM collection c JOIN record r ON r.collection = c.id \
+             WHERE c.kind = 'memory' AND r.id >= printf('%08x:', ?1) \
+             AND r.id < printf('%08x;', ?1)",
+        )?
+        .query_row([number], |row| row.get(0))
+        .optional()?
+        .flatten();
+    let created_at = Value::Integer(created_at.unwrap_or(now));
+    let source = known.get("source").cloned().unwrap_or(Value::Null);
+    let mut row = vec![number.into(), id.clone(), content.clone(), wing.clone(), room.clone()];
+    row.extend([position.clone(), source, Value::Null, Value::Null, 0.into(), Value::Null]);
+    // How many passages there are is counted with the text.
+    row.extend([text("[]"), text("{}"), 1.into(), created_at, now.into()]);
+    Ok(Completed::Row(row, "their authors, dates, tags and metadata are lost"))
 }
 
 /// Gives passages to their drawers, as their ids say. Drawers that are lost are made up;
@@ -188,7 +256,7 @@ fn mend_text(db: &Connection, number: u64) -> rusqlite::Result<Loss> {
         return Ok(None);
     }
     let reason = match rows.is_empty() {
-        true => "nothing was left of their texts",
+        true => NO_TEXT,
         false => "they lost a part of their texts; the rest was saved",
     };
     Ok(Some((reason, id)))

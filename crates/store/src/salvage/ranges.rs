@@ -13,8 +13,30 @@ const MOST_FAILURES: u64 = 200_000;
 pub(super) struct Gaps {
     /// How many row numbers are in ranges that could not be read.
     pub(super) rows: u64,
+    /// The ranges, in ascending order.
+    pub(super) ranges: Vec<RangeInclusive<i64>>,
     /// What was said about the first of them.
     pub(super) reason: String,
+}
+
+impl Gaps {
+    /// All of a table.
+    pub(super) fn everything(reason: String) -> Self {
+        Self { rows: u64::MAX, ranges: vec![i64::MIN..=i64::MAX], reason }
+    }
+
+    pub(super) fn contains(&self, row: i64) -> bool {
+        let after = self.ranges.partition_point(|range| *range.end() < row);
+        self.ranges.get(after).is_some_and(|range| range.contains(&row))
+    }
+
+    fn add(&mut self, low: i64, high: i64) {
+        self.rows = self.rows.saturating_add(low.abs_diff(high).saturating_add(1));
+        match self.ranges.last_mut() {
+            Some(last) if last.end().checked_add(1) == Some(low) => *last = *last.start()..=high,
+            _ => self.ranges.push(low..=high),
+        }
+    }
 }
 
 /// Reads `range` from below. `read` hands over what it can of a range, in ascending
@@ -51,7 +73,7 @@ pub(super) fn walk(
             gaps.reason = reason;
         }
         if low == high || failures > MOST_FAILURES {
-            gaps.rows = gaps.rows.saturating_add(low.abs_diff(high).saturating_add(1));
+            gaps.add(low, high);
             continue;
         }
         let middle = low + (high - low) / 2;
@@ -96,7 +118,9 @@ mod tests {
             Stop::End
         })
         .unwrap();
-        assert_eq!(gaps, Gaps { rows: 11, reason: "row 77".to_owned() });
+        let ranges = vec![77..=77, 300..=309];
+        assert!(gaps.contains(77) && gaps.contains(309) && !gaps.contains(78));
+        assert_eq!(gaps, Gaps { rows: 11, ranges, reason: "row 77".to_owned() });
         assert_eq!(got, (1..=1000).filter(|row| !damaged(*row)).collect::<Vec<_>>());
     }
 }

@@ -1,33 +1,30 @@
 //! From what can still be read to a truth that is whole again.
 
-use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, TransactionBehavior, params, params_from_iter};
 
+use super::Embedder;
 use super::damaged::Damaged;
+use super::indexes::Index;
 use super::ranges::{Gaps, Stop, walk};
-use super::record::{RECORDS, RecordSaver};
-use super::{Embedder, Loss, NAMED_IDS, SalvageReport};
+use super::record::Tally;
+use super::report::{Extent, Loss, NAMED_IDS, SalvageReport};
+use super::table::{Completed, Copy};
 use crate::create::now;
 use crate::deadline::Deadline;
 use crate::error::StoreError;
 use crate::graph;
 use crate::sqlite::{During, explain};
+use crate::state::{CODE_COLLECTION, MEMORY_COLLECTION};
 use crate::write::{KeptFiles, Work};
 
 /// Where no number of a last row can be read, none is expected above this.
 const HIGHEST_ROW: i64 = 1 << 40;
 
-/// How a table is copied as it is.
-pub(super) struct Copy {
-    pub(super) table: &'static str,
-    /// The first column is the row number.
-    pub(super) select: &'static str,
-    pub(super) insert: &'static str,
-    pub(super) columns: usize,
-}
+/// Rows are looked for up to this number where nothing says what the last one was.
+const UNKNOWN_ROWS: i64 = 1 << 20;
 
 const COLLECTION: Copy = Copy {
     table: "collection",
@@ -37,12 +34,24 @@ const COLLECTION: Copy = Copy {
              (id, name, dimension, metric, model, settings, created_at, updated_at, kind) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     columns: 9,
+    key: "id",
+    name: "name",
+    indexes: &[Index {
+        from: "collection INDEXED BY sqlite_autoindex_collection_1",
+        row: "id",
+        columns: &["name"],
+        unique: true,
+        has_all: true,
+    }],
+    is_derived: false,
 };
 
 /// Before there was a code index; the migration gives away its name in the same way.
 const COLLECTION_OF_VERSION_1: Copy = Copy {
     select: "SELECT id, CASE name WHEN '@code' THEN 'was-@code-' || id ELSE name END, dimension, metric, model, settings, created_at, updated_at, \
              'records' FROM collection WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
+    // The index has the names from before.
+    indexes: &[],
     ..COLLECTION
 };
 
@@ -53,6 +62,36 @@ const RECEIPT: Copy = Copy {
     insert: "INSERT INTO receipt (rowid, key, request, result, keep, at) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     columns: 6,
+    key: "rowid",
+    name: "key",
+    indexes: &[Index {
+        from: "receipt INDEXED BY sqlite_autoindex_receipt_1",
+        row: "rowid",
+        columns: &["key"],
+        unique: true,
+        has_all: true,
+    }],
+    is_derived: false,
+};
+
+/// How far unfinished ingests are.
+const LOAD: Copy = Copy {
+    table: "load",
+    select: "SELECT rowid, source, collection, rows, inserted, updated, unchanged, rejected, \
+             finished, at FROM load WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid",
+    insert: "INSERT INTO load (rowid, source, collection, rows, inserted, updated, unchanged, \
+             rejected, finished, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    columns: 10,
+    key: "rowid",
+    name: "source",
+    indexes: &[Index {
+        from: "load INDEXED BY sqlite_autoindex_load_1",
+        row: "rowid",
+        columns: &["source"],
+        unique: true,
+        has_all: true,
+    }],
+    is_derived: false,
 };
 
 /// Fills the new truth, in one transaction.
@@ -72,6 +111,7 @@ pub(super) fn rebuild(
             old: &damaged.db,
             work: Work { db: &transaction, deadline, now: now(), kept: &kept },
             report: SalvageReport::default(),
+            graph_gone: [0; 2],
         };
         rescue.all(embedder)?;
         rescue.report
@@ -84,15 +124,19 @@ pub(super) struct Rescue<'a> {
     pub(super) old: &'a Connection,
     pub(super) work: Work<'a>,
     pub(super) report: SalvageReport,
+    /// Nodes and edges that are gone and told.
+    pub(super) graph_gone: [u64; 2],
 }
 
 impl Rescue<'_> {
     fn all(&mut self, embedder: &Embedder<'_>) -> Result<(), StoreError> {
         self.store_row()?;
         let knows_code = self.knows("SELECT kind FROM collection");
-        self.table(if knows_code { &COLLECTION } else { &COLLECTION_OF_VERSION_1 })?;
-        let lost = self.records(embedder)?;
-        self.note_lost_ids(lost)?;
+        self.collections(
+            if knows_code { &COLLECTION } else { &COLLECTION_OF_VERSION_1 },
+            embedder,
+        )?;
+        self.records(embedder)?;
         if knows_code {
             self.code()?;
         }
@@ -100,10 +144,39 @@ impl Rescue<'_> {
         self.memory()?;
         self.facts()?;
         graph::show_facts(self.work.db)?;
+        self.count_graph()?;
+        self.table(&LOAD)?;
         self.table(&RECEIPT)?;
         self.jobs()?;
         self.recount().during(self.work.db, "count what was saved")?;
         Ok(())
+    }
+
+    /// The name of a collection is in an index; its dimension follows from its vectors.
+    fn collections(&mut self, copy: &Copy, embedder: &Embedder<'_>) -> Result<(), StoreError> {
+        let now = self.work.now;
+        self.table_with(copy, &mut |id, known| {
+            let Some(Value::Text(name)) = known.get("name") else { return Ok(Completed::Nothing) };
+            let (kind, lacks) = match name.as_str() {
+                CODE_COLLECTION => ("code", "when they were created is unknown"),
+                MEMORY_COLLECTION => ("memory", "when they were created is unknown"),
+                _ => ("records", "metric (cosine is assumed), model and settings are lost"),
+            };
+            let model = if kind == "records" { Value::Null } else { text(embedder.model) };
+            let row = vec![
+                id.into(),
+                text(name),
+                Value::Null,
+                text("cosine"),
+                model,
+                text("{}"),
+                now.into(),
+                now.into(),
+                text(kind),
+            ];
+            Ok(Completed::Row(row, lacks))
+        })
+        .map(|_| ())
     }
 
     /// Whether the old file is of a version with these columns. Its tables' definitions could
@@ -129,95 +202,8 @@ impl Rescue<'_> {
                     )
                     .during(self.work.db, "save the store's id")?;
             }
-            Err(error) => self.lose("store", 1, error.to_string()),
+            Err(error) => self.lose("store", Extent::Partial, 1, error.to_string()),
         }
-        Ok(())
-    }
-
-    /// Copies a table that is small and has row numbers, as it is.
-    pub(super) fn table(&mut self, copy: &Copy) -> Result<(), StoreError> {
-        let db = self.work.db;
-        let mut insert = db.prepare(copy.insert).during(db, "prepare to save rows")?;
-        let mut refused = 0;
-        let mut failed = None;
-        let mut save = |row: &Row<'_>| -> rusqlite::Result<()> {
-            let values = (0..copy.columns).map(|at| row.get::<_, Value>(at));
-            let values = values.collect::<Result<Vec<_>, _>>()?;
-            match insert.execute(params_from_iter(values)) {
-                Ok(_) => {}
-                // What breaks a rule of the schema was damaged.
-                Err(error) if breaks_a_rule(&error) => refused += 1,
-                Err(error) => failed = Some(error),
-            }
-            Ok(())
-        };
-        let highest = self.highest(copy.table)?;
-        let gaps = self.walk(copy.select, 0..=highest, &mut save)?;
-        drop(insert);
-        if let Some(error) = failed {
-            return Err(error).during(db, "save rows");
-        }
-        self.lose_gaps(copy.table, gaps);
-        if refused > 0 {
-            self.lose(copy.table, refused, "rows break the rules of the schema".to_owned());
-        }
-        Ok(())
-    }
-
-    /// Records go together with their vectors or not at all: nothing is made up. What is
-    /// remembered is the text; its vector is made again from it.
-    /// Returns the rows that are known to be lost.
-    fn records(&mut self, embedder: &Embedder<'_>) -> Result<HashSet<i64>, StoreError> {
-        let mut saver = RecordSaver::new(self.old, self.work, embedder)?;
-        let highest = self.highest("record")?;
-        let gaps = self.walk(RECORDS, 0..=highest, &mut |row| {
-            saver.take(row);
-            Ok(())
-        })?;
-        let lost = saver.finish()?;
-        self.lose_gaps("record", gaps);
-        for (table, tally) in [("vector", lost.without_vector), ("record", lost.broken)] {
-            if tally.count > 0 {
-                self.report.lost_records += tally.count;
-                self.report.lost_ids.extend(tally.ids);
-                self.lose(table, tally.count, tally.reason);
-            }
-        }
-        Ok(lost.rows)
-    }
-
-    /// The index of ids may still know records that the table has lost.
-    fn note_lost_ids(&mut self, mut seen: HashSet<i64>) -> Result<(), StoreError> {
-        for order in ["ASC", "DESC"] {
-            // Read from both ends up to where it is damaged.
-            let sql = format!(
-                "SELECT row, id FROM record INDEXED BY sqlite_autoindex_record_1 \
-                 ORDER BY collection {order}, id {order}"
-            );
-            let Ok(mut statement) = self.old.prepare(&sql) else { continue };
-            let Ok(mut rows) = statement.query([]) else { continue };
-            while let Ok(Some(row)) = rows.next() {
-                let (Ok(number), Ok(id)) = (row.get::<_, i64>(0), row.get::<_, String>(1)) else {
-                    continue;
-                };
-                if !seen.insert(number) {
-                    continue;
-                }
-                let is_saved = self
-                    .work
-                    .db
-                    .prepare_cached("SELECT 1 FROM record WHERE row = ?1")
-                    .and_then(|mut statement| statement.exists([number]))
-                    .during(self.work.db, "look for a saved record")?;
-                if !is_saved {
-                    self.report.lost_records += 1;
-                    if self.report.lost_ids.len() < NAMED_IDS {
-                        self.report.lost_ids.push(id);
-                    }
-                }
-            }
-        }
-        self.report.lost_ids.truncate(NAMED_IDS);
         Ok(())
     }
 
@@ -250,7 +236,7 @@ impl Rescue<'_> {
         }
         drop(insert);
         if let Some(reason) = reason {
-            self.lose("quarantined_job", 1, reason);
+            self.lose("quarantined_job", Extent::Unknown, 0, reason);
         }
         Ok(())
     }
@@ -265,7 +251,7 @@ impl Rescue<'_> {
         let mut statement = match self.old.prepare(select) {
             Ok(statement) => statement,
             Err(error) => {
-                return Ok(Gaps { rows: 1, reason: error.to_string() });
+                return Ok(Gaps::everything(error.to_string()));
             }
         };
         walk(range, self.work.deadline, &mut |range| {
@@ -293,21 +279,33 @@ impl Rescue<'_> {
         })
     }
 
-    /// The highest row number that can be expected in a table.
-    pub(super) fn highest(&self, table: &str) -> Result<i64, StoreError> {
+    /// The highest row number that can be expected in a table with these indexes.
+    pub(super) fn highest(&self, table: &str, indexes: &[Index]) -> Result<i64, StoreError> {
         let by_table = self.old.query_row(&format!("SELECT max(rowid) FROM {table}"), [], |row| {
             Ok(row.get::<_, Option<i64>>(0)?.unwrap_or(0))
         });
         if let Ok(highest) = by_table {
             return Ok(highest.clamp(0, HIGHEST_ROW));
         }
-        let by_store: i64 = self
-            .work
-            .db
-            .query_row("SELECT last_change FROM store", [], |row| row.get(0))
-            .during(self.work.db, "read the last change number")?;
-        let is_counted = table == "record" && by_store > 0;
-        Ok(if is_counted { by_store } else { 1 << 20 })
+        for index in indexes.iter().filter(|index| index.has_all) {
+            let mut highest = 0;
+            let complete = index.read(self.old, self.work.deadline, &mut |row, _| {
+                highest = row.max(highest);
+                Ok(())
+            })?;
+            if complete {
+                return Ok(highest.clamp(0, HIGHEST_ROW));
+            }
+        }
+        // Numbers that were given out are noted.
+        let noted = match table {
+            "record" => "SELECT last_change FROM store",
+            "node" => "SELECT last_node FROM graph",
+            "edge" => "SELECT last_edge FROM graph",
+            _ => "SELECT 0",
+        };
+        let noted = self.old.query_row(noted, [], |row| row.get::<_, i64>(0)).unwrap_or(0);
+        Ok(if noted > 0 { noted.min(HIGHEST_ROW) } else { UNKNOWN_ROWS })
     }
 
     /// Counts start afresh: segments are dropped, so that everything is unfolded.
@@ -336,14 +334,40 @@ impl Rescue<'_> {
         Ok(())
     }
 
-    pub(super) fn lose_gaps(&mut self, table: &str, gaps: Gaps) {
-        if gaps.rows > 0 {
-            self.lose(table, gaps.rows, gaps.reason);
+    /// Notes row numbers that could not be read and that no index knows.
+    pub(super) fn lose_unknown(&mut self, table: &str, rows: u64, reason: &str, is_derived: bool) {
+        if rows > 0 {
+            let rows = if rows >= UNKNOWN_ROWS.unsigned_abs() { 0 } else { rows };
+            let extent = if is_derived { Extent::Derived } else { Extent::Unknown };
+            self.push(table, extent, rows, Vec::new(), format!("they could not be read: {reason}"));
         }
     }
 
-    pub(super) fn lose(&mut self, table: &str, rows: u64, reason: String) {
-        self.report.lost.push(Loss { table: table.to_owned(), rows, reason });
+    pub(super) fn lose(&mut self, table: &str, extent: Extent, rows: u64, reason: String) {
+        self.push(table, extent, rows, Vec::new(), reason);
+    }
+
+    /// Notes rows that users know by these names.
+    pub(super) fn lose_named(
+        &mut self,
+        table: &str,
+        extent: Extent,
+        mut ids: Vec<String>,
+        reason: String,
+    ) {
+        if !ids.is_empty() {
+            let rows = ids.len() as u64;
+            ids.truncate(NAMED_IDS);
+            self.push(table, extent, rows, ids, reason);
+        }
+    }
+
+    pub(super) fn push_tally(&mut self, table: &str, extent: Extent, tally: Tally) {
+        self.push(table, extent, tally.count, tally.ids, tally.reason);
+    }
+
+    fn push(&mut self, table: &str, extent: Extent, rows: u64, ids: Vec<String>, reason: String) {
+        self.report.lost.push(Loss { table: table.to_owned(), extent, rows, ids, reason });
     }
 }
 
@@ -354,4 +378,8 @@ pub(super) fn breaks_a_rule(error: &rusqlite::Error) -> bool {
         code,
         Some(rusqlite::ErrorCode::ConstraintViolation | rusqlite::ErrorCode::TypeMismatch)
     )
+}
+
+pub(super) fn text(text: impl Into<String>) -> Value {
+    Value::Text(text.into())
 }

@@ -6,7 +6,9 @@ use std::collections::{HashMap, HashSet};
 use isolith_types::Metadata;
 use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 
-use super::{Embedder, NAMED_IDS};
+use super::Embedder;
+use super::records::kind_of;
+use super::report::{Extent, NAMED_IDS};
 use crate::check::is_finite;
 use crate::error::StoreError;
 use crate::sqlite::During;
@@ -33,9 +35,34 @@ pub(super) struct RecordSaver<'a> {
 /// Records that could be read in part, but not saved.
 #[derive(Default)]
 pub(super) struct Lost {
-    pub(super) without_vector: Tally,
-    pub(super) broken: Tally,
-    pub(super) rows: HashSet<i64>,
+    without_vector: Tally,
+    broken: Tally,
+    /// Chunks of code: their files are indexed again.
+    of_code: Tally,
+    rows: HashSet<i64>,
+}
+
+impl Lost {
+    /// Those that there are, each with the table that is to blame.
+    pub(super) fn tallies(self) -> impl Iterator<Item = (&'static str, Extent, Tally)> {
+        let all = [
+            ("vector", Extent::Lost, self.without_vector),
+            ("record", Extent::Lost, self.broken),
+            ("record", Extent::Derived, self.of_code),
+        ];
+        all.into_iter().filter(|(_, _, tally)| tally.count > 0)
+    }
+}
+
+/// What became of a record of which only a part is known.
+pub(super) enum Restored {
+    Saved,
+    /// It is a chunk of code, which indexing makes again.
+    OfCode,
+    /// Its id or change is another record's.
+    Taken,
+    /// Its vector is lost, or it is nothing without its text.
+    NotEnough,
 }
 
 impl<'a> RecordSaver<'a> {
@@ -92,18 +119,60 @@ impl<'a> RecordSaver<'a> {
                 match self.save(&old, &vector) {
                     Ok(true) => {}
                     Ok(false) => {
-                        self.lost.rows.insert(old.row);
-                        self.lost.broken.add(Some(old.id), "it breaks the rules".to_owned());
+                        let reason = "they break the rules of the schema".to_owned();
+                        self.lose(old, reason, false);
                     }
                     Err(error) => self.failed = Some(error),
                 }
                 return;
             }
-            Ok(None) => "there is no vector".to_owned(),
-            Err(error) => error.to_string(),
+            Ok(None) => "no vector was found; the damaged copy still has the text".to_owned(),
+            Err(error) => format!("{error}; the damaged copy still has the text"),
         };
+        self.lose(old, reason, true);
+    }
+
+    fn lose(&mut self, old: OldRecord, reason: String, without_vector: bool) {
         self.lost.rows.insert(old.row);
-        self.lost.without_vector.add(Some(old.id), reason);
+        let tally = match kind_of(self.work.db, old.collection) {
+            Ok(Some(kind)) if kind == "code" => &mut self.lost.of_code,
+            Ok(_) if without_vector => &mut self.lost.without_vector,
+            Ok(_) => &mut self.lost.broken,
+            Err(error) => {
+                self.failed = Some(error);
+                return;
+            }
+        };
+        tally.add(Some(old.id), reason);
+    }
+
+    /// Rows that could be read and were not saved.
+    pub(super) fn lost_rows(&self) -> HashSet<i64> {
+        self.lost.rows.clone()
+    }
+
+    /// Saves a record without its text, with the vector that it has.
+    pub(super) fn restore(&mut self, mut old: OldRecord) -> Result<Restored, StoreError> {
+        match kind_of(self.work.db, old.collection)?.as_deref() {
+            Some("code") => return Ok(Restored::OfCode),
+            Some("records") => {}
+            _ => return Ok(Restored::NotEnough),
+        }
+        let vector = self.vector.query_row([old.row], |row| row.get::<_, Vec<u8>>(0));
+        let Ok(vector) = vector else { return Ok(Restored::NotEnough) };
+        let db = self.work.db;
+        if old.change == 0 {
+            let next = "SELECT max(last_change, (SELECT coalesce(max(change), 0) FROM record), ?1) \
+                        + 1 FROM store";
+            old.change = db
+                .query_row(next, [old.row], |row| row.get(0))
+                .during(db, "find a free change number")?;
+        }
+        (old.created_at, old.updated_at) = (self.work.now, self.work.now);
+        if !is_finite(&vector) {
+            return Ok(Restored::NotEnough);
+        }
+        Ok(if self.save(&old, &vector)? { Restored::Saved } else { Restored::Taken })
     }
 
     /// The vector of a passage, from its text.
@@ -127,15 +196,15 @@ impl<'a> RecordSaver<'a> {
 }
 
 /// A record that could be read.
-struct OldRecord {
-    row: i64,
-    collection: i64,
-    id: String,
-    change: i64,
-    created_at: i64,
-    updated_at: i64,
-    metadata: Metadata,
-    document: Option<String>,
+pub(super) struct OldRecord {
+    pub(super) row: i64,
+    pub(super) collection: i64,
+    pub(super) id: String,
+    pub(super) change: i64,
+    pub(super) created_at: i64,
+    pub(super) updated_at: i64,
+    pub(super) metadata: Metadata,
+    pub(super) document: Option<String>,
 }
 
 impl OldRecord {

@@ -1,10 +1,12 @@
 //! Checks and salvage of the code index: no file seems indexed that is not.
 
-use isolith_store::{Action, Check, Checkpoint, Snapshot, StoreFolder, Truth};
+use std::collections::BTreeSet;
+
+use isolith_store::{Action, Check, Checkpoint, Extent, Snapshot, StoreFolder, Truth};
 use isolith_types::ParsedFile;
 
 use crate::common::{TestStore, add_root, database, file, numbered, one, put_files, token, writer};
-use crate::doctor::{pages_of, problems, salvage, spoil};
+use crate::doctor::{named, pages_of, problems, salvage, spoil};
 
 const FILES: usize = 300;
 
@@ -76,13 +78,25 @@ fn a_file_is_saved_with_all_its_chunks_or_not_at_all() {
         let left = whole_files(&folder, root);
         match table {
             "chunk_file" => assert_eq!((left, report.lost.len()), (FILES, 0)),
+            // Their paths are in an index, and their chunks know them.
+            "file" => {
+                assert_eq!(left, FILES);
+                let again = named(&report, "file", Extent::Derived);
+                assert!((10..FILES).contains(&again.len()), "{again:?}");
+                let due = with(&folder, |snapshot| {
+                    let mut files = snapshot.files(root, None, None, u64::MAX).unwrap();
+                    files.retain(|file| file.version.hash == [0; 32]);
+                    files.into_iter().map(|file| file.path).collect::<BTreeSet<_>>()
+                });
+                assert_eq!(due, again.into_iter().collect());
+            }
             _ => assert!((50..FILES).contains(&left), "{table}: {left}"),
         }
         with(&folder, |snapshot| {
             let state = snapshot.code_state().unwrap().unwrap();
             assert_eq!(state.records, left as u64 * 3, "{table}");
             let complete = snapshot.roots().unwrap()[0].indexed_at.is_some();
-            assert_eq!(complete, left == FILES, "{table}");
+            assert_eq!(complete, report.lost.is_empty(), "{table}");
             assert!(snapshot.collection("c").unwrap().records > 0);
         });
         // The next run makes it complete.

@@ -25,4 +25,5 @@ mod opening;
 mod power_loss;
 mod processes;
 mod reading;
+mod salvage;
 mod writing;

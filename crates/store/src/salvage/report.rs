@@ -1,0 +1,174 @@
+//! What a salvage could not save, and the file that says so for as long as the damaged truth
+//! is kept.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::StoreError;
+use crate::folder::{StoreFolder, io_failure};
+use crate::identity::with_suffix;
+
+/// A loss names at most this many rows.
+pub(super) const NAMED_IDS: usize = 1000;
+
+/// The end of a report's file name; what comes before it is the damaged truth's.
+const SUFFIX: &str = ".report.json";
+
+/// What a salvage saved and what it could not.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SalvageReport {
+    /// Collections in the new truth.
+    pub collections: u64,
+    /// Records in the new truth.
+    pub records: u64,
+    /// Facts in the new truth.
+    pub facts: u64,
+    /// What could not be saved as it was, by table and extent.
+    pub lost: Vec<Loss>,
+    /// Ids of records and drawers that are lost, as far as an index still knew them; the
+    /// first thousand.
+    pub lost_ids: Vec<String>,
+    /// How many records are known to be lost.
+    pub lost_records: u64,
+    /// The damaged file.
+    pub kept_as: PathBuf,
+    /// The file that says the same as this report.
+    pub report: PathBuf,
+}
+
+/// What could not be saved of one table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loss {
+    /// The table.
+    pub table: String,
+    /// What became of the rows.
+    pub extent: Extent,
+    /// How many rows; with [`Extent::Unknown`] at most so many, and 0 if nothing is known.
+    pub rows: u64,
+    /// The ids or names of the first thousand, as far as they are known.
+    pub ids: Vec<String>,
+    /// Why, or what is missing.
+    pub reason: String,
+}
+
+/// What became of rows that were damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Extent {
+    /// Nothing of them is in the new truth.
+    Lost,
+    /// Some of their columns were saved.
+    Partial,
+    /// Two copies of them disagree, and one was kept.
+    Doubtful,
+    /// There may have been rows where nothing can be read.
+    Unknown,
+    /// They follow from files, and the next `isolith index` makes them again.
+    Derived,
+}
+
+impl Loss {
+    /// The loss in words: how many of what, and the first ids.
+    pub fn in_words(&self, named: usize) -> String {
+        let what = in_words(&self.table);
+        let count = match (self.extent, self.rows) {
+            (Extent::Unknown, 0) => format!("an unknown number of {what}"),
+            (Extent::Unknown, rows) => format!("up to {rows} {what}"),
+            (_, rows) => format!("{rows} {what}"),
+        };
+        let fate = match self.extent {
+            Extent::Lost => "lost",
+            Extent::Partial => "saved in part",
+            Extent::Doubtful => "doubtful",
+            Extent::Unknown => "may be lost",
+            Extent::Derived => "to be indexed again",
+        };
+        let mut names: Vec<String> =
+            self.ids.iter().take(named).map(|id| format!("{id:?}")).collect();
+        if self.ids.len() > named || (!names.is_empty() && self.rows > self.ids.len() as u64) {
+            names.push("…".to_owned());
+        }
+        let names =
+            if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+        format!("{fate}: {count} ({}){names}", self.reason)
+    }
+}
+
+/// What users call the rows of a table.
+fn in_words(table: &str) -> String {
+    let words = match table {
+        "alias" => "aliases of entities",
+        "chunk" => "chunks of code",
+        "code_graph" | "code_lookup" | "code_module" => "parts of the code graph",
+        "entity" => "entities",
+        "fact_source" => "sources of facts",
+        "graph_name" => "names of labels, types and properties",
+        "quarantined_job" => "quarantined jobs",
+        "vector" => "records without a readable vector",
+        "store" | "graph" => "rows of the store's own numbers",
+        "collection" | "record" | "load" | "receipt" | "root" | "file" | "drawer" | "passage"
+        | "predicate" | "fact" | "node" | "edge" => return format!("{table}s"),
+        other => return format!("rows of {other}"),
+    };
+    words.to_owned()
+}
+
+/// The file that a salvage leaves beside the damaged truth.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedReport {
+    /// When the salvage was, in milliseconds since 1970.
+    pub at: i64,
+    /// Collections in the new truth.
+    pub collections: u64,
+    /// Records in the new truth.
+    pub records: u64,
+    /// Facts in the new truth.
+    pub facts: u64,
+    /// What could not be saved as it was.
+    pub lost: Vec<Loss>,
+}
+
+impl SavedReport {
+    /// The reports of damaged truths that are still kept, each with its path, oldest first. A
+    /// report that cannot be read has none.
+    pub fn all(folder: &StoreFolder) -> Vec<(PathBuf, Option<Self>)> {
+        let entries = std::fs::read_dir(folder.path()).into_iter().flatten().flatten();
+        let mut reports: Vec<_> = entries
+            .filter_map(|entry| {
+                let name = entry.file_name().into_string().ok()?;
+                let damaged = name.strip_suffix(SUFFIX)?;
+                let is_kept = damaged.starts_with("truth.sqlite.damaged-")
+                    && folder.path().join(damaged).exists();
+                is_kept.then(|| entry.path())
+            })
+            .collect();
+        reports.sort();
+        let read = |path: PathBuf| {
+            let report = std::fs::read(&path).ok();
+            let report = report.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+            (path, report)
+        };
+        reports.into_iter().map(read).collect()
+    }
+
+    pub(super) fn write(&self, path: &Path) -> Result<(), StoreError> {
+        let write = || {
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(true).mode(0o600);
+            let mut file = options.open(path)?;
+            let text = serde_json::to_vec_pretty(self).map_err(std::io::Error::other)?;
+            file.write_all(&text)?;
+            file.sync_all()
+        };
+        write().map_err(|error| io_failure(path, "write the report", &error))
+    }
+}
+
+/// The report's path beside a truth.
+pub(super) fn beside(truth: &Path) -> PathBuf {
+    with_suffix(truth, SUFFIX)
+}
