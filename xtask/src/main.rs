@@ -40,6 +40,13 @@ enum Task {
         /// The kit's folder of features: tck/features of opencypher/openCypher
         features: String,
     },
+    /// Random damage to the files of a store: no answer may change silently; see
+    /// docs/torture.md.
+    Damage {
+        /// What the trials take: --count N, --seed X, --trial K, --keep FOLDER, --json
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Many processes on one store, killed at random; see docs/torture.md.
     Torture {
         /// What the torture itself takes: --processes N, --seconds S, --seed X, --json,
@@ -70,6 +77,11 @@ fn main() -> Result<()> {
         }
         Task::Eval { arguments } => {
             let mut line = vec!["run", "--release", "--package", "bench", "--bin", "eval", "--"];
+            line.extend(arguments.iter().map(String::as_str));
+            cargo(&line, &[])
+        }
+        Task::Damage { arguments } => {
+            let mut line = vec!["test", "--package", "isolith", "--test", "damage", "--", "run"];
             line.extend(arguments.iter().map(String::as_str));
             cargo(&line, &[])
         }

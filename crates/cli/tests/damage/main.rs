@@ -1,0 +1,147 @@
+//! Random damage to the files of a store: every answer that changes must be reported, by the
+//! read itself or by `doctor --full`. See docs/torture.md.
+//!
+//! Without arguments it is a test of a few trials.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod harm;
+mod questions;
+mod segments;
+mod store;
+mod trial;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use libtest_mimic::{Failed, Trial};
+use serde::Serialize;
+
+use trial::{Outcome, Silent};
+
+/// Kinds of damage that may go unnoticed for now: files whose checksums are still to come.
+/// Empty means that nothing may.
+const ALLOWED_SILENT: &[&str] = &["truth.sqlite", "truth.sqlite-wal"];
+
+#[derive(Parser)]
+#[command(name = "damage")]
+struct Arguments {
+    /// How many places are damaged, each in a copy of its own
+    #[arg(long, default_value_t = 500)]
+    count: u32,
+    /// What chance starts from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Only this trial of the run
+    #[arg(long)]
+    trial: Option<u32>,
+    /// Makes the store in this folder, and uses it again if it is there: with it a trial can be
+    /// repeated to the byte
+    #[arg(long)]
+    keep: Option<PathBuf>,
+    /// One JSON document on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// What became of all trials.
+#[derive(Debug, Default, Serialize)]
+struct Account {
+    /// Trials.
+    trials: u32,
+    /// All answers were as before.
+    same: u32,
+    /// An answer changed, and all that did said so themselves.
+    reported_by_read: u32,
+    /// An answer changed, and only the doctor said so.
+    reported_by_doctor: u32,
+    /// An answer changed, and nothing said so.
+    silent: u32,
+    /// Each of the silent ones.
+    cases: Vec<Silent>,
+}
+
+fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() != Some("run") {
+        let trials = vec![
+            Trial::test("damage_is_prevented_or_reported", short_run),
+            Trial::test("damaged_segments_change_no_answer", segments::change_no_answer),
+        ];
+        return libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit_code();
+    }
+    let arguments = Arguments::parse_from(std::env::args().skip(1));
+    match run(&arguments).and_then(|account| print(&account, arguments.json)) {
+        Ok(is_clean) => ExitCode::from(u8::from(!is_clean)),
+        Err(error) => {
+            eprintln!("damage: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What the test suite has time for.
+fn short_run() -> Result<(), Failed> {
+    let run = || -> Result<()> {
+        let arguments = Arguments { count: 20, seed: 16, trial: None, keep: None, json: false };
+        let account = run(&arguments)?;
+        let is_allowed = |case: &&Silent| ALLOWED_SILENT.contains(&case.file.as_str());
+        let worst: Vec<_> = account.cases.iter().filter(|case| !is_allowed(case)).collect();
+        ensure!(worst.is_empty(), "silent: {worst:#?}");
+        // Otherwise nothing was shown.
+        let noticed = account.reported_by_read + account.reported_by_doctor;
+        ensure!(noticed >= 3, "too little was damaged: {account:#?}");
+        Ok(())
+    };
+    run().map_err(|error| Failed::from(format!("{error:#}")))
+}
+
+fn run(arguments: &Arguments) -> Result<Account> {
+    let place = tempfile::tempdir()?;
+    let keep = arguments.keep.clone().unwrap_or_else(|| place.path().join("template"));
+    let template = store::Template::open(&keep).context("the store cannot be made")?;
+    let before = template.ask_everything()?;
+    let mut account = Account::default();
+    let trials = match arguments.trial {
+        Some(trial) => trial..trial + 1,
+        None => 0..arguments.count,
+    };
+    for number in trials {
+        let outcome = trial::run(&template, &before, arguments.seed, number)
+            .with_context(|| format!("trial {number}"))?;
+        account.add(outcome);
+        if !arguments.json && number % 20 == 19 {
+            eprintln!("{} trials, {} silent", account.trials, account.silent);
+        }
+    }
+    Ok(account)
+}
+
+impl Account {
+    fn add(&mut self, outcome: Outcome) {
+        self.trials += 1;
+        match outcome {
+            Outcome::Same => self.same += 1,
+            Outcome::ReportedByRead => self.reported_by_read += 1,
+            Outcome::ReportedByDoctor => self.reported_by_doctor += 1,
+            Outcome::Silent(case) => {
+                self.silent += 1;
+                eprintln!("silent: {case}");
+                self.cases.push(case);
+            }
+        }
+    }
+}
+
+fn print(account: &Account, json: bool) -> Result<bool> {
+    if json {
+        println!("{}", serde_json::to_string(account)?);
+    } else {
+        println!("trials              {:>6}", account.trials);
+        println!("same answers        {:>6}", account.same);
+        println!("reported by reads   {:>6}", account.reported_by_read);
+        println!("reported by doctor  {:>6}", account.reported_by_doctor);
+        println!("silent              {:>6}", account.silent);
+    }
+    Ok(account.silent == 0)
+}
