@@ -43,7 +43,8 @@ enum Task {
     /// Random damage to the files of a store: no answer may change silently; see
     /// docs/torture.md.
     Damage {
-        /// What the trials take: --count N, --seed X, --trial K, --keep FOLDER, --json
+        /// What the trials take: --count N, --seed X, --trial K, --keep FOLDER, --jobs J,
+        /// --json
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },

@@ -12,8 +12,9 @@ mod trial;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::Parser;
 use libtest_mimic::{Failed, Trial};
 use serde::Serialize;
@@ -40,6 +41,9 @@ struct Arguments {
     /// repeated to the byte
     #[arg(long)]
     keep: Option<PathBuf>,
+    /// Trials at the same time
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=64))]
+    jobs: u8,
     /// One JSON document on standard output
     #[arg(long)]
     json: bool,
@@ -83,7 +87,8 @@ fn main() -> ExitCode {
 /// What the test suite has time for.
 fn short_run() -> Result<(), Failed> {
     let run = || -> Result<()> {
-        let arguments = Arguments { count: 20, seed: 16, trial: None, keep: None, json: false };
+        let arguments =
+            Arguments { count: 20, seed: 16, trial: None, keep: None, jobs: 2, json: false };
         let account = run(&arguments)?;
         let is_allowed = |case: &&Silent| ALLOWED_SILENT.contains(&case.file.as_str());
         let worst: Vec<_> = account.cases.iter().filter(|case| !is_allowed(case)).collect();
@@ -101,20 +106,36 @@ fn run(arguments: &Arguments) -> Result<Account> {
     let keep = arguments.keep.clone().unwrap_or_else(|| place.path().join("template"));
     let template = store::Template::open(&keep).context("the store cannot be made")?;
     let before = template.ask_everything()?;
-    let mut account = Account::default();
     let trials = match arguments.trial {
         Some(trial) => trial..trial + 1,
         None => 0..arguments.count,
     };
-    for number in trials {
-        let outcome = trial::run(&template, &before, arguments.seed, number)
-            .with_context(|| format!("trial {number}"))?;
-        account.add(outcome);
-        if !arguments.json && number % 20 == 19 {
-            eprintln!("{} trials, {} silent", account.trials, account.silent);
+    let (next, account) = (Mutex::new(trials), Mutex::new(Account::default()));
+    let work = || -> Result<()> {
+        while let Some(number) = locked(&next).next() {
+            let outcome = trial::run(&template, &before, arguments.seed, number)
+                .with_context(|| format!("trial {number}"))?;
+            let mut account = locked(&account);
+            account.add(outcome);
+            if !arguments.json && account.trials.is_multiple_of(20) {
+                eprintln!("{} trials, {} silent", account.trials, account.silent);
+            }
         }
-    }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..arguments.jobs).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| {
+            worker.join().unwrap_or_else(|_| Err(anyhow!("a trial panicked")))
+        })
+    })?;
+    let mut account = account.into_inner().unwrap_or_else(PoisonError::into_inner);
+    account.cases.sort_by_key(|case| case.trial);
     Ok(account)
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Account {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
 use crate::questions::{QUESTIONS, stable};
@@ -149,19 +149,29 @@ impl Template {
             "UNWIND range(1, 60) AS n CREATE \
             (:Person {name: 'person ' + n, n: n})-[:KNOWS {since: n}]->(:Person {n: 100 + n})",
         ])?;
-        // The last writes are in the log.
+        // While somebody reads what was there before, the last writes stay in the log.
+        let reader = rusqlite::Connection::open(self.filled().join("truth.sqlite"))?;
+        reader.execute_batch("BEGIN")?;
+        reader.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         for number in 0..8 {
             let object = format!("place {number}");
             self.must(&["fact", "add", "Max", "lives in", &object, "--from", "2020-01-01"])?;
             let text = format!("A late note: {} was seen {}.", word(number), word(number * 3));
             self.must(&["memory", "add", &text, "--wing", "late", "--room", "notes"])?;
         }
-        Ok(())
+        let log = self.filled().join("truth.sqlite-wal").metadata()?.len();
+        ensure!(log > 0, "the log of the last writes is empty");
+        copy_all(&self.filled(), &self.store())
+    }
+
+    /// Where the store is made, beside the place where it stays.
+    fn filled(&self) -> PathBuf {
+        self.folder.join("filled")
     }
 
     fn must(&self, line: &[&str]) -> Result<()> {
         let line: Vec<String> = line.iter().map(|word| (*word).to_owned()).collect();
-        let output = self.command(&self.store(), &line).output()?;
+        let output = self.command(&self.filled(), &line).output()?;
         if !output.status.success() {
             bail!("{line:?}: {}", String::from_utf8_lossy(&output.stderr));
         }

@@ -19,7 +19,11 @@ const MOST_TAILS: usize = 32;
 pub(super) struct Tails {
     vectors: HashMap<u64, (Age, Rc<Vectors>)>,
     texts: HashMap<u64, (Age, Rc<Texts>)>,
+    sums: HashMap<u64, (Age, Rc<Vec<Part>>)>,
 }
+
+/// The sum of some vectors, and how many they are.
+pub(super) type Part = (Vec<f32>, usize);
 
 /// What a kept tail is as old as: generation and last change of the collection.
 type Age = (u64, u64);
@@ -59,6 +63,27 @@ impl Tails {
             })?;
             Ok(vectors)
         })
+    }
+
+    /// What base and delta would have kept of the vectors in the truth, for a collection whose
+    /// segments cannot be read: the next question needs it too.
+    pub(super) fn sums(
+        &mut self,
+        state: &CollectionState,
+        read: impl FnOnce() -> Result<Vec<Part>, StoreError>,
+    ) -> Result<Rc<Vec<Part>>, StoreError> {
+        let age = (state.generation_number(), state.last_change);
+        match self.sums.get(&state.id) {
+            Some((kept, sums)) if *kept == age => Ok(Rc::clone(sums)),
+            _ => {
+                if self.sums.len() >= MOST_TAILS {
+                    self.sums.clear();
+                }
+                let sums = Rc::new(read()?);
+                self.sums.insert(state.id, (age, Rc::clone(&sums)));
+                Ok(sums)
+            }
+        }
     }
 
     /// The words of a collection's tail; none if it is too long to be kept.

@@ -2,6 +2,7 @@
 //! distances from the truth.
 
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
 use isolate::Context;
 use isolith_segment::exact::{Query, VectorProblem, floats};
@@ -13,7 +14,7 @@ use isolith_types::Filter;
 
 use super::best::{Best, Measured};
 use super::segments::{Live, Segments};
-use super::tail::{Tails, tail_of};
+use super::tail::{Part, Tails, tail_of};
 use super::{Found, Searched};
 use crate::fault;
 
@@ -55,9 +56,6 @@ impl Target<'_> {
 fn unusable(row: u64, problem: VectorProblem) -> StoreError {
     StoreError::Invalid(format!("the vector of row {row} is unusable: {problem}"))
 }
-
-/// The sum of some vectors, and how many they are.
-type Part = (Vec<f32>, usize);
 
 /// The sums that segments keep.
 enum Sums {
@@ -121,12 +119,15 @@ impl Nearest<'_, '_> {
         };
         if let Some(generation) = &state.generation {
             let parts = match self.segment_sums(state, searched)? {
-                Sums::Known(parts) => parts,
+                Sums::Known(parts) => Rc::new(parts),
                 Sums::NotKept => return Ok(None),
-                Sums::Damaged => self.sums_of_truth(state, generation)?,
+                Sums::Damaged => {
+                    let snapshot = self.snapshot;
+                    self.tails.sums(state, || sums_of_truth(snapshot, state, generation))?
+                }
             };
-            for (vectors, rows) in parts {
-                add(&mut vectors.into_iter(), rows);
+            for (vectors, rows) in parts.iter() {
+                add(&mut vectors.iter().copied(), *rows);
             }
         }
         if let Some(tail) = self.tails.vectors(self.snapshot, state)? {
@@ -156,29 +157,6 @@ impl Nearest<'_, '_> {
             }
         }
         Ok(Sums::Known(parts))
-    }
-
-    /// What base and delta would have kept of the vectors in the truth.
-    fn sums_of_truth(
-        &self,
-        state: &CollectionState,
-        generation: &Generation,
-    ) -> Result<Vec<Part>, StoreError> {
-        let dimension = state.dimension.unwrap_or(0);
-        let spec = VectorSpec { dimension, metric: state.metric };
-        let mut parts = [(VectorSum::new(spec), 0), (VectorSum::new(spec), 0)];
-        let mut outcome = Ok(());
-        self.snapshot.for_each_vector(state.id, Scope::All, &mut |row, change, vector| {
-            // What is newer is in the tail.
-            if change <= generation.complete_to {
-                let (sum, rows) = &mut parts[usize::from(change > generation.base_to)];
-                *rows += 1;
-                outcome = sum.add_bytes(vector).map_err(|problem| unusable(row, problem));
-            }
-            if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        outcome?;
-        Ok(parts.map(|(sum, rows)| (sum.total().collect(), rows)).into())
     }
 
     fn search(
@@ -290,6 +268,29 @@ impl Nearest<'_, '_> {
         }
         Ok(offered < tried)
     }
+}
+
+/// What base and delta would have kept of the vectors in the truth.
+fn sums_of_truth(
+    snapshot: &Snapshot<'_>,
+    state: &CollectionState,
+    generation: &Generation,
+) -> Result<Vec<Part>, StoreError> {
+    let dimension = state.dimension.unwrap_or(0);
+    let spec = VectorSpec { dimension, metric: state.metric };
+    let mut parts = [(VectorSum::new(spec), 0), (VectorSum::new(spec), 0)];
+    let mut outcome = Ok(());
+    snapshot.for_each_vector(state.id, Scope::All, &mut |row, change, vector| {
+        // What is newer is in the tail.
+        if change <= generation.complete_to {
+            let (sum, rows) = &mut parts[usize::from(change > generation.base_to)];
+            *rows += 1;
+            outcome = sum.add_bytes(vector).map_err(|problem| unusable(row, problem));
+        }
+        if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    outcome?;
+    Ok(parts.map(|(sum, rows)| (sum.total().collect(), rows)).into())
 }
 
 pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {

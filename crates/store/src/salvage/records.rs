@@ -38,16 +38,23 @@ const INDEXES: [Index; 2] = [
 const FIELD: Index =
     Index { from: "field", row: "row", columns: &["key", "value"], unique: false, has_all: false };
 
-const FIELD_KEY: Index = Index {
-    from: "field_key",
-    row: "id",
-    columns: &["name", "type"],
-    unique: false,
-    has_all: false,
-};
-
-const FIELD_KEY_BY_NAME: Index =
-    Index { from: "field_key INDEXED BY sqlite_autoindex_field_key_1", ..FIELD_KEY };
+/// Keys of the side table, in the order of the table and in that of its index.
+const FIELD_KEYS: [Index; 2] = [
+    Index {
+        from: "field_key NOT INDEXED",
+        row: "id",
+        columns: &["id", "name", "type"],
+        unique: true,
+        has_all: true,
+    },
+    Index {
+        from: "field_key INDEXED BY sqlite_autoindex_field_key_1",
+        row: "id",
+        columns: &["collection", "name", "type"],
+        unique: true,
+        has_all: true,
+    },
+];
 
 impl Rescue<'_> {
     /// Records go together with their vectors or not at all: nothing is made up. What is
@@ -121,9 +128,9 @@ impl Rescue<'_> {
             return Ok(HashMap::new());
         }
         let mut keys = HashMap::new();
-        for index in [&FIELD_KEY, &FIELD_KEY_BY_NAME] {
+        for index in &FIELD_KEYS {
             index.read(self.old, self.work.deadline, &mut |key, values| {
-                if let [Value::Text(name), Value::Integer(of_type)] = values.as_slice() {
+                if let [_, Value::Text(name), Value::Integer(of_type)] = values.as_slice() {
                     keys.entry(key).or_insert_with(|| (name.clone(), *of_type));
                 }
                 Ok(())

@@ -74,11 +74,10 @@ pub enum Extent {
 impl Loss {
     /// The loss in words: how many of what, and the first ids.
     pub fn in_words(&self, named: usize) -> String {
-        let what = in_words(&self.table);
         let count = match (self.extent, self.rows) {
-            (Extent::Unknown, 0) => format!("an unknown number of {what}"),
-            (Extent::Unknown, rows) => format!("up to {rows} {what}"),
-            (_, rows) => format!("{rows} {what}"),
+            (Extent::Unknown, 0) => format!("an unknown number of {}", in_words(&self.table, 0)),
+            (Extent::Unknown, rows) => format!("up to {rows} {}", in_words(&self.table, rows)),
+            (_, rows) => format!("{rows} {}", in_words(&self.table, rows)),
         };
         let fate = match self.extent {
             Extent::Lost => "lost",
@@ -98,23 +97,27 @@ impl Loss {
     }
 }
 
-/// What users call the rows of a table.
-fn in_words(table: &str) -> String {
-    let words = match table {
-        "alias" => "aliases of entities",
-        "chunk" => "chunks of code",
-        "code_graph" | "code_lookup" | "code_module" => "parts of the code graph",
-        "entity" => "entities",
-        "fact_source" => "sources of facts",
-        "graph_name" => "names of labels, types and properties",
-        "quarantined_job" => "quarantined jobs",
-        "vector" => "records without a readable vector",
-        "store" | "graph" => "rows of the store's own numbers",
+/// What users call so many rows of a table.
+fn in_words(table: &str, rows: u64) -> String {
+    let (one, many) = match table {
+        "alias" => ("alias of an entity", "aliases of entities"),
+        "chunk" => ("chunk of code", "chunks of code"),
+        "code_graph" | "code_lookup" | "code_module" => {
+            ("part of the code graph", "parts of the code graph")
+        }
+        "entity" => ("entity", "entities"),
+        "fact_source" => ("source of a fact", "sources of facts"),
+        "graph_name" => ("name of the graph", "names of labels, types and properties"),
+        "quarantined_job" => ("quarantined job", "quarantined jobs"),
+        "vector" => ("record without a readable vector", "records without a readable vector"),
+        "store" | "graph" => ("row of the store's own numbers", "rows of the store's own numbers"),
         "collection" | "record" | "load" | "receipt" | "root" | "file" | "drawer" | "passage"
-        | "predicate" | "fact" | "node" | "edge" => return format!("{table}s"),
+        | "predicate" | "fact" | "node" | "edge" => {
+            return if rows == 1 { table.to_owned() } else { format!("{table}s") };
+        }
         other => return format!("rows of {other}"),
     };
-    words.to_owned()
+    if rows == 1 { one.to_owned() } else { many.to_owned() }
 }
 
 /// The file that a salvage leaves beside the damaged truth.
