@@ -1,3 +1,4 @@
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -88,6 +89,7 @@ pub struct Context<'a> {
     pub(crate) attempt: u32,
     pub(crate) started: Instant,
     pub(crate) budget: Duration,
+    pub(crate) descriptors: &'a [OwnedFd],
 }
 
 impl Context<'_> {
@@ -99,6 +101,13 @@ impl Context<'_> {
     /// Whether the caller has gone away, so that the job may as well stop.
     pub fn cancelled(&self) -> bool {
         self.cancelled_job.load(Ordering::Relaxed) == self.job
+    }
+
+    /// What the caller opened for this job, in its order (see
+    /// [`CallOptions::descriptors`](crate::CallOptions)). They are closed when the job ends;
+    /// a role that goes on using one clones it.
+    pub fn descriptors(&self) -> &[OwnedFd] {
+        self.descriptors
     }
 
     /// 0 on the first try, then one more for each worker that died before.
@@ -160,6 +169,7 @@ impl Context<'static> {
             attempt: 0,
             started,
             budget,
+            descriptors: &[],
         }
     }
 }

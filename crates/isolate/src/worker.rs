@@ -94,9 +94,10 @@ struct Greeting {
 fn greet() -> io::Result<Greeting> {
     let socket = process::take_stdin_socket()?;
     let mut reader = FrameReader::new();
+    reader.accept_descriptors();
     let frame = receive(&socket, &mut reader)?.ok_or(io::ErrorKind::UnexpectedEof)?;
     let hello: Hello = frame.decode().map_err(io::Error::other)?;
-    let descriptors: Result<[OwnedFd; 3], _> = reader.take_descriptors().try_into();
+    let descriptors: Result<[OwnedFd; 3], _> = frame.descriptors.try_into();
     let [control, requests, replies] = descriptors.map_err(|_| io::ErrorKind::InvalidData)?;
     reader.set_area(Area::received(requests), hello.max_request_bytes);
     let link = Link::new(socket, Area::received(replies));
@@ -157,7 +158,7 @@ impl<R: Role> Worker<R> {
         let _ = self.link.send(Kind::Ready, 0, 0, confinement, SMALL);
         loop {
             match receive(&self.link.socket, &mut reader) {
-                Ok(Some(frame)) if frame.header.kind == Kind::Job => self.job(&frame),
+                Ok(Some(frame)) if frame.header.kind == Kind::Job => self.job(frame),
                 Ok(Some(frame)) if frame.header.kind == Kind::Stop => break,
                 // The front is gone.
                 Ok(None) => process::kill_own_group(),
@@ -176,7 +177,7 @@ impl<R: Role> Worker<R> {
         process::exit_now(0)
     }
 
-    fn job(&mut self, frame: &Frame) {
+    fn job(&mut self, frame: Frame) {
         let Header { job, attempt, nanoseconds, .. } = frame.header;
         let request = match frame.decode() {
             Ok(request) => request,
@@ -191,14 +192,20 @@ impl<R: Role> Worker<R> {
             attempt,
             started: Instant::now(),
             budget: Duration::from_nanos(nanoseconds),
+            descriptors: &frame.descriptors,
         };
         let role = &mut self.role;
-        match catch(|| role.handle(request, &context)) {
-            Ok(_) if context.passed_on.load(Ordering::Relaxed) => {
+        let outcome = catch(|| role.handle(request, &context));
+        let ran = context.started.elapsed();
+        let passed_on = context.passed_on.load(Ordering::Relaxed);
+        // What the job was given is closed before anybody hears that it is done.
+        drop(frame);
+        match outcome {
+            Ok(_) if passed_on => {
                 let _ = self.link.send(Kind::PassedOn, job, 0, &(), SMALL);
             }
             Ok(reply) => {
-                let ran = u64::try_from(context.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                let ran = u64::try_from(ran.as_nanos()).unwrap_or(u64::MAX);
                 if let Err(error) =
                     self.link.send(Kind::Reply, job, ran, &reply, self.max_reply_bytes)
                 {

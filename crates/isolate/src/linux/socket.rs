@@ -23,7 +23,7 @@ pub(crate) fn set_nonblocking(fd: impl AsFd) -> io::Result<()> {
 }
 
 /// The most descriptors that are sent together.
-const MAX_DESCRIPTORS: usize = 4;
+pub(crate) const MAX_DESCRIPTORS: usize = 4;
 
 /// Sends all of `parts`, with `descriptors` beside the first byte. On a
 /// non-blocking socket, `WouldBlock` means that the peer does not read.

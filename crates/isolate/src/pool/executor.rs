@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,10 +33,20 @@ const FRAMES_AT_ONCE: usize = 16;
 /// What the supervisor tells a worker's executor.
 #[derive(Debug)]
 pub(super) enum Order {
-    Run { job: JobId, parcel: Arc<Parcel>, attempt: u32, budget: Duration },
-    Cancel { job: JobId },
+    Run {
+        job: JobId,
+        parcel: Arc<Parcel>,
+        descriptors: Vec<Arc<OwnedFd>>,
+        attempt: u32,
+        budget: Duration,
+    },
+    Cancel {
+        job: JobId,
+    },
     Stop,
-    Kill { reason: KillReason },
+    Kill {
+        reason: KillReason,
+    },
 }
 
 /// Starts a worker and follows it to its end.
@@ -107,13 +117,11 @@ impl<R: Role> Executor<R> {
         let started = process::start(program, OsStr::new(&name), &arguments, environment)?;
         let pid = started.process.id();
         let hello = shared.hello();
-        let header = hello.header(Kind::Hello, 0).encode();
+        let with_it = [control_reader.as_fd(), requests.as_fd(), replies.as_fd()];
+        let header =
+            Header { descriptors: with_it.len() as u32, ..hello.header(Kind::Hello, 0) };
         // If it is gone already, its end will tell.
-        let _ = socket::send(
-            &started.socket,
-            &[&header, hello.inline()],
-            &[control_reader.as_fd(), requests.as_fd(), replies.as_fd()],
-        );
+        let _ = socket::send(&started.socket, &[&header.encode(), hello.inline()], &with_it);
         let mut reader = FrameReader::new();
         reader.set_area(replies, shared.settings.max_reply_bytes);
         let executor = Self {
@@ -176,7 +184,7 @@ impl<R: Role> Executor<R> {
 
     fn obey(&mut self, order: Order) {
         match order {
-            Order::Run { job, parcel, attempt, budget } => {
+            Order::Run { job, parcel, descriptors, attempt, budget } => {
                 self.job = Some(job);
                 self.phase = Phase::Busy;
                 let header = Header {
@@ -184,7 +192,8 @@ impl<R: Role> Executor<R> {
                     nanoseconds: u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX),
                     ..parcel.header(Kind::Job, job)
                 };
-                self.send(&header, &parcel);
+                let descriptors: Vec<_> = descriptors.iter().map(|it| it.as_fd()).collect();
+                self.send(header, &parcel, &descriptors);
             }
             Order::Cancel { job } => {
                 // A full pipe means that the worker has plenty to notice already.
@@ -193,19 +202,20 @@ impl<R: Role> Executor<R> {
             Order::Stop => {
                 self.phase = Phase::Stopping;
                 if let Ok(nothing) = Parcel::encode(&(), 1024) {
-                    self.send(&nothing.header(Kind::Stop, 0), &nothing);
+                    self.send(nothing.header(Kind::Stop, 0), &nothing, &[]);
                 }
             }
             Order::Kill { reason } => self.kill(reason),
         }
     }
 
-    fn send(&mut self, header: &Header, parcel: &Parcel) {
+    fn send(&mut self, header: Header, parcel: &Parcel, descriptors: &[BorrowedFd<'_>]) {
+        let header = Header { descriptors: descriptors.len() as u32, ..header };
         if let Err(error) = parcel.place(&self.requests) {
             return self.violated(&error.to_string());
         }
         let parts = [&header.encode()[..], parcel.inline()];
-        match socket::send(self.socket.get_ref(), &parts, &[]) {
+        match socket::send(self.socket.get_ref(), &parts, descriptors) {
             Ok(()) => {}
             // There is room for a whole frame in an empty socket.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

@@ -5,6 +5,7 @@ mod output;
 mod shared;
 
 use std::fmt;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -19,6 +20,7 @@ use crate::class::{DeathClass, End};
 use crate::crash::CrashSink;
 use crate::error::CallError;
 use crate::linux::process;
+use crate::linux::socket::MAX_DESCRIPTORS;
 use crate::metrics::{Metrics, Tally};
 use crate::quarantine::{MemoryQuarantine, Quarantine};
 use crate::role::Role;
@@ -100,6 +102,10 @@ pub struct CallOptions {
     /// Takes what the worker sends ahead of its reply, in order, on a thread of the runtime:
     /// be quick, as the worker waits. What comes with another attempt begins anew.
     pub on_part: Option<Arc<dyn Fn(u32, Bytes) + Send + Sync>>,
+    /// Files and folders that the caller opened for the job, at most 4: the role gets them
+    /// from [`Context::descriptors`](crate::Context::descriptors), on every try. They do not
+    /// count as part of the input by which a job that kills is known again.
+    pub descriptors: Vec<Arc<OwnedFd>>,
 }
 
 /// A reply, and how it came about.
@@ -190,6 +196,10 @@ impl<R: Role> Pool<R> {
     ) -> Result<Answer<R::Reply>, CallError> {
         let shared = &self.owner.shared;
         let parcel = self.encode(request)?;
+        if options.descriptors.len() > MAX_DESCRIPTORS {
+            let message = format!("a job can have at most {MAX_DESCRIPTORS} descriptors");
+            return Err(CallError::BadRequest(message));
+        }
         if let Some(poison) = shared.poison(&parcel) {
             return Err(CallError::Quarantined { poison });
         }

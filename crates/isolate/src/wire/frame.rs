@@ -3,7 +3,7 @@ use super::{INLINE_LIMIT, PROTOCOL_VERSION, WireError};
 const MAGIC: [u8; 4] = *b"IsoF";
 
 /// The length of an encoded [`Header`].
-pub(crate) const HEADER_LEN: usize = 52;
+pub(crate) const HEADER_LEN: usize = 56;
 
 /// Where its checksum starts: it covers all that comes before it.
 const CHECKSUM_AT: usize = HEADER_LEN - 4;
@@ -18,7 +18,7 @@ pub(crate) enum Kind {
     Ready = 2,
     /// Worker to front: `warm_up` said no.
     Refused = 3,
-    /// Front to worker.
+    /// Front to worker; the descriptors that the caller gave come with it.
     Job = 4,
     /// Worker to front: the job's reply.
     Reply = 5,
@@ -76,6 +76,8 @@ pub(crate) struct Header {
     pub attempt: u32,
     /// CRC-32C of the message, and of the slabs where they are inline.
     pub checksum: u32,
+    /// How many descriptors come with the frame.
+    pub descriptors: u32,
 }
 
 impl Header {
@@ -95,6 +97,7 @@ impl Header {
         bytes[32..40].copy_from_slice(&self.message_len.to_le_bytes());
         bytes[40..44].copy_from_slice(&self.attempt.to_le_bytes());
         bytes[44..48].copy_from_slice(&self.checksum.to_le_bytes());
+        bytes[48..52].copy_from_slice(&self.descriptors.to_le_bytes());
         let checksum = crc32c::crc32c(&bytes[..CHECKSUM_AT]);
         bytes[CHECKSUM_AT..].copy_from_slice(&checksum.to_le_bytes());
         bytes
@@ -125,6 +128,7 @@ impl Header {
             message_len: u64_at(bytes, 32),
             attempt: u32_at(bytes, 40),
             checksum: u32_at(bytes, 44),
+            descriptors: u32_at(bytes, 48),
         };
         let limit = match header.placement {
             Placement::Inline => INLINE_LIMIT as u64,
@@ -164,6 +168,7 @@ mod tests {
             message_len: 99,
             attempt: 1,
             checksum: 0xdead_beef,
+            descriptors: 2,
         }
     }
 

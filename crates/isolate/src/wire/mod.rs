@@ -21,7 +21,7 @@ pub(crate) use parcel::Parcel;
 pub(crate) use reader::{Fill, Frame, FrameReader};
 
 /// The version of everything in this module; both sides must speak the same.
-pub(crate) const PROTOCOL_VERSION: u16 = 1;
+pub(crate) const PROTOCOL_VERSION: u16 = 2;
 
 /// The longest payload that is sent on the socket itself.
 pub(crate) const INLINE_LIMIT: usize = 64 * 1024;
@@ -74,6 +74,8 @@ pub(crate) enum WireError {
     TooLong { claimed: u64, limit: u64 },
     #[error("descriptors came that nobody asked for")]
     SurplusDescriptors,
+    #[error("{announced} descriptors announced, {came} came")]
+    MissingDescriptors { announced: u32, came: usize },
     #[error("frame announces a payload in shared memory where there is none")]
     NoArea,
     #[error("payload of {claimed} bytes announced, {written} written")]

@@ -70,6 +70,7 @@ impl Parcel {
             message_len: self.message_len,
             attempt: 0,
             checksum: self.checksum,
+            descriptors: 0,
         }
     }
 

@@ -1,3 +1,4 @@
+use std::cmp::Ordering;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -7,12 +8,14 @@ use serde::de::DeserializeOwned;
 use super::parcel;
 use super::{HEADER_LEN, Header, INLINE_LIMIT, Placement, WireError};
 use crate::linux::area::Area;
-use crate::linux::socket;
+use crate::linux::socket::{self, MAX_DESCRIPTORS};
 
 /// A frame that passed every check but the decoding of its message.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub header: Header,
+    /// What came with it; closed with the frame.
+    pub descriptors: Vec<OwnedFd>,
     payload: Bytes,
 }
 
@@ -42,13 +45,15 @@ pub(crate) struct FrameReader {
     /// The last receive got less than there was room for: all there was.
     got_all: bool,
     descriptors: Vec<OwnedFd>,
+    /// How many descriptors one frame may bring.
+    most_descriptors: usize,
     /// Where long payloads are found, and how long they may be.
     area: Option<Area>,
     area_limit: u64,
 }
 
 impl FrameReader {
-    /// A reader that accepts only what comes on the socket itself.
+    /// A reader that accepts only what comes on the socket itself, and no descriptors.
     pub(crate) fn new() -> Self {
         Self {
             buffer: vec![0; HEADER_LEN + INLINE_LIMIT].into_boxed_slice(),
@@ -56,6 +61,7 @@ impl FrameReader {
             end: 0,
             got_all: false,
             descriptors: Vec::new(),
+            most_descriptors: 0,
             area: None,
             area_limit: 0,
         }
@@ -67,9 +73,10 @@ impl FrameReader {
         self.area_limit = limit;
     }
 
-    /// What came along with the frames so far.
-    pub(crate) fn take_descriptors(&mut self) -> Vec<OwnedFd> {
-        std::mem::take(&mut self.descriptors)
+    /// Accepts descriptors that the header of their frame announces: a worker takes them
+    /// from its front, never the other way round.
+    pub(crate) fn accept_descriptors(&mut self) {
+        self.most_descriptors = MAX_DESCRIPTORS;
     }
 
     /// Receives once. There is room for it whenever [`Self::next`] returned `None`.
@@ -94,8 +101,7 @@ impl FrameReader {
 
     /// The next whole frame, or `None` if more bytes are needed for one.
     pub(crate) fn next(&mut self) -> Result<Option<Frame>, WireError> {
-        // Descriptors come with the hello, which brings the area, and never after.
-        if self.area.is_some() && !self.descriptors.is_empty() {
+        if self.descriptors.len() > self.most_descriptors {
             return Err(WireError::SurplusDescriptors);
         }
         let waiting = &self.buffer[self.start..self.end];
@@ -128,7 +134,20 @@ impl FrameReader {
             }
         };
         self.start += HEADER_LEN + inline_len;
-        Ok(Some(Frame { header, payload }))
+        let descriptors = self.take_descriptors(header.descriptors)?;
+        Ok(Some(Frame { header, descriptors, payload }))
+    }
+
+    /// What came with a frame that is whole: the next one is sent only after this one was
+    /// answered, so all of it belongs here.
+    fn take_descriptors(&mut self, announced: u32) -> Result<Vec<OwnedFd>, WireError> {
+        let came = self.descriptors.len();
+        match (announced as usize).cmp(&came) {
+            Ordering::Equal => Ok(std::mem::take(&mut self.descriptors)),
+            Ordering::Less => Err(WireError::SurplusDescriptors),
+            // The kernel leaves out those for which there is no room in the process.
+            Ordering::Greater => Err(WireError::MissingDescriptors { announced, came }),
+        }
     }
 
     /// Whether all that had come when the socket was last read has been taken.
@@ -144,7 +163,7 @@ impl FrameReader {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsFd;
+    use std::os::fd::BorrowedFd;
 
     use super::super::{Bulk, Kind, Parcel};
     use super::*;
@@ -247,6 +266,25 @@ mod tests {
     }
 
     #[test]
+    fn descriptors_come_with_the_frame_that_announces_them() {
+        let file = tempfile::tempfile().unwrap();
+        let parcel = Parcel::encode(&vec![7u8; 300], LIMIT).unwrap();
+        let send = |announced: u32, sent: &[BorrowedFd<'_>]| {
+            let mut channel = Channel::new();
+            channel.reader.accept_descriptors();
+            let header = Header { descriptors: announced, ..parcel.header(Kind::Job, 1) };
+            socket::send(&channel.ours, &[&header.encode(), parcel.inline()], sent).unwrap();
+            channel.receive()
+        };
+        let two = [file.as_fd(), file.as_fd()];
+        assert_eq!(send(2, &two).unwrap().descriptors.len(), 2);
+        assert_eq!(send(0, &[]).unwrap().descriptors.len(), 0);
+        let missing = send(2, &two[..1]);
+        assert!(matches!(missing, Err(WireError::MissingDescriptors { announced: 2, came: 1 })));
+        assert!(matches!(send(1, &two), Err(WireError::SurplusDescriptors)));
+    }
+
+    #[test]
     fn a_flipped_payload_byte_is_noticed() {
         let parcel = Parcel::encode(&vec![1u8; 500], LIMIT).unwrap();
         let header = parcel.header(Kind::Reply, 1).encode();
@@ -268,7 +306,7 @@ mod tests {
             stream.extend_from_slice(&parcel.header(Kind::Reply, 1).encode());
             stream.extend_from_slice(parcel.inline());
         }
-        for step in [1, 2, 3, 7, 50, 51, 52, 53, 1000] {
+        for step in [1, 2, 3, 7, 54, 55, 56, 57, 1000] {
             let mut channel = Channel::new();
             let mut got = Vec::new();
             for piece in stream.chunks(step) {

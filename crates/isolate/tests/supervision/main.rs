@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs, unreachable_pub)]
 
 mod calls;
+mod descriptors;
 mod faults;
 mod fronts;
 mod hostile;
@@ -17,6 +18,7 @@ fn main() {
         isolate::role::<support::Tester>(),
         isolate::role::<support::Stubborn>(),
         isolate::role::<sandbox::Confined>(),
+        isolate::role::<descriptors::Handed>(),
     ]);
     if let Some(scenario) = fronts::requested() {
         fronts::run(&scenario);
@@ -24,6 +26,7 @@ fn main() {
     }
     let trials: Vec<Trial> = [
         calls::trials(),
+        descriptors::trials(),
         faults::trials(),
         fronts::trials(),
         hostile::trials(),

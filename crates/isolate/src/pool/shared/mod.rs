@@ -393,8 +393,13 @@ impl<R: Role> Shared<R> {
                     entry.sent = Some(Instant::now());
                     entry.attempt = attempt;
                     tracing::trace!(role = R::NAME, worker, job, attempt, "worker busy");
-                    let order =
-                        Order::Run { job, parcel: Arc::clone(&entry.parcel), attempt, budget };
+                    let order = Order::Run {
+                        job,
+                        parcel: Arc::clone(&entry.parcel),
+                        descriptors: entry.options.descriptors.clone(),
+                        attempt,
+                        budget,
+                    };
                     state.order(worker, order);
                 }
             }
