@@ -26,6 +26,15 @@ pub enum HistoryError {
         /// What is wrong with it.
         detail: String,
     },
+    /// A file that git keeps beside its objects is larger than one has a reason to be, or no
+    /// file at all.
+    #[error("{} is not read: {detail}", file.display())]
+    Oversized {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        detail: String,
+    },
     /// The newest commit, or the list of its files, is missing or damaged.
     #[error("the {what} {id} of {} is missing or damaged", git_dir.display())]
     Damaged {
@@ -55,7 +64,7 @@ impl HistoryError {
     pub fn code(&self) -> Code {
         match self {
             Self::Open { source, .. } if source.kind() == io::ErrorKind::NotFound => Code::NotFound,
-            Self::TooLarge => Code::TooLarge,
+            Self::TooLarge | Self::Oversized { .. } => Code::TooLarge,
             _ => Code::BadInput,
         }
     }

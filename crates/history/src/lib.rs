@@ -10,10 +10,10 @@
 //! here starts a process, writes or prints.
 //!
 //! Memory grows with the files of the newest commit, not with the commits. Damage costs
-//! facts, never the answer, unless it is in the newest commit itself. A file that is a
-//! pipe, where git would have an ordinary one, can hold a reader up: the deadline of the
-//! worker's job is the limit then.
+//! facts, never the answer, unless it is in the newest commit itself. References and lists
+//! that are larger than they have a reason to be, or pipes, are not read.
 
+mod bounds;
 mod clock;
 mod compare;
 mod error;

@@ -4,6 +4,7 @@ use gix_odb::pack::cache::{lru, object};
 use gix_odb::store::init::Options;
 use gix_ref::{Target, file::Store as References};
 
+use crate::bounds::{check_reference, check_repository};
 use crate::{HistoryError, Repository};
 
 /// The commits and trees of a repository, in bounded memory.
@@ -93,6 +94,7 @@ impl Objects {
 pub(crate) fn head(repository: &Repository) -> Result<Option<ObjectId>, HistoryError> {
     let Repository { git_dir, common_dir, .. } = repository;
     let fail = |detail: String| HistoryError::Head { git_dir: git_dir.clone(), detail };
+    check_repository(repository)?;
     let references = if git_dir == common_dir {
         References::at(git_dir.clone(), HashKind::Sha1)
     } else {
@@ -105,6 +107,7 @@ pub(crate) fn head(repository: &Repository) -> Result<Option<ObjectId>, HistoryE
             Target::Object(id) => return Ok(Some(id)),
             Target::Symbolic(name) => name,
         };
+        check_reference(repository, &name.as_bstr().to_string())?;
         let found = references.try_find(name.as_ref().as_partial_name());
         match found.map_err(|error| fail(error.to_string()))? {
             Some(reference) => target = reference.target,

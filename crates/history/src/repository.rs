@@ -26,6 +26,14 @@ impl Repository {
         let folder = fs::canonicalize(folder).ok()?;
         folder.strip_prefix(&self.work_tree).ok()?.to_str().map(str::to_owned)
     }
+
+    /// Whether the repository is in the work tree, or knows it as one of its linked work
+    /// trees. Anybody can make a `.git` that names a repository of somebody else.
+    pub fn knows_work_tree(&self) -> bool {
+        let entry = self.work_tree.join(".git");
+        let back = || fs::canonicalize(path_in(&self.git_dir.join("gitdir"), b"")?).ok();
+        self.git_dir == entry || back().is_some_and(|back| back == entry)
+    }
 }
 
 /// Finds the repository that a folder is in, looking upward on the same file system.

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::support::{Sample, git_with_input, history, lines};
-use crate::{HistoryError, MAX_DEPTH};
+use super::support::{Sample, git_with_input, history, lines, read};
+use crate::{HistoryError, MAX_DEPTH, repository_of};
 
 /// Objects are read-only files.
 fn overwrite(path: &Path, bytes: &[u8]) {
@@ -179,4 +179,22 @@ fn folders_without_end_are_not_followed() {
     }
     commit(&tree);
     assert_eq!(history(&sample.path).unwrap().changes.len(), MAX_DEPTH + 1);
+}
+
+#[test]
+fn files_that_are_larger_than_they_should_be_are_not_read() {
+    for file in ["HEAD", "packed-refs", "objects/info/alternates", "refs/heads/main"] {
+        let sample = three_commits();
+        let repository = repository_of(&sample.path).unwrap();
+        let path = sample.path.join(".git").join(file);
+        // Sparse: it has 20 GB, and takes none.
+        let opened = fs::File::options().create(true).append(true).open(&path).unwrap();
+        opened.set_len(20 << 30).unwrap();
+        let error = read(&repository, "").unwrap_err();
+        assert!(matches!(error, HistoryError::Oversized { .. }), "{file}: {error}");
+        fs::remove_file(&path).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let error = read(&repository, "").unwrap_err();
+        assert!(matches!(error, HistoryError::Oversized { .. }), "{file}: {error}");
+    }
 }
