@@ -4,9 +4,10 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use isolith_source::Language;
-use isolith_source::walk::{WalkOptions, walk};
+
+use super::files::Files;
 
 /// Copies a folder without what is hidden or no regular file.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
@@ -32,8 +33,8 @@ pub(super) fn change(code: &Path, count: usize, word: &str) -> Result<()> {
     if count == 0 {
         return Ok(());
     }
-    let walked = walk(code, "", WalkOptions::default(), &|| false).context("nothing was found")?;
-    let files = walked.files.iter().filter(|file| Language::of(&file.path, b"").has_grammar());
+    let files = Files::of(code)?.found;
+    let files = files.iter().filter(|file| Language::of(&file.path, b"").has_grammar());
     let files: Vec<_> = files.collect();
     ensure!(files.len() >= count, "there are only {} files of code", files.len());
     for file in files.iter().step_by(files.len() / count).take(count) {

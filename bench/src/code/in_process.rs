@@ -13,10 +13,10 @@ use isolith_roles::{
     BuildJob, FileToParse, FoldJob, ParseJob, Parser, StoreBuilder, StoreSettings, StoreWriter,
     WriteJob,
 };
-use isolith_source::walk::{WalkOptions, read, walk};
 use isolith_store::{Action, CODE_COLLECTION, Durability, Key, Outcome, TruthId, Write, code_spec};
 use serde::{Deserialize, Serialize};
 
+use super::files::Files;
 use super::front::own_time;
 
 /// As large as the product's.
@@ -40,11 +40,11 @@ pub(super) fn index(code: &Path, store: &Path) -> Result<Stages> {
     DirBuilder::new().recursive(true).mode(0o700).create(store)?;
     let mut run = Run::start(code, store)?;
     let mut lap = Lap(own_time());
-    let walked = walk(code, "", WalkOptions::default(), &|| false).context("nothing was found")?;
+    let files = Files::of(code)?;
     run.stages.walk = lap.seconds();
     let mut batch = Batch::default();
-    for found in walked.files {
-        batch.read(code, found.path)?;
+    for found in &files.found {
+        batch.read(&files, &found.path)?;
         run.stages.read += lap.seconds();
         if batch.contents.len() >= BATCH_BYTES || batch.files.len() >= BATCH_FILES {
             run.put(std::mem::take(&mut batch), &mut lap)?;
@@ -73,11 +73,11 @@ struct Batch {
 }
 
 impl Batch {
-    fn read(&mut self, code: &Path, path: String) -> Result<()> {
-        let contents = read(&code.join(&path), WalkOptions::default().largest_file)?;
+    fn read(&mut self, files: &Files, path: &str) -> Result<()> {
+        let contents = files.read(path)?;
         let length = contents.bytes.len() as u64;
         let hash = *blake3::hash(&contents.bytes).as_bytes();
-        self.files.push(FileToParse { path, hash, length, secret: None });
+        self.files.push(FileToParse { path: path.to_owned(), hash, length, secret: None });
         self.ages.push(contents.modified);
         self.contents.extend(contents.bytes);
         Ok(())
@@ -162,13 +162,12 @@ impl Run {
     fn write(&mut self, action: Action) -> Result<Outcome> {
         let key = fresh_key();
         let confirmed = std::mem::replace(&mut self.confirmed, vec![key]);
-        let job =
-            WriteJob {
-                writes: vec![Write { key, keep: false, action }],
-                confirmed,
-                rest: false,
-                time: None,
-            };
+        let job = WriteJob {
+            writes: vec![Write { key, keep: false, action }],
+            confirmed,
+            rest: false,
+            time: None,
+        };
         let mut outcomes = self.writer.handle(job, &Context::in_process(PATIENCE))?;
         Ok(outcomes.pop().context("the write has no outcome")??)
     }

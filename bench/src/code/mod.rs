@@ -7,6 +7,7 @@
 
 mod changes;
 mod embedding;
+mod files;
 pub(crate) mod front;
 mod in_process;
 mod index;

@@ -5,14 +5,14 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use isolate::InWorker;
 use isolith_embed::{DIMENSION, Model};
-use isolith_source::walk::{WalkOptions, read, walk};
 use isolith_source::{Chunker, Mode};
 use serde::{Deserialize, Serialize};
 
 use super::Repository;
+use super::files::Files;
 use super::front::{Order, own_time};
 use super::processes;
 use crate::figure::{Figure, Rival};
@@ -33,11 +33,11 @@ pub(super) struct Parts {
 }
 
 pub(super) fn take_apart(code: &Path, texts: &Path) -> Result<Parts> {
-    let walked = walk(code, "", WalkOptions::default(), &|| false).context("nothing was found")?;
+    let walked = Files::of(code)?;
     let mut files = Vec::new();
-    for found in walked.files {
-        let contents = read(&code.join(&found.path), WalkOptions::default().largest_file)?;
-        files.push((found.path, String::from_utf8_lossy(&contents.bytes).into_owned()));
+    for found in &walked.found {
+        let contents = walked.read(&found.path)?;
+        files.push((found.path.clone(), String::from_utf8_lossy(&contents.bytes).into_owned()));
     }
     let token = InWorker::in_process();
     let mut chunker = Chunker::new(token);

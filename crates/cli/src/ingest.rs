@@ -96,6 +96,7 @@ fn load(session: &mut Session, plan: &IngestPlan, file: &Path, output: &Output) 
 fn options(plan: &IngestPlan, file: &Path) -> IngestOptions {
     IngestOptions {
         file: file.to_owned(),
+        opened: None,
         collection: plan.collection.clone(),
         dimension: plan.dimension,
         metric: plan.metric,

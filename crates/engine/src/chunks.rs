@@ -68,12 +68,14 @@ impl Engine {
         let reply = self.ask(ReadJob::Chunks { root: root.id, path }).await?;
         let ReadReply::Chunks(found) = reply else { return Err(misfit(&reply)) };
         let (state, chunks) = found.ok_or_else(unknown)?;
+        let folder = self.open_root(&root.folder);
+        let fresh = folder.is_ok_and(|folder| is_fresh(&folder, &state.path, &state.version));
         Ok(IndexedFile {
             root: root.folder.to_string_lossy().into_owned(),
             path: state.path,
             language: state.language,
             chunks: chunks.into_iter().map(IndexedChunk::from).collect(),
-            stale: !is_fresh(file, &state.version),
+            stale: !fresh,
         })
     }
 }

@@ -12,7 +12,8 @@ use isolith_roles::{
 };
 use isolith_search::{Mode, Weights};
 use isolith_source::Language;
-use isolith_source::walk::{modified, read};
+use isolith_source::folder::Folder;
+use isolith_source::walk::{modified, read, read_file};
 use isolith_store::{CODE_COLLECTION, RootPlace};
 use isolith_types::{ChunkKind, Code, Failure, FileVersion, ParsedFile};
 use serde::Serialize;
@@ -21,6 +22,7 @@ use crate::collections::misfit;
 use crate::failure::of_call;
 use crate::index::Root;
 use crate::open::{Engine, pool_settings};
+use crate::opened::OpenFile;
 
 /// What is looked for.
 #[derive(Debug, Clone)]
@@ -151,6 +153,24 @@ impl Engine {
         filter: CodeFilter,
         limit: u32,
     ) -> Result<CodeHits, Failure> {
+        let file = OpenFile::open(file).map_err(|failure| match failure.code {
+            Code::NotFound => failure.with_hint("name a file and a line in it: src/main.rs:42"),
+            _ => failure,
+        })?;
+        self.similar_to(&file, line, filter, limit).await
+    }
+
+    /// The same for a file that is open already.
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn similar_to(
+        &self,
+        file: &OpenFile,
+        line: Option<u32>,
+        filter: CodeFilter,
+        limit: u32,
+    ) -> Result<CodeHits, Failure> {
         let started = Instant::now();
         let roots = self.roots().await?;
         if roots.is_empty() {
@@ -172,21 +192,49 @@ impl Engine {
 
     async fn find_code(&self, query: CodeQuery, started: Instant) -> Result<CodeHits, Failure> {
         self.know_poisons().await;
+        let found = self.ask_for_code(query.clone()).await?;
+        let found = match self.allowed_roots(&found, &query) {
+            None => found,
+            // The store has code that is not to be shown: it is asked again for the rest.
+            Some(roots) if !roots.is_empty() => {
+                let filter = FilterByNumber { roots, ..query.filter.clone() };
+                self.ask_for_code(CodeQuery { filter, ..query }).await?
+            }
+            Some(_) => return Err(nothing_indexed()),
+        };
+        let CodeFound { hits, degraded, roots, .. } = found;
+        let roots: Vec<Place> = roots.into_iter().map(|root| self.place_of(root)).collect();
+        let roots: Vec<Place> =
+            roots.into_iter().filter(|root| self.allows_root(&root.folder)).collect();
+        let degraded = degraded.or_else(|| unfinished(&roots));
+        let mut fresh = Fresh::of(self, &roots);
+        let hits = hits.into_iter().filter_map(|hit| fresh.shown(hit)).collect();
+        Ok(CodeHits { hits, degraded, took: started.elapsed() })
+    }
+
+    async fn ask_for_code(&self, query: CodeQuery) -> Result<CodeFound, Failure> {
         let answered = self.ask_for(&ReadJob::Code(Box::new(query))).await?;
         let ReadReply::Code(found) = answered.reply else { return Err(misfit(&answered.reply)) };
-        let CodeFound { hits, degraded, searched, indexed, roots } = found;
-        if !indexed {
+        if !found.indexed {
             return Err(nothing_indexed());
         }
-        if searched.quarantined {
+        if found.searched.quarantined {
             self.fold_later(CODE_COLLECTION);
         }
-        self.quarantine_segments(CODE_COLLECTION, &searched, answered.blamed).await;
-        let roots: Vec<Place> = roots.into_iter().map(|root| self.place_of(root)).collect();
-        let degraded = degraded.or_else(|| unfinished(&roots));
-        let mut fresh = Fresh::default();
-        let hits = hits.into_iter().map(|hit| fresh.shown(hit, &roots)).collect();
-        Ok(CodeHits { hits, degraded, took: started.elapsed() })
+        self.quarantine_segments(CODE_COLLECTION, &found.searched, answered.blamed).await;
+        Ok(found)
+    }
+
+    /// The roots that a query may be about, if the store has others as well.
+    fn allowed_roots(&self, found: &CodeFound, query: &CodeQuery) -> Option<Vec<u64>> {
+        let asked = |id: &u64| query.filter.roots.is_empty() || query.filter.roots.contains(id);
+        let meant: Vec<&RootPlace> = found.roots.iter().filter(|it| asked(&it.id)).collect();
+        let allowed: Vec<u64> = meant
+            .iter()
+            .filter(|it| self.allows_root(&self.root_folder(&it.path)))
+            .map(|it| it.id)
+            .collect();
+        (allowed.len() < meant.len()).then_some(allowed)
     }
 
     fn place_of(&self, root: RootPlace) -> Place {
@@ -197,18 +245,16 @@ impl Engine {
     /// The chunk at a line of a file, as it is on disk now.
     async fn example(
         &self,
-        file: &Path,
+        file: &OpenFile,
         line: Option<u32>,
         roots: &[Root],
     ) -> Result<Example, Failure> {
-        let real = std::fs::canonicalize(file).map_err(|error| {
-            Failure::new(Code::NotFound, format!("{} cannot be opened: {error}", file.display()))
-                .with_hint("name a file and a line in it: src/main.rs:42")
-        })?;
+        let real = file.path();
         let unreadable = |error: &dyn std::fmt::Display| {
-            Failure::new(Code::BadInput, format!("{} cannot be read: {error}", file.display()))
+            Failure::new(Code::BadInput, format!("{} cannot be read: {error}", real.display()))
         };
-        let contents = read(&real, LARGEST_EXAMPLE).map_err(|error| unreadable(&error))?;
+        let opened = file.file().map_err(|error| unreadable(&error))?;
+        let contents = read_file(&opened, LARGEST_EXAMPLE).map_err(|error| unreadable(&error))?;
         let home = roots.iter().find(|root| real.starts_with(&root.folder));
         let inner = home.and_then(|root| Some((root.id, real.strip_prefix(&root.folder).ok()?)));
         let path = inner.map_or(Path::new(real.file_name().unwrap_or_default()), |(_, path)| path);
@@ -227,7 +273,7 @@ impl Engine {
         let at = parsed.chunks.iter().position(|it| (it.start_line..=it.end_line).contains(&line));
         let vector = at.and_then(|at| vectors.chunks_exact(DIMENSION * 4).nth(at));
         let Some(vector) = vector else {
-            let message = format!("{} has no code at line {line}", file.display());
+            let message = format!("{} has no code at line {line}", real.display());
             return Err(Failure::new(Code::NotFound, message).with_hint("name another line"));
         };
         let vector = Bulk::from(vector.to_vec());
@@ -309,16 +355,29 @@ fn unfinished(roots: &[Place]) -> Option<String> {
 }
 
 /// Which files are still as they were indexed, each looked at once.
-#[derive(Default)]
-struct Fresh(HashMap<PathBuf, bool>);
+struct Fresh<'a> {
+    engine: &'a Engine,
+    roots: &'a [Place],
+    /// The folders of roots that have hits, as far as they can be opened.
+    folders: HashMap<u64, Option<Folder>>,
+    files: HashMap<(u64, String), bool>,
+}
 
-impl Fresh {
-    fn shown(&mut self, hit: FoundChunk, roots: &[Place]) -> CodeHit {
-        let folder = roots.iter().find(|root| root.id == hit.root).map(|root| &root.folder);
-        let fresh = folder.is_some_and(|it| self.is_fresh(it.join(&hit.path), &hit.version));
-        let folder = folder.cloned().unwrap_or_default();
-        CodeHit {
-            root: folder.to_string_lossy().into_owned(),
+impl<'a> Fresh<'a> {
+    fn of(engine: &'a Engine, roots: &'a [Place]) -> Self {
+        Self { engine, roots, folders: HashMap::new(), files: HashMap::new() }
+    }
+
+    /// The hit as it is shown; none if its root is not to be shown.
+    fn shown(&mut self, hit: FoundChunk) -> Option<CodeHit> {
+        let root = self.roots.iter().find(|root| root.id == hit.root)?;
+        let open = || self.engine.open_root(&root.folder).ok();
+        let folder = self.folders.entry(root.id).or_insert_with(open);
+        let fresh = *self.files.entry((hit.root, hit.path.clone())).or_insert_with(|| {
+            folder.as_ref().is_some_and(|folder| is_fresh(folder, &hit.path, &hit.version))
+        });
+        Some(CodeHit {
+            root: root.folder.to_string_lossy().into_owned(),
             path: hit.path,
             start_line: hit.start_line,
             end_line: hit.end_line,
@@ -333,24 +392,20 @@ impl Fresh {
             snippet_line: hit.start_line,
             why: hit.why.words(),
             stale: !fresh,
-        }
-    }
-
-    fn is_fresh(&mut self, file: PathBuf, version: &FileVersion) -> bool {
-        *self.0.entry(file).or_insert_with_key(|file| is_fresh(file, version))
+        })
     }
 }
 
 /// Whether a file has the content that was indexed. It is read only if its age says
 /// nothing.
-pub(crate) fn is_fresh(file: &Path, version: &FileVersion) -> bool {
-    let Ok(metadata) = std::fs::symlink_metadata(file) else { return false };
+pub(crate) fn is_fresh(folder: &Folder, path: &str, version: &FileVersion) -> bool {
+    let Ok(metadata) = folder.metadata(Path::new(path)) else { return false };
     if !metadata.is_file() || metadata.len() != version.size {
         return false;
     }
     if modified(&metadata) == version.modified {
         return true;
     }
-    let contents = read(file, version.size);
+    let contents = read(folder, path, version.size);
     contents.is_ok_and(|contents| *blake3::hash(&contents.bytes).as_bytes() == version.hash)
 }

@@ -2,8 +2,7 @@
 
 mod receipt;
 
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,6 +16,7 @@ use tokio::sync::Notify;
 
 use crate::failure::of_call;
 use crate::open::{Engine, pool_settings};
+use crate::opened::OpenFile;
 use crate::status::WatchedPool;
 use crate::writes::Written;
 pub(crate) use receipt::LISTED;
@@ -27,6 +27,8 @@ pub use receipt::{Receipt, Rejected};
 pub struct IngestOptions {
     /// The file.
     pub file: PathBuf,
+    /// The same, opened by whoever decides what may be read. Without it, `file` is opened.
+    pub opened: Option<OpenFile>,
     /// Where its records go; made if it does not exist.
     pub collection: String,
     /// The length of its vectors; the first one decides if it is not given.
@@ -108,17 +110,17 @@ impl Engine {
     /// Starts a worker that may read this file and nothing else.
     pub(crate) fn start_intake(
         &self,
-        file: &Path,
+        file: &OpenFile,
         memory: u64,
     ) -> Result<(Pool<Intake>, WatchedPool), Failure> {
-        let path = readable(file)?;
         let settings = PoolSettings {
             memory_cap: Some(memory),
             // The watch over progress decides, not the length of the file.
             job_deadline: Duration::from_secs(7 * 24 * 3600),
             ..pool_settings(&self.inner.options, 1)
         };
-        let intake = Pool::start(&IntakeSettings::File(path), settings, self.inner.hooks.clone())
+        let source = IntakeSettings::File(file.path().to_owned());
+        let intake = Pool::start(&source, settings, self.inner.hooks.clone())
             .map_err(|error| of_call(&error))?;
         let shown = self.watch_pool(Arc::new(intake.clone()));
         Ok((intake, shown))
@@ -137,6 +139,7 @@ pub(crate) async fn impatience(patience: Duration, alive: &Notify) -> Failure {
 struct Load<'a> {
     engine: &'a Engine,
     options: &'a IngestOptions,
+    file: OpenFile,
     intake: Pool<Intake>,
     _shown: WatchedPool,
     watcher: Watcher,
@@ -150,8 +153,12 @@ impl<'a> Load<'a> {
         options: &'a IngestOptions,
         watcher: Watcher,
     ) -> Result<Self, Failure> {
-        let (intake, shown) = engine.start_intake(&options.file, INTAKE_MEMORY)?;
-        Ok(Self { engine, options, intake, _shown: shown, watcher, alive: Arc::default() })
+        let file = match &options.opened {
+            Some(file) => file.clone(),
+            None => OpenFile::open(&options.file)?,
+        };
+        let (intake, shown) = engine.start_intake(&file, INTAKE_MEMORY)?;
+        Ok(Self { engine, options, file, intake, _shown: shown, watcher, alive: Arc::default() })
     }
 
     async fn run(self, receipt: &mut Receipt) -> Result<(), Failure> {
@@ -176,7 +183,7 @@ impl<'a> Load<'a> {
             self.check_collection(state)?;
         }
         let pass = IntakeJob::Validate {
-            input: outward_identity(&self.options.file),
+            input: self.file.identity(),
             dimension: known.as_ref().and_then(|it| it.dimension).or(self.options.dimension),
             metric: known.as_ref().map_or(self.options.metric.unwrap_or_default(), |it| it.metric),
             skip_bad_rows: self.options.on_error == OnError::Skip,
@@ -206,6 +213,7 @@ impl<'a> Load<'a> {
         };
         let options = CallOptions {
             idempotent: true,
+            descriptors: vec![self.file.descriptor()],
             on_progress: Some(Arc::new(on_progress)),
             ..CallOptions::default()
         };
@@ -331,7 +339,11 @@ impl<'a> Load<'a> {
     ) -> Result<Option<Batch>, Failure> {
         let layout_of_file = Box::new(layout.clone());
         let job = IntakeJob::Batch { layout: layout_of_file, place, rows, bytes: BATCH_BYTES };
-        let options = CallOptions { idempotent: true, ..CallOptions::default() };
+        let options = CallOptions {
+            idempotent: true,
+            descriptors: vec![self.file.descriptor()],
+            ..CallOptions::default()
+        };
         let answer = self.intake.call(&job, options).await.map_err(|error| of_call(&error))?;
         receipt.retries += answer.deaths.len() as u64;
         match answer.reply? {
@@ -363,27 +375,6 @@ fn next_size(rows: u32, written: &Written) -> u32 {
     let fitting = f64::from(rows) * BATCH_TIME.as_secs_f64() / ran;
     // Doubling at most, as one measurement says little.
     (fitting as u32).min(rows * 2).clamp(*BATCH_ROWS.start(), *BATCH_ROWS.end())
-}
-
-fn readable(file: &Path) -> Result<PathBuf, Failure> {
-    std::fs::canonicalize(file).map_err(|error| unreadable(file, &error))
-}
-
-/// Why a file that was named cannot be read.
-pub(crate) fn unreadable(file: &Path, error: &std::io::Error) -> Failure {
-    let code = match error.kind() {
-        std::io::ErrorKind::NotFound => Code::NotFound,
-        _ => Code::BadInput,
-    };
-    Failure::new(code, format!("{} cannot be read: {error}", file.display()))
-}
-
-/// What can be told of a file without opening it.
-pub(crate) fn outward_identity(file: &Path) -> String {
-    let seen = std::fs::metadata(file).ok();
-    let seen =
-        seen.map(|seen| (seen.len(), seen.mtime(), seen.mtime_nsec(), seen.dev(), seen.ino()));
-    format!("{} {seen:?}", file.display())
 }
 
 pub(crate) fn misfit() -> Failure {

@@ -15,6 +15,7 @@ mod ingest;
 mod location;
 mod memory;
 mod open;
+mod opened;
 mod quarantine;
 mod recall;
 mod seal;
@@ -25,6 +26,7 @@ mod transfer;
 mod trust;
 mod upkeep;
 mod watch;
+mod within;
 mod writes;
 
 pub use adopt::{Examined, adopt, examine_foreign, move_aside};
@@ -60,6 +62,7 @@ pub use memory::{
     ImportWatcher, LoadedDrawers, UpdatedDrawer,
 };
 pub use open::{Engine, EngineOptions, Life};
+pub use opened::OpenFile;
 pub use recall::{MemoryHits, MemorySearch};
 pub use search::Hits;
 pub use secret::Secret;
@@ -70,4 +73,5 @@ pub use status::{
 pub use transfer::exported_collection;
 pub use trust::StorePlace;
 pub use watch::{WatchEvent, WatchListener};
+pub use within::Within;
 pub use writes::Written;

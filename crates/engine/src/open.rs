@@ -22,6 +22,7 @@ use crate::quarantine::StoreQuarantine;
 use crate::seal::SEAL;
 use crate::status::{Recent, Serving};
 use crate::trust::{Missing, StorePlace};
+use crate::within::{RootsSeen, Within};
 use crate::writes::WriteQueue;
 
 /// A store and the workers that serve it. Clones are handles to the same engine.
@@ -60,6 +61,7 @@ pub(crate) struct Inner {
     pub(crate) due_changed: Arc<Notify>,
     /// Whether a collection was deleted whose rows are still there.
     pub(crate) purge_due: AtomicBool,
+    pub(crate) roots_seen: RootsSeen,
 }
 
 impl Drop for Inner {
@@ -84,6 +86,8 @@ pub struct EngineOptions {
     pub deadline: Duration,
     /// The program to start as workers; by default the running one.
     pub program: Option<PathBuf>,
+    /// What it may read and answer for, whatever roots the store has; by default anything.
+    pub within: Option<Within>,
 }
 
 impl EngineOptions {
@@ -110,6 +114,7 @@ impl Default for EngineOptions {
             readers: 1,
             deadline: Duration::from_secs(30),
             program: None,
+            within: None,
         }
     }
 }
@@ -182,6 +187,7 @@ impl Engine {
                 due_changed: Arc::default(),
                 purge_due: AtomicBool::new(false),
                 graph_wanted: AtomicBool::new(false),
+                roots_seen: RootsSeen::default(),
                 options,
             }),
         };

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use isolate::Supervised;
-use isolith_source::walk::folders;
-use isolith_source::watch::{Change, FolderWatch};
+use isolith_source::walk::Walking;
+use isolith_source::watch::{Change, FolderWatch, WatchError};
 use isolith_types::{Code, Failure};
 use tokio::sync::mpsc;
 
 use crate::index::{
-    FoldWhen, IndexOptions, IndexReport, IndexWatcher, Place, RootLock, has_moved_since, lock_file,
+    FoldWhen, IndexOptions, IndexReport, IndexWatcher, Listing, Place, RootLock, has_moved_since,
+    lock_file,
 };
 use crate::open::Engine;
 
@@ -53,7 +54,8 @@ const TAKE_OVER: Duration = Duration::from_secs(1);
 const WAITING: usize = 4_096;
 
 impl Engine {
-    /// Keeps the index of a folder up to date until the engine is drained.
+    /// Keeps the index of a folder up to date until the engine is drained. Of a root that
+    /// holds more than that folder, nothing else is looked at.
     ///
     /// # Errors
     /// What keeps the first run from being done.
@@ -65,14 +67,15 @@ impl Engine {
         let place = Place::find(self, &options.path).await?;
         let root = place.folder().to_owned();
         tokio::select! {
-            outcome = self.watch_root(&root, options, &listener) => outcome,
+            outcome = self.watch_part(&root, place.under(), options, &listener) => outcome,
             () = self.inner.readers.drained() => Ok(()),
         }
     }
 
-    async fn watch_root(
+    async fn watch_part(
         &self,
         root: &Path,
+        under: &str,
         options: &IndexOptions,
         listener: &WatchListener,
     ) -> Result<(), Failure> {
@@ -81,13 +84,14 @@ impl Engine {
         let store = std::fs::canonicalize(self.folder()).unwrap_or_else(|_| self.folder().into());
         let overflow = Arc::new(AtomicBool::new(false));
         let tell = tell(sender, store, Arc::clone(&overflow));
-        let mut watched = Watched::start(root, tell, listener);
+        let whole = &if under.is_empty() { root.to_owned() } else { root.join(under) };
+        let mut watched = Watched::start(self, root, under, tell, listener);
         // Watching begins before the first run, so that nothing falls between them.
         watched.cover(None, listener).await;
-        let first = self.renew(root, options).await?;
+        let first = self.renew(whole, options).await?;
         listener(WatchEvent::Renewed(first));
         listener(WatchEvent::Watching);
-        let mut changes = Changes { changes, overflow, root: root.to_owned() };
+        let mut changes = Changes { changes, overflow, root: whole.clone() };
         let options = &IndexOptions { of_root: Some(root.to_owned()), ..options.clone() };
         let (mut missed, mut asked) = (false, None);
         loop {
@@ -97,7 +101,7 @@ impl Engine {
                 false => changes.next_or_all(POLL, listener).await,
             };
             let Some(part) = part else { return Ok(()) };
-            let part = if missed { root.to_owned() } else { part };
+            let part = if missed { whole.clone() } else { part };
             let part = watched.cover(Some(part), listener).await;
             match self.renew(&part, options).await {
                 Ok(report) => {
@@ -164,54 +168,107 @@ impl Engine {
 
 /// The folders that are watched.
 struct Watched {
+    engine: Engine,
     root: PathBuf,
+    /// The part of the root that is watched; empty for all of it.
+    under: String,
     /// None if there is nothing to watch with.
     watch: Option<FolderWatch>,
 }
 
 impl Watched {
     fn start(
+        engine: &Engine,
         root: &Path,
+        under: &str,
         tell: impl Fn(Change) + Send + 'static,
         listener: &WatchListener,
     ) -> Self {
         let watch = FolderWatch::start(tell);
         let watch = watch.map_err(|error| listener(WatchEvent::Polling(error.to_string()))).ok();
-        Self { root: root.to_owned(), watch }
+        Self { engine: engine.clone(), root: root.to_owned(), under: under.to_owned(), watch }
     }
 
     /// Watches the folders that are there now, those of a part that changed anew: one that
     /// was removed has lost its watch, and another may be in its place. Returns the part
     /// with all folders that were not watched before.
     async fn cover(&mut self, part: Option<PathBuf>, listener: &WatchListener) -> PathBuf {
-        let mut all = part.clone().unwrap_or_else(|| self.root.clone());
-        let Some(mut watch) = self.watch.take() else { return all };
-        let root = self.root.clone();
-        // The watch waits for its own thread, and a walk for the disk.
-        let covering = tokio::task::spawn_blocking(move || {
-            if let Some(part) = &part {
-                watch.forget(part);
-            }
-            let mut added = Vec::new();
-            loop {
+        let mut all = part.clone().unwrap_or_else(|| self.whole());
+        let mut anew = part;
+        while self.watch.is_some() {
+            let covered = match self.folders().await {
+                Ok(folders) => self.watch_these(folders, anew.take()).await,
+                // A root that is not there, or cannot be listed now, is looked at again.
+                Err(failure) => {
+                    tracing::debug!(%failure, "the folders to watch are not known");
+                    return all;
+                }
+            };
+            match covered {
                 // A folder that was made while its parent was not watched yet is found by
                 // looking again.
-                match watch.cover(folders(&root)) {
-                    Ok(more) if more.is_empty() => return Ok((watch, added)),
-                    Ok(more) => added.extend(more),
-                    Err(error) => return Err(error),
-                }
+                Ok(added) if added.is_empty() => break,
+                Ok(added) => added.iter().for_each(|folder| all = common(&all, folder)),
+                Err(reason) => listener(WatchEvent::Polling(reason)),
             }
+        }
+        all
+    }
+
+    fn whole(&self) -> PathBuf {
+        match self.under.is_empty() {
+            true => self.root.clone(),
+            false => self.root.join(&self.under),
+        }
+    }
+
+    /// The folders that a walk goes through.
+    async fn folders(&self) -> Result<Vec<PathBuf>, Failure> {
+        let folder = self.engine.open_root(&self.root).map_err(|error| {
+            Failure::new(Code::NotFound, format!("{}: {error}", self.root.display()))
+        })?;
+        let except = self.engine.private_folders(&folder);
+        let what = Walking {
+            under: self.under.clone(),
+            largest_file: 0,
+            include_secrets: false,
+            folders: true,
+            except,
+        };
+        let mut listing = Listing::begin(&self.engine, &folder, what)?;
+        let mut folders = Vec::new();
+        while let Some(page) = listing.next().await? {
+            // Those on the way to a part are no part of it.
+            let found = page.folders.iter().map(|folder| self.root.join(folder));
+            folders.extend(found.filter(|folder| folder.starts_with(self.whole())));
+        }
+        Ok(folders)
+    }
+
+    /// Watches these and no others, those in `anew` from the beginning; returns those that
+    /// were not watched before. After an error nothing is watched.
+    async fn watch_these(
+        &mut self,
+        folders: Vec<PathBuf>,
+        anew: Option<PathBuf>,
+    ) -> Result<Vec<PathBuf>, String> {
+        let Some(mut watch) = self.watch.take() else { return Ok(Vec::new()) };
+        // The watch waits for its own thread.
+        let covering = tokio::task::spawn_blocking(move || {
+            if let Some(anew) = &anew {
+                watch.forget(anew);
+            }
+            let added = watch.cover(folders)?;
+            Ok::<_, WatchError>((watch, added))
         });
         match covering.await {
             Ok(Ok((watch, added))) => {
                 self.watch = Some(watch);
-                added.iter().for_each(|folder| all = common(&all, folder));
+                Ok(added)
             }
-            Ok(Err(error)) => listener(WatchEvent::Polling(error.to_string())),
-            Err(error) => listener(WatchEvent::Polling(error.to_string())),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(error) => Err(error.to_string()),
         }
-        all
     }
 }
 

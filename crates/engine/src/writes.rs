@@ -47,11 +47,7 @@ struct Waiting {
 
 impl WriteQueue {
     /// `deadline` is how long a query may take.
-    pub(crate) fn start(
-        pool: Pool<StoreWriter>,
-        folder: StoreFolder,
-        deadline: Duration,
-    ) -> Self {
+    pub(crate) fn start(pool: Pool<StoreWriter>, folder: StoreFolder, deadline: Duration) -> Self {
         let (inbox, waiting) = mpsc::channel(WAITING);
         let (next, confirmed, unrested) = (None, Vec::new(), false);
         let groups = Groups { pool, folder, deadline, waiting, next, confirmed, unrested };

@@ -1,6 +1,5 @@
 use std::fs::File;
 use std::ops::ControlFlow;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::fault;
 
 /// Reads one file of ready records or conversations, or the history of one repository,
-/// and may read nothing else.
+/// and may read nothing else. The file comes as a descriptor with each job.
 pub struct Intake {
     source: IntakeSettings,
     token: InWorker,
@@ -28,7 +27,7 @@ pub struct Intake {
 /// What the worker is told: what it may read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IntakeSettings {
-    /// A file of ready records, or of conversations.
+    /// A file of ready records, or of conversations, by the name that errors give it.
     File(PathBuf),
     /// A git repository: what git keeps, not the work tree.
     Repository(Repository),
@@ -156,11 +155,12 @@ impl Role for Intake {
             }
             IntakeJob::Batch { layout, place, rows, bytes } => {
                 fault::point("intake.batch", context);
-                self.batch(*layout, place, rows, bytes)
+                self.batch(*layout, place, rows, bytes, context)
             }
             IntakeJob::Turns { plan, place, rows, bytes, .. } => {
                 fault::point("intake.turns", context);
-                self.turns(*plan, place.map(|place| *place), rows, bytes)
+                let file = Arc::new(self.open(context)?);
+                self.turns(file, *plan, place.map(|place| *place), rows, bytes)
             }
             IntakeJob::History { below, budget, .. } => {
                 fault::point("intake.history", context);
@@ -180,7 +180,7 @@ impl Role for Intake {
 
     fn sandbox(settings: &IntakeSettings) -> Sandbox {
         match settings {
-            IntakeSettings::File(path) => Sandbox::read_only([path.clone()]),
+            IntakeSettings::File(_) => Sandbox::sealed(),
             IntakeSettings::Repository(Repository { git_dir, common_dir, .. }) => {
                 Sandbox::read_only([git_dir.clone(), common_dir.clone()])
             }
@@ -191,7 +191,7 @@ impl Role for Intake {
 impl Intake {
     fn validate(&self, rules: &Rules, context: &Context<'_>) -> Result<IntakeReply, Failure> {
         fault::point("intake.validate", context);
-        let file = self.open()?;
+        let file = self.open(context)?;
         let mut report = |done, total| {
             context.progress(done, Some(total), "checking");
             if context.cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -206,8 +206,9 @@ impl Intake {
         place: Place,
         rows: u32,
         bytes: u32,
+        context: &Context<'_>,
     ) -> Result<IntakeReply, Failure> {
-        let mut batches = self.at(layout, place)?;
+        let mut batches = self.at(layout, place, context)?;
         let batch = batches.next(u64::from(rows), bytes as usize);
         let Some(batch) = batch.map_err(|error| self.fail(&error))? else {
             return Ok(IntakeReply::End);
@@ -226,12 +227,12 @@ impl Intake {
 
     fn turns(
         &mut self,
+        file: Arc<File>,
         plan: Plan,
         place: Option<isolith_transcript::Place>,
         rows: u32,
         bytes: u32,
     ) -> Result<IntakeReply, Failure> {
-        let file = Arc::new(self.open()?);
         let size = file.metadata().map_or(0, |metadata| metadata.len());
         let open = self.transcript.take_if(|(used, transcript)| {
             Some(transcript.place()) == place.as_ref() && *used == plan
@@ -270,12 +271,17 @@ impl Intake {
     }
 
     /// The second pass at a place: where it stands, or anew.
-    fn at(&mut self, layout: Layout, place: Place) -> Result<Batches<Arc<File>>, Failure> {
+    fn at(
+        &mut self,
+        layout: Layout,
+        place: Place,
+        context: &Context<'_>,
+    ) -> Result<Batches<Arc<File>>, Failure> {
         if let Some(batches) = self.batches.take_if(|batches| place == Place::At(batches.cursor()))
         {
             return Ok(batches);
         }
-        let file = Arc::new(self.open()?);
+        let file = Arc::new(self.open(context)?);
         match place {
             Place::At(cursor) => Batches::open(file, layout, cursor),
             Place::AfterRows(rows) => Batches::open_after(file, layout, rows),
@@ -283,24 +289,16 @@ impl Intake {
         .map_err(|error| self.fail(&error))
     }
 
-    fn open(&self) -> Result<File, Failure> {
-        let path = self.file()?;
-        let refuse = |code, error: &dyn std::fmt::Display| {
-            Failure::new(code, format!("{} cannot be read: {error}", path.display()))
+    /// The file that the front opened for this job.
+    fn open(&self, context: &Context<'_>) -> Result<File, Failure> {
+        let path = self.file()?.display();
+        let [file] = context.descriptors() else {
+            return Err(Failure::new(Code::Failed, format!("{path} did not come with the job")));
         };
-        // Opening a pipe would wait for somebody to write to it.
-        let unblocked = rustix::fs::OFlags::NONBLOCK.bits();
-        let mut options = File::options();
-        options.read(true).custom_flags(unblocked.cast_signed());
-        let file = options.open(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => refuse(Code::NotFound, &error),
-            _ => refuse(Code::BadInput, &error),
+        let cloned = file.try_clone().map_err(|error| {
+            Failure::new(Code::Failed, format!("{path} cannot be read: {error}"))
         })?;
-        match file.metadata() {
-            Ok(metadata) if metadata.is_file() => Ok(file),
-            Ok(_) => Err(refuse(Code::BadInput, &"it is not a regular file")),
-            Err(error) => Err(refuse(Code::BadInput, &error)),
-        }
+        Ok(cloned.into())
     }
 
     fn fail(&self, error: &IntakeError) -> Failure {

@@ -13,6 +13,7 @@ mod probe;
 mod reader;
 mod settings;
 mod texts;
+mod walk;
 mod writer;
 
 pub use builder::{BuildJob, FoldDone, FoldJob, GraphJob, StoreBuilder};
@@ -35,10 +36,11 @@ pub use reader::{
     SegmentsOf, SimilarFound, StoreReader,
 };
 pub use settings::StoreSettings;
+pub use walk::{Walk, WalkJob};
 pub use writer::{StoreWriter, WriteJob};
 
 /// All roles, for `worker_main`.
-pub fn entries() -> [isolate::RoleEntry; 6] {
+pub fn entries() -> [isolate::RoleEntry; 7] {
     [
         isolate::role::<StoreWriter>(),
         isolate::role::<StoreReader>(),
@@ -46,5 +48,6 @@ pub fn entries() -> [isolate::RoleEntry; 6] {
         isolate::role::<Parser>(),
         isolate::role::<Intake>(),
         isolate::role::<Probe>(),
+        isolate::role::<Walk>(),
     ]
 }

@@ -1,8 +1,10 @@
 //! Which paths tools may name: those below the project and below the folders that were
 //! allowed. What is outside is neither read nor told about.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use isolith_engine::{OpenFile, Within};
 use isolith_types::{Code, Failure};
 
 /// The longest path.
@@ -12,14 +14,15 @@ const PATH_BYTES: usize = 4_096;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Confinement {
     /// What relative paths are relative to.
-    pub(crate) base: Option<PathBuf>,
-    /// Allowed beside it.
-    pub(crate) allowed: Vec<PathBuf>,
-    /// Folders inside that belong to nobody but the program.
-    pub(crate) stores: Vec<PathBuf>,
+    base: Option<PathBuf>,
+    /// All folders, the base among them.
+    folders: Vec<PathBuf>,
+    within: Within,
 }
 
-/// A path that may be used.
+/// A path that may be used. It is a name, and may lead elsewhere by the time that it is used:
+/// what reads the disk opens it with [`Confinement::file`], or relative to a root that the
+/// engine opened in the same way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Allowed {
     /// Without links and without steps that lead nowhere.
@@ -29,6 +32,18 @@ pub(crate) struct Allowed {
 }
 
 impl Confinement {
+    /// `base` is what relative paths are relative to, `stores` are folders inside that belong
+    /// to nobody but the program.
+    pub(crate) fn new(base: Option<PathBuf>, allowed: &[PathBuf], stores: Vec<PathBuf>) -> Self {
+        let folders: Vec<PathBuf> = base.iter().chain(allowed).cloned().collect();
+        Self { within: Within::new(folders.clone(), stores), base, folders }
+    }
+
+    /// The same, as the engine has it.
+    pub(crate) fn within(&self) -> &Within {
+        &self.within
+    }
+
     /// The real path of what a tool was told, if it may be used. Links are followed
     /// before it is decided.
     pub(crate) fn resolve(&self, path: &str) -> Result<Allowed, Failure> {
@@ -41,16 +56,9 @@ impl Confinement {
             None if path.is_absolute() => path.to_owned(),
             None => return Err(self.forbidden(path)),
         };
-        let Some(allowed) = real(&full) else { return Err(self.forbidden(path)) };
-        let inside = self.base.iter().chain(&self.allowed).any(|folder| {
-            std::fs::canonicalize(folder).is_ok_and(|folder| allowed.path.starts_with(folder))
-        });
-        let ours = self.stores.iter().any(|store| {
-            std::fs::canonicalize(store).is_ok_and(|store| allowed.path.starts_with(store))
-        });
-        match inside && !ours {
-            true => Ok(allowed),
-            false => Err(self.forbidden(path)),
+        match real(&full) {
+            Some(allowed) if self.within.allows(&allowed.path) => Ok(allowed),
+            _ => Err(self.forbidden(path)),
         }
     }
 
@@ -63,9 +71,23 @@ impl Confinement {
         }
     }
 
+    /// Opens a file that a tool was told. What is read is what was opened, whatever its path
+    /// leads to later.
+    pub(crate) fn file(&self, path: &str) -> Result<OpenFile, Failure> {
+        let real = self.existing(path)?;
+        let file = self.within.file(&real).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Failure::new(Code::NotFound, format!("{path} does not exist")),
+            // The path has become another one since it was resolved.
+            ErrorKind::PermissionDenied if self.within.allows(&real) => {
+                Failure::new(Code::BadInput, format!("{path} cannot be read: {error}"))
+            }
+            _ => self.forbidden(Path::new(path)),
+        })?;
+        OpenFile::opened(real, file)
+    }
+
     fn forbidden(&self, path: &Path) -> Failure {
-        let folders = self.base.iter().chain(&self.allowed);
-        let folders: Vec<String> = folders.map(|it| it.display().to_string()).collect();
+        let folders: Vec<String> = self.folders.iter().map(|it| it.display().to_string()).collect();
         let message = format!("{} is outside of what this server may read", path.display());
         Failure::new(Code::ForbiddenPath, message).with_hint(match folders.is_empty() {
             true => "start the server in a project's folder, or with --allow DIR".to_owned(),
@@ -114,8 +136,7 @@ mod tests {
         symlink(place.join("outside/secret"), project.join("secret")).unwrap();
         symlink(place.join("outside/nothing"), project.join("dangling")).unwrap();
         symlink(project.join("src"), place.join("outside/back")).unwrap();
-        let confinement =
-            Confinement { base: Some(project.clone()), allowed: vec![more], stores: vec![store] };
+        let confinement = Confinement::new(Some(project.clone()), &[more], vec![store]);
         let absolute = |path: &str| place.join(path).display().to_string();
         let table = [
             ("src/main.rs".to_owned(), Ok("project/src/main.rs")),

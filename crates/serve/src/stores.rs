@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use isolith_engine::{Engine, EngineOptions, Life, Scope, StorePlace, Surroundings, find_store};
+use isolith_engine::{
+    Engine, EngineOptions, Life, Scope, StorePlace, Surroundings, Within, find_store,
+};
 use isolith_types::{Code, Failure};
 
 use crate::confine::Confinement;
@@ -44,6 +46,8 @@ impl Whose {
 pub(crate) struct Stores {
     surroundings: Surroundings,
     allowed: Vec<PathBuf>,
+    /// Folders of the program that no tool may name, wherever the project is.
+    private: Vec<PathBuf>,
     deadline: Duration,
     project: Arc<Store>,
     user: Arc<Store>,
@@ -92,7 +96,8 @@ impl Stores {
             true => Arc::clone(&project),
             false => Arc::default(),
         };
-        Self { surroundings, allowed, deadline, project, user }
+        let private = private(&surroundings);
+        Self { surroundings, allowed, private, deadline, project, user }
     }
 
     /// The store of code.
@@ -172,8 +177,21 @@ impl Stores {
         let base = self.project_folder();
         let open = self.distinct().into_iter().filter_map(Store::opened);
         let mut stores: Vec<PathBuf> = open.map(|engine| engine.folder().to_owned()).collect();
-        stores.extend(base.iter().map(|base| base.join(PROJECT_STORE)));
-        Confinement { base, allowed: self.allowed.clone(), stores }
+        stores.extend(self.private_folders());
+        Confinement::new(base, &self.allowed, stores)
+    }
+
+    /// Folders that belong to the program, open or not: the stores, and this user's secrets.
+    fn private_folders(&self) -> Vec<PathBuf> {
+        let project = self.project_folder().map(|folder| folder.join(PROJECT_STORE));
+        self.private.iter().cloned().chain(project).collect()
+    }
+
+    /// What an engine may read and answer for, whatever roots its store has.
+    fn within(&self) -> Within {
+        Confinement::new(self.project_folder(), &self.allowed, self.private_folders())
+            .within()
+            .clone()
     }
 
     /// The folder that the server works for: the one with the project's store, else the
@@ -284,6 +302,7 @@ impl Stores {
             life: Life::Server,
             readers: READERS,
             deadline: self.deadline,
+            within: Some(self.within()),
             ..EngineOptions::default()
         };
         let engine = Engine::open(&place, options)?;
@@ -306,6 +325,15 @@ impl Stores {
         }
         find_store(&self.surroundings, Scope::Indexed(&folder))
     }
+}
+
+/// The stores that are found without a project, and the folder of this user's secrets.
+fn private(surroundings: &Surroundings) -> Vec<PathBuf> {
+    let given = surroundings.given.as_ref().map(|it| surroundings.working_folder.join(it));
+    let nothing_given = Surroundings { given: None, ..surroundings.clone() };
+    let user = find_store(&nothing_given, Scope::User).ok();
+    let user = user.map(|store| store.path().to_owned());
+    [given, user, surroundings.state_folder().ok()].into_iter().flatten().collect()
 }
 
 #[cfg(test)]

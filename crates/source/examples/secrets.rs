@@ -3,15 +3,34 @@
 
 use std::path::Path;
 
+use isolate::InWorker;
+use isolith_source::folder::Folder;
 use isolith_source::secrets::{Secrets, is_secret_name};
-use isolith_source::walk::{WalkOptions, read, walk};
+use isolith_source::walk::{Walker, Walking, read};
 
 fn main() {
     let secrets = Secrets::new();
     let (mut files, mut named, mut found) = (0_u64, 0_u64, 0_u64);
     for folder in std::env::args().skip(1) {
         let folder = Path::new(&folder);
-        let Some(walked) = walk(folder, "", WalkOptions::default(), &|| false) else { continue };
+        let Ok(root) = Folder::open(folder) else { continue };
+        let what = Walking {
+            under: String::new(),
+            largest_file: 1 << 20,
+            include_secrets: false,
+            folders: false,
+            except: Vec::new(),
+        };
+        let Ok(walker_root) = Folder::open(folder) else { continue };
+        let token = InWorker::in_process();
+        let Ok(mut walker) = Walker::begin(walker_root, what, &[], None, token) else { continue };
+        let mut walked = walker.page(usize::MAX, &|| false);
+        while walked.next.take().is_some() {
+            let more = walker.page(usize::MAX, &|| false);
+            walked.files.extend(more.files);
+            walked.left_out.extend(more.left_out);
+            walked.next = more.next;
+        }
         for left_out in &walked.left_out {
             let name = left_out.path.rsplit('/').next().unwrap_or_default();
             if is_secret_name(name) {
@@ -20,7 +39,7 @@ fn main() {
             }
         }
         for file in &walked.files {
-            let Ok(contents) = read(&folder.join(&file.path), 1 << 20) else { continue };
+            let Ok(contents) = read(&root, &file.path, 1 << 20) else { continue };
             files += 1;
             let text = String::from_utf8_lossy(&contents.bytes);
             if let Some(finding) = secrets.find(&file.path, &text) {

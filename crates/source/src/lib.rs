@@ -6,11 +6,12 @@
 //! Grammars are native code that a hostile file may crash, which is why a chunker lives
 //! in a worker.
 //!
-//! [`walk`] finds and reads the files of a folder, [`watch`] tells when they change; both
-//! are plain file access and may run in the front. [`secrets`] knows names and texts that do
-//! not belong into an index. The rest opens no file.
+//! [`walk`] finds the files of a folder, in a worker, and reads them; [`watch`] tells when
+//! they change. [`folder`] opens what lies below a folder and nothing else. [`secrets`] knows
+//! names and texts that do not belong into an index. The rest opens no file.
 
 mod chunk;
+pub mod folder;
 mod graph;
 mod language;
 pub mod secrets;

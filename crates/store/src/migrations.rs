@@ -5,8 +5,8 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::StoreError;
 use crate::graph::{FIND_ALL_EDGES, show_facts};
 use crate::schema::{
-    ADD_CODE, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, COUNT_COMMITS, EDGES_BY_ENDS, FIND_SECRETS, FIRST_VERSION,
-    PARSE_AGAIN,
+    ADD_CODE, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, COUNT_COMMITS, EDGES_BY_ENDS, FIND_SECRETS,
+    FIRST_VERSION, PARSE_AGAIN,
 };
 use crate::sqlite::{During, explain};
 

@@ -9,8 +9,9 @@ use isolith_store::{Action, GraphTable, Key, Outcome, TableHolds};
 use isolith_types::{Code, Failure};
 use serde::Serialize;
 
-use crate::ingest::{LISTED, OnError, Rejected, unreadable};
+use crate::ingest::{LISTED, OnError, Rejected};
 use crate::open::Engine;
+use crate::opened::unreadable;
 
 /// What one transaction writes at most: others wait for it.
 const BLOCK_BYTES: usize = 16 << 20;

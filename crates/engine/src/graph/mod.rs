@@ -69,6 +69,7 @@ impl Engine {
         query: CypherQuery,
         key: Option<Key>,
     ) -> Result<(GraphAnswer, Option<Rest>), Failure> {
+        self.check_all_roots().await?;
         if may_change(&query.text) {
             let written = self.write(Action::Cypher(query.clone()), key).await?;
             if let Some(answer) = written.outcome.graph {

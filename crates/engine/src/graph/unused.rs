@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use isolith_graph::Datum;
 use isolith_search::{Role, roles};
+use isolith_source::folder::Folder;
 use isolith_source::walk::read;
 use isolith_types::Failure;
 
@@ -57,12 +58,16 @@ impl Engine {
     /// resolved are in no graph; and what is there because a trait wants it.
     async fn drop_named(&self, unused: &mut Vec<Symbol>) -> Result<(), Failure> {
         let folders = self.folders_of(unused).await?;
-        let mut texts: HashMap<PathBuf, String> = HashMap::new();
+        let mut roots: HashMap<&PathBuf, Option<Folder>> = HashMap::new();
+        let mut texts: HashMap<(&PathBuf, String), String> = HashMap::new();
         unused.retain(|it| {
             let Some(folder) = folders.get(&it.number) else { return true };
-            let text = texts.entry(folder.join(&it.path)).or_insert_with_key(|file| {
-                let contents = read(file, LARGEST_TEXT).map(|contents| contents.bytes);
-                String::from_utf8_lossy(&contents.unwrap_or_default()).into_owned()
+            let root = roots.entry(folder).or_insert_with(|| self.open_root(folder).ok());
+            let text = texts.entry((folder, it.path.clone())).or_insert_with_key(|(_, path)| {
+                let root = root.as_ref();
+                let contents = root.and_then(|root| read(root, path, LARGEST_TEXT).ok());
+                let bytes = contents.map(|contents| contents.bytes).unwrap_or_default();
+                String::from_utf8_lossy(&bytes).into_owned()
             });
             let lines = it.line.unwrap_or(0)..=it.end_line.unwrap_or(0);
             let is_wanted = it.language == "rust" && is_for_trait(text, *lines.start());

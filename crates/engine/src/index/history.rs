@@ -32,6 +32,10 @@ impl Engine {
         let place = Place::find(self, path).await?;
         let Some(root) = place.known().map(|root| root.id) else { return Err(place.not_indexed()) };
         let Some(repository) = repository_of(place.folder()) else { return Ok(0) };
+        // A server reads no repository elsewhere because a file in the project says so.
+        if !self.allows_root(&repository.git_dir) && !repository.knows_work_tree() {
+            return Ok(0);
+        }
         let Some(below) = repository.below(place.folder()) else { return Ok(0) };
         let History { changes, .. } = self.read_history(repository, below).await?;
         let fact = |it: &FileChange| (it.path.clone(), Some(it.author.clone()), it.changed_at);

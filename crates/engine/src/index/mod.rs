@@ -1,6 +1,7 @@
 //! Indexing: a folder's files into the code index, as far as they have changed.
 
 mod history;
+mod listing;
 mod lock;
 mod memory;
 mod pipeline;
@@ -15,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use isolate::Progress;
 use isolith_embed::{DIMENSION, model_name};
-use isolith_folder::Folder;
 use isolith_roles::SegmentsOf;
+use isolith_source::folder::Folder;
 use isolith_source::walk::WalkOptions;
 use isolith_store::names::is_segment;
 use isolith_store::{Action, CODE_COLLECTION, code_spec};
@@ -25,6 +26,7 @@ use isolith_types::{Code, CollectionSpec, Failure};
 use crate::fold::BUILDER_BUSY;
 use crate::open::{Engine, hide_from_git};
 pub(crate) use history::has_moved_since;
+pub(crate) use listing::Listing;
 pub(crate) use lock::{RootLock, lock_file};
 use memory::PeakMemory;
 use pipeline::Pipeline;
@@ -112,6 +114,18 @@ pub enum IndexStage {
 /// Takes progress.
 pub type IndexWatcher = Arc<dyn Fn(IndexProgress) + Send + Sync>;
 
+/// One run over a root.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    /// The root's number.
+    root: u64,
+    place: &'a Place,
+    /// The root's folder, held open.
+    folder: &'a Folder,
+    options: &'a IndexOptions,
+    watcher: &'a IndexWatcher,
+}
+
 /// Files that are forgotten in one transaction.
 const FORGET_FILES: u32 = 200;
 
@@ -134,12 +148,14 @@ impl Engine {
         if options.of_root.as_deref().is_some_and(|root| !place.is_known_as(root)) {
             return Err(place.not_indexed());
         }
+        let folder = place.open(self)?;
         let lock = RootLock::take(self, place.folder(), options.wait, &watcher).await?;
         let mut report = IndexReport::default();
         // Another run may have added the root while this one waited.
         let (root, emptied) = self.add_root(&place, options).await?;
         hide_from_git(&self.inner.folder);
-        let stopped = self.bring_up_to_date(root, &place, options, &watcher, &mut report).await?;
+        let run = Run { root, place: &place, folder: &folder, options, watcher: &watcher };
+        let stopped = self.bring_up_to_date(run, &mut report).await?;
         report.interrupted = stopped;
         // Whoever else moves to another model at this moment has another root's lock.
         drop(lock);
@@ -198,7 +214,7 @@ impl Engine {
         let outcome = self.write(Action::SetCodeModel { spec }, None).await?.outcome;
         for file in outcome.obsolete_files.iter().filter(|file| is_segment(file)) {
             // What cannot be removed now goes with the next fold.
-            let segments = Folder::open(self.inner.folder.segments());
+            let segments = isolith_folder::Folder::open(self.inner.folder.segments());
             let _ = segments.and_then(|segments| segments.remove(file));
         }
         self.inner.purge_due.fetch_or(outcome.more, Ordering::Relaxed);
@@ -234,21 +250,21 @@ impl Engine {
     /// True if it was told to stop before the end.
     async fn bring_up_to_date(
         &self,
-        root: u64,
-        place: &Place,
-        options: &IndexOptions,
-        watcher: &IndexWatcher,
+        run: Run<'_>,
         report: &mut IndexReport,
     ) -> Result<bool, Failure> {
-        let plan = Plan::make(self, root, place, options, watcher, report).await?;
-        let Some(plan) = plan else { return Ok(true) };
-        let clock = Instant::now();
-        let run = Pipeline::new(self, root, place, options, watcher)?.run(plan, report).await;
-        report.seconds.parse = clock.elapsed().as_secs_f64();
-        match run {
+        let plan = match Plan::make(self, run, report).await {
             Err(failure) if is_stop(&failure) => return Ok(true),
-            run => run?,
+            plan => plan?,
+        };
+        let clock = Instant::now();
+        let done = Pipeline::new(self, run)?.run(plan, report).await;
+        report.seconds.parse = clock.elapsed().as_secs_f64();
+        match done {
+            Err(failure) if is_stop(&failure) => return Ok(true),
+            done => done?,
         }
+        let Run { root, place, options, watcher, .. } = run;
         let clock = Instant::now();
         let folded = self.finish(root, place, options, watcher, report).await;
         report.seconds.fold = clock.elapsed().as_secs_f64();

@@ -2,7 +2,6 @@
 //! What is under way is bounded by the number of tasks and the size of a batch.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,15 +11,15 @@ use isolate::{BatchPart, Bulk, CallError, CallOptions, Pool, PoolSettings, Super
 use isolith_embed::{DIMENSION, model_name};
 use isolith_roles::{FileToParse, ParseJob, ParseNote, Parsed, Parser, ReadJob, ReadReply};
 use isolith_source::Language;
+use isolith_source::folder::Folder;
 use isolith_source::walk::{Contents, ReadError, read};
 use isolith_store::Action;
 use isolith_types::{Code, Failure, FileVersion};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
-use super::place::Place;
 use super::plan::{Plan, ToRead};
-use super::{IndexOptions, IndexProblem, IndexProgress, IndexReport, IndexStage, IndexWatcher};
+use super::{IndexProblem, IndexProgress, IndexReport, IndexStage, IndexWatcher, Run};
 use crate::collections::misfit;
 use crate::failure::of_call;
 use crate::open::{Engine, pool_settings};
@@ -53,7 +52,7 @@ const MOVES: usize = 16;
 pub(super) struct Pipeline {
     engine: Engine,
     root: u64,
-    folder: PathBuf,
+    folder: Folder,
     largest_file: u64,
     rebuild: bool,
     include_secrets: bool,
@@ -109,10 +108,7 @@ struct Stored {
 impl Pipeline {
     pub(super) fn new(
         engine: &Engine,
-        root: u64,
-        place: &Place,
-        options: &IndexOptions,
-        watcher: &IndexWatcher,
+        Run { root, folder, options, watcher, .. }: Run<'_>,
     ) -> Result<Self, Failure> {
         let settings = PoolSettings {
             memory_cap: Some(PARSER_MEMORY),
@@ -124,7 +120,7 @@ impl Pipeline {
         Ok(Self {
             engine: engine.clone(),
             root,
-            folder: place.folder().to_owned(),
+            folder: folder.clone(),
             largest_file: options.walk.largest_file,
             rebuild: options.rebuild,
             include_secrets: options.walk.include_secrets,
@@ -448,7 +444,7 @@ fn blames_input(error: &CallError) -> bool {
 
 /// Reads files on a thread of its own.
 struct Reader {
-    folder: PathBuf,
+    folder: Folder,
     largest_file: u64,
     gone: Gone,
     batches: mpsc::Sender<Vec<File>>,
@@ -463,7 +459,7 @@ impl Reader {
             if self.batches.is_closed() {
                 return self.aside;
             }
-            match read(&self.folder.join(&file.path), self.largest_file) {
+            match read(&self.folder, &file.path, self.largest_file) {
                 Ok(contents) => bytes += self.take(file, contents),
                 Err(ReadError::Gone) => self.aside.vanished += 1,
                 Err(error) => self.fail(file.path, &error),

@@ -3,6 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use isolith_roles::{ReadJob, ReadReply};
+use isolith_source::folder::Folder;
 use isolith_store::RootState;
 use isolith_types::{Code, Failure};
 use serde::Serialize;
@@ -26,14 +27,15 @@ pub struct Root {
 }
 
 impl Engine {
-    /// The folders whose code is in the store.
+    /// The folders whose code is in the store, and that this engine may answer for.
     ///
     /// # Errors
     /// What keeps the store from being read.
     pub async fn roots(&self) -> Result<Vec<Root>, Failure> {
         let reply = self.ask(ReadJob::Roots).await?;
         let ReadReply::Roots(roots) = reply else { return Err(misfit(&reply)) };
-        Ok(roots.into_iter().map(|state| self.root(state)).collect())
+        let roots = roots.into_iter().map(|state| self.root(state));
+        Ok(roots.filter(|root| self.allows_root(&root.folder)).collect())
     }
 
     fn root(&self, state: RootState) -> Root {
@@ -121,6 +123,26 @@ impl Place {
         }
         let stored = engine.stored_path(&real);
         Ok(Self { root: None, folder: real, stored, under: String::new() })
+    }
+
+    /// The root's folder, held open: all that is read is found from there.
+    pub(crate) fn open(&self, engine: &Engine) -> Result<Folder, Failure> {
+        engine.open_root(&self.folder).map_err(|error| {
+            let message = format!("{} cannot be opened: {error}", self.folder.display());
+            match error.kind() {
+                std::io::ErrorKind::PermissionDenied if !engine.allows_root(&self.folder) => {
+                    let message = format!(
+                        "{} is outside of what this server may read",
+                        self.folder.display()
+                    );
+                    Failure::new(Code::ForbiddenPath, message)
+                        .with_hint("start the server with --allow DIR to add a folder")
+                }
+                std::io::ErrorKind::PermissionDenied => Failure::new(Code::BadInput, message),
+                _ => Failure::new(Code::NotFound, message)
+                    .with_hint("what is in the index stays there; `--remove` drops it"),
+            }
+        })
     }
 
     /// The root, if the store knows it.

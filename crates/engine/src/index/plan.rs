@@ -1,18 +1,17 @@
 //! What a run has to do: the files on disk against those in the index.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::Path;
 use std::time::Instant;
 
-use isolate::Supervised;
 use isolith_roles::{ReadJob, ReadReply};
 use isolith_source::secrets::is_secret_problem;
-use isolith_source::walk::{LeftOut, Walked, Why, walk};
+use isolith_source::walk::{LeftOut, WalkPage, Walking, Why};
 use isolith_types::{Code, Failure, FileVersion};
 
+use super::listing::Listing;
 use super::place::Place;
-use super::{IndexOptions, IndexProblem, IndexProgress, IndexReport, IndexStage, IndexWatcher};
+use super::{IndexProblem, IndexProgress, IndexReport, IndexStage, Run};
 use crate::collections::misfit;
 use crate::open::Engine;
 
@@ -59,53 +58,116 @@ impl Known {
 /// Files that are listed with one job.
 const PAGE: u32 = 5_000;
 
+/// Problems of a walk that are listed; more are counted.
+const LISTED_PROBLEMS: usize = 10_000;
+
 impl Plan {
-    /// Compares disk and index; nothing if the program is stopping.
+    /// Compares disk and index.
+    ///
+    /// # Errors
+    /// What keeps the folder or the store from being read; `draining` if the program stops.
     pub(super) async fn make(
         engine: &Engine,
-        root: u64,
-        place: &Place,
-        options: &IndexOptions,
-        watcher: &IndexWatcher,
+        run: Run<'_>,
         report: &mut IndexReport,
-    ) -> Result<Option<Self>, Failure> {
+    ) -> Result<Self, Failure> {
+        let Run { place, folder, options, watcher, .. } = run;
         let clock = Instant::now();
-        watcher(IndexProgress { stage: IndexStage::Walking, done: 0, total: 0 });
-        let mut known = known_files(engine, root, place).await?;
-        let Some(walked) = walk_folder(engine, place, options).await? else { return Ok(None) };
-        if walked.files.is_empty() && !known.is_empty() && place.under().is_empty() {
+        let tell = |done| watcher(IndexProgress { stage: IndexStage::Walking, done, total: 0 });
+        tell(0);
+        let what = Walking {
+            under: place.under().to_owned(),
+            largest_file: options.walk.largest_file,
+            include_secrets: options.walk.include_secrets,
+            folders: false,
+            except: engine.private_folders(folder),
+        };
+        let mut listing = Listing::begin(engine, folder, what)?;
+        // The worker that walks starts while the index is read.
+        let (known, page) = tokio::join!(known_files(engine, run), listing.next());
+        let mut comparison = Comparison::new(known?, options.rebuild);
+        let had_files = !comparison.known.is_empty();
+        let mut page = page?;
+        while let Some(found) = page {
+            comparison.take(found, report);
+            tell(report.files.seen);
+            page = listing.next().await?;
+        }
+        if report.files.seen == 0 && had_files && place.under().is_empty() {
             return Err(nothing_left(place));
         }
-        report.files.seen = walked.files.len() as u64;
-        keep_unreadable(&mut known, &walked);
-        report.problems.extend(walked.left_out.into_iter().map(problem));
-        let mut plan = Self::default();
-        for file in walked.files {
-            let before = known.remove(&file.path);
+        report.seconds.walk = clock.elapsed().as_secs_f64();
+        Ok(comparison.end(report))
+    }
+}
+
+/// The files of a walk against those in the index, page by page.
+struct Comparison {
+    plan: Plan,
+    /// What the index has and the walk has not come to yet.
+    known: HashMap<String, Known>,
+    rebuild: bool,
+    /// Paths that could not be looked at.
+    unseen: Vec<String>,
+    unlisted: u64,
+}
+
+impl Comparison {
+    fn new(known: HashMap<String, Known>, rebuild: bool) -> Self {
+        Self { plan: Plan::default(), known, rebuild, unseen: Vec::new(), unlisted: 0 }
+    }
+
+    fn take(&mut self, page: WalkPage, report: &mut IndexReport) {
+        report.files.seen += page.files.len() as u64;
+        for left_out in page.left_out {
+            self.leave_out(left_out, report);
+        }
+        for file in page.files {
+            let before = self.known.remove(&file.path);
             let again = before.as_ref().is_some_and(|it| it.lacking);
             let secret = before.as_ref().and_then(|it| it.secret.clone());
-            let known = before.filter(|_| !options.rebuild).map(|it| it.version);
+            let known = before.filter(|_| !self.rebuild).map(|it| it.version);
             let same = |it: FileVersion| it.size == file.size && it.modified == file.modified;
             match known {
                 Some(it) if same(it) && !again => report.files.unchanged += 1,
-                known => plan.to_read.push(ToRead { path: file.path, known, again, secret }),
+                known => self.plan.to_read.push(ToRead { path: file.path, known, again, secret }),
             }
         }
-        plan.gone.extend(known.into_iter().map(|(path, it)| (path, it.under_another_name())));
-        plan.gone.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        report.seconds.walk = clock.elapsed().as_secs_f64();
-        Ok(Some(plan))
+    }
+
+    fn leave_out(&mut self, left_out: LeftOut, report: &mut IndexReport) {
+        if matches!(left_out.why, Why::Unreadable(_) | Why::TooMany(_) | Why::TooDeep) {
+            self.unseen.push(left_out.path.clone());
+        }
+        match report.problems.len() < LISTED_PROBLEMS {
+            true => report.problems.push(problem(left_out)),
+            false => self.unlisted += 1,
+        }
+    }
+
+    fn end(mut self, report: &mut IndexReport) -> Plan {
+        for path in &self.unseen {
+            keep_unseen(&mut self.known, path);
+        }
+        if self.unlisted > 0 {
+            let message = format!("{} more files were left out", self.unlisted);
+            let path = String::new();
+            report.problems.push(IndexProblem { path, code: "more_problems", message });
+        }
+        let gone = self.known.into_iter().map(|(path, it)| (path, it.under_another_name()));
+        self.plan.gone.extend(gone);
+        self.plan.gone.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        self.plan
     }
 }
 
 async fn known_files(
     engine: &Engine,
-    root: u64,
-    place: &Place,
+    Run { root, place, folder: root_folder, .. }: Run<'_>,
 ) -> Result<HashMap<String, Known>, Failure> {
     let under = place.under();
     // A single file is looked for among its neighbours.
-    let single = place.folder().join(under).is_file();
+    let single = root_folder.metadata(Path::new(under)).is_ok_and(|it| it.is_file());
     let folder =
         if single { under.rsplit_once('/').map_or("", |(folder, _)| folder) } else { under };
     let mut known = HashMap::new();
@@ -132,44 +194,11 @@ async fn known_files(
 }
 
 /// What cannot be looked at is not gone: what is known of it stays.
-fn keep_unreadable(known: &mut HashMap<String, Known>, walked: &Walked) {
-    let unreadable = walked.left_out.iter().filter(|it| matches!(it.why, Why::Unreadable(_)));
-    for LeftOut { path, .. } in unreadable {
-        let below = |known: &str| {
-            let rest = known.strip_prefix(path.as_str());
-            path.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        known.retain(|path, _| !below(path));
-    }
-}
-
-/// Walks on a thread of its own, until it is done or the program stops.
-async fn walk_folder(
-    engine: &Engine,
-    place: &Place,
-    options: &IndexOptions,
-) -> Result<Option<Walked>, Failure> {
-    let stop = StopWhenDropped(Arc::new(AtomicBool::new(false)));
-    let (root, under, how) = (place.folder().to_owned(), place.under().to_owned(), options.walk);
-    let stopped = Arc::clone(&stop.0);
-    let walking = tokio::task::spawn_blocking(move || {
-        walk(&root, &under, how, &|| stopped.load(Ordering::Relaxed))
+fn keep_unseen(known: &mut HashMap<String, Known>, path: &str) {
+    known.retain(|known, _| {
+        let rest = known.strip_prefix(path);
+        !(path.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
     });
-    tokio::select! {
-        walked = walking => walked.map_err(|error| {
-            Failure::new(Code::Failed, format!("the walk ended early: {error}"))
-        }),
-        () = engine.inner.readers.drained() => Ok(None),
-    }
-}
-
-/// Ends a walk that nobody waits for any more.
-struct StopWhenDropped(Arc<AtomicBool>);
-
-impl Drop for StopWhenDropped {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// A folder that is not mounted looks empty; what is known of it must not go for that.
@@ -190,6 +219,12 @@ fn problem(left_out: LeftOut) -> IndexProblem {
         }
         Why::Name => ("bad_name", "its name is no Unicode".to_owned()),
         Why::Unreadable(reason) => ("unreadable", reason),
+        Why::Store => ("store", "it is a store of Isolith and was not read".to_owned()),
+        Why::TooMany(most) => {
+            ("too_many_files", format!("the folder has more than {most} entries and was not read"))
+        }
+        Why::TooDeep => ("too_deep", "its path is too long and was not read".to_owned()),
+        Why::Rules(reason) => ("ignore_rules", format!("its rules are not used: {reason}")),
     };
     IndexProblem { path, code, message }
 }

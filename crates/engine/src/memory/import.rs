@@ -14,8 +14,9 @@ use serde::Serialize;
 use tokio::sync::Notify;
 
 use crate::failure::of_call;
-use crate::ingest::{LET_OTHERS_IN, LISTED, Rejected, impatience, misfit, outward_identity};
+use crate::ingest::{LET_OTHERS_IN, LISTED, Rejected, impatience, misfit};
 use crate::open::Engine;
+use crate::opened::OpenFile;
 use crate::status::WatchedPool;
 
 /// How a file is imported.
@@ -104,6 +105,7 @@ impl Engine {
 struct Import<'a> {
     engine: &'a Engine,
     options: &'a ImportOptions,
+    file: OpenFile,
     intake: Pool<Intake>,
     _shown: WatchedPool,
     watcher: ImportWatcher,
@@ -117,8 +119,9 @@ impl<'a> Import<'a> {
         options: &'a ImportOptions,
         watcher: ImportWatcher,
     ) -> Result<Self, Failure> {
-        let (intake, shown) = engine.start_intake(&options.file, INTAKE_MEMORY)?;
-        Ok(Self { engine, options, intake, _shown: shown, watcher, alive: Notify::new() })
+        let file = OpenFile::open(&options.file)?;
+        let (intake, shown) = engine.start_intake(&file, INTAKE_MEMORY)?;
+        Ok(Self { engine, options, file, intake, _shown: shown, watcher, alive: Notify::new() })
     }
 
     async fn run(self, receipt: &mut ImportReceipt) -> Result<(), Failure> {
@@ -214,13 +217,17 @@ impl<'a> Import<'a> {
         retries: &mut u64,
     ) -> Result<Turns, Failure> {
         let job = IntakeJob::Turns {
-            input: outward_identity(&self.options.file),
+            input: self.file.identity(),
             plan: Box::new(self.options.plan.clone()),
             place,
             rows,
             bytes: BATCH_BYTES,
         };
-        let options = CallOptions { idempotent: true, ..CallOptions::default() };
+        let options = CallOptions {
+            idempotent: true,
+            descriptors: vec![self.file.descriptor()],
+            ..CallOptions::default()
+        };
         let answer = tokio::select! {
             answer = self.intake.call(&job, options) => answer,
             // The program stops: what is read now would not be written.

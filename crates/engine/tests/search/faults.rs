@@ -244,6 +244,7 @@ fn ingest_options(store: &Path, name: &str, rows: u64) -> IngestOptions {
     std::fs::write(&file, text).unwrap();
     IngestOptions {
         file,
+        opened: None,
         collection: "c".to_owned(),
         dimension: None,
         metric: None,

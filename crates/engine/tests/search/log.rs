@@ -74,7 +74,8 @@ async fn refusal(engine: &Engine, model: &mut Model) -> Failure {
 
 async fn examine(store: &Path, repair: bool) -> isolith_engine::DoctorReport {
     let doctor =
-        Doctor::open(&sealed(store), DoctorOptions { repair, ..Default::default() }, |_| {}).unwrap();
+        Doctor::open(&sealed(store), DoctorOptions { repair, ..Default::default() }, |_| {})
+            .unwrap();
     let report = doctor.run().await;
     doctor.close().await;
     report

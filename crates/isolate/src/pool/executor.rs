@@ -118,8 +118,7 @@ impl<R: Role> Executor<R> {
         let pid = started.process.id();
         let hello = shared.hello();
         let with_it = [control_reader.as_fd(), requests.as_fd(), replies.as_fd()];
-        let header =
-            Header { descriptors: with_it.len() as u32, ..hello.header(Kind::Hello, 0) };
+        let header = Header { descriptors: with_it.len() as u32, ..hello.header(Kind::Hello, 0) };
         // If it is gone already, its end will tell.
         let _ = socket::send(&started.socket, &[&header.encode(), hello.inline()], &with_it);
         let mut reader = FrameReader::new();

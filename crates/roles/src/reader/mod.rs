@@ -21,7 +21,8 @@ use isolith_embed::{ChunkWeights, Model};
 use isolith_segment::SegmentError;
 use isolith_store::{
     CollectionState, CypherQuery, FileState, GraphState, LoadProgress, Page, PoisonedJob, Reader,
-    RootState, Selection, Snapshot, StoreError, StoredChunk, StoredRecord, Truth, WriterOptions,
+    RootPlace, RootState, Selection, Snapshot, StoreError, StoredChunk, StoredRecord, Truth,
+    WriterOptions,
 };
 use isolith_types::{Drawer, DrawerFilter, DrawerPage, Failure, Filter, Hit, Wing};
 use serde::{Deserialize, Serialize};
@@ -99,6 +100,8 @@ pub enum ReadJob {
     Memory(Box<MemoryQuery>),
     /// The folders whose code is indexed.
     Roots,
+    /// Where they are, without counting what they have.
+    RootPlaces,
     /// The files of a root, in pages.
     Files {
         /// The root's number.
@@ -191,6 +194,8 @@ pub enum ReadReply {
     Memory(MemoryFound),
     /// To [`ReadJob::Roots`].
     Roots(Vec<RootState>),
+    /// To [`ReadJob::RootPlaces`].
+    RootPlaces(Vec<RootPlace>),
     /// To [`ReadJob::Files`].
     Files(Vec<FileState>),
     /// To [`ReadJob::Drawers`], in the order of the ids; none where one is not there.
@@ -370,6 +375,7 @@ impl Role for StoreReader {
             ReadJob::Code(_) => "code",
             ReadJob::Memory(_) => "memory",
             ReadJob::Roots => "roots",
+            ReadJob::RootPlaces => "root_places",
             ReadJob::Files { .. } => "files",
             ReadJob::Drawers { .. } => "drawers",
             ReadJob::ListDrawers { .. } => "list_drawers",
@@ -496,6 +502,7 @@ impl StoreReader {
                 ReadReply::Memory(search.run(query)?)
             }
             ReadJob::Roots => ReadReply::Roots(snapshot.roots()?),
+            ReadJob::RootPlaces => ReadReply::RootPlaces(snapshot.root_places()?),
             ReadJob::Files { root, under, after, limit } => {
                 let (under, after) = (under.as_deref(), after.as_deref());
                 ReadReply::Files(snapshot.files(*root, under, after, u64::from(*limit))?)

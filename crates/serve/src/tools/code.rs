@@ -91,10 +91,10 @@ struct SearchSimilar {
 async fn search_similar(call: Call, asked: SearchSimilar) -> Result<Found, Failure> {
     let SearchSimilar { path, line, limit: most, language } = asked;
     let (filter, most) = (filter(language, None)?, limit(most)?);
-    let file = call.server.stores().confinement().existing(&path)?;
+    let file = call.server.stores().confinement().file(&path)?;
     let engine = call.server.stores().code()?;
     call.server.settled().await;
-    let found = fresh(&engine, || engine.similar_code(&file, line, filter.clone(), most)).await;
+    let found = fresh(&engine, || engine.similar_to(&file, line, filter.clone(), most)).await;
     Ok(found?.into())
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use isolith_engine::{IngestOptions, IngestProgress, IngestStage, OnError, PutMode, Receipt};
-use isolith_types::{Code, Failure};
+use isolith_types::Failure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,13 +39,11 @@ struct IngestFile {
 }
 
 async fn ingest_file(call: Call, asked: IngestFile) -> Result<Loaded, Failure> {
-    let file = call.server.stores().confinement().existing(&asked.path)?;
-    if !file.is_file() {
-        return Err(Failure::new(Code::BadInput, format!("{} is no file", asked.path)));
-    }
+    let file = call.server.stores().confinement().file(&asked.path)?;
     let skip = asked.skip_bad.unwrap_or(false);
     let options = IngestOptions {
-        file,
+        file: file.path().to_owned(),
+        opened: Some(file),
         collection: asked.collection,
         dimension: None,
         metric: None,

@@ -1,20 +1,21 @@
 //! Which files of a folder belong to its code, and what is in them.
 //!
-//! Plain file access that may run in the front. Nothing is parsed here.
+//! Reading ignore files and listing a tree that somebody else made is work for a worker:
+//! [`Walker`] asks for its token. What it finds is read by the front, plainly ([`read`]).
 
+mod ignoring;
 mod read;
 mod rules;
+mod tree;
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
-use ignore::{DirEntry, WalkBuilder};
+use serde::{Deserialize, Serialize};
 
-pub use read::{Contents, ReadError, read};
+pub use ignoring::{LARGEST_RULES, MOST_PATTERNS, RulesAbove, rules_above};
+pub use read::{Contents, ReadError, read, read_file};
 pub use rules::IGNORE_FILE;
-
-use crate::secrets::is_secret_name;
+pub use tree::{WalkError, Walker};
 
 /// How a folder is walked.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +33,7 @@ impl Default for WalkOptions {
 }
 
 /// A file that belongs to the code.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundFile {
     /// Relative to the root, with slashes.
     pub path: String,
@@ -42,8 +43,8 @@ pub struct FoundFile {
     pub modified: i64,
 }
 
-/// A file that was left out although nobody asked for that.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A file or folder that was left out although nobody asked for that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     /// Relative to the root, with slashes; as well as it can be shown.
     pub path: String,
@@ -51,8 +52,8 @@ pub struct LeftOut {
     pub why: Why,
 }
 
-/// Why a file was left out.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Why something was left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Why {
     /// It looks like a private key or holds passwords.
     Secret,
@@ -62,152 +63,72 @@ pub enum Why {
     Name,
     /// It cannot be looked at.
     Unreadable(String),
+    /// It is a store of Isolith.
+    Store,
+    /// It is a folder with more than this many entries.
+    TooMany(u64),
+    /// It is so deep below the root that the system cannot open it.
+    TooDeep,
+    /// It is an ignore file whose rules are not used, for this reason.
+    Rules(String),
 }
 
-/// What a walk found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Walked {
+/// What is walked through, and for what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Walking {
+    /// The part of the root that is meant, a folder or a file; empty for all of it. The
+    /// rules of the root hold for its parts.
+    pub under: String,
+    /// Larger files are left out, and listed.
+    pub largest_file: u64,
+    /// Whether files are shown whose names say that they are secrets, hidden ones too.
+    pub include_secrets: bool,
+    /// Whether folders are listed, and files are not.
+    pub folders: bool,
+    /// Folders that are left out in silence, by their paths.
+    pub except: Vec<String>,
+}
+
+/// How far a walk has come: an opaque place from which another one can go on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place(Vec<u8>);
+
+impl Place {
+    /// Whether all of an entry lies before this place, or is it. The path of a folder ends
+    /// with a slash.
+    fn is_after(&self, path: &[u8], is_folder: bool) -> bool {
+        path <= &self.0[..] && !(is_folder && self.0.starts_with(path))
+    }
+
+    /// Whether the place lies in this folder.
+    fn is_below(&self, folder: &[u8]) -> bool {
+        self.0.starts_with(folder)
+    }
+}
+
+/// What a walk found since the page before.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WalkPage {
     /// In the order of their paths.
     pub files: Vec<FoundFile>,
+    /// The folders, in their order, if these were asked for. The root is empty.
+    pub folders: Vec<String>,
     /// What was left out.
     pub left_out: Vec<LeftOut>,
+    /// Where to go on; none at the end.
+    pub next: Option<Place>,
 }
 
-/// Walks through `root`, or through what lies `under` a part of it, as its ignore rules
-/// say: `.gitignore` and its relatives, and `.isolithignore`. Hidden files, symbolic
-/// links and what is known to be binary by its name are left out without a word.
-///
-/// Ends early, with nothing, if `cancelled` says so.
-pub fn walk(
-    root: &Path,
-    under: &str,
-    options: WalkOptions,
-    cancelled: &(dyn Fn() -> bool + Sync),
-) -> Option<Walked> {
-    let start = if under.is_empty() { root.to_owned() } else { root.join(under) };
-    let secrets: Arc<Mutex<Vec<PathBuf>>> = Arc::default();
-    let noted = Arc::clone(&secrets);
-    let mut walked = Walked::default();
-    // From the root in any case: its rules hold for its parts.
-    let walker = builder(root)
-        .filter_entry(move |entry| {
-            let path = entry.path();
-            (path.starts_with(&start) || start.starts_with(path)) && keep(entry, options, &noted)
-        })
-        .build();
-    for entry in walker {
-        if cancelled() {
-            return None;
-        }
-        match entry {
-            Ok(entry) if entry.file_type().is_some_and(|kind| kind.is_file()) => {
-                walked.take(root, &entry, options);
-            }
-            Ok(_) => {}
-            // What went away in this moment is not there.
-            Err(error) if is_gone(&error) => {}
-            Err(error) => walked.left_out.push(unreadable(root, &error)),
-        }
-    }
-    for secret in secrets.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-        walked.left_out.push(LeftOut { path: shown(root, &secret), why: Why::Secret });
-    }
-    walked.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    walked.left_out.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    Some(walked)
-}
-
-/// The folders that a walk goes through, the root among them.
-pub fn folders(root: &Path) -> Vec<PathBuf> {
-    let is_folder = |entry: &DirEntry| entry.file_type().is_some_and(|kind| kind.is_dir());
-    let walker = builder(root)
-        .filter_entry(move |entry| {
-            let hidden = entry.file_name().to_string_lossy().starts_with('.');
-            is_folder(entry) && (entry.depth() == 0 || !hidden)
-        })
-        .build();
-    walker.flatten().map(DirEntry::into_path).collect()
-}
-
-fn builder(start: &Path) -> WalkBuilder {
-    let mut builder = WalkBuilder::new(start);
-    builder
-        // Hidden secrets are to be listed; `keep` leaves out the rest of what is hidden.
-        .hidden(false)
-        // An exported tree has its rules, too.
-        .require_git(false)
-        // What is indexed must not depend on who indexes.
-        .git_global(false)
-        .add_custom_ignore_filename(IGNORE_FILE)
-        .follow_links(false);
-    builder
-}
-
-impl Walked {
-    fn take(&mut self, root: &Path, entry: &DirEntry, options: WalkOptions) {
-        let leave_out = |why| LeftOut { path: shown(root, entry.path()), why };
-        let Some(path) = relative(root, entry.path()) else {
-            self.left_out.push(leave_out(Why::Name));
-            return;
-        };
-        let metadata = match entry.metadata() {
-            Ok(metadata) => metadata,
-            Err(error) if is_gone(&error) => return,
-            Err(error) => {
-                self.left_out.push(leave_out(Why::Unreadable(error.to_string())));
-                return;
-            }
-        };
-        if metadata.len() > options.largest_file {
-            self.left_out.push(leave_out(Why::TooLarge(metadata.len())));
-            return;
-        }
-        self.files.push(FoundFile { path, size: metadata.len(), modified: modified(&metadata) });
+impl WalkPage {
+    fn len(&self) -> usize {
+        self.files.len() + self.folders.len() + self.left_out.len()
     }
 }
 
-/// Whether the walk goes into a folder, or shows a file.
-fn keep(entry: &DirEntry, options: WalkOptions, secrets: &Mutex<Vec<PathBuf>>) -> bool {
-    if entry.depth() == 0 {
-        return true;
-    }
-    let name = entry.file_name().to_string_lossy();
-    let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-    if is_file && is_secret_name(&name) {
-        if options.include_secrets {
-            return true;
-        }
-        secrets.lock().unwrap_or_else(PoisonError::into_inner).push(entry.path().to_owned());
-        return false;
-    }
-    let hidden = name.starts_with('.');
-    !(hidden || is_file && rules::is_binary(&name))
-}
-
-/// A path as it is stored; none if it is no Unicode.
-pub fn relative(root: &Path, path: &Path) -> Option<String> {
-    path.strip_prefix(root).ok()?.to_str().map(str::to_owned)
-}
-
-fn shown(root: &Path, path: &Path) -> String {
-    path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned()
-}
-
-fn is_gone(error: &ignore::Error) -> bool {
-    error.io_error().is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound)
-}
-
-fn unreadable(root: &Path, error: &ignore::Error) -> LeftOut {
-    let path = match error {
-        ignore::Error::WithPath { path, .. } => shown(root, path),
-        ignore::Error::WithDepth { err, .. } => match err.as_ref() {
-            ignore::Error::WithPath { path, .. } => shown(root, path),
-            _ => String::new(),
-        },
-        _ => String::new(),
-    };
-    let reason = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-    LeftOut { path, why: Why::Unreadable(reason) }
+/// Whether a folder is a store, by the names that are in it.
+pub fn looks_like_store(has: impl Fn(&str) -> bool) -> bool {
+    let rest = ["segments", "lock", "quarantine", "truth.sqlite.salvaged"];
+    has("truth.sqlite") || has("seal") && rest.into_iter().any(has)
 }
 
 /// When a file was changed: nanoseconds since 1970.
@@ -221,11 +142,24 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
+    use isolate::InWorker;
+
     use super::*;
+    use crate::folder::Folder;
 
-    struct Place(tempfile::TempDir);
+    fn what(under: &str) -> Walking {
+        Walking {
+            under: under.to_owned(),
+            largest_file: 100,
+            include_secrets: false,
+            folders: false,
+            except: vec![],
+        }
+    }
 
-    impl Place {
+    struct Tree(tempfile::TempDir);
+
+    impl Tree {
         fn new(files: &[(&str, &str)]) -> Self {
             let place = Self(tempfile::tempdir().unwrap());
             for (path, text) in files {
@@ -240,14 +174,13 @@ mod tests {
             fs::write(path, text).unwrap();
         }
 
-        fn walk(&self, under: &str) -> Walked {
-            walk(
-                self.0.path(),
-                under,
-                WalkOptions { largest_file: 100, ..WalkOptions::default() },
-                &|| false,
-            )
-            .unwrap()
+        fn walker(&self, what: Walking, after: Option<Place>) -> Walker {
+            let root = Folder::open(self.0.path()).unwrap();
+            Walker::begin(root, what, &[], after, InWorker::in_process()).unwrap()
+        }
+
+        fn walk(&self, under: &str) -> WalkPage {
+            self.walker(what(under), None).page(usize::MAX, &|| false)
         }
 
         fn paths(&self, under: &str) -> Vec<String> {
@@ -257,7 +190,7 @@ mod tests {
 
     #[test]
     fn ignore_rules_are_honoured_without_a_repository() {
-        let place = Place::new(&[
+        let place = Tree::new(&[
             ("src/main.rs", "fn main() {}"),
             ("src/secret.log", "x"),
             ("build/out.rs", "x"),
@@ -274,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_part_obeys_the_rules_of_the_whole() {
-        let place = Place::new(&[
+        let place = Tree::new(&[
             ("a/one.rs", ""),
             ("a/b/two.rs", ""),
             ("a/b/three.log", ""),
@@ -290,7 +223,7 @@ mod tests {
     #[test]
     fn what_is_left_out_is_listed() {
         let large = "x".repeat(101);
-        let place = Place::new(&[
+        let place = Tree::new(&[
             (".env", "PASSWORD=1"),
             ("deploy/.env.production", "PASSWORD=1"),
             (".env.example", "PASSWORD="),
@@ -313,8 +246,8 @@ mod tests {
                 ("large.rs", &Why::TooLarge(101)),
             ]
         );
-        let options = WalkOptions { largest_file: 100, include_secrets: true };
-        let walked = walk(place.0.path(), "", options, &|| false).unwrap();
+        let all = Walking { include_secrets: true, ..what("") };
+        let walked = place.walker(all, None).page(usize::MAX, &|| false);
         let paths: Vec<_> = walked.files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(
             paths,
@@ -331,7 +264,7 @@ mod tests {
 
     #[test]
     fn links_lead_nowhere() {
-        let place = Place::new(&[("a/file.rs", "")]);
+        let place = Tree::new(&[("a/file.rs", "")]);
         symlink(place.0.path(), place.0.path().join("a/loop")).unwrap();
         symlink("/etc/passwd", place.0.path().join("a/passwd.rs")).unwrap();
         assert_eq!(place.paths(""), ["a/file.rs"]);
@@ -339,7 +272,165 @@ mod tests {
 
     #[test]
     fn a_walk_can_be_called_off() {
-        let place = Place::new(&[("a.rs", "")]);
-        assert_eq!(walk(place.0.path(), "", WalkOptions::default(), &|| true), None);
+        let place = Tree::new(&[("a.rs", ""), ("b.rs", "")]);
+        let page = place.walker(what(""), None).page(usize::MAX, &|| true);
+        assert_eq!((page.files.len(), page.next), (1, None));
+    }
+
+    #[test]
+    fn pages_come_in_the_order_of_paths_and_can_be_continued_by_another_walk() {
+        let place = Tree::new(&[
+            ("b/one.rs", ""),
+            ("b/c/two.rs", ""),
+            ("b.rs", ""),
+            ("b/c.rs", ""),
+            ("a.rs", ""),
+            ("z/.env", ""),
+            ("z/last.rs", ""),
+        ]);
+        let whole = place.walk("");
+        let paths: Vec<&str> = whole.files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, ["a.rs", "b.rs", "b/c.rs", "b/c/two.rs", "b/one.rs", "z/last.rs"]);
+        assert!(paths.is_sorted());
+        // As after a death before each page: a new walker each time.
+        let (mut pages, mut after) = (WalkPage::default(), None);
+        loop {
+            let page = place.walker(what(""), after).page(1, &|| false);
+            pages.files.extend(page.files);
+            pages.left_out.extend(page.left_out);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(pages, whole);
+    }
+
+    #[test]
+    fn folders_are_listed_as_a_walk_goes_through_them() {
+        let place = Tree::new(&[
+            ("src/deep/a.rs", ""),
+            ("out/b.rs", ""),
+            (".hidden/c.rs", ""),
+            ("empty/.keep", ""),
+            (".gitignore", "out/"),
+        ]);
+        let page = place.walker(Walking { folders: true, ..what("") }, None).page(9, &|| false);
+        assert_eq!(page.folders, ["", "empty", "src", "src/deep"]);
+        assert_eq!(page.files, []);
+    }
+
+    #[test]
+    fn stores_are_left_out_wherever_they_are() {
+        let place = Tree::new(&[
+            ("a.rs", ""),
+            ("data/truth.sqlite", ""),
+            ("data/notes.md", "private"),
+            ("other/seal", ""),
+            ("other/segments/x.rs", ""),
+            ("zoo/seal", "an animal"),
+            ("zoo/b.rs", ""),
+        ]);
+        let page = place.walk("");
+        assert_eq!(place.paths(""), ["a.rs", "zoo/b.rs", "zoo/seal"]);
+        let left_out: Vec<_> = page.left_out.iter().map(|it| (&it.path[..], &it.why)).collect();
+        assert_eq!(left_out, [("data", &Why::Store), ("other", &Why::Store)]);
+        assert_eq!(place.walk("data/notes.md").files, []);
+        let except = vec!["data".to_owned(), "other".to_owned()];
+        let page = place.walker(Walking { except, ..what("") }, None).page(99, &|| false);
+        assert_eq!((page.files.len(), page.left_out), (3, vec![]));
+        let root = Folder::open(&place.0.path().join("data")).unwrap();
+        let refused = Walker::begin(root, what(""), &[], None, InWorker::in_process());
+        assert!(matches!(refused, Err(WalkError::Store)));
+    }
+
+    #[test]
+    fn rules_beyond_bounds_are_not_read_and_that_is_told() {
+        let many = "x\n".repeat(MOST_PATTERNS + 1);
+        let large = "#".repeat(LARGEST_RULES as usize + 1);
+        let place = Tree::new(&[
+            (".gitignore", "*.log"),
+            ("a/.gitignore", &many),
+            ("a/x", ""),
+            ("a/y.log", ""),
+            ("b/.ignore", &large),
+            ("b/z", ""),
+        ]);
+        fs::create_dir(place.0.path().join("c")).unwrap();
+        symlink("/etc/passwd", place.0.path().join("c/.gitignore")).unwrap();
+        let pipe = place.0.path().join("b/.isolithignore");
+        assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
+        let page = place.walk("");
+        assert_eq!(place.paths(""), ["a/x", "b/z"]);
+        let told: Vec<&str> = page.left_out.iter().map(|it| it.path.as_str()).collect();
+        assert_eq!(told, ["a/.gitignore", "b/.isolithignore", "b/.ignore", "c/.gitignore"]);
+        assert!(page.left_out.iter().all(|it| matches!(it.why, Why::Rules(_))), "{page:?}");
+    }
+
+    #[test]
+    fn pipes_sockets_and_closed_folders_do_not_stop_a_walk() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = Tree::new(&[("a.rs", ""), ("closed/b.rs", ""), ("z.rs", "")]);
+        let at = |name: &str| place.0.path().join(name);
+        assert!(
+            std::process::Command::new("mkfifo").arg(at("pipe.rs")).status().unwrap().success()
+        );
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket.rs")).unwrap();
+        fs::set_permissions(at("closed"), fs::Permissions::from_mode(0o000)).unwrap();
+        let page = place.walk("");
+        fs::set_permissions(at("closed"), fs::Permissions::from_mode(0o700)).unwrap();
+        let paths: Vec<&str> = page.files.iter().map(|file| file.path.as_str()).collect();
+        // Root may look into any folder.
+        match rustix::process::geteuid().is_root() {
+            true => assert_eq!(paths, ["a.rs", "closed/b.rs", "z.rs"]),
+            false => {
+                assert_eq!(paths, ["a.rs", "z.rs"]);
+                assert!(
+                    matches!(&page.left_out[..], [LeftOut { path, why: Why::Unreadable(_) }] if path == "closed")
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_tree_can_be_deeper_than_the_system_opens() {
+        use rustix::fs::{Mode, OFlags, mkdirat, openat};
+        let place = Tree::new(&[("a.rs", "")]);
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut at = openat(rustix::fs::CWD, place.0.path(), flags, Mode::empty()).unwrap();
+        let name = "d".repeat(200);
+        for _ in 0..25 {
+            mkdirat(&at, &name, Mode::RWXU).unwrap();
+            at = openat(&at, &name, flags, Mode::empty()).unwrap();
+        }
+        let page = place.walk("");
+        assert_eq!(page.files.len(), 1);
+        assert!(matches!(&page.left_out[..], [LeftOut { why: Why::TooDeep, .. }]), "{page:?}");
+    }
+
+    #[test]
+    fn rules_of_folders_above_hold() {
+        let place = Tree::new(&[
+            (".gitignore", "*.log\n/top/inner/out/\n!keep.log\n"),
+            ("top/.ignore", "inner/draft.rs"),
+            ("top/inner/a.rs", ""),
+            ("top/inner/a.log", ""),
+            ("top/inner/keep.log", ""),
+            ("top/inner/draft.rs", ""),
+            ("top/inner/out/b.rs", ""),
+        ]);
+        let root = Folder::open(&place.0.path().join("top/inner")).unwrap();
+        let (rules, problems) = rules_above(root.path(), None);
+        assert_eq!(problems, []);
+        let walker = Walker::begin(root, what(""), &rules, None, InWorker::in_process());
+        let files = walker.unwrap().page(99, &|| false).files;
+        let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, ["a.rs", "keep.log"]);
+    }
+
+    #[test]
+    fn what_git_excludes_is_left_out() {
+        let place = Tree::new(&[("a.rs", ""), ("b.rs", ""), (".git/info/exclude", "b.rs")]);
+        assert_eq!(place.paths(""), ["a.rs"]);
     }
 }

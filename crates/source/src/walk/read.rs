@@ -1,12 +1,14 @@
 //! Reading one file of the code.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use rustix::io::Errno;
+
 use super::modified;
+use crate::folder::Folder;
 
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,19 +40,33 @@ pub enum ReadError {
 /// A time of change that is closer to now than this does not tell two contents apart.
 const CLOCK_TICK: Duration = Duration::from_millis(20);
 
-/// Reads a file, unless it is anything but a regular one. Pipes are neither waited for
-/// nor are links followed: what the walk saw may have been replaced since.
+/// Reads a file below a folder, unless it is anything but a regular one. Pipes are not
+/// waited for, and no link is followed: what the walk saw may have been replaced since.
 ///
 /// # Errors
 /// Why it was not read.
-pub fn read(path: &Path, largest: u64) -> Result<Contents, ReadError> {
-    let file = open(path)?;
+pub fn read(folder: &Folder, path: &str, largest: u64) -> Result<Contents, ReadError> {
+    let file =
+        folder.file(Path::new(path)).map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::NOENT | Errno::NOTDIR) => ReadError::Gone,
+            Some(Errno::LOOP | Errno::XDEV | Errno::NXIO) => ReadError::NotAFile,
+            _ => ReadError::Io(error),
+        })?;
+    read_file(&file, largest)
+}
+
+/// Reads a file that is open already, from its beginning.
+///
+/// # Errors
+/// Why it was not read.
+pub fn read_file(mut file: &File, largest: u64) -> Result<Contents, ReadError> {
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(ReadError::NotAFile);
     }
+    file.rewind()?;
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(largest)).unwrap_or(0));
-    (&file).take(largest + 1).read_to_end(&mut bytes)?;
+    file.take(largest + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > largest {
         return Err(ReadError::TooLarge(largest));
     }
@@ -62,23 +78,17 @@ pub fn read(path: &Path, largest: u64) -> Result<Contents, ReadError> {
     Ok(Contents { bytes, modified: if certain { modified(&settled) } else { 0 } })
 }
 
-fn open(path: &Path) -> Result<File, ReadError> {
-    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|error| {
-        match error.raw_os_error() {
-            Some(libc::ENOENT | libc::ENOTDIR) => ReadError::Gone,
-            Some(libc::ELOOP | libc::ENXIO) => ReadError::NotAFile,
-            _ => ReadError::Io(error),
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    fn read(path: &Path, largest: u64) -> Result<Contents, ReadError> {
+        let folder = Folder::open(path.parent().unwrap()).map_err(|_| ReadError::Gone)?;
+        super::read(&folder, path.file_name().unwrap().to_str().unwrap(), largest)
+    }
 
     #[test]
     fn a_file_is_read_whole() {

@@ -1,0 +1,126 @@
+//! The list of a root's files, which a worker makes page by page.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use isolate::{CallError, CallOptions, Pool, PoolSettings, Supervised};
+use isolith_history::repository_of;
+use isolith_roles::{Walk, WalkJob};
+use isolith_source::folder::Folder;
+use isolith_source::walk::{LeftOut, WalkPage, Walking, rules_above};
+use isolith_types::Failure;
+
+use crate::failure::of_call;
+use crate::open::{Engine, pool_settings};
+use crate::status::WatchedPool;
+
+/// Files, folders and problems of a page: the front holds one page beside what it makes of
+/// the list.
+const PAGE: u32 = 8_192;
+
+/// The memory of the worker that walks: the names of one folder with millions of entries, and
+/// as many ignore patterns as may hold at one place.
+const MEMORY: u64 = 512 << 20;
+
+/// A page takes about a second; a folder that is read over a slow network longer.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// A walk under way.
+pub(crate) struct Listing {
+    engine: Engine,
+    folder: Folder,
+    pool: Pool<Walk>,
+    _shown: WatchedPool,
+    job: WalkJob,
+    /// Rules outside of the root that cannot be used; told with the first page.
+    left_out: Vec<LeftOut>,
+    ended: bool,
+}
+
+impl Listing {
+    /// Begins to list what is in a root.
+    pub(crate) fn begin(engine: &Engine, folder: &Folder, what: Walking) -> Result<Self, Failure> {
+        let settings = PoolSettings {
+            memory_cap: Some(MEMORY),
+            job_deadline: DEADLINE,
+            spares: 0,
+            ..pool_settings(&engine.inner.options, 1)
+        };
+        let root = folder.path().to_owned();
+        let pool = Pool::start(&root, settings, engine.inner.hooks.clone())
+            .map_err(|error| of_call(&error))?;
+        let (above, left_out) = rules_above(&root, exclude_outside(&root).as_deref());
+        let job = WalkJob { input: identity(folder), what, above, after: None, limit: PAGE };
+        Ok(Self {
+            engine: engine.clone(),
+            folder: folder.clone(),
+            _shown: engine.watch_pool(Arc::new(pool.clone())),
+            pool,
+            job,
+            left_out,
+            ended: false,
+        })
+    }
+
+    /// The next page; none at the end.
+    ///
+    /// # Errors
+    /// Why the walk cannot go on; `draining` if the program is stopping.
+    pub(crate) async fn next(&mut self) -> Result<Option<WalkPage>, Failure> {
+        if self.ended {
+            return Ok(None);
+        }
+        let options = CallOptions {
+            idempotent: true,
+            descriptors: vec![self.folder.handle()],
+            ..CallOptions::default()
+        };
+        let answer = tokio::select! {
+            answer = self.pool.call(&self.job, options) => answer,
+            () = self.engine.inner.readers.drained() => {
+                Err(CallError::Draining { role: "walk" })
+            }
+        };
+        let mut page = answer.map_err(|error| self.explained(&error))?.reply?;
+        page.left_out.append(&mut self.left_out);
+        self.job.after.clone_from(&page.next);
+        self.ended = page.next.is_none();
+        Ok(Some(page))
+    }
+
+    /// What the death of a worker means for whoever waits for the list.
+    fn explained(&self, error: &CallError) -> Failure {
+        let failure = of_call(error);
+        match error {
+            CallError::Died { .. } | CallError::Poisoned { .. } | CallError::Quarantined { .. } => {
+                let folder = self.folder.path().display();
+                let message = format!("cannot list the files of {folder}: {}", failure.message);
+                Failure { message, ..failure }.with_hint(
+                    "look for huge ignore files and folders there; .isolithignore leaves folders out",
+                )
+            }
+            _ => failure,
+        }
+    }
+}
+
+impl Drop for Listing {
+    fn drop(&mut self) {
+        self.pool.kill();
+    }
+}
+
+/// What tells a folder, as it is now, from others. Nothing outside of the walk tells whether
+/// what killed it is still there, so a walk that was given up is tried again after an hour.
+fn identity(folder: &Folder) -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{} {}", folder.path().display(), since.as_secs() / 3_600)
+}
+
+/// Git's own ignore list for a root whose repository is elsewhere: a linked work tree.
+fn exclude_outside(root: &std::path::Path) -> Option<std::path::PathBuf> {
+    if root.join(".git").symlink_metadata().ok()?.is_dir() {
+        return None;
+    }
+    Some(repository_of(root)?.common_dir.join("info/exclude"))
+}

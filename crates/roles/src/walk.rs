@@ -1,0 +1,88 @@
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use isolate::{Context, InWorker, Refusal, Role, Sandbox};
+use isolith_source::folder::Folder;
+use isolith_source::walk::{Place, RulesAbove, WalkError, WalkPage, Walker, Walking};
+use isolith_types::{Code, Failure};
+use serde::{Deserialize, Serialize};
+
+use crate::fault;
+
+/// Lists the files of one root as its ignore rules say, and may read nothing else. The root
+/// comes as a descriptor with each job.
+pub struct Walk {
+    root: PathBuf,
+    token: InWorker,
+    /// The walk, open where the last page ended.
+    walker: Option<Walker>,
+}
+
+/// A page of the list.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WalkJob {
+    /// What tells this root, as it is now, from others: one that kills workers is remembered
+    /// by its job.
+    pub input: String,
+    /// What is listed.
+    pub what: Walking,
+    /// The rules of the folders above the root.
+    pub above: Vec<RulesAbove>,
+    /// Where the page before ended.
+    pub after: Option<Place>,
+    /// About how many files, folders and problems.
+    pub limit: u32,
+}
+
+impl Role for Walk {
+    const NAME: &'static str = "walk";
+    /// Where the root is: what the sandbox leaves open, and what errors name.
+    type Settings = PathBuf;
+    type Request = WalkJob;
+    type Reply = Result<WalkPage, Failure>;
+
+    fn warm_up(root: PathBuf, token: InWorker) -> Result<Self, Refusal> {
+        Ok(Self { root, token, walker: None })
+    }
+
+    fn handle(&mut self, job: WalkJob, context: &Context<'_>) -> Self::Reply {
+        fault::point("walk.page", context);
+        let mut walker = match self.walker.take() {
+            Some(walker)
+                if Some(walker.place()) == job.after.as_ref() && *walker.what() == job.what =>
+            {
+                walker
+            }
+            _ => self.begin(&job, context.descriptors())?,
+        };
+        let page = walker.page(job.limit as usize, &|| context.cancelled());
+        self.walker = page.next.is_some().then_some(walker);
+        Ok(page)
+    }
+
+    fn sandbox(root: &PathBuf) -> Sandbox {
+        Sandbox::read_only([root.clone()])
+    }
+}
+
+impl Walk {
+    fn begin(&self, job: &WalkJob, descriptors: &[OwnedFd]) -> Result<Walker, Failure> {
+        let refuse = |code, error: &dyn std::fmt::Display| {
+            Failure::new(code, format!("{}: {error}", self.root.display()))
+        };
+        let [root] = descriptors else {
+            return Err(refuse(Code::Failed, &"the walk was not given its folder"));
+        };
+        let handle = root.try_clone().map_err(|error| refuse(Code::Failed, &error))?;
+        let root = Folder::of_handle(self.root.clone(), Arc::new(handle));
+        let walker =
+            Walker::begin(root, job.what.clone(), &job.above, job.after.clone(), self.token);
+        walker.map_err(|error| match error {
+            WalkError::Root(_) => refuse(Code::NotFound, &error),
+            WalkError::Store => {
+                refuse(Code::ForbiddenPath, &error).with_hint("name the folder of the source code")
+            }
+        })
+    }
+}
