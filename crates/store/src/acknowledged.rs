@@ -60,8 +60,8 @@ pub(crate) enum Found {
 
 const MAGIC: [u8; 8] = *b"ISLTACK1";
 const LENGTH: usize = 64;
-const BODY: usize = LENGTH - CHECK;
-const CHECK: usize = 8;
+/// All but the checksum.
+const BODY: usize = LENGTH - 4;
 
 /// Another writer holds the lock for a microsecond, unless it was stopped in the middle of it.
 const LOCK_PATIENCE: Duration = Duration::from_millis(200);
@@ -128,7 +128,7 @@ impl Mark {
         let number = |at: usize| {
             u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|offset| bytes[at + offset]))
         };
-        if bytes[..8] != MAGIC || bytes[BODY..] != check_of(&bytes[..BODY]) {
+        if bytes[..8] != MAGIC || bytes[BODY..] != crc32c::crc32c(&bytes[..BODY]).to_le_bytes() {
             return None;
         }
         let mut store = [0; 16];
@@ -149,8 +149,8 @@ impl Mark {
         for (at, number) in numbers.into_iter().enumerate() {
             bytes[24 + 8 * at..32 + 8 * at].copy_from_slice(&number.to_le_bytes());
         }
-        let check = check_of(&bytes[..BODY]);
-        bytes[BODY..].copy_from_slice(&check);
+        let check = crc32c::crc32c(&bytes[..BODY]);
+        bytes[BODY..].copy_from_slice(&check.to_le_bytes());
         bytes
     }
 }
@@ -161,6 +161,8 @@ pub(crate) struct MarkFile {
     path: PathBuf,
     store: [u8; 16],
     file: File,
+    /// What it said when it was last looked at.
+    known: Option<Mark>,
 }
 
 impl MarkFile {
@@ -168,17 +170,13 @@ impl MarkFile {
     pub(crate) fn open(folder: &StoreFolder, uuid: &str) -> Result<Self, StoreError> {
         let path = folder.acknowledged();
         let file = open_or_make(&path).map_err(|error| io_failure(&path, "open", &error))?;
-        Ok(Self { path, store: hash(uuid), file })
+        Ok(Self { path, store: hash(uuid), file, known: None })
     }
 
     /// How far the truth must have come, as of now.
-    pub(crate) fn expected(&self) -> Progress {
-        match Found::read_from(&self.file) {
-            Ok(Found::Mark(mark, _)) if mark.store == self.store => {
-                mark.durable.or_later(mark.written)
-            }
-            _ => Progress::default(),
-        }
+    pub(crate) fn expected(&mut self) -> Progress {
+        self.known = Found::read_from(&self.file).ok().and_then(|found| self.ours(found));
+        self.known.map_or_else(Progress::default, |mark| mark.durable.or_later(mark.written))
     }
 
     /// Notes that everything until then is about to be acknowledged. Several processes do
@@ -186,37 +184,44 @@ impl MarkFile {
     pub(crate) fn raise(&mut self, to: Progress, durable: bool) -> io::Result<()> {
         if self.file.metadata()?.nlink() == 0 {
             self.file = open_or_make(&self.path)?;
-        }
-        if self.next(to, durable)?.is_none() {
+        } else if self.known.is_some() && self.known == Some(self.raised(self.known, to, durable)) {
             return Ok(());
         }
         let locked = self.lock();
-        let written = self.next(to, durable).and_then(|next| match next {
-            None => Ok(()),
-            Some(mark) => self.file.write_all_at(&mark.encode(), 0),
-        });
+        let written = self.write(to, durable);
         if locked {
             flock(&self.file, FlockOperation::Unlock)?;
         }
         written
     }
 
-    /// The mark that is to be written; none if the one that is there says it already.
-    fn next(&self, to: Progress, durable: bool) -> io::Result<Option<Mark>> {
+    fn write(&mut self, to: Progress, durable: bool) -> io::Result<()> {
+        let known = self.ours(Found::read_from(&self.file)?);
+        let mark = self.raised(known, to, durable);
+        self.known = Some(mark);
+        if known == Some(mark) {
+            return Ok(());
+        }
+        self.file.write_all_at(&mark.encode(), 0)
+    }
+
+    fn raised(&self, known: Option<Mark>, to: Progress, durable: bool) -> Mark {
         let none = Progress::default();
-        let fresh = Mark { store: self.store, durable: none, written: none };
-        let known = match Found::read_from(&self.file)? {
-            Found::Mark(mark, true) if mark.store == self.store => Some(mark),
-            // What was only written before the system started again counts no more.
-            Found::Mark(mark, false) if mark.store == self.store => {
-                Some(Mark { written: none, ..mark })
-            }
-            _ => None,
-        };
-        let mut mark = known.unwrap_or(fresh);
+        let mut mark = known.unwrap_or(Mark { store: self.store, durable: none, written: none });
         let place = if durable { &mut mark.durable } else { &mut mark.written };
         *place = place.or_later(to);
-        Ok((known != Some(mark)).then_some(mark))
+        mark
+    }
+
+    /// The mark, if it is of this store.
+    fn ours(&self, found: Found) -> Option<Mark> {
+        match found {
+            Found::Mark(mark, _) if mark.store != self.store => None,
+            Found::Mark(mark, true) => Some(mark),
+            // What was only written before the system started again counts no more.
+            Found::Mark(mark, false) => Some(Mark { written: Progress::default(), ..mark }),
+            Found::Nothing | Found::Damaged => None,
+        }
     }
 
     /// A writer that was stopped while it held the lock must not stop all others: then the
@@ -317,12 +322,6 @@ fn nofollow() -> i32 {
 fn hash(uuid: &str) -> [u8; 16] {
     let mut short = [0; 16];
     short.copy_from_slice(&blake3::hash(uuid.as_bytes()).as_bytes()[..16]);
-    short
-}
-
-fn check_of(body: &[u8]) -> [u8; CHECK] {
-    let mut short = [0; CHECK];
-    short.copy_from_slice(&blake3::hash(body).as_bytes()[..CHECK]);
     short
 }
 

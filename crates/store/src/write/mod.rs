@@ -197,7 +197,6 @@ impl Writer {
         begin(db)?;
         let open = OpenTransaction(db);
         db.refuse_newer()?;
-        let before = self.progress()?;
         let changed = db.connection.total_changes();
         let kept = &self.kept;
         let work = Work { db: &db.connection, deadline: &db.deadline, now: now(), kept };
@@ -216,11 +215,11 @@ impl Writer {
             }
         }
         db.refuse_if_moved()?;
-        let is_new = db.connection.total_changes() > changed;
-        let reached = match if is_new { count_commit(db) } else { Ok(before) } {
+        let reached = match count_commit(db, db.connection.total_changes() > changed) {
             Ok(reached) => reached,
             Err(error) => return Ok(Attempt::Ended(error)),
         };
+        self.refuse_if_behind(reached)?;
         if let Err(error) = control(db, "COMMIT") {
             return Ok(Attempt::Ended(error));
         }
@@ -234,12 +233,10 @@ impl Writer {
         Ok(Attempt::Committed(results))
     }
 
-    /// How far the truth has come before this transaction. One that is behind what was
-    /// acknowledged must not be written to: what is missing may still be in the log.
-    fn progress(&self) -> Result<Progress, StoreError> {
-        let (_, reached) = acknowledged::progress_of(&self.db.connection)?;
-        acknowledged::compare(&self.db.path, self.mark.borrow().expected(), reached)?;
-        Ok(reached)
+    /// A truth that has not come as far as was acknowledged must not be written to: what is
+    /// missing may still be in the log.
+    fn refuse_if_behind(&self, reached: Progress) -> Result<(), StoreError> {
+        acknowledged::compare(&self.db.path, self.mark.borrow_mut().expected(), reached)
     }
 
     /// Raises the mark to what is about to be acknowledged. That covers a write that is
@@ -324,13 +321,15 @@ impl Drop for OpenTransaction<'_> {
     }
 }
 
-/// Every commit that changes something has a number of its own.
-fn count_commit(db: &Db) -> Result<Progress, StoreError> {
+/// Every commit that changes something has a number of its own. Returns how far the store has
+/// come with it.
+fn count_commit(db: &Db, is_new: bool) -> Result<Progress, StoreError> {
     let count = || {
+        if is_new {
+            db.connection.prepare_cached("UPDATE store SET commits = commits + 1")?.execute([])?;
+        }
         db.connection
-            .prepare_cached(
-                "UPDATE store SET commits = commits + 1 RETURNING commits, last_change",
-            )?
+            .prepare_cached("SELECT commits, last_change FROM store")?
             .query_row([], |row| Ok(Progress { commits: row.get(0)?, change: row.get(1)? }))
     };
     db.deadline.uninterrupted(count).during(&db.connection, "count the commit")
