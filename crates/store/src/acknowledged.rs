@@ -409,6 +409,8 @@ mod tests {
         let long_ago = SystemTime::now() - Duration::from_secs(20 * 365 * 86_400);
         mark.file.set_modified(long_ago).unwrap();
         assert_eq!(Found::read(&folder).unwrap().expected("a"), at(3));
+        let mut mark = MarkFile::open(&folder, "a").unwrap();
+        assert_eq!(mark.expected(), at(3));
         mark.raise(at(4), false).unwrap();
         assert_eq!(Found::read(&folder).unwrap().expected("a"), at(4));
     }
