@@ -183,7 +183,7 @@ const F_SETOWN_EX: i32 = 15;
 
 /// The same by `ioctl`, and typing on somebody's terminal.
 const HOSTILE_CONTROLS: [u64; 4] =
-    [FIOSETOWN, SIOCSPGRP, libc::TIOCSTI as u64, libc::TIOCLINUX as u64];
+    [FIOSETOWN, SIOCSPGRP, libc::TIOCSTI, libc::TIOCLINUX];
 const FIOSETOWN: u64 = 0x8901;
 const SIOCSPGRP: u64 = 0x8902;
 
