@@ -39,7 +39,7 @@ const LARGE: [&str; 34] = [
     "MATCH (a {i: 1}), (b {i: 2}) MATCH p = allShortestPaths((a)-[*]-(b)) WHERE length(p) > 3 RETURN collect(p)",
     "RETURN [x IN range(1, 300000) | 'text ' + x]",
     "UNWIND range(1, 300000) AS x WITH x ORDER BY x % 7, x RETURN count(*)",
-    "UNWIND range(1, 300000) AS x WITH x, x AS y SKIP 1 ORDER BY y RETURN count(*)",
+    "UNWIND range(1, 300000) AS x WITH x, x AS y ORDER BY y SKIP 1 RETURN count(*)",
     "UNWIND range(1, 1000) AS x RETURN collect(range(1, 1000))",
     "RETURN 'a' =~ '((a{100}){100}){100}'",
 ];
