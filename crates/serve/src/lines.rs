@@ -246,8 +246,10 @@ fn end_of_string(line: &[u8], start: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// What is answered to a line: code and id. None if nothing is, or if it is a message.
-    fn answered(line: &[u8]) -> Option<(i32, Value)> {
+    /// Code and id; none if nothing is answered, or if the line is a message.
+    type Answered = Option<(i32, Value)>;
+
+    fn answered(line: &[u8]) -> Answered {
         match meaning(line) {
             Meaning::Wrong(error, id) => Some((error.code.0, json!(id))),
             Meaning::Message(_) | Meaning::Nothing => None,
@@ -261,7 +263,7 @@ mod tests {
             "[".repeat(1000),
             "]".repeat(1000)
         );
-        let table: [(&[u8], Option<(i32, Value)>); 14] = [
+        let table: [(&[u8], Answered); 14] = [
             (b"", None),
             (b"hello", Some((-32700, Value::Null))),
             (
