@@ -215,11 +215,14 @@ impl Writer {
             }
         }
         db.refuse_if_moved()?;
-        let reached = match count_commit(db, db.connection.total_changes() > changed) {
+        let is_new = db.connection.total_changes() > changed;
+        let reached = match count_commit(db, is_new) {
             Ok(reached) => reached,
             Err(error) => return Ok(Attempt::Ended(error)),
         };
-        self.refuse_if_behind(reached)?;
+        // This commit itself makes up for nothing that is missing.
+        let commits = reached.commits - u64::from(is_new);
+        self.refuse_if_behind(Progress { commits, ..reached })?;
         if let Err(error) = control(db, "COMMIT") {
             return Ok(Attempt::Ended(error));
         }

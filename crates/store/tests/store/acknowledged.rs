@@ -243,10 +243,12 @@ fn an_older_truth_under_a_live_writer_is_not_written_to() {
     {
         // As if another process had lost commits without anybody having noticed.
         let db = Connection::open(store.folder.truth()).unwrap();
-        db.execute("UPDATE store SET commits = commits - 3", []).unwrap();
+        db.execute("UPDATE store SET commits = commits - 1", []).unwrap();
     }
-    let refused = one(&mut other, put("c", numbered(0..1), PutMode::Upsert)).unwrap_err();
-    assert!(matches!(refused, StoreError::Behind { commits: 3, .. }), "{refused}");
+    for _ in 0..2 {
+        let refused = one(&mut other, put("c", numbered(0..1), PutMode::Upsert)).unwrap_err();
+        assert!(matches!(refused, StoreError::Behind { commits: 1, .. }), "{refused}");
+    }
 }
 
 #[test]
