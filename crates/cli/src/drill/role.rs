@@ -2,7 +2,7 @@ use std::io;
 use std::path::PathBuf;
 
 use isolate::misbehave::Fault;
-use isolate::{Context, InWorker, Refusal, Role};
+use isolate::{Context, InWorker, Refusal, Role, Sandbox};
 use serde::{Deserialize, Serialize};
 
 use super::ledger::Ledger;
@@ -54,6 +54,11 @@ impl Role for Saboteur {
 
     fn kind(request: &Request) -> &'static str {
         request.fault.describe()
+    }
+
+    /// As the workers of a store: a fault has to be noticed inside of a sandbox.
+    fn sandbox(settings: &Settings) -> Sandbox {
+        Sandbox::folder(settings.folder.clone(), false, [])
     }
 }
 

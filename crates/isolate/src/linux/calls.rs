@@ -182,8 +182,7 @@ const F_SETSIG: i32 = 10;
 const F_SETOWN_EX: i32 = 15;
 
 /// The same by `ioctl`, and typing on somebody's terminal.
-const HOSTILE_CONTROLS: [u64; 4] =
-    [FIOSETOWN, SIOCSPGRP, libc::TIOCSTI, libc::TIOCLINUX];
+const HOSTILE_CONTROLS: [u64; 4] = [FIOSETOWN, SIOCSPGRP, libc::TIOCSTI, libc::TIOCLINUX];
 const FIOSETOWN: u64 = 0x8901;
 const SIOCSPGRP: u64 = 0x8902;
 
