@@ -12,13 +12,13 @@ pub fn seal(page: &mut [u8], number: u32) {
 }
 
 /// Whether a page is what was sealed under this number.
-pub(crate) fn is_sealed(page: &[u8], number: u32) -> bool {
+pub fn is_sealed(page: &[u8], number: u32) -> bool {
     page.split_last_chunk().is_some_and(|(content, found)| *found == checksum(content, number))
 }
 
 /// Empties the place of the checksum. SQLite keeps what is there when it writes the page to the
 /// log, and another program would copy it from there into the file: then it shows.
-pub(crate) fn unseal(page: &mut [u8]) {
+pub fn unseal(page: &mut [u8]) {
     if let Some(place) = page.last_chunk_mut::<{ RESERVED as usize }>() {
         place.fill(0);
     }

@@ -19,7 +19,7 @@ mod log;
 mod scan;
 mod shim;
 
-pub use checksum::{RESERVED, seal};
+pub use checksum::{RESERVED, is_sealed, seal, unseal};
 pub use damage::{Damage, Fault, Part, take_damage};
 pub use scan::scan;
 pub use shim::{Checking, is_checked, open, reserve};

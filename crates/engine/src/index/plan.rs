@@ -73,8 +73,7 @@ impl Plan {
     ) -> Result<Self, Failure> {
         let Run { place, folder, options, watcher, .. } = run;
         let clock = Instant::now();
-        let tell = |done| watcher(IndexProgress { stage: IndexStage::Walking, done, total: 0 });
-        tell(0);
+        watcher(IndexProgress { stage: IndexStage::Walking, done: 0, total: 0 });
         let what = Walking {
             under: place.under().to_owned(),
             largest_file: options.walk.largest_file,
@@ -90,7 +89,6 @@ impl Plan {
         let mut page = page?;
         while let Some(found) = page {
             comparison.take(found, report);
-            tell(report.files.seen);
             page = listing.next().await?;
         }
         if report.files.seen == 0 && had_files && place.under().is_empty() {

@@ -9,6 +9,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use super::checksum::{Order, Sums, flipped_bit};
+use isolith_pages::{is_sealed, unseal};
+
 use crate::pragmas::PAGE_SIZE;
 
 pub(super) const HEADER: u64 = 32;
@@ -246,13 +248,16 @@ fn common_salt(log: &File, said: [u8; 8], count: u64) -> io::Result<[u8; 8]> {
     Ok(found.iter().copied().max_by_key(|salt| votes(salt)).unwrap_or(said))
 }
 
-/// A page of the file, as it is there.
+/// A page of the file, as it would be in the log, where pages have no checksum of ours.
 pub(super) fn page_of(truth: &File, number: u32) -> io::Result<Vec<u8>> {
     let Some(before) = number.checked_sub(1) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let mut page = vec![0; PAGE];
     truth.read_exact_at(&mut page, u64::from(before) * PAGE as u64)?;
+    if is_sealed(&page, number) {
+        unseal(&mut page);
+    }
     Ok(page)
 }
 

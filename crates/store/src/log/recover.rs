@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use isolate::InWorker;
+use isolith_pages::{Checking, RESERVED, seal};
 use rusqlite::{Connection, OpenFlags};
 use serde::{Deserialize, Serialize};
 
@@ -146,7 +147,7 @@ impl Files {
         let aside = Aside::new(&folder.run(), "recover")?;
         let fill = || {
             copy_content(&folder.truth(), aside.path())?;
-            let file = File::options().write(true).open(aside.path())?;
+            let file = File::options().read(true).write(true).open(aside.path())?;
             if let (Some(end), Some(log)) = (end, &self.log) {
                 play(&self.frames, log, end, &file)?;
             }
@@ -194,6 +195,9 @@ impl Files {
     }
 }
 
+/// Where SQLite's header says how many bytes at the end of pages are not its own.
+const RESERVED_AT: u64 = 20;
+
 /// Writes the newest state of every page that the log has until `end`.
 fn play(frames: &Frames, log: &File, end: usize, file: &File) -> std::io::Result<()> {
     let mut newest = HashMap::new();
@@ -202,8 +206,14 @@ fn play(frames: &Frames, log: &File, end: usize, file: &File) -> std::io::Result
             newest.insert(page, place);
         }
     }
+    let mut reserved = [0];
+    file.read_exact_at(&mut reserved, RESERVED_AT)?;
     for (page, place) in newest {
-        if let Some(bytes) = frames.page(log, place)? {
+        if let Some(mut bytes) = frames.page(log, place)? {
+            // Pages get their checksums on the way from the log into the file.
+            if reserved == [RESERVED] {
+                seal(&mut bytes, page);
+            }
             file.write_all_at(&bytes, u64::from(page - 1) * u64::from(PAGE_SIZE))?;
         }
     }
@@ -212,9 +222,11 @@ fn play(frames: &Frames, log: &File, end: usize, file: &File) -> std::io::Result
 
 fn open(aside: &Aside, deadline: &Deadline) -> Result<Connection, StoreError> {
     let path = aside.path();
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut db =
-        Connection::open_with_flags(path, flags).map_err(|error| explain(&error, path, "open"))?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let mut db = isolith_pages::open(path, flags, Checking::Every)
+        .map_err(|error| explain(&error, path, "open"))?;
     pragmas::for_every_connection(&mut db, deadline).during(&db, "set up")?;
     pragmas::for_writers(&db, Durability::Full).during(&db, "set up")?;
     Ok(db)
