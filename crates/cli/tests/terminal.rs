@@ -122,8 +122,11 @@ fn values_of_graphs_collections_and_memory_are_shown_escaped() {
             plain(&project, &["graph", "query", "MATCH (n:Thing) RETURN n", "--format", format]);
         assert!(rows.contains("202e") && rows.contains("evil"), "{format}: {rows:?}");
     }
-    said(project.run(&["memory", "add", "--wing", "w", "--room", "r", &format!("a {HOSTILE}")]));
-    for command in [&["memory", "list"][..], &["memory", "search", "evil"]] {
+    let text = format!("a {HOSTILE}");
+    let added = project.json(&["memory", "add", "--wing", "w", "--room", "r", &text]);
+    let id = added["id"].as_str().unwrap();
+    for command in [&["memory", "list"][..], &["memory", "search", "evil"], &["memory", "get", id]]
+    {
         let listed = plain(&project, command);
         assert!(listed.contains(r"\u{202e}evil"), "{command:?}: {listed:?}");
     }
