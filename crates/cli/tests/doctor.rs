@@ -32,7 +32,7 @@ fn a_healthy_store_is_called_healthy() {
     let (status, report) = place.json(&["doctor", "--full"]);
     assert_eq!((status, &report["ok"]), (0, &Value::Bool(true)), "{report:#}");
     assert!(statuses(&report).iter().all(|(_, status)| *status == "ok"), "{report:#}");
-    assert_eq!(statuses(&report).len(), 18);
+    assert_eq!(statuses(&report).len(), 19);
     assert!(report["checks"][0]["seconds"].as_f64().unwrap() > 0.0);
     assert_eq!(report["repaired"], Value::Array(Vec::new()));
     let shown = place.run(&["doctor"]);

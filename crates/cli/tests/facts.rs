@@ -268,8 +268,12 @@ fn a_damaged_store_keeps_its_facts() {
     place.truth().execute_batch("UPDATE predicate SET folded = 'lost'").unwrap();
     let found = place.run(&["doctor", "--json"]);
     assert_eq!(found.status, Some(74), "{}", found.stdout);
-    let report = place.json(&["doctor", "--repair"]);
+    // What was kept in doubt is said, and the run does not pass for a success.
+    let repaired = place.run(&["doctor", "--repair", "--json"]);
+    assert_eq!(repaired.status, Some(74), "{}", repaired.stdout);
+    let report = repaired.document();
     let told = report["repaired"].to_string();
     assert!(told.contains("and 2 facts"), "{told}");
+    assert_eq!(report["lost"][0]["extent"], "doubtful", "{report}");
     assert_eq!(place.json(&["fact", "query", "Max", "--predicate", "lives_in"]), before);
 }

@@ -48,7 +48,8 @@ fn a_damaged_graph_is_mended() {
         let damaged = ["orphans", "fields"].contains(&check["name"].as_str().unwrap());
         assert!(!damaged || check["status"] == "corrupt", "{check}");
     }
-    project.json(&["doctor", "--repair"]);
+    let repaired = project.run(&["doctor", "--repair", "--json"]);
+    assert_eq!(repaired.status, Some(74), "what was lost is said: {}", repaired.stdout);
     let kept = rows(&project, "MATCH (n:Note)-[:ABOUT]->(f) RETURN n.text, f.name");
     assert_eq!(kept, serde_json::json!([["mine", "compute_3_1"]]));
     project.index(&[]);

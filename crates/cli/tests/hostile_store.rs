@@ -271,6 +271,25 @@ fn a_pipe_in_the_place_of_a_segment_keeps_nobody_waiting() {
 }
 
 #[test]
+fn a_salvaged_truth_that_no_salvage_left_takes_nobodys_place() {
+    let (project, other) = (Project::sample(), Project::sample());
+    project.index(&[]);
+    other.write("evil.rs", "fn planted() {}\n");
+    other.index(&[]);
+    let store = |project: &Project| project.folder().join(".isolith");
+    let planted = store(&project).join("truth.sqlite.salvaged");
+    fs::copy(store(&other).join("truth.sqlite"), &planted).unwrap();
+    for arguments in COMMANDS {
+        project.run(arguments);
+    }
+    assert!(project.paths(&["retry"]).contains(&"src/retry.rs".to_owned()));
+    assert!(!project.paths(&["planted"]).contains(&"evil.rs".to_owned()));
+    assert!(planted.exists());
+    let names: Vec<_> = files_in(&store(&project));
+    assert!(!names.iter().any(|name| name.to_string_lossy().contains("damaged")), "{names:?}");
+}
+
+#[test]
 fn only_files_with_our_own_names_are_ever_deleted() {
     let project = Project::sample();
     project.index(&[]);

@@ -130,7 +130,7 @@ fn remove_derived(store: &Path) {
 async fn rebuild(place: &StorePlace, program: Option<PathBuf>) -> Result<(), Failure> {
     let engine = Engine::open(place, EngineOptions { program, ..Default::default() })?;
     let rebuilt = async {
-        for collection in engine.collections().await? {
+        for collection in engine.states().await? {
             engine.fold(&collection.name, true, None).await?;
         }
         Ok(())

@@ -115,9 +115,18 @@ impl StoreFolder {
         self.run().join("create.lock")
     }
 
-    /// A repaired truth that is complete and waits to take the place of the damaged one.
+    /// A repaired truth that is complete and waits to take the place of the damaged one. Its
+    /// name has the identity that the store was sealed with, which nobody else knows: one that
+    /// came with a clone does not count.
     pub(crate) fn salvaged(&self) -> PathBuf {
-        self.path.join(SALVAGED)
+        self.path.join(self.salvaged_name())
+    }
+
+    fn salvaged_name(&self) -> String {
+        match &self.id {
+            TruthId::Any => SALVAGED.to_owned(),
+            TruthId::Only(uuid) | TruthId::Becomes(uuid) => format!("{SALVAGED}-{uuid}"),
+        }
     }
 
     /// Shows that the store was made by this user, here.
@@ -192,8 +201,9 @@ impl StoreFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             folder => folder.map_err(|error| self.explain("", "open", &error))?,
         };
+        let salvaged = self.salvaged_name();
         let files =
-            [TRUTH, "truth.sqlite-wal", "truth.sqlite-shm", SALVAGED, LOCK, SEAL, ACKNOWLEDGED];
+            [TRUTH, "truth.sqlite-wal", "truth.sqlite-shm", &salvaged, LOCK, SEAL, ACKNOWLEDGED];
         let folders = INNER.map(|name| (name, EntryKind::Folder)).into_iter();
         for (name, wanted) in files.map(|name| (name, EntryKind::File)).into_iter().chain(folders) {
             let entry =

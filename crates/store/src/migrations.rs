@@ -201,11 +201,13 @@ mod tests {
 
     #[test]
     fn files_from_before_the_rules_for_secrets_are_parsed_again() {
-        // The step from version 7 to 8.
-        let at = 8 - FIRST_VERSION as usize - 1;
+        // The step from version 9 to 10.
+        let at = 10 - FIRST_VERSION as usize - 1;
         let (_place, folder) = folder();
         drop(open(&folder, &MIGRATIONS[..at]).unwrap());
-        let db = rusqlite::Connection::open(folder.truth()).unwrap();
+        let flags = rusqlite::OpenFlags::default();
+        let db = isolith_pages::open(&folder.truth(), flags, isolith_pages::Checking::Every);
+        let db = db.unwrap();
         db.execute_batch(
             "INSERT INTO root (id, path, created_at) VALUES (1, '/', 0);
              INSERT INTO file (id, root, path, hash, size, modified, language, generated, chunks)

@@ -169,7 +169,7 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     use super::*;
-    use crate::migrations::{FIRST_WITH_CHECKSUMS, MIGRATIONS, version_of};
+    use crate::migrations::{FIRST_WITH_CHECKSUMS, MIGRATIONS, schema_version, version_of};
     use crate::open::{WriterOptions, open_for_reading, open_for_writing};
     use crate::pragmas::Durability;
     use crate::schema::{APPLICATION_ID, CREATE, FIRST_VERSION};
@@ -246,7 +246,7 @@ mod tests {
         let before = content_on_disk(&folder);
         let db = open(&folder, MIGRATIONS).unwrap();
         assert!(isolith_pages::is_checked(&db.connection).unwrap());
-        assert_eq!(version_of(&db.connection).unwrap(), FIRST_WITH_CHECKSUMS);
+        assert_eq!(version_of(&db.connection).unwrap(), schema_version());
         assert_eq!(content(&db.connection), before);
         assert_eq!(before.2, 41);
         verify(&db.connection, &folder.truth()).unwrap();

@@ -9,10 +9,15 @@ use serde::ser::{SerializeMap, Serializer};
 
 use super::format::{Drawn, Format, cell_text, csv_line, plain};
 use crate::table::Columns;
+use crate::terminal::{self, Kind};
 
 /// Prints all rows of an answer.
 pub(super) async fn print(cursor: &mut GraphCursor, format: Format) -> Result<(), Failure> {
-    let mut out = BufWriter::new(io::stdout().lock());
+    let kind = match format {
+        Format::Json | Format::Jsonl => Kind::Json,
+        Format::Table | Format::Csv | Format::Dot | Format::Graphml => Kind::Text,
+    };
+    let mut out = BufWriter::new(terminal::stdout(kind));
     let printed = match format {
         Format::Table => as_table(cursor, &mut out).await,
         Format::Json => as_json(cursor, &mut out).await,

@@ -126,7 +126,11 @@ impl StorePlace {
             Seal::Missing | Seal::Invalid => {
                 let empty = !folder.holds_parts().map_err(failed)?;
                 if !(empty || self.is_own()) {
-                    return Err(foreign(folder.path(), "it has no seal of yours"));
+                    // A store that another process creates has its seal before anything else.
+                    return match seal::read(&handle, &secret).map_err(failed)? {
+                        Seal::Valid(uuid) => Ok(TruthId::Only(uuid)),
+                        _ => Err(foreign(folder.path(), "it has no seal of yours")),
+                    };
                 }
                 self.seal_now(folder, &secret, empty)
             }

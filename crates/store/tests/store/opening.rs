@@ -49,7 +49,7 @@ fn what_is_missing_or_something_else_is_named() {
     opened("is not a store: it is a symbolic link");
     std::fs::remove_file(folder.truth()).unwrap();
     std::fs::create_dir(folder.truth()).unwrap();
-    opened("is not a store: it is not a file");
+    opened("is not a store: it is a folder, not a file");
 }
 
 #[test]
