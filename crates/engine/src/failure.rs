@@ -44,6 +44,17 @@ fn note(death: &Death) -> DeathNote {
     DeathNote { class: death.class.to_string(), signal, exit_code }
 }
 
+/// Another store was found in the place of the one that was open.
+pub(crate) fn replaced(store: &Path) -> Failure {
+    let message = format!("the store in {} was replaced while it was open", store.display());
+    Failure::new(Code::StoreReplaced, message).with_hint("try again with what is there now")
+}
+
+/// Whether a worker has found another store than the one that it was told of.
+pub(crate) fn is_another_store(failure: &Failure) -> bool {
+    matches!(failure.code, Code::StoreReplaced | Code::StoreForeign | Code::NoStore)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,15 +65,4 @@ mod tests {
         assert_eq!(of_call(&died(DeathClass::Timeout)).code.exit_status(), 75);
         assert_eq!(of_call(&died(DeathClass::Crash)).code.exit_status(), 70);
     }
-}
-
-/// Another store was found in the place of the one that was open.
-pub(crate) fn replaced(store: &Path) -> Failure {
-    let message = format!("the store in {} was replaced while it was open", store.display());
-    Failure::new(Code::StoreReplaced, message).with_hint("try again with what is there now")
-}
-
-/// Whether a worker has found another store than the one that it was told of.
-pub(crate) fn is_another_store(failure: &Failure) -> bool {
-    matches!(failure.code, Code::StoreReplaced | Code::StoreForeign | Code::NoStore)
 }

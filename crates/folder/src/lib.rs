@@ -227,7 +227,7 @@ impl Entry {
             _ => EntryKind::Other,
         };
         let seconds = Duration::from_secs(u64::try_from(stat.st_mtime).unwrap_or(0));
-        let nanoseconds = Duration::from_nanos(u64::try_from(stat.st_mtime_nsec).unwrap_or(0));
+        let nanoseconds = Duration::from_nanos(stat.st_mtime_nsec);
         Self {
             name,
             kind,
