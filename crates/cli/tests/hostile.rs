@@ -57,7 +57,8 @@ fn all_refused(role: &str, attempts: &Value) {
 
 #[test]
 fn no_role_can_do_harm() {
-    let cases: [(&str, &str, &[&str]); 6] = [
+    let cases: [(&str, &str, &[&str]); 7] = [
+        ("walk", "walk.page", &["index", "project"]),
         ("parse", "parse", &["index", "project"]),
         ("store-writer", "write", &["memory", "add", "something"]),
         ("store-reader", "read", &["collection", "list"]),
