@@ -33,7 +33,7 @@ pub(crate) fn run(store: &StorePlace, yes: bool, output: &Output) -> Result<Exit
     match consent {
         Some(true) => {}
         Some(false) => {
-            output.note("nothing was changed");
+            output.note("the store was not adopted");
             return Ok(ExitCode::SUCCESS);
         }
         None => {
@@ -68,7 +68,7 @@ fn refuse_damaged(examined: &Examined) -> Result<(), Failure> {
         (None, Some(check)) => {
             let message = format!("the store is damaged: {}: {}", check.name, check.detail);
             Err(Failure::new(Code::Corrupt, message)
-                .with_hint("`isolith index --fresh` moves it aside and indexes again"))
+                .with_hint("index or import again into a new store"))
         }
         (None, None) => Ok(()),
     }

@@ -120,6 +120,77 @@ fn a_store_without_a_seal_is_refused_before_anything_in_it_is_opened() {
 }
 
 #[test]
+fn a_seal_or_secret_that_cannot_be_read_opens_nothing() {
+    let project = Project::sample();
+    project.index(&[]);
+    let truth = project.folder().join(".isolith/truth.sqlite");
+    fs::write(&truth, "not a database").unwrap();
+    let seal = project.folder().join(".isolith/seal");
+    fs::remove_file(&seal).unwrap();
+    // Whoever runs this, root included, cannot read a folder as a file.
+    fs::create_dir(&seal).unwrap();
+    for arguments in COMMANDS {
+        project.fails(arguments, 1, "store_foreign");
+    }
+    let secret = project.place.path("home/.local/state/isolith/secret");
+    fs::write(&secret, "broken").unwrap();
+    for arguments in COMMANDS {
+        assert_eq!(project.run(arguments).status, Some(1), "{arguments:?}");
+    }
+    assert_eq!(fs::read_to_string(&truth).unwrap(), "not a database");
+}
+
+#[test]
+fn a_store_whose_truth_was_deleted_starts_again() {
+    let project = Project::sample();
+    project.index(&[]);
+    let store = project.folder().join(".isolith");
+    for name in ["truth.sqlite", "truth.sqlite-wal", "truth.sqlite-shm"] {
+        let _ = fs::remove_file(store.join(name));
+    }
+    project.index(&[]);
+    assert_ne!(project.paths(&["retry"]).len(), 0);
+}
+
+#[test]
+fn hints_name_the_store_that_is_meant() {
+    let project = Project::sample();
+    let elsewhere = project.place.path("else where");
+    project.json(&["collection", "create", "a", "--store", elsewhere.to_str().unwrap()]);
+    fs::remove_file(elsewhere.join("seal")).unwrap();
+    let list = ["collection", "list", "--store", elsewhere.to_str().unwrap()];
+    let error = project.fails(&list, 1, "store_foreign");
+    let hint = error["hint"].as_str().unwrap();
+    assert!(hint.contains("else where") && !hint.contains("--fresh"), "{hint}");
+    project.json(&["adopt", "--yes", "--store", elsewhere.to_str().unwrap()]);
+    project.json(&list);
+}
+
+#[test]
+fn starting_afresh_moves_nothing_but_a_store() {
+    let project = Project::sample();
+    let notes = project.place.path("notes");
+    fs::create_dir(&notes).unwrap();
+    fs::write(notes.join("diary.md"), "x").unwrap();
+    project.fails(&["index", "--fresh", "--store", notes.to_str().unwrap()], 3, "bad_input");
+    project.json(&["memory", "add", "remember", "--wing", "w", "--room", "r"]);
+    let own = project.place.path("home/.local/share/isolith");
+    project.fails(&["index", "--fresh", "--store", own.to_str().unwrap()], 3, "bad_input");
+    assert!(notes.join("diary.md").exists() && own.join("truth.sqlite").exists());
+}
+
+#[test]
+fn a_pipe_among_the_crash_reports_keeps_nobody_waiting() {
+    let project = Project::sample();
+    project.index(&[]);
+    let pipe = project.folder().join(".isolith/crashes/1763424000000-17-0.json");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    project.json(&["status"]);
+    project.json(&["doctor"]);
+}
+
+#[test]
 fn a_seal_of_another_user_or_of_another_store_does_not_fit() {
     let (one, other) = (Project::sample(), Project::sample());
     one.index(&[]);

@@ -49,7 +49,7 @@ pub async fn examine_foreign(
     }
     let unsealed = place.unsealed()?;
     let program = options.program.clone();
-    let options = DoctorOptions { full: true, repair: false, ..options };
+    let options = DoctorOptions { full: true, repair: false, only_look: true, ..options };
     let doctor = Doctor::open(&unsealed, options, |_| {})?;
     let report = doctor.run().await;
     doctor.close().await;
@@ -90,9 +90,11 @@ pub async fn adopt(place: &StorePlace, program: Option<PathBuf>) -> Result<(), F
 /// Moves a store aside that is not to be used, whatever is in it. Returns where it went.
 ///
 /// # Errors
-/// `no_store` if there is none, `store_refused` if git tracks it, or that it cannot be moved.
+/// `no_store` if there is none, `store_refused` if git tracks it, `bad_input` if it is the
+/// user's own or holds other files, too, or that it cannot be moved.
 pub fn move_aside(place: &StorePlace) -> Result<PathBuf, Failure> {
     place.refuse_tracked()?;
+    place.refuse_to_move()?;
     let path = place.path();
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let name = path.file_name().map_or_else(|| "store".into(), |name| name.to_string_lossy());

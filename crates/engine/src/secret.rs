@@ -12,6 +12,10 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 const KEY_BYTES: usize = 32;
 
+/// What a new secret costs.
+const LOST: &str = "restore it, or move it away: a new one is created on the next run, and your \
+     project stores have to be adopted again (`isolith adopt`)";
+
 /// A random key. Its file holds it as hexadecimal digits.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret([u8; KEY_BYTES]);
@@ -60,7 +64,7 @@ impl Secret {
             .map_err(|error| unusable(path, "read", &error))?;
         let secret = parse(text.trim_end()).ok_or_else(|| {
             Failure::new(Code::StoreRefused, format!("{} does not hold a secret", path.display()))
-                .with_hint("move it away; a new one is created on the next run")
+                .with_hint(LOST)
         })?;
         Ok(Some(secret))
     }
@@ -94,11 +98,11 @@ fn parse(text: &str) -> Option<Secret> {
 fn refuse_exposed(file: &File, path: &Path) -> Result<(), Failure> {
     let metadata = file.metadata().map_err(|error| unusable(path, "read", &error))?;
     let (problem, hint) = if !metadata.is_file() {
-        ("is not a file", "move it away; a new one is created on the next run")
+        ("is not a file", LOST)
     } else if metadata.uid() != rustix::process::geteuid().as_raw() {
         ("belongs to another user", "name another file with ISOLITH_SECRET_FILE")
     } else if metadata.mode() & 0o077 != 0 {
-        ("can be read by other users", "`chmod 600` it, or delete it to have a new one created")
+        ("can be read by other users", "`chmod 600` it")
     } else {
         return Ok(());
     };

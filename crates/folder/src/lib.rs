@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{
@@ -256,13 +256,30 @@ pub fn met_link(error: &io::Error) -> bool {
     matches!(errno, Some(Errno::LOOP | Errno::NOTDIR))
 }
 
-/// Opens a path none of whose components is a link. Where the kernel cannot promise that
-/// of all of them, it is promised of the last.
+/// Opens a path none of whose components is a link.
 fn open_without_links(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        Err(Errno::NOSYS | Errno::PERM) => Ok(openat(CWD, path, flags, Mode::empty())?),
+        // An old kernel, or a filter that does not know the call.
+        Err(Errno::NOSYS | Errno::PERM) => open_step_by_step(path, flags),
         opened => Ok(opened?),
     }
+}
+
+fn open_step_by_step(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let step = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let start = if path.is_absolute() { "/" } else { "." };
+    let mut folder = openat(CWD, start, step, Mode::empty())?;
+    let mut names = path.components().filter_map(|part| match part {
+        Component::RootDir | Component::CurDir => None,
+        Component::Normal(name) => Some(Ok(name)),
+        _ => Some(Err(io::Error::from(ErrorKind::InvalidInput))),
+    });
+    let mut next = names.next().transpose()?.unwrap_or(OsStr::new("."));
+    while let Some(after) = names.next().transpose()? {
+        folder = openat(&folder, next, step, Mode::empty())?;
+        next = after;
+    }
+    Ok(openat(&folder, next, flags, Mode::empty())?)
 }
 
 fn regular(file: File) -> io::Result<File> {

@@ -24,11 +24,20 @@ fn links_are_never_followed() {
     symlink(&inside, path.join("way")).unwrap();
 
     let looping = |error: io::Error| met_link(&error);
+    let path_of = |name: &&str| path.join(name);
     assert!(Folder::open(inside.join("link")).is_err_and(looping));
     assert!(Folder::open(path.join("way")).is_err_and(looping));
     assert!(Folder::open(path.join("way/link")).is_err_and(looping));
     assert!(open_file(&path.join("way/file")).is_err_and(looping));
     assert!(open_file(&inside.join("file")).is_err_and(looping));
+
+    // As on a kernel that cannot refuse links by itself.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW;
+    for path in ["way/link/kept", "inside/link/kept", "inside/link", "way/file", "inside/file"] {
+        assert!(open_step_by_step(&path_of(&path), flags).is_err_and(looping), "{path}");
+    }
+    assert!(open_step_by_step(&outside.join("kept"), flags).is_ok());
+    assert!(open_step_by_step(&inside.join("../outside/kept"), flags).is_err());
 
     let folder = Folder::open(&inside).unwrap();
     assert!(folder.folder("link").is_err_and(looping));

@@ -9,12 +9,13 @@ use isolith_pages::Checking;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
+use crate::acknowledged;
 use crate::deadline::Deadline;
 use crate::error::StoreError;
 use crate::folder::{StoreFolder, TruthId, io_failure, is_missing};
 use crate::identity::with_suffix;
 use crate::lock::Lock;
-use crate::migrations::{Migration, migrate};
+use crate::migrations::{Migration, migrate, newest, schema_version};
 use crate::names::is_aside;
 use crate::pragmas;
 use crate::schema::{APPLICATION_ID, CREATE, FIRST_VERSION};
@@ -40,6 +41,10 @@ pub(crate) fn unless_there(
     let mut db = new_truth(aside.path(), deadline)?;
     migrate(&mut db, migrations)?;
     take_identity(&db, folder.truth_id())?;
+    if newest(migrations) == schema_version() {
+        // The mark of a truth that was deleted says nothing about this one.
+        acknowledged::outrank(folder, &db)?;
+    }
     close_completely(db, aside.path())?;
     // A log that belonged to a deleted truth would be played into the new one.
     for suffix in ["-wal", "-shm"] {

@@ -279,10 +279,12 @@ impl StoreError {
                 (Code::NoStore, "index or ingest something first, or name another store")
             }
             Self::NotAStore { .. } => (Code::StoreRefused, "name another folder as the store"),
-            Self::Foreign { .. } => (
-                Code::StoreForeign,
-                "`isolith index --fresh` starts a new one, `isolith adopt` checks and accepts it",
-            ),
+            Self::Foreign { path } => {
+                let store = path.parent().unwrap_or(path).display();
+                let hint =
+                    format!("`isolith adopt --store '{store}'` checks it and makes it yours");
+                return (Code::StoreForeign, hint);
+            }
             Self::Corrupt { .. } => (Code::Corrupt, "run `isolith doctor --repair`"),
             Self::Behind { .. } => (
                 Code::Corrupt,

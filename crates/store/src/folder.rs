@@ -148,12 +148,16 @@ impl StoreFolder {
             Err(error) if is_missing(&error) => return Ok(false),
             entries => entries?,
         };
-        let is_part = |name: &str| {
-            name.starts_with(TRUTH)
-                || [SEAL, LOCK, ACKNOWLEDGED].contains(&name)
-                || INNER.contains(&name)
-        };
         Ok(entries.iter().any(|entry| is_part(&entry.name)))
+    }
+
+    /// Whether nothing is in the folder but what belongs to a store.
+    ///
+    /// # Errors
+    /// That the folder cannot be read.
+    pub fn holds_only_parts(&self) -> io::Result<bool> {
+        let entries = Folder::open(&self.path)?.entries()?;
+        Ok(entries.iter().all(|entry| is_part(&entry.name) || entry.name == ".gitignore"))
     }
 
     /// Creates the folders that are missing, readable for the current user alone.
@@ -294,6 +298,11 @@ pub(crate) fn io_failure(path: &Path, operation: &str, error: &io::Error) -> Sto
 /// Whether the error says that there is nothing at the path.
 pub(crate) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Whether something of this name belongs to a store.
+fn is_part(name: &str) -> bool {
+    name.starts_with(TRUTH) || [SEAL, LOCK, ACKNOWLEDGED].contains(&name) || INNER.contains(&name)
 }
 
 /// Whether anything has this name, a link that leads nowhere included.

@@ -166,7 +166,9 @@ pub(crate) fn open_for_writing(
         let is_current = refuse_newer(connection, migrations)? == newest(migrations);
         refuse_foreign(folder, &db)?;
         if is_current && is_in_wal_mode(connection)? {
-            if let id @ TruthId::Becomes(_) = folder.truth_id() {
+            if let id @ TruthId::Becomes(uuid) = folder.truth_id()
+                && uuid_of(&db)? != *uuid
+            {
                 create::take_identity(connection, id)?;
             }
             return Ok(db);
@@ -351,14 +353,17 @@ fn refuse_unwritable(db: &Db) -> Result<(), StoreError> {
 /// Refuses a truth that is not the one whose store was sealed.
 fn refuse_foreign(folder: &StoreFolder, db: &Db) -> Result<(), StoreError> {
     let TruthId::Only(expected) = folder.truth_id() else { return Ok(()) };
-    let connection = &db.connection;
-    let uuid: String = connection
-        .query_row("SELECT uuid FROM store WHERE only = 1", [], |row| row.get(0))
-        .during(connection, "read the store's id")?;
-    match uuid == *expected {
+    match uuid_of(db)? == *expected {
         true => Ok(()),
         false => Err(StoreError::Foreign { path: db.path.clone() }),
     }
+}
+
+fn uuid_of(db: &Db) -> Result<String, StoreError> {
+    let connection = &db.connection;
+    connection
+        .query_row("SELECT uuid FROM store WHERE only = 1", [], |row| row.get(0))
+        .during(connection, "read the store's id")
 }
 
 fn is_in_wal_mode(db: &Connection) -> Result<bool, StoreError> {

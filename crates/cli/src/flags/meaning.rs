@@ -266,6 +266,7 @@ fn doctor(typed: TypedDoctor) -> Result<DoctorCommand, Failure> {
             repair,
             deadline: timeout.map(Duration::from_secs),
             program: None,
+            ..DoctorOptions::default()
         })),
         (Some("list"), None) => Ok(DoctorCommand::ListJobs),
         (Some("retry"), Some(id)) => Ok(DoctorCommand::ReleaseJobs { id: Some(id) }),

@@ -35,6 +35,8 @@ pub struct DoctorOptions {
     pub full: bool,
     /// Mend what can be mended.
     pub repair: bool,
+    /// Change nothing, not even what is over its limit.
+    pub only_look: bool,
     /// How long one check may take; by default it depends on the size of the store.
     pub deadline: Option<Duration>,
     /// The program to start as workers; by default the running one.
@@ -76,7 +78,7 @@ impl Doctor {
             EngineOptions { program: options.program.clone(), ..EngineOptions::default() };
         let (folder, engine) = match place.admit(Missing::Refuse) {
             Ok(folder) => (folder, Engine::open(place, engine_options).ok()),
-            Err(failure) if refuses(&failure) => return Err(failure),
+            Err(failure) if place.needs_seal() || refuses(&failure) => return Err(failure),
             // Whatever else speaks against it is found by the checks.
             Err(_) => (StoreFolder::new(place.path()), None),
         };
@@ -111,7 +113,10 @@ impl Doctor {
     /// Examines the store, and mends it if that was asked for. What is over its limit
     /// goes in any case.
     pub async fn run(&self) -> DoctorReport {
-        let mut repaired = self.enforce_limits().await;
+        let mut repaired = match self.options.only_look {
+            true => Vec::new(),
+            false => self.enforce_limits().await,
+        };
         let mut found = self.examine().await;
         let (mut error, mut lost) = (None, Vec::new());
         if self.options.repair {
@@ -125,7 +130,9 @@ impl Doctor {
         let sound = found.iter().all(|examined| examined.report.status <= Health::Warn);
         // Waiting for a process that does nothing would only take time.
         let stuck = write_lock_holder(&self.folder).is_some_and(|holder| holder.is_stopped());
-        if let Some(engine) = self.engine.as_ref().filter(|_| sound && !stuck) {
+        if let Some(engine) =
+            self.engine.as_ref().filter(|_| sound && !stuck && !self.options.only_look)
+        {
             match engine.remove_expired().await {
                 0 => {}
                 keys => {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 /// An index of a million files has about 100 MB.
-const MOST_BYTES: u64 = 1 << 30;
+const MOST_BYTES: u64 = 1 << 29;
 
 /// No path in an index is longer.
 const LONGEST_PATH: usize = 1 << 16;
@@ -56,15 +56,26 @@ fn repository_at(work_tree: &Path) -> Option<PathBuf> {
 
 /// Whether an index, or the one that it is split from, lists `path` or anything below it.
 fn lists(index: &Path, path: &[u8]) -> io::Result<bool> {
-    let Some(listed) = scan(index, path)? else { return Ok(false) };
-    match listed {
-        Listed { found: true, .. } => Ok(true),
-        // What the split index has taken out of the shared one counts as tracked, too.
-        Listed { shared: Some(name), .. } => {
-            let shared = index.with_file_name(format!("sharedindex.{name}"));
-            Ok(scan(&shared, path)?.is_some_and(|listed| listed.found))
+    let mut outcome = Err(malformed());
+    for hash in HASHES {
+        outcome = lists_with(index, path, hash);
+        match &outcome {
+            Ok(_) => break,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(_) => {}
         }
-        Listed { .. } => Ok(false),
+    }
+    outcome
+}
+
+fn lists_with(index: &Path, path: &[u8], hash: usize) -> io::Result<bool> {
+    let Listed { found, shared } = scan(index, path, hash)?;
+    let Some(name) = shared.filter(|_| !found) else { return Ok(found) };
+    // What the split index has taken out of the shared one counts as tracked, too.
+    let shared = index.with_file_name(format!("sharedindex.{name}"));
+    match scan(&shared, path, hash) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(malformed()),
+        listed => Ok(listed?.found),
     }
 }
 
@@ -75,22 +86,16 @@ struct Listed {
     shared: Option<String>,
 }
 
-fn scan(index: &Path, path: &[u8]) -> io::Result<Option<Listed>> {
-    let mut outcome = Err(malformed());
-    for hash in HASHES {
-        let file = match open(index) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            file => file?,
-        };
-        if file.metadata()?.len() > MOST_BYTES {
-            return Err(io::Error::new(ErrorKind::InvalidData, "it is too large"));
-        }
-        outcome = Scan { input: BufReader::new(file), hash, name: Vec::new() }.run(path);
-        if outcome.is_ok() {
-            break;
-        }
+fn scan(index: &Path, path: &[u8], hash: usize) -> io::Result<Listed> {
+    let file = open(index)?;
+    let length = file.metadata()?.len();
+    if length > MOST_BYTES {
+        return Err(io::Error::new(ErrorKind::InvalidData, "it is too large"));
     }
-    outcome.map(Some)
+    // The last thing in the file is its hash.
+    let content = length.checked_sub(hash as u64).ok_or_else(malformed)?;
+    let input = BufReader::new(file).take(content);
+    Scan { input, hash, name: Vec::new() }.run(path)
 }
 
 /// A pipe in the place of the file would keep the caller waiting.
@@ -165,21 +170,16 @@ impl<R: BufRead> Scan<R> {
         let mut limited = (&mut self.input).take((LONGEST_PATH + 1) as u64);
         limited.read_until(0, &mut self.name)?;
         match self.name.pop() {
-            Some(0) => Ok(self.name.len() - before),
+            Some(0) if self.name.len() <= LONGEST_PATH => Ok(self.name.len() - before),
             _ => Err(malformed()),
         }
     }
 
-    /// Extensions come after the entries; `link` names a shared index. The last thing in the
-    /// file is its hash.
+    /// Extensions come after the entries; `link` names a shared index.
     fn shared_index(&mut self) -> io::Result<Option<String>> {
-        loop {
+        while !self.input.fill_buf()?.is_empty() {
             let [a, b, c, d, size @ ..] = self.take::<8>()?;
-            let signature = [a, b, c, d];
-            if !signature.iter().all(u8::is_ascii_alphabetic) {
-                return Ok(None);
-            }
-            if signature != *b"link" {
+            if [a, b, c, d] != *b"link" {
                 self.skip(u64::from(u32::from_be_bytes(size)))?;
                 continue;
             }
@@ -189,6 +189,7 @@ impl<R: BufRead> Scan<R> {
             // Zeros stand for no shared index.
             return Ok(Some(hex).filter(|hex| hex.bytes().any(|digit| digit != b'0')));
         }
+        Ok(None)
     }
 
     fn take<const N: usize>(&mut self) -> io::Result<[u8; N]> {

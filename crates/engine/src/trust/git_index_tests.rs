@@ -73,9 +73,15 @@ fn split_indexes_worktrees_submodules_and_links_are_seen() {
     repository.git(&["add", "-A", "-f"]);
     repository.git(&["commit", "-qm", "m"]);
     repository.git(&["update-index", "--split-index"]);
+    assert!(repository.tracks(".isolith"), "an index that is split in this moment");
     repository.write("new.rs");
     repository.git(&["add", "new.rs"]);
     assert!(repository.tracks(".isolith"), "split index");
+    let sha256 = Repository::new(&["--object-format=sha256"]);
+    sha256.write(".isolith/x");
+    sha256.git(&["add", "-A", "-f"]);
+    sha256.git(&["update-index", "--split-index"]);
+    assert!(sha256.tracks(".isolith"), "split index with long hashes");
 
     repository.git(&["worktree", "add", "-q", "-f", "wt/feature"]);
     assert!(repository.tracks("wt/feature/.isolith"), "linked worktree");
@@ -121,6 +127,17 @@ fn a_hostile_index_is_refused_at_no_cost() {
         fs::write(&index, bytes).unwrap();
         refused();
     }
+    // Paths that grow with every entry, as those of version 4 may.
+    let mut growing = [&b"DIRC\0\0\0\x04"[..], &9_u32.to_be_bytes()].concat();
+    for _ in 0..9 {
+        growing.extend([[0; 60].as_slice(), &[0x0F, 0xFF, 0], &vec![b'a'; 60_000], &[0]].concat());
+    }
+    fs::write(&index, [growing, vec![0; 20]].concat()).unwrap();
+    refused();
+    // The hash at the end is no extension, whatever it looks like.
+    let plain = [&b"DIRC\0\0\0\x02\0\0\0\0"[..], b"abcdefghijklmnopqrst"].concat();
+    fs::write(&index, plain).unwrap();
+    assert_eq!(tracking_repository(&path.join(".isolith")).unwrap(), None);
     fs::remove_file(&index).unwrap();
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     let fifo = rustix::fs::FileType::Fifo;

@@ -33,6 +33,9 @@ enum Trust {
     Own(PathBuf),
     /// Nothing has to.
     Unchecked,
+    /// Nothing has to, and what is there is looked at as if it were to become the truth with
+    /// this uuid: nothing else that lies in the folder counts.
+    Examined(String),
 }
 
 /// What to do where there is no store.
@@ -70,7 +73,33 @@ impl StorePlace {
         let path = self.real_path()?.ok_or_else(|| no_store(&self.path))?;
         refuse_tracked(&path)?;
         StoreFolder::new(&path).check().map_err(|error| error.to_failure())?;
-        Ok(Self::unchecked(path))
+        Ok(Self { path, trust: Trust::Examined(new_uuid()) })
+    }
+
+    /// Whether a store here has to show that it is this user's.
+    pub(crate) fn needs_seal(&self) -> bool {
+        matches!(self.trust, Trust::Sealed(_) | Trust::Own(_))
+    }
+
+    /// Refuses to move aside what is more than a store that can be made again: the user's own
+    /// store, and a folder with other files in it.
+    pub(crate) fn refuse_to_move(&self) -> Result<(), Failure> {
+        let refuse = |message: String| {
+            Err(Failure::new(Code::BadInput, message)
+                .with_hint("move the folder yourself, or name another one with --store"))
+        };
+        let shown = self.path.display();
+        if self.is_own() {
+            return refuse(format!("{shown} is your own store: it holds more than an index"));
+        }
+        let is_project = self.path.file_name().is_some_and(|name| name == PROJECT_FOLDER);
+        let only_parts = self
+            .real_path()?
+            .is_none_or(|path| StoreFolder::new(path).holds_only_parts().unwrap_or(false));
+        match is_project || only_parts {
+            true => Ok(()),
+            false => refuse(format!("{shown} holds more than a store")),
+        }
     }
 
     /// Refuses the store if git tracks it or anything in it.
@@ -94,7 +123,7 @@ impl StorePlace {
             };
         };
         let folder = StoreFolder::new(path);
-        if !matches!(self.trust, Trust::Unchecked) {
+        if self.needs_seal() {
             refuse_tracked(folder.path())?;
         }
         folder.check().map_err(|error| self.refused(&error))?;
@@ -110,16 +139,21 @@ impl StorePlace {
     /// # Errors
     /// That the secret or the folder cannot be used.
     pub(crate) fn seal_anew(&self, uuid: &str) -> Result<(), Failure> {
-        let Some(secret) = self.secret()? else { return Ok(()) };
+        let (Trust::Sealed(file) | Trust::Own(file)) = &self.trust else { return Ok(()) };
+        let secret = Secret::load_or_create(file)?;
         let path = self.real_path()?.ok_or_else(|| no_store(&self.path))?;
         let folder = StoreFolder::new(path).open().map_err(|error| error.to_failure())?;
         seal::replace(&folder, &secret, uuid).map_err(|error| unsealed(folder.path(), &error))
     }
 
     fn truth_id(&self, folder: &StoreFolder) -> Result<TruthId, Failure> {
-        let Some(secret) = self.secret()? else { return Ok(TruthId::Any) };
+        let secret = match &self.trust {
+            Trust::Sealed(file) | Trust::Own(file) => Secret::load_or_create(file)?,
+            Trust::Unchecked => return Ok(TruthId::Any),
+            Trust::Examined(uuid) => return Ok(TruthId::Becomes(uuid.clone())),
+        };
         let handle = folder.open().map_err(|error| error.to_failure())?;
-        let failed = |error: io::Error| unsealed(folder.path(), &error);
+        let failed = |error: io::Error| foreign(folder.path(), &format!("its seal: {error}"));
         match seal::read(&handle, &secret).map_err(failed)? {
             Seal::Valid(uuid) if self.is_own() => Ok(TruthId::Becomes(uuid)),
             Seal::Valid(uuid) => Ok(TruthId::Only(uuid)),
@@ -191,31 +225,35 @@ impl StorePlace {
         matches!(self.trust, Trust::Own(_))
     }
 
-    fn secret(&self) -> Result<Option<Secret>, Failure> {
-        match &self.trust {
-            Trust::Sealed(file) | Trust::Own(file) => Secret::load_or_create(file).map(Some),
-            Trust::Unchecked => Ok(None),
-        }
-    }
-
     /// A folder with links in it was not made by this program.
     fn refused(&self, error: &StoreError) -> Failure {
         let failure = error.to_failure();
         match (&self.trust, error) {
             (Trust::Sealed(_), StoreError::NotAStore { .. }) => {
-                Failure { code: Code::StoreForeign, ..failure }.with_hint(WAYS_OUT)
+                Failure { code: Code::StoreForeign, ..failure }.with_hint(ways_out(&self.path))
             }
             _ => failure,
         }
     }
 }
 
-const WAYS_OUT: &str = "it may have come with a clone or an archive: `isolith index --fresh` \
-     moves it aside and indexes again; `isolith adopt` checks it and makes it yours";
+/// What to do about a store that is somebody else's, as far as anybody can tell.
+fn ways_out(store: &Path) -> String {
+    let shown = store.display();
+    let adopt = format!("`isolith adopt --store '{shown}'` checks it and makes it yours");
+    match (store.file_name().is_some_and(|name| name == PROJECT_FOLDER), store.parent()) {
+        (true, Some(project)) => format!(
+            "it may have come with a clone or an archive: `isolith index --fresh '{}'` moves it \
+             aside and indexes again; {adopt}",
+            project.display()
+        ),
+        _ => format!("it may have come from another machine or user: {adopt}"),
+    }
+}
 
 fn foreign(path: &Path, why: &str) -> Failure {
     let message = format!("the store in {} was not made by you here: {why}", path.display());
-    Failure::new(Code::StoreForeign, message).with_hint(WAYS_OUT)
+    Failure::new(Code::StoreForeign, message).with_hint(ways_out(path))
 }
 
 fn unsealed(path: &Path, error: &io::Error) -> Failure {

@@ -1,12 +1,13 @@
 //! What workers died of, from the reports that their fronts left.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use isolate::{CrashReport, DeathClass, removed_reports};
+use isolith_folder::{EntryKind, Folder};
+use isolith_store::names::is_crash_report;
 
 use super::finding::{Finding, Health};
 
@@ -39,22 +40,23 @@ pub struct CrashHistory {
 impl CrashHistory {
     /// Reads the reports in a store's `crashes/`. A folder that is not there holds none.
     pub fn read(folder: &Path) -> Self {
-        let mut names: Vec<_> = fs::read_dir(folder)
+        let opened = Folder::open(folder).ok();
+        let entries = opened.as_ref().and_then(|folder| folder.entries().ok()).unwrap_or_default();
+        let mut names: Vec<String> = entries
             .into_iter()
-            .flatten()
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+            .filter(|entry| entry.kind == EntryKind::File && is_crash_report(&entry.name))
+            .map(|entry| entry.name)
             .collect();
         // Names sort by time.
         names.sort_unstable();
         let now = unix_ms();
         // Reports are kept up to a number, counts of all of them.
         let mut history = Self { by_class: removed_reports(folder), ..Self::default() };
-        for path in names.iter().rev().take(MOST_REPORTS) {
-            match read_report(path) {
+        for name in names.iter().rev().take(MOST_REPORTS) {
+            match opened.as_ref().and_then(|folder| read_report(folder, name)) {
                 Some(report) => history.add(report, now),
                 // Gone since it was listed, or never whole.
-                None => history.unreadable += u64::from(path.exists()),
+                None => history.unreadable += u64::from(folder.join(name).exists()),
             }
         }
         history
@@ -123,9 +125,9 @@ pub(super) fn roughly(duration: Duration) -> String {
     }
 }
 
-fn read_report(path: &Path) -> Option<CrashReport> {
+fn read_report(folder: &Folder, name: &str) -> Option<CrashReport> {
     let mut text = Vec::new();
-    fs::File::open(path).ok()?.take(LONGEST_REPORT).read_to_end(&mut text).ok()?;
+    folder.file(name).ok()?.take(LONGEST_REPORT).read_to_end(&mut text).ok()?;
     serde_json::from_slice(&text).ok()
 }
 
@@ -136,6 +138,8 @@ fn unix_ms() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use isolate::{CrashFolder, CrashSink, Measure};
 
     use super::*;
@@ -194,7 +198,7 @@ mod tests {
     #[test]
     fn a_report_that_makes_no_sense_is_said() {
         let place = tempfile::tempdir().unwrap();
-        fs::write(place.path().join("1.json"), "{").unwrap();
+        fs::write(place.path().join("0000000000001-7-0.json"), "{").unwrap();
         let found = check(place.path());
         assert_eq!(found.status, Health::Warn);
         assert!(found.detail.contains("1 reports cannot be read"), "{found:?}");
