@@ -2,9 +2,8 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
 
-use isolith_engine::is_log;
+use isolith_engine::{StorePlace, is_log};
 use isolith_folder::Folder;
 
 /// A file grows to this before the next one is begun.
@@ -16,7 +15,7 @@ const FOLDER_BYTES: u64 = 20 << 20;
 /// Writes lines to one file after the other. A folder that cannot be written goes without.
 #[derive(Debug)]
 pub(crate) struct LogFiles {
-    store: PathBuf,
+    store: StorePlace,
     current: Option<File>,
     written: u64,
     begun: u32,
@@ -24,18 +23,17 @@ pub(crate) struct LogFiles {
 
 impl LogFiles {
     /// Logs in the store in `store`, which is made by others.
-    pub(crate) fn of_store(store: &std::path::Path) -> Self {
-        Self { store: store.to_owned(), current: None, written: 0, begun: 0 }
+    pub(crate) fn of_store(store: &StorePlace) -> Self {
+        Self { store: store.clone(), current: None, written: 0, begun: 0 }
     }
 
     fn begin(&mut self) -> io::Result<()> {
-        let store = std::fs::canonicalize(&self.store)?;
-        let store = Folder::open(store)?;
-        if store.entry("seal")?.is_none() {
+        if !self.store.is_trusted() {
             // Nothing is written to a store that somebody else may have made.
             return Err(io::ErrorKind::NotFound.into());
         }
-        let folder = store.folder_or_create("logs")?;
+        let store = std::fs::canonicalize(self.store.path())?;
+        let folder = Folder::open(store)?.folder_or_create("logs")?;
         make_room(&folder);
         let name = format!("{}-{}.jsonl", std::process::id(), self.begun);
         self.current = Some(folder.file_to_append(&name)?);
@@ -86,8 +84,7 @@ mod tests {
     #[test]
     fn logs_are_cut_into_files_and_the_oldest_go() {
         let place = tempfile::tempdir().unwrap();
-        fs::write(place.path().join("seal"), "").unwrap();
-        let mut logs = LogFiles::of_store(place.path());
+        let mut logs = LogFiles::of_store(&StorePlace::unchecked(place.path()));
         let line = vec![b'x'; 1 << 20];
         for _ in 0..40 {
             logs.write_all(&line).unwrap();
@@ -104,7 +101,7 @@ mod tests {
     fn no_store_is_made_for_a_log() {
         let place = tempfile::tempdir().unwrap();
         let store = place.path().join("store");
-        assert!(LogFiles::of_store(&store).write_all(b"line").is_err());
+        assert!(LogFiles::of_store(&StorePlace::unchecked(&store)).write_all(b"line").is_err());
         assert!(!store.exists());
     }
 }

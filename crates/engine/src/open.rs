@@ -204,9 +204,10 @@ impl Engine {
     /// it was told of. Returns whether it is another one, which workers now know.
     pub(crate) fn look_again(&self) -> Result<bool, Failure> {
         let Inner { place, options, settings, readers, writer, builder, .. } = &*self.inner;
+        // Whoever looks last must not put back what another has seen before.
+        let mut known = settings.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = place.admit(options.missing())?;
         let now = store_settings(&folder, options);
-        let mut known = settings.lock().unwrap_or_else(PoisonError::into_inner);
         if *known == now {
             return Ok(false);
         }

@@ -62,10 +62,10 @@ impl LogState {
         let before = before.ok_or(number)?;
         let start = (big(&before[16..20]), big(&before[20..24]));
         let expected = (big(&header[16..20]), big(&header[20..24]));
-        let matches =
-            |word: fn([u8; 4]) -> u32| add(add(start, &header[..8], word), page, word) == expected;
         // Nearly always written on a machine like this one.
-        if matches(u32::from_le_bytes) || matches(u32::from_be_bytes) {
+        if add::<false>(add::<false>(start, &header[..8]), page) == expected
+            || add::<true>(add::<true>(start, &header[..8]), page) == expected
+        {
             return Ok(());
         }
         Err(number)
@@ -84,7 +84,8 @@ pub(crate) fn big(bytes: &[u8]) -> u32 {
 }
 
 /// SQLite's checksum of the log, over whole pairs of words.
-fn add(start: (u32, u32), bytes: &[u8], word: fn([u8; 4]) -> u32) -> (u32, u32) {
+fn add<const BIG: bool>(start: (u32, u32), bytes: &[u8]) -> (u32, u32) {
+    let word = |bytes| if BIG { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
     bytes.chunks_exact(8).fold(start, |(one, two), pair| {
         let one = one.wrapping_add(word([pair[0], pair[1], pair[2], pair[3]])).wrapping_add(two);
         let two = two.wrapping_add(word([pair[4], pair[5], pair[6], pair[7]])).wrapping_add(one);

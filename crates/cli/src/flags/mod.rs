@@ -67,8 +67,8 @@ impl Command {
     /// Where a command that lives long keeps its log.
     pub(crate) fn log_files(&self) -> Option<LogFiles> {
         match self {
-            Self::Watch(store, _) => Some(LogFiles::of_store(store.path())),
-            Self::Mcp(plan) | Self::Serve(plan, _) => plan.logs.as_deref().map(LogFiles::of_store),
+            Self::Watch(store, _) => Some(LogFiles::of_store(store)),
+            Self::Mcp(plan) | Self::Serve(plan, _) => plan.logs.as_ref().map(LogFiles::of_store),
             _ => None,
         }
     }

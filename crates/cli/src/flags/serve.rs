@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use isolith_engine::{Scope, Secret, Surroundings, find_store};
+use isolith_engine::{Scope, Secret, StorePlace, Surroundings, find_store};
 use isolith_serve::{HttpOptions, Listen, ServerOptions, Token};
 use isolith_types::{Code, Failure};
 
@@ -27,7 +27,7 @@ Examples:
 pub(crate) struct ServePlan {
     pub(crate) options: ServerOptions,
     /// The store that has its log.
-    pub(crate) logs: Option<PathBuf>,
+    pub(crate) logs: Option<StorePlace>,
 }
 
 /// Where and to whom a server answers, and how its clients learn the token.
@@ -96,7 +96,6 @@ impl TypedMcp {
         };
         let allowed = self.allow.iter().map(real).collect::<Result<_, _>>()?;
         let logs = find_store(&surroundings, Scope::User).ok();
-        let logs = logs.map(|store| store.path().to_owned());
         let deadline = Duration::from_secs(self.timeout);
         Ok(ServePlan { options: ServerOptions { surroundings, allowed, deadline }, logs })
     }

@@ -76,6 +76,16 @@ impl StorePlace {
         Ok(Self { path, trust: Trust::Examined(new_uuid()) })
     }
 
+    /// Whether the store shows what it has to. Creates nothing.
+    pub fn is_trusted(&self) -> bool {
+        let (Trust::Sealed(file) | Trust::Own(file)) = &self.trust else { return true };
+        let (Ok(Some(path)), Ok(Some(secret))) = (self.real_path(), Secret::load(file)) else {
+            return false;
+        };
+        let seal = StoreFolder::new(path).open().map(|folder| seal::read(&folder, &secret));
+        matches!(seal, Ok(Ok(Seal::Valid(_))))
+    }
+
     /// Whether a store here has to show that it is this user's.
     pub(crate) fn needs_seal(&self) -> bool {
         matches!(self.trust, Trust::Sealed(_) | Trust::Own(_))
