@@ -14,7 +14,7 @@ pub(crate) enum Figure {
     Count(u64),
     /// Of one; more is better.
     Share(f64),
-    /// So many times as much; less is better.
+    /// This many times as much; less is better.
     Times(f64),
 }
 

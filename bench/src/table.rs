@@ -14,7 +14,7 @@ thread hop: a std thread behind a std channel, one copy of the payload each way;
   tokio task that awaits a oneshot, as ours is a task that awaits a pool.
 Python: warm and throughput against a warm ProcessPoolExecutor; cold against one
   process of multiprocessing's spawn context that echoes once through a pipe; crash
-  against a ProcessPoolExecutor that is made anew once it reports itself broken.
+  against a ProcessPoolExecutor that is restarted once it reports itself broken.
 1 MB and 10 kB travel as Bulk. The crash figure is the whole call, of which the
   first attempt aborts at once. Rates are those of the median round.
 ";

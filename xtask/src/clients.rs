@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::cargo;
+use crate::{cargo, products};
 
 /// Where the scripts and the lists of packages are.
 const SCRIPTS: &str = "tests/clients";
@@ -31,13 +31,6 @@ pub(crate) fn run() -> Result<()> {
     run_command(&mut script("every_tool.py"))?;
     run_command(&mut script("crowd.py"))?;
     run_command(script("from_npm.py").arg(&modules))
-}
-
-fn products() -> Result<PathBuf> {
-    // This program is one of them: target/debug/xtask.
-    let program = std::env::current_exe()?;
-    let products = program.parent().and_then(Path::parent).context("the build has no folder")?;
-    Ok(products.to_owned())
 }
 
 /// A Python with the packages in it.

@@ -1,8 +1,12 @@
 //! The developer's commands: `cargo xtask --help` lists them.
 
+mod book;
+mod check;
 mod clients;
 mod deny;
+mod fuzz;
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -11,11 +15,21 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "The developer's commands")]
 enum Task {
-    /// All that CI asks of a change: format, lints, dependencies, tests, documentation.
-    Check,
+    /// Formatting, lints, tests and documentation: without network, once the dependencies
+    /// are there, and without other programs than git and python3.
+    Check {
+        /// Also check dependencies (cargo-deny), build the book (mdbook) and try the MCP clients
+        /// from PyPI and npm: what CI runs. cargo-deny and mdbook are skipped with a message
+        /// if they are not installed
+        #[arg(long)]
+        all: bool,
+    },
     /// Licences, sources and known vulnerabilities of the dependencies (deny.toml); needs
     /// cargo-deny, and is skipped with a message where that is missing.
     Deny,
+    /// The documentation as a book, in target/book; needs mdbook, and is skipped with a message
+    /// where that is missing.
+    Book,
     /// The MCP server, tried with the clients that others have written: Python's package,
     /// the Inspector, the conformance suite; needs python3 and npm.
     Clients,
@@ -33,6 +47,15 @@ enum Task {
         /// REPOSITORY... (needs npm)
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
+    },
+    /// The fuzz targets of fuzz/, all or those named; needs a nightly toolchain, cargo-fuzz and a
+    /// C++ compiler.
+    Fuzz {
+        /// How long to run each target
+        #[arg(long, value_name = "N", default_value_t = 60)]
+        seconds: u64,
+        /// The targets
+        targets: Vec<String>,
     },
     /// openCypher's compatibility kit, which is not part of the repository, on a graph in
     /// memory and on that of a store: what passes, what is refused, what is wrong.
@@ -59,9 +82,11 @@ enum Task {
 
 fn main() -> Result<()> {
     match Task::parse() {
-        Task::Check => check(),
+        Task::Check { all } => check::run(all),
         Task::Deny => deny::run(),
+        Task::Book => book::run(),
         Task::Clients => clients::run(),
+        Task::Fuzz { seconds, targets } => fuzz::run(seconds, &targets),
         Task::Tck { features } => {
             let line = ["run", "--package", "isolith-store", "--example", "tck", "--"];
             cargo(&[&line[..], &[&features]].concat(), &[])
@@ -96,21 +121,12 @@ fn main() -> Result<()> {
     }
 }
 
-fn check() -> Result<()> {
-    cargo(&["fmt", "--all", "--check"], &[])?;
-    cargo(
-        &["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"],
-        &[],
-    )?;
-    deny::run()?;
-    cargo(
-        &["doc", "--workspace", "--no-deps", "--locked"],
-        &[("RUSTDOCFLAGS", "--deny warnings")],
-    )?;
-    cargo(&["test", "--workspace", "--locked", "--doc"], &[])?;
-    clients::run()?;
-    // Last, so that the test runner's closing lines close the output.
-    cargo(&["test", "--workspace", "--locked", "--tests"], &[])
+/// The folder of the build's products.
+fn products() -> Result<PathBuf> {
+    // This program is one of them: target/debug/xtask.
+    let program = std::env::current_exe()?;
+    let products = program.parent().and_then(Path::parent).context("the build has no folder")?;
+    Ok(products.to_owned())
 }
 
 fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {

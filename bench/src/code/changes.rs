@@ -27,7 +27,7 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Changes so many files, evenly spread over the code. `word` makes a change unlike those
+/// Changes this many files, evenly spread over the code. `word` makes a change unlike those
 /// before.
 pub(super) fn change(code: &Path, count: usize, word: &str) -> Result<()> {
     if count == 0 {

@@ -4,8 +4,11 @@ use std::path::Path;
 
 use anyhow::Result;
 use isolate::InWorker;
-use isolith_source::folder::Folder;
-use isolith_source::walk::{Contents, FoundFile, WalkOptions, Walker, Walking, read};
+use isolith_folder::Folder;
+use isolith_source::walk::{Contents, FoundFile, Walker, Walking, read};
+
+/// What `isolith index` leaves out by default.
+const LARGEST_FILE: u64 = 1 << 20;
 
 pub(super) struct Files {
     folder: Folder,
@@ -15,15 +18,15 @@ pub(super) struct Files {
 
 impl Files {
     pub(super) fn of(code: &Path) -> Result<Self> {
-        let WalkOptions { largest_file, include_secrets } = WalkOptions::default();
         let what = Walking {
             under: String::new(),
-            largest_file,
-            include_secrets,
+            largest_file: LARGEST_FILE,
+            include_secrets: false,
             folders: false,
             except: Vec::new(),
+            languages: Vec::new(),
         };
-        let root = Folder::open(code)?;
+        let root = Folder::resolve(code)?;
         let mut walker = Walker::begin(root, what, &[], None, InWorker::in_process())?;
         let mut found = Vec::new();
         loop {
@@ -33,7 +36,7 @@ impl Files {
                 break;
             }
         }
-        Ok(Self { folder: Folder::open(code)?, largest: largest_file, found })
+        Ok(Self { folder: Folder::resolve(code)?, largest: LARGEST_FILE, found })
     }
 
     pub(super) fn read(&self, path: &str) -> Result<Contents> {

@@ -23,7 +23,7 @@ pub(super) enum Order {
     Index { code: PathBuf, store: PathBuf },
     /// The same work without a worker.
     IndexInProcess { code: PathBuf, store: PathBuf },
-    /// Answer all questions, so many times over, with the measured program as workers.
+    /// Answer all questions, this many times over, with the measured program as workers.
     Ask { store: PathBuf, rounds: usize, program: PathBuf },
     /// Parse, cut and embed all files, one after the other; leave the chunks in a file.
     Parts { code: PathBuf, texts: PathBuf },

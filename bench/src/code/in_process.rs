@@ -9,11 +9,15 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow};
 use isolate::{Bulk, Context, InWorker, Refusal, Role};
 use isolith_embed::{DIMENSION, model_name};
+use isolith_protocol::{
+    AddRoot, CODE_COLLECTION, FinishIndex, Key, LinkFiles, PutFiles, Tidy, Write, WriteOperation,
+    code_spec,
+};
 use isolith_roles::{
     BuildJob, FileToParse, FoldJob, ParseJob, Parser, StoreBuilder, StoreSettings, StoreWriter,
     WriteJob,
 };
-use isolith_store::{Action, CODE_COLLECTION, Durability, Key, Outcome, TruthId, Write, code_spec};
+use isolith_store::{Durability, TruthId};
 use serde::{Deserialize, Serialize};
 
 use super::files::Files;
@@ -113,8 +117,8 @@ impl Run {
         };
         let spec = code_spec(DIMENSION as u32, model_name());
         let path = code.to_string_lossy().into_owned();
-        let added = run.write(Action::AddRoot { path, spec })?;
-        run.root = added.root.context("no root was added")?.id;
+        let added = run.write(AddRoot { path, spec })?;
+        run.root = added.root.id;
         Ok(run)
     }
 
@@ -131,7 +135,7 @@ impl Run {
         };
         let parsed = self.parser.handle(job, &Context::in_process(PATIENCE));
         self.stages.parse += lap.seconds();
-        self.write(Action::PutFiles {
+        self.write(PutFiles {
             root: self.root,
             files: parsed.files,
             ages,
@@ -144,9 +148,9 @@ impl Run {
     }
 
     fn finish(mut self, mut lap: Lap) -> Result<Stages> {
-        while self.write(Action::LinkFiles { root: self.root })?.more {}
+        while self.write(LinkFiles { root: self.root })?.more {}
         self.stages.link = lap.seconds();
-        self.write(Action::FinishIndex { root: self.root })?;
+        self.write(FinishIndex { root: self.root })?;
         self.stages.store += lap.seconds();
         let token = InWorker::in_process();
         let mut builder = StoreBuilder::warm_up(self.settings.clone(), token).map_err(refused)?;
@@ -155,21 +159,22 @@ impl Run {
         let job = BuildJob::Fold(FoldJob { collection, even_little: true, rebuild: false, key });
         builder.handle(job, &Context::in_process(PATIENCE))?;
         self.stages.fold = lap.seconds();
-        self.write(Action::Tidy)?;
+        self.write(Tidy)?;
         Ok(self.stages)
     }
 
-    fn write(&mut self, action: Action) -> Result<Outcome> {
+    fn write<O: WriteOperation>(&mut self, operation: O) -> Result<O::Reply> {
         let key = fresh_key();
         let confirmed = std::mem::replace(&mut self.confirmed, vec![key]);
         let job = WriteJob {
-            writes: vec![Write { key, keep: false, action }],
+            writes: vec![Write { key, keep: false, action: operation.into() }],
             confirmed,
             rest: false,
             time: None,
         };
-        let mut outcomes = self.writer.handle(job, &Context::in_process(PATIENCE))?;
-        Ok(outcomes.pop().context("the write has no outcome")??)
+        let mut done = self.writer.handle(job, &Context::in_process(PATIENCE))?;
+        let done = done.pop().context("the write has no reply")??;
+        O::reply_from(done.reply).context("unexpected reply")
     }
 }
 

@@ -80,7 +80,7 @@ impl Repository {
         let name = from.file_name().context("a repository needs a name")?;
         let folder = scratch.join(name);
         let code = folder.join("code");
-        changes::copy(from, &code).with_context(|| format!("{} is no code", from.display()))?;
+        changes::copy(from, &code).with_context(|| format!("{} is not code", from.display()))?;
         Ok(Self {
             name: name.to_string_lossy().into_owned(),
             semble: Semble::prepare(python, &folder),

@@ -156,7 +156,7 @@ pub(crate) fn record_id(row: usize) -> String {
 
 pub(crate) fn metadata(row: usize) -> Result<Metadata> {
     let text = format!(r#"{{"tenth":{},"thousandth":{}}}"#, row % 10, row % 1000);
-    Metadata::parse(&text).context("the metadata is no metadata")
+    Metadata::parse(&text).context("the metadata is not metadata")
 }
 
 fn document(row: usize) -> String {

@@ -27,7 +27,7 @@ pub(crate) enum Order {
     Fill { data: PathBuf, store: PathBuf },
     /// Add all records in small steps, with folding in the background.
     Step { data: PathBuf, store: PathBuf },
-    /// Answer all queries, so many times over.
+    /// Answer all queries, this many times over.
     Query { data: PathBuf, store: PathBuf, rounds: usize },
     /// Answer one query.
     QueryOnce { data: PathBuf, store: PathBuf },

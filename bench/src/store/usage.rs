@@ -57,8 +57,8 @@ pub(crate) fn disk_bytes(folder: &Path) -> Result<u64> {
 }
 
 fn workers(engine: &Engine) -> Vec<u32> {
-    let pools = engine.pools().map(|pool| pool.snapshot());
-    pools.iter().flat_map(|pool| &pool.workers).filter_map(|worker| worker.pid).collect()
+    let pools = engine.pools().into_iter().map(|pool| pool.snapshot());
+    pools.flat_map(|pool| pool.workers).filter_map(|worker| worker.pid).collect()
 }
 
 fn share_of_memory(process: &str) -> Result<u64> {
@@ -71,7 +71,7 @@ fn share_of_memory(process: &str) -> Result<u64> {
 /// Fields are numbered from 1, as in the manual.
 fn times(stat: &str, fields: [usize; 2]) -> Result<Duration> {
     // The second field is a name in parentheses and may hold anything.
-    let (_, rest) = stat.rsplit_once(')').context("there is no name")?;
+    let (_, rest) = stat.rsplit_once(')').context("the name is missing")?;
     let rest: Vec<&str> = rest.split_whitespace().collect();
     let mut ticks = 0;
     for field in fields {

@@ -1,16 +1,16 @@
-//! `isolith adopt`: checks a store that came from somewhere else and makes it yours.
+//! `isolith adopt`: checks a store that was created elsewhere, and trusts it.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use isolith_engine::{DoctorOptions, Examined, Health, StorePlace, adopt, examine_foreign};
+use isolith_engine::{DoctorOptions, Examined, StorePlace, adopt, examine_foreign};
 use isolith_types::{Code, Failure};
 use serde_json::json;
 
 use crate::output::Output;
 use crate::session::{interrupted, setup};
 
-/// Folders that are listed for people.
+/// Folders that are listed; the others are counted.
 const LISTED: usize = 10;
 
 pub(crate) fn run(store: &StorePlace, yes: bool, output: &Output) -> Result<ExitCode, Failure> {
@@ -37,8 +37,8 @@ pub(crate) fn run(store: &StorePlace, yes: bool, output: &Output) -> Result<Exit
             return Ok(ExitCode::SUCCESS);
         }
         None => {
-            return Err(Failure::new(Code::Usage, format!("nobody could be asked: {question}"))
-                .with_hint("add --yes to adopt it"));
+            return Err(Failure::new(Code::Usage, format!("confirmation needed: {question}"))
+                .with_hint("run it again with --yes to adopt the store"));
         }
     }
     let adopting = async { adopt(store, None).await.map(|()| Step::Adopted) };
@@ -47,7 +47,7 @@ pub(crate) fn run(store: &StorePlace, yes: bool, output: &Output) -> Result<Exit
     let outside: Vec<String> =
         examined.outside.iter().map(|folder| folder.display().to_string()).collect();
     let document = json!({ "store": path.to_string(), "adopted": true, "outside": outside });
-    output.result(&document, &format!("the store in {path} is yours now\n"))?;
+    output.result(&document, &format!("adopted the store in {path}\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -62,13 +62,12 @@ fn unexpected() -> Failure {
 
 fn refuse_damaged(examined: &Examined) -> Result<(), Failure> {
     let report = &examined.report;
-    let bad = report.checks.iter().find(|check| check.status > Health::Warn);
-    match (&report.error, bad) {
+    match (&report.error, report.damaged_data()) {
         (Some(error), _) => Err(error.clone()),
         (None, Some(check)) => {
             let message = format!("the store is damaged: {}: {}", check.name, check.detail);
             Err(Failure::new(Code::Corrupt, message)
-                .with_hint("index or import again into a new store"))
+                .with_hint("start a new store with `isolith index --fresh`, or import into one"))
         }
         (None, None) => Ok(()),
     }
@@ -77,7 +76,9 @@ fn refuse_damaged(examined: &Examined) -> Result<(), Failure> {
 fn question(examined: &Examined, store: &StorePlace) -> String {
     let mut text = String::new();
     if !examined.outside.is_empty() {
-        text.push_str("It lists folders outside of its project, which servers would index:\n");
+        text.push_str(
+            "The store refers to folders outside its project, which servers would index:\n",
+        );
         for folder in examined.outside.iter().take(LISTED) {
             let _ = writeln!(text, "  {}", folder.display());
         }

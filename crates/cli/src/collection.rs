@@ -1,4 +1,4 @@
-//! `isolith collection`: vector collections, by hand.
+//! `isolith collection`.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -17,8 +17,9 @@ use crate::output::Output;
 use crate::session::Session;
 use crate::table::table;
 use crate::terminal::one_line;
+use crate::wording::counted;
 
-/// What is to be done.
+/// A command on collections.
 pub(crate) enum CollectionCommand {
     List,
     Create(CollectionSpec),
@@ -30,17 +31,17 @@ pub(crate) enum CollectionCommand {
     Query { name: String, question: Question, limit: u32, filter: Option<Filter> },
 }
 
-/// What a query looks for.
+/// What to search for.
 pub(crate) enum Question {
     Vector(Vec<f32>),
     Keywords(String),
     Text(String),
 }
 
-/// Characters of a document that a line shows.
+/// Characters of a document that fit on a line.
 const EXCERPT: usize = 72;
 
-/// The longest file that can hold one vector.
+/// Maximum size of a file with a vector, in bytes.
 const VECTOR_BYTES: u64 = 16 << 20;
 
 pub(crate) fn run(
@@ -88,7 +89,7 @@ async fn perform(
         }
         CollectionCommand::Delete { name } => {
             let written = engine.delete_collection(&name).await?;
-            let records = written.outcome.deleted;
+            let records = written.done.reply.deleted;
             let text = format!("deleted {name} with {records} records\n");
             Ok((json!({ "collection": name, "deleted": records }), text))
         }
@@ -129,13 +130,14 @@ async fn delete_records(
         Selection::Ids(ids) => Which::Ids(ids),
         Selection::Matching(filter) => Which::Matching(filter),
         Selection::All => {
-            return Err(Failure::new(Code::Usage, "say which records with --id or --where"));
+            return Err(Failure::new(Code::Usage, "no records given: use --id or --where"));
         }
     };
-    let outcome = engine.delete(name, which, None).await?.outcome;
-    let mut text = format!("deleted {} records of {name}\n", outcome.deleted);
+    let outcome = engine.delete(name, which, None).await?.done.reply;
+    let mut text =
+        format!("deleted {} from {name}\n", counted(outcome.deleted, "record", "records"));
     if outcome.missing > 0 {
-        let _ = writeln!(text, "{} ids were not there", outcome.missing);
+        let _ = writeln!(text, "{} not found", counted(outcome.missing, "id", "ids"));
     }
     let document =
         json!({ "collection": name, "deleted": outcome.deleted, "missing": outcome.missing });
@@ -161,7 +163,7 @@ pub(crate) fn read_vector(file: &Path) -> Result<Vec<f32>, Failure> {
     let name = if file == Path::new("-") { Path::new("standard input") } else { file };
     let bad = |code, reason: &dyn std::fmt::Display| {
         Failure::new(code, format!("{}: {reason}", name.display()))
-            .with_hint("a vector is a JSON list of numbers: [0.1, -0.2, 0.3]")
+            .with_hint("a vector is a JSON array of numbers: [0.1, -0.2, 0.3]")
     };
     let mut text = String::new();
     let read = |reader: &mut dyn Read, text: &mut String| {
@@ -219,8 +221,8 @@ impl<'a> ShownHit<'a> {
     }
 }
 
-/// The same number with no more digits than it has: JSON values hold 64 bits, which
-/// would show 0.1 as 0.10000000149011612.
+/// The number with as few digits as possible: as a 64-bit JSON number, 0.1 would become
+/// 0.10000000149011612.
 fn plain(number: f32) -> f64 {
     number.to_string().parse().unwrap_or(f64::from(number))
 }
@@ -239,7 +241,7 @@ impl<'a> Shown<'a> {
 
 fn list(collections: &[Collection]) -> String {
     if collections.is_empty() {
-        return "no collections yet\n".to_owned();
+        return "no collections\n".to_owned();
     }
     let rows: Vec<Vec<String>> = collections
         .iter()
@@ -276,7 +278,7 @@ fn show_records(records: &[StoredRecord]) -> String {
 
 fn show_hits(hits: &[Hit], degraded: Option<&str>) -> String {
     let mut text = match hits {
-        [] => "no hits\n".to_owned(),
+        [] => "no results\n".to_owned(),
         hits => {
             let number = |value: Option<f32>| value.map(|value| format!("{value:.4}"));
             let rows: Vec<Vec<String>> = hits

@@ -18,8 +18,9 @@ use crate::output::Output;
 use crate::session::{Session, interrupted};
 use crate::table::table;
 use crate::terminal::one_line;
+use crate::wording::counted;
 
-/// What is to be done.
+/// What to do with a store.
 pub(crate) enum DoctorCommand {
     Examine(DoctorOptions),
     ListJobs,
@@ -48,7 +49,7 @@ pub(crate) fn run(
             let release =
                 async |engine: &isolith_engine::Engine| engine.release_jobs(id.as_deref()).await;
             let jobs = with_session(store, release)?;
-            let text = format!("{} jobs will be tried again\n", jobs.len());
+            let text = format!("{} released\n", counted(jobs.len() as u64, "job", "jobs"));
             output.result(&json!({ "released": jobs }), &text)?;
             Ok(ExitCode::SUCCESS)
         }
@@ -70,9 +71,8 @@ fn examine(
     options: DoctorOptions,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
-    let failed = |error: io::Error| {
-        Failure::new(Code::Failed, format!("the command cannot be set up: {error}"))
-    };
+    let failed =
+        |error: io::Error| Failure::new(Code::Failed, format!("cannot start the command: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(failed)?;
     let _guard = runtime.enter();
@@ -83,8 +83,8 @@ fn examine(
         shown.inc(1);
         shown.set_message(check.name);
     })?;
-    let pools = doctor.pools();
-    let outcome = runtime.block_on(run_until_signalled(&mut signals, &pools, DRAIN, doctor.run()));
+    let pools = || doctor.pools();
+    let outcome = runtime.block_on(run_until_signalled(&mut signals, pools, DRAIN, doctor.run()));
     bar.finish_and_clear();
     let report = match outcome {
         Ok(report) => report,
@@ -102,7 +102,7 @@ fn progress(output: &Output) -> ProgressBar {
     if !output.draws_progress() {
         return ProgressBar::hidden();
     }
-    let style = ProgressStyle::with_template("{spinner} {pos} checks done, last {msg}");
+    let style = ProgressStyle::with_template("{spinner} checks done: {pos}, last: {msg}");
     let bar = ProgressBar::new_spinner();
     if let Ok(style) = style {
         bar.set_style(style);
@@ -136,19 +136,17 @@ fn show(report: &DoctorReport, colours: bool) -> String {
         }
     }
     let verdict = match report.worst() {
-        _ if report.error.is_some() => "not everything could be repaired",
+        _ if report.error.is_some() => "some damage could not be repaired",
         Health::Ok | Health::Warn if !report.lost.is_empty() => {
-            "the store works again, but not everything could be saved: see above"
+            "the store works again, but some data was lost: see above"
         }
         Health::Ok | Health::Warn if report.has_losses() => {
-            "the store works, but an earlier salvage lost something: see losses"
+            "the store works, but an earlier repair lost data: see losses"
         }
         Health::Ok => "the store is healthy",
         Health::Warn => "the store is healthy, with warnings",
-        Health::Failed => "not everything could be checked",
-        Health::Corrupt => {
-            "something is damaged: `isolith doctor --repair` mends what can be mended"
-        }
+        Health::Failed => "some checks could not be completed",
+        Health::Corrupt => "the store is damaged: run `isolith doctor --repair`",
     };
     let _ = writeln!(text, "\n{verdict}");
     text
@@ -176,7 +174,7 @@ fn paint(text: &str, checks: &[CheckReport]) -> String {
 
 fn list(jobs: &[QuarantinedJob]) -> String {
     if jobs.is_empty() {
-        return "no job is in quarantine\n".to_owned();
+        return "no quarantined jobs\n".to_owned();
     }
     let rows: Vec<Vec<String>> = jobs
         .iter()
@@ -215,7 +213,7 @@ mod tests {
         DoctorReport {
             ok: false,
             checks: vec![
-                check("integrity", Health::Ok, "10 records in 1 collections"),
+                check("integrity", Health::Ok, "10 records in 1 collection"),
                 check("segments", Health::Corrupt, "c1.vec: it is\ndamaged"),
                 check("disk", Health::Warn, "the disk is nearly full"),
             ],
@@ -229,14 +227,14 @@ mod tests {
     fn a_report_is_a_table() {
         insta::assert_snapshot!(show(&report(), false), @r"
         CHECK      STATUS   SECONDS  DETAIL
-        integrity  ok          0.25  10 records in 1 collections
+        integrity  ok          0.25  10 records in 1 collection
         segments   corrupt     0.25  c1.vec: it is damaged
         disk       warn        0.25  the disk is nearly full
 
         done:
           rebuilt the segments of docs from 10 records
 
-        something is damaged: `isolith doctor --repair` mends what can be mended
+        the store is damaged: run `isolith doctor --repair`
         ");
     }
 

@@ -1,4 +1,4 @@
-//! `isolith fact`: what is known, and when it was true, by hand.
+//! `isolith fact`.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -15,8 +15,9 @@ use crate::collection::excerpt;
 use crate::output::Output;
 use crate::session::Session;
 use crate::table::table;
+use crate::wording::counted;
 
-/// What is to be done.
+/// A command on facts.
 pub(crate) enum FactCommand {
     Add { fact: Box<NewFact>, key: Option<Key> },
     Query(FactQuery),
@@ -63,13 +64,13 @@ async fn perform(engine: &Engine, command: FactCommand) -> Result<(Value, String
         }
         FactCommand::Invalidate { which, at, key } => {
             let ended = engine.invalidate_fact(which, at, key).await?;
-            let how = if ended.changed { "ended" } else { "had ended already" };
-            let text = format!("{} {how}: not true from {} on\n", ended.id, ended.valid_to);
+            let how = if ended.changed { "ended" } else { "had already ended" };
+            let text = format!("{} {how} at {}\n", ended.id, ended.valid_to);
             Ok((json!(ended), text))
         }
         FactCommand::Supersede { change, key } => {
             let done = engine.supersede_fact(*change, key).await?;
-            let text = format!("{} took the place of {} at {}\n", done.id, done.old, done.at);
+            let text = format!("{} replaces {} from {} on\n", done.id, done.old, done.at);
             Ok((json!(done), text))
         }
         FactCommand::Timeline { entity, limit, offset } => {
@@ -103,12 +104,12 @@ fn tell_added(added: &AddedFact) -> String {
     let AddedFact { id, created, updated } = added;
     match (created, updated) {
         (true, _) => format!("added {id}\n"),
-        (false, true) => format!("{id} says so already; what was new is added to it\n"),
-        (false, false) => format!("{id} says so already\n"),
+        (false, true) => format!("{id} already exists; added what was new\n"),
+        (false, false) => format!("{id} already exists\n"),
     }
 }
 
-/// One more than is shown was asked for.
+/// Drops the extra row that was requested to find out whether there are more.
 fn cut<T>(all: &mut Vec<T>, limit: u32) -> bool {
     let more = all.len() > limit as usize;
     all.truncate(limit as usize);
@@ -117,7 +118,7 @@ fn cut<T>(all: &mut Vec<T>, limit: u32) -> bool {
 
 fn tell_more(text: &mut String, more: bool, limit: u32, offset: u64) {
     if more {
-        let _ = writeln!(text, "more with --offset {}", offset + u64::from(limit));
+        let _ = writeln!(text, "there are more: use --offset {}", offset + u64::from(limit));
     }
 }
 
@@ -198,11 +199,11 @@ fn show_entities(mut entities: Vec<Entity>, limit: u32, offset: u64) -> (Value, 
 
 fn show_entity(entity: &Entity) -> String {
     let Entity { name, r#type, aliases, facts } = entity;
-    let of_type = r#type.as_deref().unwrap_or("of no known type");
-    let facts = if *facts == 1 { "1 fact".to_owned() } else { format!("{facts} facts") };
+    let of_type = r#type.as_deref().unwrap_or("unknown type");
+    let facts = counted(*facts, "fact", "facts");
     let mut text = format!("{name}: {of_type}, {facts}\n");
     if !aliases.is_empty() {
-        let _ = writeln!(text, "  also {}", aliases.join(", "));
+        let _ = writeln!(text, "  aliases: {}", aliases.join(", "));
     }
     text
 }

@@ -1,4 +1,4 @@
-//! `isolith ingest`: files of ready embeddings.
+//! `isolith ingest`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ use serde_json::json;
 use crate::output::Output;
 use crate::session::{Session, interrupted};
 use crate::terminal::visible;
-use crate::told::left_out;
+use crate::wording::{counted, left_out};
 
-/// What is to be loaded, and how.
+/// What to load, and how.
 pub(crate) struct IngestPlan {
     pub(crate) files: Vec<PathBuf>,
     pub(crate) collection: String,
@@ -40,7 +40,7 @@ pub(crate) fn run(
     load_all(store, std::slice::from_ref(plan), output)
 }
 
-/// Loads one file after the other, until one fails.
+/// Loads the files one after another until one fails.
 pub(crate) fn load_all(
     store: &StorePlace,
     plans: &[IngestPlan],
@@ -128,13 +128,14 @@ fn report(receipts: &[(PathBuf, Receipt)], files: usize, output: &Output) -> Res
 fn describe(file: &Path, receipt: &Receipt) -> String {
     let Receipt { collection, rows, inserted, updated, unchanged, .. } = receipt;
     let mut text = format!(
-        "{}: {rows} rows into {collection} in {:.1} s\n  {inserted} new, {updated} updated, {unchanged} unchanged; {} records now\n",
+        "{}: loaded {} into {collection} in {:.1} s\n  {inserted} new, {updated} updated, {unchanged} unchanged; the collection has {}\n",
         file.display(),
+        counted(*rows, "row", "rows"),
         receipt.seconds,
-        receipt.count_after,
+        counted(receipt.count_after, "record", "records"),
     );
     if *inserted + *updated == 0 && receipt.rejected_rows == 0 && *rows > 0 {
-        text.push_str("  everything was there already: nothing changed\n");
+        text.push_str("  nothing changed: all records exist already\n");
     }
     if receipt.resumed_at > 0 {
         let _ = writeln!(text, "  continued at row {}", receipt.resumed_at + 1);
@@ -142,13 +143,12 @@ fn describe(file: &Path, receipt: &Receipt) -> String {
     text + &left_out(receipt.rejected_rows, ("row", "rows"), &receipt.rejected)
 }
 
-/// What is to be seen while a file is loaded: a bar on a terminal, a line now and then
-/// elsewhere.
+/// Shows progress: a bar on a terminal, otherwise a line now and then.
 struct Screen {
     bar: Option<ProgressBar>,
     output: Output,
     name: String,
-    /// The tenth that was told last, of either pass.
+    /// The progress that was reported last, in tenths of either pass.
     told: AtomicU64,
 }
 
@@ -189,11 +189,9 @@ impl Screen {
 fn style(stage: IngestStage) -> ProgressStyle {
     let template = match stage {
         IngestStage::Checking => {
-            "{msg}: checking {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} to go"
+            "{msg}: checking {bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left"
         }
-        IngestStage::Writing => {
-            "{msg}: writing  {bar:30} {pos} of {len} rows, {per_sec}, {eta} to go"
-        }
+        IngestStage::Writing => "{msg}: writing  {bar:30} {pos}/{len} rows, {per_sec}, {eta} left",
     };
     // The templates are constants; the plain style is only for the compiler.
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())

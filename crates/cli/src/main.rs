@@ -3,6 +3,7 @@
 mod adopt;
 mod code;
 mod collection;
+mod config;
 mod doctor;
 mod drill;
 mod facts;
@@ -10,6 +11,7 @@ mod flags;
 mod graph;
 mod ingest;
 mod logs;
+mod manual;
 mod memory;
 mod output;
 mod serve;
@@ -18,8 +20,8 @@ mod setup;
 mod status;
 mod table;
 mod terminal;
-mod told;
 mod transfer;
+mod wording;
 mod words;
 
 use std::process::ExitCode;
@@ -34,11 +36,11 @@ fn main() -> ExitCode {
     roles.extend(isolith_engine::worker_roles());
     isolate::worker_main(&roles);
 
-    let Invocation { command, output } = match flags::parse(std::env::args_os()) {
+    let Invocation { command, output, log } = match flags::parse(std::env::args_os()) {
         Ok(invocation) => invocation,
         Err(status) => return status,
     };
-    output.start_log(command.log_files());
+    output.start_log(log.as_deref(), command.log_files());
     match run(command, &output) {
         Ok(status) => status,
         Err(failure) => {
@@ -55,7 +57,7 @@ fn run(command: Command, output: &Output) -> Result<ExitCode, Failure> {
         Command::Collection(store, command) => collection::run(&store, command, output),
         Command::Index(store, plan) => code::index(&store, plan, output),
         Command::Search(store, plan) => code::search(&store, &plan, output),
-        Command::Watch(store, options) => code::watch(&store, &options, output),
+        Command::Watch(store, plan) => code::watch(&store, plan, output),
         Command::Memory(store, command) => memory::run(&store, command, output),
         Command::Ingest(store, plan) => ingest::run(&store, &plan, output),
         Command::Export(store, plan) => transfer::export(&store, &plan, output),
@@ -66,10 +68,9 @@ fn run(command: Command, output: &Output) -> Result<ExitCode, Failure> {
         Command::Mcp(plan) => serve::mcp(plan.options),
         Command::Setup(plan) => setup::run(&plan, output),
         Command::Serve(plan, http) => serve::http(plan.options, http, output),
+        Command::Config(command) => config::run(&command, output),
         Command::Drill(plan) => drill::run(&plan, output),
-        Command::Completions(shell) => {
-            flags::print_completions(shell);
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Completions(shell) => manual::print_completions(shell, output),
+        Command::Man(folder) => manual::write_pages(&folder, output),
     }
 }

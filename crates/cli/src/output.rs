@@ -1,6 +1,6 @@
 //! Where words go: results to standard output, everything else to standard error.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::sync::Mutex;
 
 use isolith_types::{Code, Failure};
@@ -10,7 +10,7 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::logs::LogFiles;
-use crate::terminal::{self, Kind};
+use crate::terminal::{self, Guarded, Kind};
 
 /// What is written to files: each worker's start, end and trouble.
 const WORKERS_LIVES: &str = "isolate=debug,isolith_engine=debug,isolith_serve=info";
@@ -38,17 +38,15 @@ impl Output {
         Self::new(true, false, 0)
     }
 
-    /// Starts logging to standard error, and for a command that lives long also to the
-    /// store's files.
-    pub(crate) fn start_log(&self, files: Option<LogFiles>) {
-        let level = match self.verbose {
-            0 => "off",
+    /// Starts logging to standard error, with the user's filter unless flags give another,
+    /// and for a long-running command also to the store's files.
+    pub(crate) fn start_log(&self, filter: Option<&str>, files: Option<LogFiles>) {
+        let filter = EnvFilter::new(match self.verbose {
+            0 => filter.unwrap_or("off"),
             1 => "warn",
             2 => "debug",
             _ => "trace",
-        };
-        let asked = std::env::var("ISOLITH_LOG").ok().filter(|filter| !filter.is_empty());
-        let filter = EnvFilter::new(asked.as_deref().unwrap_or(level));
+        });
         let to_terminal = tracing_subscriber::fmt::layer()
             .with_writer(terminal::stderr)
             // It would complain of a closed stderr on stderr, and panic.
@@ -86,13 +84,12 @@ impl Output {
         !self.quiet && !self.draws_progress()
     }
 
-    /// Tells progress in a line. A reader that has gone away is no error.
+    /// Tells progress in a line. A reader that has gone away is not an error.
     pub(crate) fn progress(&self, line: &str) {
         terminal::tell(line);
     }
 
-    /// Prints a result: as JSON where that was asked for, else as text. A reader
-    /// that has gone away is no error; a full disk is one.
+    /// Prints a result: as JSON where that was asked for, else as text.
     pub(crate) fn result(&self, document: &impl Serialize, text: &str) -> Result<(), Failure> {
         match self.json {
             true => {
@@ -167,17 +164,52 @@ impl Output {
     }
 }
 
-/// A reader that has gone away is no error; a full disk is one.
-fn print(text: &str, kind: Kind) -> Result<(), Failure> {
-    let mut out = terminal::stdout(kind);
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(unwritten(&error)),
-        _ => Ok(()),
+/// Standard output for a result that is written in parts. It remembers whether its reader
+/// closed the pipe, as `head` does: that ends the output, but it is not an error.
+pub(crate) struct ResultStream {
+    out: BufWriter<Guarded<Stdout>>,
+    is_closed: bool,
+}
+
+impl ResultStream {
+    pub(crate) fn new(kind: Kind) -> Self {
+        Self { out: BufWriter::new(terminal::stdout(kind)), is_closed: false }
+    }
+
+    /// Ends the output. Whatever the writer made of a closed pipe, the outcome is a success.
+    pub(crate) fn finish(mut self, outcome: Result<(), Failure>) -> Result<(), Failure> {
+        let flushed = self.flush().map_err(|error| unwritten(&error));
+        if self.is_closed { Ok(()) } else { outcome.and(flushed) }
+    }
+
+    fn note<T>(&mut self, written: io::Result<T>) -> io::Result<T> {
+        self.is_closed |=
+            written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+        written
     }
 }
 
-fn unwritten(error: &dyn std::fmt::Display) -> Failure {
-    Failure::new(Code::Failed, format!("the result cannot be written: {error}"))
+impl Write for ResultStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes);
+        self.note(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        self.note(flushed)
+    }
+}
+
+fn print(text: &str, kind: Kind) -> Result<(), Failure> {
+    let mut out = ResultStream::new(kind);
+    let written = out.write_all(text.as_bytes()).map_err(|error| unwritten(&error));
+    out.finish(written)
+}
+
+/// The failure to write a result.
+pub(crate) fn unwritten(error: &dyn std::fmt::Display) -> Failure {
+    Failure::new(Code::Failed, format!("cannot write the result: {error}"))
 }
 
 /// Colours and widths, where there is a terminal that shows them.

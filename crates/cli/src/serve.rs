@@ -15,14 +15,14 @@ use crate::flags::{HttpPlan, TokenSource};
 use crate::output::Output;
 use crate::session::{DRAIN, setup};
 
-/// How long clients are told goodbye.
+/// How long clients have to disconnect.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// Files and sockets beside those of admitted connections: strangers, workers, watched
+/// Open files that are not authenticated connections: other connections, workers, watched
 /// folders, logs.
 const OTHER_FILES: u64 = 512;
 
-/// Even where few files may be open, a server serves somebody.
+/// Minimum number of connections, however low the limit on open files is.
 const FEWEST: usize = 16;
 
 pub(crate) fn mcp(options: ServerOptions) -> Result<ExitCode, Failure> {
@@ -47,7 +47,7 @@ pub(crate) fn http(
     let serving = async {
         let listening = server.listen(&plan.options)?;
         let url = listening.url()?;
-        // A server has no result but that it is there; people read that beside its log.
+        // The result says only that the server runs; people read it next to the log.
         output.result(&announcement(&url, &plan), "")?;
         if !output.is_quiet() {
             let shown = io::stderr().is_terminal();
@@ -60,7 +60,7 @@ pub(crate) fn http(
     runtime.block_on(until_signalled(&server, signals, serving))
 }
 
-/// As many connections as the limit on open files allows, which is raised if need be.
+/// As many connections as the limit on open files allows. Raises the limit if necessary.
 fn affordable(connections: usize) -> usize {
     let wanted = connections as u64 + OTHER_FILES;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -86,8 +86,8 @@ fn announcement(url: &str, plan: &HttpPlan) -> Value {
     document
 }
 
-/// What people are told. The token itself is shown only to somebody at a terminal: what
-/// is written elsewhere is kept, and read by others.
+/// The text for people. The token itself is only shown on a terminal: other output may be
+/// stored and read by others.
 fn greeting(url: &str, plan: &HttpPlan, at_terminal: bool) -> String {
     let place = match &plan.options.listen {
         Listen::Tcp(_) => url.to_owned(),
@@ -98,7 +98,7 @@ fn greeting(url: &str, plan: &HttpPlan, at_terminal: bool) -> String {
             "no token needed: only you can use the socket".to_owned()
         }
         TokenSource::None => {
-            "warning: no token is required, so every user of this machine can read what is stored"
+            "warning: no token is required; every user of this machine can read what is stored"
                 .to_owned()
         }
         TokenSource::File(file) => format!("clients need the token in {}", file.display()),
@@ -114,8 +114,8 @@ fn greeting(url: &str, plan: &HttpPlan, at_terminal: bool) -> String {
     format!("serving {place}\n{token}")
 }
 
-/// Serves until it is over or a signal comes. After the first one, calls that run are
-/// still answered; the second one ends everything at once.
+/// Serves until the end or a signal. After the first signal, running calls are still
+/// answered; the second one stops everything at once.
 async fn until_signalled(
     server: &Server,
     mut signals: Signals,

@@ -1,14 +1,14 @@
-//! One command's work on a store: a runtime, an engine, and the signals that stop it.
+//! A store that is open for one command: runtime, engine and signals.
 
 use std::ops::Deref;
 use std::time::Duration;
 
 use isolate::{Interrupted, Signal, Signals, run_until_signalled};
-use isolith_engine::{Engine, EngineOptions, StatusSocket, StorePlace};
+use isolith_engine::{CypherQuery, Engine, EngineOptions, QueryCheck, StatusSocket, StorePlace};
 use isolith_types::{Code, Failure};
 use tokio::runtime::Runtime;
 
-/// How long jobs may go on after the first signal.
+/// How long running jobs may take after the first signal.
 pub(crate) const DRAIN: Duration = Duration::from_secs(10);
 
 /// A store that is open for one command.
@@ -19,7 +19,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Opens the store in `folder`.
+    /// Opens the store.
     pub(crate) fn open(store: &StorePlace, options: EngineOptions) -> Result<Self, Failure> {
         let (runtime, signals) = setup()?;
         let guard = runtime.enter();
@@ -28,7 +28,7 @@ impl Session {
         Ok(Self { runtime, engine, signals })
     }
 
-    /// Works until it is done or a signal comes.
+    /// Runs `work` until it is done or a signal arrives.
     pub(crate) fn run<T>(
         &mut self,
         work: impl AsyncFnOnce(&Engine) -> Result<T, Failure>,
@@ -36,29 +36,29 @@ impl Session {
         match self.run_with_signal(work) {
             Ok(Ok(result)) => Ok(result),
             Ok(Err(failure)) => {
-                // The caller gives up; what the engine has learnt from it is kept.
+                // The caller gives up; the engine still stores what it has learnt.
                 self.runtime.block_on(self.engine.close());
                 Err(failure)
             }
-            // What was finished in spite of the signal is told.
+            // The work was finished in spite of the signal.
             Err((_, Some(Ok(result)))) => Ok(result),
             Err((signal, _)) => Err(interrupted(signal)),
         }
     }
 
-    /// Works until it is done or a signal comes. After a signal the work may still end
-    /// in order, within limits; then what it came to is there beside the signal.
+    /// Runs `work` until it is done or a signal arrives. After a signal, the work may still
+    /// finish within a time limit; its result is then returned with the signal.
     pub(crate) fn run_with_signal<T>(
         &mut self,
         work: impl AsyncFnOnce(&Engine) -> T,
     ) -> Result<T, (Signal, Option<T>)> {
         let Self { runtime, engine, signals } = self;
-        let pools = engine.pools();
-        let outcome = runtime.block_on(run_until_signalled(signals, &pools, DRAIN, work(engine)));
+        let pools = || engine.pools();
+        let outcome = runtime.block_on(run_until_signalled(signals, pools, DRAIN, work(engine)));
         outcome.map_err(|Interrupted { signal, output }| (signal, output))
     }
 
-    /// Does what the command's writes have left to be done, then stops the workers.
+    /// Finishes what the command's writes left to do, then stops the workers.
     pub(crate) fn settle(mut self) -> Result<(), Failure> {
         self.run(async |engine| {
             engine.settle().await;
@@ -81,10 +81,22 @@ impl Session {
     }
 }
 
-/// What a command runs on, and the signals that stop it from now on.
+/// Whether a query changes the graph, for a command that has no store to ask.
+pub(crate) fn changes_graph(options: &EngineOptions, query: &CypherQuery) -> Result<bool, Failure> {
+    let (runtime, mut signals) = setup()?;
+    let guard = runtime.enter();
+    let check = QueryCheck::start(options)?;
+    drop(guard);
+    let work = check.changes_graph(&query.text);
+    let pools = || check.pools();
+    let outcome = runtime.block_on(run_until_signalled(&mut signals, pools, DRAIN, work));
+    outcome.unwrap_or_else(|Interrupted { signal, .. }| Err(interrupted(signal)))
+}
+
+/// A runtime, and the signals, which are handled from now on.
 pub(crate) fn setup() -> Result<(Background, Signals), Failure> {
     let failed = |error: std::io::Error| {
-        Failure::new(Code::Failed, format!("the command cannot be set up: {error}"))
+        Failure::new(Code::Failed, format!("cannot start the command: {error}"))
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(failed)?;
@@ -94,8 +106,8 @@ pub(crate) fn setup() -> Result<(Background, Signals), Failure> {
     Ok((Background(Some(runtime)), signals))
 }
 
-/// A runtime that does not wait for its threads at the end: one that reads from a disk
-/// that does not answer must not keep the program.
+/// A runtime that does not wait for its threads at the end: one of them may be blocked by a
+/// disk that does not respond.
 pub(crate) struct Background(Option<Runtime>);
 
 impl Deref for Background {
@@ -114,11 +126,11 @@ impl Drop for Background {
     }
 }
 
-/// What a signal makes of a command.
+/// The failure of a command that was stopped by a signal.
 pub(crate) fn interrupted(signal: Signal) -> Failure {
     match signal {
         Signal::Interrupt => Failure::new(Code::Interrupted, "interrupted"),
         Signal::Terminate => Failure::new(Code::Terminated, "terminated"),
     }
-    .with_hint("what was finished is kept; the same command continues")
+    .with_hint("finished work is kept; run the same command to continue")
 }

@@ -14,6 +14,7 @@ use crate::output::Output;
 use crate::session::Session;
 use crate::table::table;
 use crate::terminal::one_line;
+use crate::wording::counted;
 
 /// A store that does not answer sooner is busy or broken, and that is the answer.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -34,7 +35,7 @@ pub(crate) fn run(store: &StorePlace, output: &Output) -> Result<ExitCode, Failu
 
 fn show(report: &StatusReport) -> String {
     let mut text = format!(
-        "{}: {} on disk, {} of it in the log of changes\n",
+        "{}: {} on disk, including {} of write-ahead log\n",
         report.store.display(),
         bytes(report.disk_bytes),
         bytes(report.wal_bytes),
@@ -44,20 +45,30 @@ fn show(report: &StatusReport) -> String {
         text.push_str(&roots(report));
         if report.memory.drawers > 0 {
             let MemoryStatus { wings, drawers } = report.memory;
-            let _ = writeln!(text, "\nmemory: {drawers} drawers in {wings} wings");
+            let _ = writeln!(
+                text,
+                "\nmemory: {} in {}",
+                counted(drawers, "drawer", "drawers"),
+                counted(wings, "wing", "wings")
+            );
         }
         if report.graph.nodes > 0 {
             let GraphStatus { nodes, relationships, .. } = report.graph;
-            let _ = writeln!(text, "\ngraph: {nodes} nodes, {relationships} relationships");
+            let _ = writeln!(
+                text,
+                "\ngraph: {}, {}",
+                counted(nodes, "node", "nodes"),
+                counted(relationships, "relationship", "relationships")
+            );
         }
     }
     let _ = write!(text, "\n{}", fronts(report));
     let deaths: Vec<String> =
         report.crashes.iter().map(|(class, count)| format!("{count} {class}")).collect();
     let deaths = if deaths.is_empty() { "none".to_owned() } else { deaths.join(", ") };
-    let _ = writeln!(text, "\ndeaths of workers: {deaths}");
+    let _ = writeln!(text, "\nworker failures: {deaths}");
     if report.error.is_none() {
-        let _ = writeln!(text, "jobs in quarantine: {}", report.quarantine);
+        let _ = writeln!(text, "quarantined jobs: {}", report.quarantine);
     }
     for warning in &report.warnings {
         let _ = writeln!(text, "warning: {}", one_line(warning));
@@ -67,7 +78,7 @@ fn show(report: &StatusReport) -> String {
 
 fn collections(report: &StatusReport) -> String {
     if report.collections.is_empty() {
-        return "no collections yet\n".to_owned();
+        return "no collections\n".to_owned();
     }
     let rows: Vec<Vec<String>> = report
         .collections
@@ -108,7 +119,7 @@ fn roots(report: &StatusReport) -> String {
                 one_line(&root.folder.to_string_lossy()),
                 root.files.to_string(),
                 root.chunks.to_string(),
-                age.unwrap_or_else(|| "not to its end yet".to_owned()),
+                age.unwrap_or_else(|| "not completely yet".to_owned()),
             ]
         })
         .collect();
@@ -117,7 +128,7 @@ fn roots(report: &StatusReport) -> String {
 
 fn fronts(report: &StatusReport) -> String {
     if report.fronts.is_empty() {
-        return "no process has it open for long\n".to_owned();
+        return "no server or watcher is running\n".to_owned();
     }
     let mut text = String::new();
     for front in &report.fronts {
@@ -128,7 +139,7 @@ fn fronts(report: &StatusReport) -> String {
                 recent.failed,
                 recent.jobs
             ),
-            _ => "does not answer".to_owned(),
+            _ => "not responding".to_owned(),
         };
         let _ = writeln!(text, "open in process {}: {state}", front.pid);
     }
@@ -258,7 +269,7 @@ mod tests {
             error: None,
         };
         insta::assert_snapshot!(show(&report), @r"
-        /home/someone/.isolith: 9 MB on disk, 4 kB of it in the log of changes
+        /home/someone/.isolith: 9 MB on disk, including 4 kB of write-ahead log
 
         COLLECTION  RECORDS  GENERATION  TAIL  SEGMENTS  DUE
         docs           1200           3    17      2 MB  rebuild
@@ -268,10 +279,10 @@ mod tests {
         graph: 40 nodes, 70 relationships
 
         open in process 41: for 5 min, 1 of its last 12 jobs failed
-        open in process 42: does not answer
+        open in process 42: not responding
 
-        deaths of workers: 2 crash
-        jobs in quarantine: 0
+        worker failures: 2 crash
+        quarantined jobs: 0
         warning: process 42 has the store open and does not answer
         ");
     }

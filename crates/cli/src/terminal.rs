@@ -42,7 +42,7 @@ pub(crate) fn style(text: &str, code: &str) -> String {
 pub(crate) fn tell(line: &str) {
     let terminal = io::stderr().is_terminal();
     let line = if terminal { line.replace('\n', "\n  ") } else { line.to_owned() };
-    // A reader that has gone away is no error.
+    // A closed pipe is not an error.
     let _ = writeln!(stderr(), "{line}");
 }
 

@@ -11,11 +11,12 @@ use isolith_types::{Code, Failure};
 use serde_json::json;
 
 use crate::ingest::{IngestPlan, load_all};
-use crate::output::Output;
+use crate::output::{Output, ResultStream};
 use crate::session::Session;
-use crate::terminal::{self, Kind, visible};
+use crate::terminal::{Kind, visible};
+use crate::wording::counted;
 
-/// What is to be exported, and where to.
+/// What to export, and where to.
 pub(crate) enum ExportPlan {
     /// One collection, to a file or to standard output.
     Collection { name: String, file: Option<PathBuf> },
@@ -23,7 +24,7 @@ pub(crate) enum ExportPlan {
     All { folder: PathBuf },
 }
 
-/// What is to be imported.
+/// What to import.
 pub(crate) struct ImportPlan {
     /// Files, or folders of them.
     pub(crate) paths: Vec<PathBuf>,
@@ -39,13 +40,9 @@ pub(crate) fn export(
     let mut session = Session::open(store, EngineOptions::default())?;
     let outcome = match plan {
         ExportPlan::Collection { name, file: None } => {
-            let records = write(
-                &mut session,
-                name,
-                &mut BufWriter::new(terminal::stdout(Kind::Json)),
-                output,
-            );
-            records.map(|_| None)
+            let mut out = ResultStream::new(Kind::Json);
+            let written = write(&mut session, name, &mut out, output);
+            out.finish(written.map(drop)).map(|()| None)
         }
         ExportPlan::Collection { name, file: Some(file) } => {
             write_file(&mut session, name, file, output).map(|records| {
@@ -58,7 +55,11 @@ pub(crate) fn export(
     if let Some(exported) = outcome? {
         let text: String = exported
             .iter()
-            .map(|it| format!("{}: {} records\n", it["file"].as_str().unwrap_or(""), it["records"]))
+            .map(|it| {
+                let records = it["records"].as_u64().unwrap_or(0);
+                let records = counted(records, "record", "records");
+                format!("{}: {records}\n", it["file"].as_str().unwrap_or(""))
+            })
             .collect();
         output.result(&json!({ "collections": exported }), &text)?;
     }
@@ -88,7 +89,7 @@ fn file_name(number: usize, collection: &str) -> String {
     format!("{number:03}-{name}.jsonl")
 }
 
-/// Written aside first, so that a file of that name is always whole.
+/// Writes to a temporary file first, so that a file of that name is always complete.
 fn write_file(
     session: &mut Session,
     name: &str,
@@ -114,8 +115,7 @@ fn write(
 ) -> Result<u64, Failure> {
     let bar = output.draws_progress().then(|| ProgressBar::new(0).with_message(visible(name)));
     if let Some(bar) = &bar {
-        let style =
-            ProgressStyle::with_template("{msg}: {bar:30} {pos} of {len} records, {eta} to go");
+        let style = ProgressStyle::with_template("{msg}: {bar:30} {pos}/{len} records, {eta} left");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     }
     let progress = |done, total| {
@@ -136,7 +136,7 @@ pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Failure {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Code::DiskFull,
         _ => Code::Failed,
     };
-    Failure::new(code, format!("{} cannot be written: {error}", path.display()))
+    Failure::new(code, format!("cannot write {}: {error}", path.display()))
 }
 
 pub(crate) fn import(
@@ -146,7 +146,7 @@ pub(crate) fn import(
 ) -> Result<ExitCode, Failure> {
     let files = files_of(&plan.paths)?;
     if plan.collection.is_some() && files.len() > 1 {
-        let message = "--collection renames one collection, and there are several files";
+        let message = "--collection cannot be used with several files";
         return Err(Failure::new(Code::Usage, message));
     }
     let mut plans = Vec::new();
@@ -175,7 +175,7 @@ fn files_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             continue;
         }
         let unreadable = |error: io::Error| {
-            Failure::new(Code::BadInput, format!("{} cannot be read: {error}", path.display()))
+            Failure::new(Code::BadInput, format!("cannot read {}: {error}", path.display()))
         };
         let mut found = Vec::new();
         for entry in fs::read_dir(path).map_err(unreadable)? {
@@ -185,7 +185,7 @@ fn files_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             }
         }
         if found.is_empty() {
-            let message = format!("{} has no .jsonl files in it", path.display());
+            let message = format!("{} contains no .jsonl files", path.display());
             return Err(Failure::new(Code::NotFound, message));
         }
         found.sort();

@@ -1,8 +1,8 @@
-//! Words of a question, found again in what is shown.
+//! Highlights the words of a query in results.
 
 use crate::output::Paint;
 
-/// What is looked for in lines: words of more than two letters, without their endings.
+/// The words to highlight: those with more than two letters, without their endings.
 pub(crate) fn needles(text: &str) -> Vec<String> {
     let words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
     let mut words: Vec<String> = words
@@ -25,9 +25,9 @@ const STOP_WORDS: [&str; 22] = [
     "this", "was", "what", "when", "where", "which", "who", "why", "with",
 ];
 
-/// A line with what was looked for set off.
+/// A line with the words highlighted.
 pub(crate) fn highlight(line: &str, words: &[String], paint: &Paint) -> String {
-    // Other lower case may have another length, and the places would not fit.
+    // Lower-casing other letters can change the length, and the positions would be wrong.
     let lower = line.to_ascii_lowercase();
     if words.is_empty() || !paint.is_coloured() {
         return line.to_owned();

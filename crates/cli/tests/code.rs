@@ -94,7 +94,7 @@ fn results_come_as_lines_files_or_text() {
     assert_eq!(hit["snippet"].as_str().unwrap().lines().count(), 1);
     assert_eq!(hit["snippet_line"], hit["symbol_line"]);
     let nothing = project.run(&["search", "zzzzqqqq", "--mode", "keyword"]);
-    assert_eq!((nothing.status, nothing.stdout.as_str()), (Some(0), "nothing found\n"));
+    assert_eq!((nothing.status, nothing.stdout.as_str()), (Some(0), "no results\n"));
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn only_what_changed_is_indexed_again() {
     project.write("src/store.rs", "pub fn vacuum_everything() { /* sweep */ }\n");
     project.write("src/new.rs", "pub fn brand_new_function() {}\n");
     fs::remove_file(project.folder().join("tools/parse.py")).unwrap();
-    // Another age and the same content is no change.
+    // Another age and the same content is not a change.
     let text = fs::read(project.folder().join("README.md")).unwrap();
     project.write("README.md", text);
     assert_eq!(counts(&project.index(&[])), json!([6, 2, 4, 1, 0]));
@@ -143,7 +143,7 @@ fn a_renamed_file_keeps_its_chunks_and_is_found_by_its_new_name() {
 }
 
 #[test]
-fn ignore_rules_take_effect_and_are_taken_back() {
+fn changed_ignore_rules_take_effect() {
     let project = Project::sample();
     project.index(&[]);
     project.write(".isolithignore", "tools/\n");
@@ -153,7 +153,7 @@ fn ignore_rules_take_effect_and_are_taken_back() {
 }
 
 #[test]
-fn a_part_is_renewed_alone() {
+fn a_subfolder_is_updated_alone() {
     let project = Project::sample();
     project.index(&[]);
     project.write("src/store.rs", "pub fn changed_in_src() {}\n");
@@ -165,7 +165,7 @@ fn a_part_is_renewed_alone() {
 }
 
 #[test]
-fn rules_hold_for_parts_that_are_named() {
+fn ignore_rules_apply_to_subfolders() {
     let project = Project::sample();
     project.write(".gitignore", "build/\n");
     project.write("build/out.rs", "pub fn built_by_a_machine() {}\n");
@@ -178,7 +178,7 @@ fn rules_hold_for_parts_that_are_named() {
 }
 
 #[test]
-fn an_index_outlives_its_folder_until_it_is_dropped() {
+fn the_index_of_a_deleted_folder_stays_until_removed() {
     let project = Project::sample();
     let store = project.place.path("store");
     let store = ["--store", store.to_str().unwrap()];
@@ -191,7 +191,7 @@ fn an_index_outlives_its_folder_until_it_is_dropped() {
 }
 
 #[test]
-fn what_lost_chunks_is_indexed_again() {
+fn a_file_that_lost_chunks_is_indexed_again() {
     let project = Project::sample();
     project.index(&[]);
     let whole = project.content();
@@ -201,6 +201,34 @@ fn what_lost_chunks_is_indexed_again() {
     drop(truth);
     assert_eq!(counts(&project.index(&[])), json!([6, 1, 5, 0, 0]));
     assert_eq!(project.content(), whole);
+}
+
+#[test]
+fn files_of_an_earlier_parser_are_parsed_again() {
+    let project = Project::sample();
+    project.index(&[]);
+    let made_by = |parser: u32, path: &str| {
+        let sql = "UPDATE file SET parser = ?1, language = 'old' WHERE path = ?2";
+        assert_eq!(project.truth().execute(sql, (parser, path)).unwrap(), 1);
+    };
+    let language = |path: &str| -> String {
+        let sql = "SELECT language FROM file WHERE path = ?1";
+        project.truth().query_row(sql, [path], |row| row.get(0)).unwrap()
+    };
+    made_by(0, "src/retry.rs");
+    // One that a newer program has parsed is left to it.
+    made_by(u32::MAX, "src/store.rs");
+    assert_eq!(counts(&project.index(&[])), json!([6, 1, 5, 0, 0]));
+    assert_eq!((language("src/retry.rs"), language("src/store.rs")), ("rust".into(), "old".into()));
+    assert_eq!(counts(&project.index(&[])), json!([6, 0, 6, 0, 0]));
+    assert_eq!(project.paths(&["back-off"])[0], "src/retry.rs");
+
+    // Under another name, too: what is known of it is not taken over.
+    made_by(0, "src/retry.rs");
+    fs::rename(project.folder().join("src/retry.rs"), project.folder().join("src/again.rs"))
+        .unwrap();
+    assert_eq!(counts(&project.index(&[])), json!([6, 1, 5, 1, 0]));
+    assert_eq!(language("src/again.rs"), "rust");
 }
 
 #[test]
@@ -238,7 +266,7 @@ fn a_project_may_be_moved_with_its_store() {
 }
 
 #[test]
-fn what_is_not_there_is_no_reason_to_forget() {
+fn a_missing_folder_does_not_empty_the_index() {
     let project = Project::sample();
     project.fails(&["search", "x"], 4, "no_store");
     for command in ["index", "watch"] {
@@ -260,7 +288,7 @@ fn what_is_not_there_is_no_reason_to_forget() {
 }
 
 #[test]
-fn an_empty_index_says_so() {
+fn an_empty_index_is_reported() {
     let project = Project::empty();
     fs::create_dir(project.folder().join(".isolith")).unwrap();
     project.fails(&["search", "x"], 4, "no_store");
@@ -269,7 +297,7 @@ fn an_empty_index_says_so() {
 }
 
 #[test]
-fn half_an_index_says_so() {
+fn an_incomplete_index_is_reported() {
     let project = Project::sample();
     project.index(&[]);
     project.truth().execute("UPDATE root SET indexed_at = NULL", []).unwrap();
@@ -290,7 +318,7 @@ fn a_store_is_hidden_from_git_again() {
 }
 
 #[test]
-fn a_changed_file_is_said_to_be_stale() {
+fn a_changed_file_is_marked_stale() {
     let project = Project::sample();
     project.index(&[]);
     let path = project.folder().join("src/retry.rs");
@@ -306,7 +334,7 @@ fn a_changed_file_is_said_to_be_stale() {
 }
 
 #[test]
-fn what_is_left_out_is_listed() {
+fn skipped_files_are_listed() {
     let project = Project::sample();
     project.write(".env", "PASSWORD=correcthorse");
     project.write("deploy/id_rsa", "-----BEGIN PRIVATE KEY-----");
@@ -329,7 +357,7 @@ fn what_is_left_out_is_listed() {
 }
 
 #[test]
-fn a_pipe_hangs_nobody_and_a_long_line_is_taken_in() {
+fn pipes_are_skipped_and_long_lines_indexed() {
     let project = Project::sample();
     let pipe = project.folder().join("pipe.rs");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -340,7 +368,7 @@ fn a_pipe_hangs_nobody_and_a_long_line_is_taken_in() {
 }
 
 #[test]
-fn code_like_other_code_is_found() {
+fn similar_code_is_found() {
     let project = Project::sample();
     project.index(&[]);
     project.write(
@@ -364,7 +392,7 @@ fn code_like_other_code_is_found() {
 }
 
 #[test]
-fn another_model_is_refused_until_all_is_embedded_again() {
+fn another_model_is_refused_until_reembedding() {
     let project = Project::sample();
     project.index(&[]);
     let model: String =
@@ -390,7 +418,7 @@ fn another_model_is_refused_until_all_is_embedded_again() {
 }
 
 #[test]
-fn the_code_index_is_no_collection_of_the_user() {
+fn the_code_index_is_not_listed_as_a_collection() {
     let project = Project::sample();
     project.index(&[]);
     let status = project.json(&["status"]);

@@ -203,7 +203,7 @@ fn every_operator_finds_what_it_should() {
 }
 
 #[test]
-fn ten_thousand_ids_in_one_call_are_no_problem() {
+fn ten_thousand_ids_in_one_call_work() {
     let place = Place::new();
     let file = place.write_rows("rows.jsonl", 0..1_000, 2);
     place.json(&["ingest", &file, "--collection", "a"]);
@@ -235,7 +235,7 @@ fn pages_are_as_long_as_asked_for() {
 }
 
 #[test]
-fn the_store_is_found_where_it_is_said_to_be() {
+fn the_store_is_found_by_flag_variable_and_folder() {
     let place = Place::new();
     let deep = place.path("project/a/b");
     fs::create_dir_all(&deep).unwrap();
@@ -298,7 +298,7 @@ fn a_folder_with_other_things_in_it_gets_no_gitignore() {
 }
 
 #[test]
-fn an_export_that_is_imported_is_equal() {
+fn an_export_can_be_imported_unchanged() {
     let place = Place::new();
     let tricky = [
         json!({"id":"ünïcode \u{1F980}\u{0}","vector":[1.1754944e-38,-0.1,9.8e17],

@@ -257,7 +257,7 @@ fn the_most_rules_that_are_read_fit_into_the_memory_of_the_worker() {
 }
 
 #[test]
-fn a_walk_that_always_dies_is_told_and_the_front_lives() {
+fn a_walk_that_always_crashes_is_reported() {
     let project = Project::sample();
     let mut command = project.command(&["mcp"]);
     command.env("ISOLITH_FAULT", "walk.page:abort");

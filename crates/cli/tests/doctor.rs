@@ -42,7 +42,7 @@ fn a_healthy_store_is_called_healthy() {
 }
 
 #[test]
-fn where_there_is_no_store_there_is_no_report() {
+fn a_missing_store_is_an_error() {
     let place = Place::new();
     let (status, document) = place.json(&["doctor"]);
     assert_eq!((status, &document["error"]["code"]), (4, &"no_store".into()), "{document}");
@@ -50,7 +50,7 @@ fn where_there_is_no_store_there_is_no_report() {
 }
 
 #[test]
-fn damaged_and_missing_segments_are_found_and_made_anew() {
+fn damaged_and_missing_segments_are_rebuilt() {
     let place = Place::with_docs(200);
     let vectors = place.segment("vec");
     flip_byte(&vectors, 300);
@@ -97,7 +97,7 @@ fn damaged_truth() -> Place {
 }
 
 #[test]
-fn a_damaged_truth_is_saved_into_a_new_one() {
+fn a_damaged_database_is_salvaged_into_a_new_file() {
     let place = damaged_truth();
     let (status, report) = place.json(&["doctor"]);
     assert_eq!(status, 74, "{report:#}");
@@ -123,7 +123,7 @@ fn a_damaged_truth_is_saved_into_a_new_one() {
     assert_eq!(losses["status"], "warn", "{report:#}");
     assert!(losses["detail"].as_str().unwrap().contains(".report.json"), "{losses}");
     let text = String::from_utf8(place.run(&["doctor"]).stdout).unwrap();
-    assert!(!text.contains("healthy") && text.contains("lost something"), "{text}");
+    assert!(!text.contains("healthy") && text.contains("repair lost data"), "{text}");
     for file in files.iter().filter(kept) {
         fs::remove_file(file).unwrap();
     }
@@ -134,7 +134,7 @@ fn a_damaged_truth_is_saved_into_a_new_one() {
 }
 
 #[test]
-fn a_damaged_truth_is_left_alone_while_others_use_it() {
+fn a_database_in_use_is_not_salvaged() {
     let place = damaged_truth();
     let lock = OpenOptions::new().write(true).open(place.store().join("lock")).unwrap();
     lock.lock_shared().unwrap();
@@ -149,7 +149,7 @@ fn a_damaged_truth_is_left_alone_while_others_use_it() {
 }
 
 #[test]
-fn a_truth_that_is_rubbish_still_gets_a_report() {
+fn a_file_that_is_no_database_is_still_reported() {
     let place = Place::with_docs(5);
     drop(place.truth());
     fs::write(place.store().join("truth.sqlite"), [b'?'; 20_000]).unwrap();
@@ -164,7 +164,7 @@ fn a_truth_that_is_rubbish_still_gets_a_report() {
 }
 
 #[test]
-fn a_truth_of_a_newer_program_is_no_damage() {
+fn a_store_of_a_newer_version_is_not_damaged() {
     let place = Place::with_docs(5);
     place.truth().pragma_update(None, "user_version", 99).unwrap();
     let (status, report) = place.json(&["doctor", "--repair"]);
@@ -185,7 +185,7 @@ fn wrong_counts_are_corrected() {
 }
 
 #[test]
-fn modes_and_limits_are_set_right() {
+fn permissions_and_limits_are_corrected() {
     let place = Place::with_docs(5);
     let segment = place.segment("vec");
     fs::set_permissions(&segment, Permissions::from_mode(0o644)).unwrap();
@@ -227,7 +227,7 @@ fn a_check_that_crashes_or_hangs_is_reported_and_the_others_go_on() {
 }
 
 #[test]
-fn jobs_in_quarantine_are_shown_and_let_go() {
+fn quarantined_jobs_are_listed_and_released() {
     let place = Place::with_docs(20);
     let query = place.store().join("query.json");
     fs::write(&query, "[1, 0, 0, 0]").unwrap();
@@ -260,7 +260,7 @@ fn jobs_in_quarantine_are_shown_and_let_go() {
 }
 
 #[test]
-fn a_signal_stops_it_in_order() {
+fn a_signal_stops_it_cleanly() {
     let place = Place::with_docs(5);
     let mut command = place.command(&["doctor", "--json"]);
     command.env("ISOLITH_FAULT", "probe.disk:hang").stdout(Stdio::piped()).stderr(Stdio::null());

@@ -17,7 +17,7 @@ fn ids(document: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn facts_are_added_asked_for_ended_and_replaced() {
+fn facts_are_added_queried_ended_and_replaced() {
     let place = Place::new();
     let berlin = [
         &["fact", "add", "Max", "lives_in", "Berlin", "--from", "2020-01-01"][..],
@@ -72,7 +72,7 @@ fn facts_are_added_asked_for_ended_and_replaced() {
 }
 
 #[test]
-fn entities_have_types_and_other_names() {
+fn entities_have_types_and_aliases() {
     let place = Place::new();
     let described = place.json(&["fact", "entity", "Robert", "--type", "person", "--alias", "Bob"]);
     let expected = json!({ "name": "Robert", "type": "person", "aliases": ["Bob"], "facts": 0 });
@@ -92,15 +92,15 @@ fn entities_have_types_and_other_names() {
 }
 
 #[test]
-fn people_see_tables() {
+fn text_output_is_a_table() {
     let place = Place::new();
     assert_eq!(
         place.run(&["fact", "add", "Max", "is", "tall", "--confidence", "0.5"]).stdout,
         "added f1\n"
     );
-    assert_eq!(place.run(&["fact", "add", "Max", "is", "tall"]).stdout, "f1 says so already\n");
+    assert_eq!(place.run(&["fact", "add", "Max", "is", "tall"]).stdout, "f1 already exists\n");
     let more = place.run(&["fact", "add", "Max", "is", "tall", "--agent", "eva"]).stdout;
-    assert_eq!(more, "f1 says so already; what was new is added to it\n");
+    assert_eq!(more, "f1 already exists; added what was new\n");
     place.run(&[
         "fact",
         "add",
@@ -123,12 +123,12 @@ fn people_see_tables() {
          f2  past     Max      was        small   2000-01-01  2010-01-01           1\n"
     );
     let page = place.run(&["fact", "query", "Max", "-n", "1"]).stdout;
-    assert!(page.ends_with("more with --offset 1\n"), "{page}");
+    assert!(page.ends_with("there are more: use --offset 1\n"), "{page}");
     assert_eq!(place.run(&["fact", "query", "Eva"]).stdout, "no facts\n");
     let stats = place.run(&["fact", "stats"]).stdout;
     assert!(stats.starts_with("facts       3\n  current   1\n"), "{stats}");
     let entity = place.run(&["fact", "entity", "max", "--alias", "Maxi"]).stdout;
-    assert_eq!(entity, "Max: of no known type, 3 facts\n  also Maxi\n");
+    assert_eq!(entity, "Max: unknown type, 3 facts\n  aliases: Maxi\n");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn mistakes_have_a_code_and_an_exit_status() {
         (&["--project"], 2, "usage"),
     ] {
         let error = place.fails(&[&add[..], arguments].concat(), status, code);
-        if error["message"].as_str().unwrap().contains("is no date") {
+        if error["message"].as_str().unwrap().contains("is not a date") {
             assert!(error["message"].as_str().unwrap().contains("2026-01-31T09:30:00Z"), "{error}");
         }
     }
@@ -195,7 +195,7 @@ fn a_key_makes_a_command_happen_once() {
 }
 
 #[test]
-fn facts_are_the_users_unless_the_projects_are_asked_for() {
+fn facts_go_to_the_users_store_unless_project_is_given() {
     let place = Place::new();
     let project = place.path("project");
     fs::create_dir_all(project.join(".isolith")).unwrap();

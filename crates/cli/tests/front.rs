@@ -123,6 +123,8 @@ fn the_product_is_built_without_what_is_for_tests() {
     let isolate = features("isolate");
     assert!(isolate.contains("misbehave"), "features are listed: {isolate}");
     assert!(!isolate.contains("in-process"), "{isolate}");
+    let types = features("isolate-types");
+    assert!(!types.contains("in-process"), "{types}");
     let roles = features("isolith-roles");
     assert!(!roles.contains("faults"), "{roles}");
     let serve = features("isolith-serve");

@@ -129,11 +129,11 @@ fn callers_and_callees_are_followed_as_far_as_asked() {
          tool/src/lib.rs:1  start  (calls middle at line 2, depth 2)\n"
     );
     let text = project.run(&["graph", "callers", "start"]).stdout;
-    assert_eq!(text, "nothing calls it for sure\n");
+    assert_eq!(text, "no callers found (calls inside macros are not seen)\n");
 }
 
 #[test]
-fn a_type_or_a_file_stands_for_all_that_is_in_it() {
+fn a_type_or_a_file_stands_for_its_members() {
     let project = project();
     let answer = ask(&project, &["callers", "Cart"]);
     let callers = ids(&answer["callers"]);
@@ -151,7 +151,7 @@ fn likely_calls_are_shown_on_request_and_marked() {
     assert!(!ids(&sure["callers"]).contains(&"shop/late.py#later"));
     assert_eq!(sure["likely"], 1);
     let text = project.run(&["graph", "callers", "Cart.total"]).stdout;
-    assert!(text.ends_with("1 more callers are likely: --candidates shows them\n"), "{text}");
+    assert!(text.ends_with("1 more likely caller: use --candidates to show it\n"), "{text}");
     let all = ask(&project, &["callers", "Cart.total", "--candidates"]);
     let callers = all["callers"].as_array().unwrap();
     let later = callers.iter().find(|it| it["id"] == "shop/late.py#later").unwrap();
@@ -161,7 +161,7 @@ fn likely_calls_are_shown_on_request_and_marked() {
 }
 
 #[test]
-fn a_way_leads_from_one_symbol_to_another_or_not() {
+fn paths_between_symbols_are_found() {
     let project = project();
     let answer = ask(&project, &["path", "Order.send", "prices.py#net"]);
     let expected = [
@@ -177,11 +177,11 @@ fn a_way_leads_from_one_symbol_to_another_or_not() {
     assert_eq!(answer["path"], Value::Null);
     let ran = project.run(&["graph", "path", "prices.py#net", "Order.send"]);
     assert_eq!(ran.status, Some(0));
-    assert_eq!(ran.stdout, "no way leads from shop/prices.py#net to shop/order.py#Order.send\n");
+    assert_eq!(ran.stdout, "no path from shop/prices.py#net to shop/order.py#Order.send\n");
 }
 
 #[test]
-fn what_may_break_is_shown_with_tests_apart() {
+fn impact_lists_tests_separately() {
     let project = project();
     let answer = ask(&project, &["impact", "gross"]);
     let code = ids(&answer["impact"]);
@@ -203,11 +203,11 @@ fn what_may_break_is_shown_with_tests_apart() {
     assert!(text.contains("shop/cart.py:1  (imports "), "{text}");
     assert!(text.contains("\ntests:\ntests/test_cart.py:"), "{text}");
     let text = project.run(&["graph", "impact", "lonely"]).stdout;
-    assert_eq!(text, "nothing needs it\n");
+    assert_eq!(text, "no dependents found (calls inside macros are not seen)\n");
 }
 
 #[test]
-fn circles_unused_code_hotspots_and_numbers_are_found() {
+fn cycles_unused_code_hotspots_and_counts_are_found() {
     let project = project();
     let answer = ask(&project, &["cycles"]);
     assert_eq!(answer["total"], 1);
@@ -245,7 +245,7 @@ fn circles_unused_code_hotspots_and_numbers_are_found() {
 }
 
 #[test]
-fn names_of_several_or_of_nothing_are_refused_with_advice() {
+fn ambiguous_and_unknown_names_are_refused_with_a_hint() {
     let project = project();
     let error = project.fails(&["graph", "callers", "net"], 3, "bad_input");
     assert!(error["message"].as_str().unwrap().contains("ambiguous"), "{error}");
@@ -296,7 +296,7 @@ fn answers_follow_the_files() {
 }
 
 #[test]
-fn what_its_own_file_names_is_not_called_unused() {
+fn use_within_the_same_file_counts() {
     let project = Project::empty();
     project.write("a.py", "def _hook():\n    pass\n\n\ndef _idle():\n    pass\n\n\nON = '_hook'\n");
     project.index(&[]);
@@ -304,7 +304,7 @@ fn what_its_own_file_names_is_not_called_unused() {
 }
 
 #[test]
-fn the_same_symbol_in_two_roots_is_told_apart_by_its_folder() {
+fn symbols_of_two_roots_are_distinguished_by_folder() {
     let project = Project::empty();
     for folder in ["one/src", "two/src"] {
         project.write(
@@ -322,7 +322,7 @@ fn the_same_symbol_in_two_roots_is_told_apart_by_its_folder() {
 }
 
 #[test]
-fn imports_of_types_make_no_circle() {
+fn type_only_imports_make_no_cycle() {
     let project = Project::empty();
     project.write("shape.ts", "import type { Page } from './page';\nexport class Shape {}\n");
     project.write("page.ts", "import { Shape } from './shape';\nexport class Page {}\n");
@@ -371,7 +371,7 @@ fn facts_are_joined_with_the_code() {
 }
 
 #[test]
-fn agents_ask_the_same() {
+fn agents_get_the_same_answers() {
     let project = project();
     let mut agent = Agent::greeted(project.command(&["mcp"]));
     let answer = agent.call("graph_neighbours", json!({ "symbol": "gross" }));
@@ -406,7 +406,7 @@ fn agents_ask_the_same() {
 }
 
 #[test]
-fn without_code_there_is_nothing_to_ask() {
+fn a_missing_index_is_an_error() {
     let project = Project::empty();
     project.index(&[]);
     for question in [&["callers", "x"][..], &["cycles"], &["unused"], &["hotspots"]] {

@@ -45,13 +45,13 @@ fn tables_become_a_graph() {
 }
 
 #[test]
-fn bad_tables_are_refused_and_nothing_is_lost() {
+fn invalid_files_are_refused_and_nothing_is_lost() {
     let place = Place::new();
     let people = place.write("people.csv", "id:int,name\n1,Ann\n2,Bob\n");
     place.json(&nodes(&people, &[]));
     let wrong = place.write("wrong.csv", "id:int,name\n3,Cid\nfour,Dee\n");
     let error = place.fails(&nodes(&wrong, &[]), 3, "bad_input");
-    assert_eq!(error["message"], "row 2: id is \"four\", which is no whole number");
+    assert_eq!(error["message"], "row 2: id is \"four\", which is not a whole number");
     let lost = place.write("lost.csv", "a:int,b:int\n1,2\n1,9\n");
     let error = place.fails(&edges(&lost, &[]), 3, "bad_input");
     assert_eq!(error["message"], "row 2: there is no node (:Person {id: 9})");
@@ -64,13 +64,13 @@ fn bad_tables_are_refused_and_nothing_is_lost() {
         json!([[1, null], [2, null]])
     );
     let skipped = place.run(&edges(&lost, &["--on-error", "skip"]));
-    let told = "  1 row left out:\n    row 2: there is no node (:Person {id: 9})\n";
+    let told = "  1 row skipped:\n    row 2: there is no node (:Person {id: 9})\n";
     assert!(skipped.stdout.contains(told), "{}", skipped.stdout);
     assert_eq!(rows(&place, "MATCH (a)-[:KNOWS]->(b) RETURN a.id, b.id"), json!([[1, 2]]));
 }
 
 #[test]
-fn a_long_table_is_written_in_parts_and_none_twice() {
+fn a_long_file_is_imported_in_parts_exactly_once() {
     let place = Place::new();
     let filler = "x".repeat(100_000);
     let mut text = "id:int,text\n".to_owned();
@@ -91,5 +91,5 @@ fn a_long_table_is_written_in_parts_and_none_twice() {
     let file = place.write("endless.csv", &endless);
     let error =
         place.fails(&["graph", "import", "nodes", &file, "--label", "Long"], 3, "too_large");
-    assert_eq!(error["message"], "row 1 has more than 16 MB");
+    assert_eq!(error["message"], "row 1 is larger than 16 MB");
 }

@@ -78,7 +78,7 @@ fn a_long_answer_comes_in_pages() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn errors_are_explained() {
     let place = Place::new();
     let mut agent = agent_of(&place);
     let three =

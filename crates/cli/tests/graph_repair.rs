@@ -21,7 +21,7 @@ fn edges(project: &Project) -> Value {
 }
 
 #[test]
-fn a_damaged_graph_is_mended() {
+fn a_damaged_graph_is_repaired() {
     let project = Project::large(12);
     project.index(&[]);
     let about =

@@ -72,24 +72,49 @@ fn no_role_can_do_harm() {
         let output = infested(&place, point, arguments).output().unwrap();
         let words = last_words(&place, role);
         assert!(!words.is_empty(), "{role}: nobody tried anything: {output:?}");
-        for tried in words {
-            match tried["landlock"].as_bool().unwrap() {
-                true => all_refused(role, &tried["files"]),
-                false => eprintln!("not checked: this kernel has no Landlock for {role}"),
-            }
-            all_refused(role, &tried["calls"]);
-            for name in tried["environment"].as_array().unwrap() {
-                let known = ["RUST_BACKTRACE", "ISOLITH_FAULT", "ISOLITH_FAULT_HOME"];
-                assert!(known.contains(&name.as_str().unwrap()), "{role}: {name}");
-            }
-            if tried["landlock"] == true {
-                assert_eq!(fs::read_to_string(place.path("home/secret")).unwrap(), "x", "{role}");
-                assert_eq!(files_in(&place.path("home/.ssh")).len(), 0, "{role}");
-            }
-        }
-        let mode = fs::metadata(place.path("home/secret")).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o640, "{role}");
+        words.iter().for_each(|tried| harmless(&place, role, tried));
     }
+}
+
+/// The worker that reads a query where there is no store: its last words are in the log alone.
+#[test]
+fn the_check_of_a_query_can_do_no_harm() {
+    let place = prepared();
+    fs::remove_dir_all(place.store()).unwrap();
+    let query = ["graph", "query", "CREATE (:A)", "-v"];
+    let output = infested(&place, "cypher", &query).output().unwrap();
+    let log = String::from_utf8(output.stderr).unwrap();
+    let words: Vec<Value> = log
+        .split("summary=")
+        .skip(1)
+        .map(|summary| {
+            let said = serde_json::Deserializer::from_str(summary).into_iter::<String>().next();
+            let said = said.unwrap().unwrap();
+            serde_json::from_str(said.strip_prefix("panic, ").unwrap()).unwrap()
+        })
+        .collect();
+    assert!(!words.is_empty(), "nobody tried anything: {log}");
+    words.iter().for_each(|tried| harmless(&place, "cypher", tried));
+    assert!(!place.store().exists());
+}
+
+/// Whether all that a worker tried was refused.
+fn harmless(place: &Place, role: &str, tried: &Value) {
+    match tried["landlock"].as_bool().unwrap() {
+        true => all_refused(role, &tried["files"]),
+        false => eprintln!("not checked: this kernel has no Landlock for {role}"),
+    }
+    all_refused(role, &tried["calls"]);
+    for name in tried["environment"].as_array().unwrap() {
+        let known = ["RUST_BACKTRACE", "ISOLITH_FAULT", "ISOLITH_FAULT_HOME"];
+        assert!(known.contains(&name.as_str().unwrap()), "{role}: {name}");
+    }
+    if tried["landlock"] == true {
+        assert_eq!(fs::read_to_string(place.path("home/secret")).unwrap(), "x", "{role}");
+        assert_eq!(files_in(&place.path("home/.ssh")).len(), 0, "{role}");
+    }
+    let mode = fs::metadata(place.path("home/secret")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640, "{role}");
 }
 
 /// Seen from outside, and by a worker that does nothing special.

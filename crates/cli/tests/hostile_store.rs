@@ -264,6 +264,26 @@ fn adopting_checks_asks_drops_what_can_be_rebuilt_and_seals() {
 }
 
 #[test]
+fn the_database_alone_is_enough_to_restore_a_store() {
+    let project = Project::sample();
+    project.index(&[]);
+    let before = project.paths(&["retry"]);
+    let store = project.folder().join(".isolith");
+    let copy = project.place.path("backup");
+    fs::create_dir(&copy).unwrap();
+    fs::copy(store.join("truth.sqlite"), copy.join("truth.sqlite")).unwrap();
+    project.json(&["adopt", "--yes", "--store", copy.to_str().unwrap()]);
+    assert_eq!(project.paths(&["retry", "--store", copy.to_str().unwrap()]), before);
+
+    for folder in ["run", "segments", "quarantine", "crashes"] {
+        let _ = fs::remove_dir_all(store.join(folder));
+    }
+    let repaired = project.json(&["doctor", "--repair"]);
+    assert_eq!(repaired["ok"], true, "{repaired:#}");
+    assert_eq!(project.paths(&["retry"]), before);
+}
+
+#[test]
 fn a_damaged_or_tracked_store_is_not_adopted() {
     let project = Project::sample();
     project.index(&[]);

@@ -8,8 +8,9 @@ mod project;
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-use place::{Place, Ran, Running, send};
+use place::{Place, Ran, Running, send, wait_until};
 use project::{Project, counts};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -24,7 +25,7 @@ fn undisturbed() -> Vec<(String, Vec<u8>, String, Vec<u8>)> {
 }
 
 /// The words that tell that a stage has begun.
-const STAGES: [&str; 3] = ["looking for files", "indexing", "building"];
+const STAGES: [&str; 3] = ["listing files", "indexing", "building"];
 
 #[test]
 fn an_interrupted_run_keeps_what_it_has_finished() {
@@ -37,8 +38,11 @@ fn an_interrupted_run_keeps_what_it_has_finished() {
             let project = Project::large(FILES);
             let mut running = Running::start(project.command(&["index", "--json"]));
             assert!(running.tells(stage), "{case}");
+            let writers = running.workers("store-writer");
             running.signal(signal);
             let ran = running.finish();
+            // A writer may outlive its front by the commit that it is in.
+            wait_until(|| writers.iter().all(|pid| is_gone(*pid)));
             // What was finished in spite of the signal is told as such.
             let finished = ran.status == Some(0);
             assert!(finished || ran.status == status, "{case}: {:?} {}", ran.status, ran.stderr);
@@ -50,6 +54,41 @@ fn an_interrupted_run_keeps_what_it_has_finished() {
             continue_and_compare(&project, &whole, &case);
         }
     }
+}
+
+/// The second signal kills parsers as it kills all other workers. A stopped process does not
+/// see that its front is gone: it ends only if it is killed.
+#[test]
+fn a_second_signal_kills_parsers_that_do_not_answer() {
+    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let project = Project::large(FILES);
+        let mut command = project.command(&["index"]);
+        command.env("ISOLITH_FAULT", "parse:hang").env("ISOLITH_LOG", "info");
+        let mut running = Running::start(command);
+        running.worker("parse");
+        let parsers = running.workers("parse");
+        parsers.iter().for_each(|pid| send(*pid, Signal::STOP));
+        running.signal(signal);
+        assert!(running.tells("draining"), "{signal:?}");
+        let begun = Instant::now();
+        running.signal(signal);
+        let ran = running.finish();
+        assert_eq!(ran.status, Some(status), "{}", ran.stderr);
+        assert!(begun.elapsed() < Duration::from_secs(8), "it does not wait for the drain");
+        let left: Vec<u32> = parsers.into_iter().filter(|pid| is_stopped(*pid)).collect();
+        left.iter().for_each(|pid| send(*pid, Signal::KILL));
+        assert!(left.is_empty(), "{signal:?}: parsers were left behind: {left:?}");
+        let whole = undisturbed();
+        continue_and_compare(&project, &whole, &format!("second {signal:?}"));
+    }
+}
+
+fn is_gone(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, |stat| stat.contains(") Z "))
+}
+
+fn is_stopped(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains("(parse) T "))
 }
 
 /// Runs again, and compares with an undisturbed run.
@@ -133,7 +172,7 @@ fn a_file_that_kills_its_parser_is_indexed_as_text() {
         assert_eq!(project.paths(&["belladonna"])[0], "src/poison.rs", "{fault}");
         assert_eq!(project.paths(&["RetryPolicy"])[0], "src/retry.rs", "{fault}");
         // It is remembered as deadly, and left alone as long as it does not change: its age
-        // is no change.
+        // is not a change.
         let jobs = project.run(&["doctor", "--quarantine", "list", "--json"]);
         assert!(jobs.stdout.contains("parse"), "{fault}: {}", jobs.stdout);
         let path = project.folder().join("src/poison.rs");

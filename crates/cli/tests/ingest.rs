@@ -25,7 +25,7 @@ fn refused(place: &Place, file: &str, more: &[&str], status: i32, code: &str) ->
 }
 
 #[test]
-fn a_bad_file_is_refused_as_a_whole() {
+fn an_invalid_file_is_refused_completely() {
     let place = Place::new();
     let good = place.write_rows("good", 0..3, 3);
     place.json(&["ingest", &good, "--collection", "a"]);
@@ -91,7 +91,7 @@ fn a_line_without_end_is_refused_within_bounded_memory() {
 }
 
 #[test]
-fn bad_rows_are_left_out_and_reported_if_asked_to() {
+fn invalid_rows_are_skipped_and_reported_on_request() {
     let place = Place::new();
     let file = place.write(
         "mixed",
@@ -118,11 +118,11 @@ fn bad_rows_are_left_out_and_reported_if_asked_to() {
     assert_eq!((&again["unchanged"], &again["inserted"]), (&json!(2), &json!(0)));
     assert_eq!(again["rejected"], receipt["rejected"]);
     let text = place.run(&skip).stdout;
-    assert!(text.contains("3 rows left out") && text.contains("row 2:"), "{text}");
+    assert!(text.contains("3 rows skipped") && text.contains("row 2:"), "{text}");
 }
 
 #[test]
-fn adding_refuses_what_upserting_replaces() {
+fn add_refuses_what_upsert_replaces() {
     let place = Place::new();
     let first = place.write_rows("first", 0..4, 2);
     place.json(&["ingest", &first, "--collection", "a"]);
@@ -133,7 +133,7 @@ fn adding_refuses_what_upserting_replaces() {
     let receipt = refused(&place, &changed, &["--add"], 3, "already_exists");
     assert_eq!((&receipt["inserted"], &receipt["count_after"]), (&json!(0), &json!(4)));
     let receipt = place.json(&["ingest", &first, "--collection", "a", "--add"]);
-    assert_eq!(receipt["unchanged"], 4, "the same content is no conflict");
+    assert_eq!(receipt["unchanged"], 4, "the same content is not a conflict");
     let skipping = ["ingest", &changed, "--collection", "a", "--add", "--on-error", "skip"];
     let receipt = place.json(&skipping);
     assert_eq!((&receipt["inserted"], &receipt["rejected"][0]["row"]), (&json!(1), &json!(1)));
@@ -229,7 +229,7 @@ fn assert_complete(place: &Place, name: &str) {
 }
 
 #[test]
-fn an_interrupted_load_goes_on_where_it_was() {
+fn an_interrupted_load_continues() {
     let place = Place::new();
     let file = place.write_rows("rows", 0..ROWS, 16);
     for (signal, status) in
@@ -256,7 +256,7 @@ fn an_interrupted_load_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_load_outlives_each_of_its_workers() {
+fn a_load_survives_the_crash_of_any_worker() {
     let place = Place::new();
     let file = place.write_rows("rows", 0..ROWS, 16);
     let mut running = start_loading(&place, &file, "a");

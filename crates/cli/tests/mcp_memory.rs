@@ -122,7 +122,7 @@ fn memory_answers_questions() {
 }
 
 #[test]
-fn near_duplicates_are_told_and_kept() {
+fn near_duplicates_are_reported_and_kept() {
     let place = Place::new();
     let mut agent = agent_at(&place);
     let ask = |text: &str| json!({ "text": text, "threshold": 0.8 });
@@ -220,7 +220,7 @@ fn files_are_ingested_from_where_it_is_allowed() {
 }
 
 #[test]
-fn a_damaged_store_is_mended_from_within() {
+fn a_server_repairs_a_damaged_store() {
     let project = Project::sample();
     project.index(&[]);
     let mut agent = Agent::greeted(project.command(&["mcp"]));

@@ -206,7 +206,7 @@ fn mistakes_have_a_code_and_an_exit_status() {
 }
 
 #[test]
-fn memory_is_the_users_unless_somebody_says_otherwise() {
+fn memory_goes_to_the_users_store_unless_project_is_given() {
     let place = Place::new();
     fs::create_dir(place.path(".isolith")).unwrap();
     let run = |arguments: &[&str], variable: Option<&str>| {
@@ -341,7 +341,7 @@ fn many_processes_remember_everything_once() {
 }
 
 #[test]
-fn everything_can_be_written_out_and_brought_back() {
+fn all_drawers_can_be_exported_and_imported() {
     let place = Place::new();
     for number in 0..3 {
         let text = format!("text {number}");
@@ -363,7 +363,7 @@ fn everything_can_be_written_out_and_brought_back() {
     let page = place.run(&["memory", "list", "--jsonl", "-n", "2"]);
     assert_eq!(page.stdout.lines().count(), 2);
 
-    // And brought back, with the same ids and positions.
+    // And recovered, with the same ids and positions.
     let other = Place::new();
     let file = other.write("all.jsonl", &out.stdout);
     other.json(&["memory", "import", &file, "--format", "drawers"]);

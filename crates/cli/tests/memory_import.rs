@@ -107,7 +107,7 @@ fn samples(place: &Place) -> Vec<(String, &'static str, Vec<[&'static str; 4]>)>
 }
 
 #[test]
-fn every_format_is_recognized_and_comes_over_once() {
+fn every_format_is_detected_and_imported_once() {
     let place = Place::new();
     let mut expected = Vec::new();
     for (file, format, rows) in samples(&place) {
@@ -133,7 +133,7 @@ fn several_files_one_by_one_with_other_names() {
     let receipt = place.json(&arguments);
     assert_eq!(counts(&receipt), [11, 0, 0], "{receipt}");
     let text = place.run(&arguments).stdout;
-    assert!(text.contains("6 files: 11 drawers, 0 new, 11 there already"), "{text}");
+    assert!(text.contains("6 files: 11 drawers, 0 new, 11 existing"), "{text}");
     let drawers = drawers(&place);
     // A drawer that says where it belongs stays there.
     let elsewhere = drawers.iter().filter(|it| it[..2] != ["anna".to_owned(), "talks".to_owned()]);
@@ -158,7 +158,7 @@ fn what_is_listed_is_imported_as_it_was() {
 }
 
 #[test]
-fn bad_rows_are_left_out_and_told() {
+fn invalid_rows_are_skipped_and_reported() {
     let place = Place::new();
     let long = "x".repeat(600);
     let file = place.write(
@@ -179,7 +179,7 @@ fn bad_rows_are_left_out_and_told() {
     assert!(rejected[0]["reason"].as_str().unwrap().contains("2026-01-31"), "{receipt}");
     assert_eq!(sources(&place), ["1", "2"]);
     let text = place.run(&["memory", "import", &file]).stdout;
-    assert!(text.contains("3 parts left out:\n    row 2: date is wrong"), "{text}");
+    assert!(text.contains("3 parts skipped:\n    row 2: date is wrong"), "{text}");
 
     let none = place.write("none.jsonl", "{\"text\":\"\"}\n{\"wing\":\"w\"}\n");
     let receipt = refused(&place, &[&none, "--format", "drawers"], 3, "bad_input");
@@ -187,14 +187,14 @@ fn bad_rows_are_left_out_and_told() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_told_and_the_others_come_over() {
+fn an_unreadable_file_is_reported_and_the_others_are_imported() {
     let place = Place::new();
     let good = place.write("good.txt", "words");
     let cases = [
         ("empty.json", Vec::new(), "empty"),
         ("export.zip", b"PK\x03\x04".to_vec(), "zip"),
         ("binary.txt", vec![0, 1, 2], "binary"),
-        ("user.json", br#"{"id":"u"}"#.to_vec(), "no known format"),
+        ("user.json", br#"{"id":"u"}"#.to_vec(), "unknown format"),
         ("cut.json", br#"[{"uuid":"c","chat_messages":[{"#.to_vec(), "nothing of it can be used"),
     ];
     for (name, content, says) in cases {
@@ -299,7 +299,7 @@ fn assert_complete(place: &Place) {
 }
 
 #[test]
-fn an_interrupted_import_goes_on_with_the_same_command() {
+fn the_same_command_continues_an_interrupted_import() {
     for (signal, status) in
         [(Signal::INT, Some(130)), (Signal::TERM, Some(143)), (Signal::KILL, None)]
     {
@@ -323,7 +323,7 @@ fn an_interrupted_import_goes_on_with_the_same_command() {
 }
 
 #[test]
-fn an_import_outlives_its_workers() {
+fn an_import_survives_crashes_of_its_workers() {
     let place = Place::new();
     let file = write_many(&place);
     let mut running = start(&place, &file);

@@ -164,7 +164,7 @@ fn runaway_queries_end_in_time_and_kill_nothing() {
     for store in status["stores"].as_array().unwrap() {
         assert_eq!(store["crashes"], json!({}), "{status}");
     }
-    assert!(stopped >= 60, "{stopped} were stopped, the others are no runaways");
+    assert!(stopped >= 60, "{stopped} were stopped, the others are not runaways");
     assert!(slowest < Duration::from_secs(10 * DEADLINE), "{slowest:?}");
     assert!(peak <= FRONT_BYTES, "the front took {} MB", peak >> 20);
     assert_eq!(agent.leave(), Some(0));

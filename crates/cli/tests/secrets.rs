@@ -76,7 +76,7 @@ fn files_with_secrets_are_left_out_and_listed() {
 }
 
 #[test]
-fn whoever_insists_gets_them_for_this_run() {
+fn include_secrets_indexes_them_for_one_run() {
     let project = with_secrets();
     project.index(&[]);
     let included = project.index(&["--include-secrets"]);

@@ -520,7 +520,7 @@ fn a_signal_ends_it_and_its_workers() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_said_to_be() {
+fn a_port_in_use_is_reported() {
     let place = Place::new();
     let server = served(&place, &[]);
     let address = format!("127.0.0.1:{}", server.port);
@@ -530,7 +530,7 @@ fn a_port_that_is_taken_is_said_to_be() {
 }
 
 #[test]
-fn fixtures_are_there_only_if_they_are_asked_for() {
+fn fixtures_exist_only_with_the_conformance_flag() {
     let place = Place::new();
     let names = |server: &Server, method: &str, field: &str, key: &str| -> Vec<String> {
         let version = [("MCP-Protocol-Version", "2025-06-18")];

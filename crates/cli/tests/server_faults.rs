@@ -111,7 +111,7 @@ fn whatever_happens_to_writers_what_is_said_to_be_stored_is() {
 }
 
 #[test]
-fn workers_that_never_get_ready_are_told_of() {
+fn workers_that_never_become_ready_are_reported() {
     let place = Place::new();
     let mut agent = server(&place, "read.start", Fault::DeathBeforeReady, 1);
     assert_eq!(add(&mut agent, "kept all the same")["created"], true);

@@ -108,7 +108,7 @@ fn every_agent_is_set_up_once_and_undone_without_a_trace() {
 }
 
 #[test]
-fn agents_that_are_not_there_are_left_alone_unless_they_are_named() {
+fn missing_agents_are_skipped_unless_named() {
     let place = Place::new();
     fs::create_dir(place.path("home/.cursor")).unwrap();
     let (status, document) = json(&place, &["--yes"]);

@@ -121,7 +121,7 @@ fn a_read_only_store_can_be_read() {
     }
     let receipt = place.run(&["ingest", "rows", "--collection", "b", "--json"]).document();
     assert_eq!(receipt["error"]["code"], "read_only");
-    // A damaged segment cannot be put aside there; the answer is right all the same.
+    // A damaged segment cannot be quarantined there; the answer is right all the same.
     drop(mounted);
     let vectors = segment(&place, "vec");
     fs::write(&vectors, "not a segment").unwrap();
@@ -200,7 +200,7 @@ fn give_away(path: &Path) {
 #[test]
 fn what_is_no_store_is_left_alone() {
     for content in
-        [&b"SQLite format 3\0 but nothing else"[..], b"a text that happens to be called so", b""]
+        [&b"SQLite format 3\0 but nothing else"[..], b"a text that happens to have this name", b""]
     {
         let place = Place::new();
         fs::create_dir(place.store()).unwrap();

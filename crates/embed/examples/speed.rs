@@ -8,7 +8,7 @@ use std::fs;
 use std::hint::black_box;
 use std::path::Path;
 
-use isolate::InWorker;
+use isolate_types::InWorker;
 use isolith_embed::{DIMENSION, Model};
 use rustix::time::{ClockId, clock_gettime};
 

@@ -3,10 +3,13 @@
 use crate::sum::make_unit;
 use crate::{DIMENSION, Model, Vector};
 
-/// How much a chunk's path and the names that it defines count beside its text.
+/// How much a chunk's path and the names that it defines count beside its text. This is the
+/// only weight of a file's name at index time; those at query time are in `Weights` of
+/// `isolith-search`. Vectors depend on it: whoever changes the default changes
+/// [`model_name`](crate::model_name), too, so that stores embed their code again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChunkWeights {
-    /// The path of its file.
+    /// The path of its file, with its name.
     pub path: f32,
     /// The names that it defines.
     pub names: f32,

@@ -16,7 +16,7 @@ mod sum;
 mod table;
 mod words;
 
-use isolate::InWorker;
+use isolate_types::InWorker;
 
 pub use chunk::{ChunkWeights, PathVector};
 pub use likeness::Likeness;
@@ -32,7 +32,8 @@ pub const MODEL_ID: &str = "static-code-256";
 /// SHA-256 of the model's file. The build has checked it.
 pub const CHECKSUM: &str = table::CHECKSUM;
 
-/// What a collection stores as its model: the name and the beginning of the checksum.
+/// What a collection stores as its model: the name and the beginning of the checksum. It
+/// stands for the default [`ChunkWeights`], too: other weights make other vectors of code.
 /// Needs no model, so that fronts can ask for it.
 pub fn model_name() -> &'static str {
     const NAME: &str = "static-code-256@ed6bbd2da213da9f";

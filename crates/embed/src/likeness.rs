@@ -118,7 +118,7 @@ fn scale(row: u16) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use isolate::InWorker;
+    use isolate_types::InWorker;
 
     use super::*;
 

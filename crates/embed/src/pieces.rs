@@ -39,7 +39,7 @@ pub(crate) fn each_piece(text: &str, budget: &mut Budget, take: impl FnMut(u16))
     let _ = each_word(text, &mut Pieces { left: &mut budget.pieces, take });
 }
 
-/// At most so many bytes of a text, cut at a character.
+/// At most this many bytes of a text, cut at a character.
 fn beginning_of(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]

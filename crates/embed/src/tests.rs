@@ -113,6 +113,14 @@ fn chunks_are_made_of_what_they_have() {
     assert_eq!(only_body, chunk(body, "", &[]));
 }
 
+/// Vectors with other weights must not be compared with those that stores have: a change here
+/// needs another name.
+#[test]
+fn the_models_name_stands_for_the_weights_of_chunks() {
+    let known = [("static-code-256@ed6bbd2da213da9f", ChunkWeights { path: 0.5, names: 0.5 })];
+    assert!(known.contains(&(model_name(), ChunkWeights::default())), "give the model a new name");
+}
+
 fn remade_unit(mut vector: Vector) -> Vector {
     assert!(sum::make_unit(&mut vector));
     vector

@@ -41,7 +41,7 @@ pub async fn examine_foreign(
 ) -> Result<Examined, Failure> {
     match place.admit(Missing::Refuse) {
         Ok(_) => {
-            let message = format!("the store in {} is yours already", place.path().display());
+            let message = format!("the store in {} is already trusted", place.path().display());
             return Err(Failure::new(Code::AlreadyExists, message));
         }
         Err(failure) if failure.code == Code::StoreForeign => {}
@@ -54,7 +54,7 @@ pub async fn examine_foreign(
     let report = doctor.run().await;
     doctor.close().await;
     let mut outside = Vec::new();
-    if report.ok {
+    if report.error.is_none() && report.damaged_data().is_none() {
         let engine = Engine::open(&unsealed, EngineOptions { program, ..Default::default() })?;
         let roots = engine.roots().await;
         engine.close().await;

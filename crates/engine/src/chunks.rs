@@ -2,13 +2,11 @@
 
 use std::path::Path;
 
-use isolith_roles::{ReadJob, ReadReply};
-use isolith_store::StoredChunk;
+use isolith_protocol::{GetChunks, StoredChunk};
 use isolith_types::{ChunkKind, Code, Failure};
 use serde::Serialize;
 
 use crate::code::{is_fresh, nothing_indexed};
-use crate::collections::misfit;
 use crate::index::Root;
 use crate::open::Engine;
 
@@ -65,8 +63,7 @@ impl Engine {
             Some((root, path))
         };
         let (root, path) = roots.into_iter().find_map(inner).ok_or_else(unknown)?;
-        let reply = self.ask(ReadJob::Chunks { root: root.id, path }).await?;
-        let ReadReply::Chunks(found) = reply else { return Err(misfit(&reply)) };
+        let found = self.ask(GetChunks { root: root.id, path }).await?;
         let (state, chunks) = found.ok_or_else(unknown)?;
         let folder = self.open_root(&root.folder);
         let fresh = folder.is_ok_and(|folder| is_fresh(&folder, &state.path, &state.version));

@@ -6,23 +6,20 @@ use std::time::{Duration, Instant};
 
 use isolate::{Bulk, CallOptions, Pool, PoolSettings, Supervised};
 use isolith_embed::DIMENSION;
-use isolith_roles::{
-    CodeFilter as FilterByNumber, CodeFound, CodeQuery, FileToParse, FoundChunk, ParseJob, Parser,
-    ReadJob, ReadReply,
-};
+use isolith_folder::Folder;
+use isolith_protocol::{CODE_COLLECTION, CodeFound, CodeScope, FoundChunk, RootPlace, SearchCode};
+use isolith_roles::{FileToParse, ParseJob, Parser};
 use isolith_search::{Mode, Weights};
 use isolith_source::Language;
-use isolith_source::folder::Folder;
 use isolith_source::walk::{modified, read, read_file};
-use isolith_store::{CODE_COLLECTION, RootPlace};
 use isolith_types::{ChunkKind, Code, Failure, FileVersion, ParsedFile};
 use serde::Serialize;
 
-use crate::collections::misfit;
 use crate::failure::of_call;
 use crate::index::Root;
 use crate::open::{Engine, pool_settings};
 use crate::opened::OpenFile;
+use crate::search::Answered;
 
 /// What is looked for.
 #[derive(Debug, Clone)]
@@ -76,7 +73,7 @@ pub struct CodeFilter {
 pub struct CodeHits {
     /// The best first.
     pub hits: Vec<CodeHit>,
-    /// How the answer is less than it should be.
+    /// Why the answer is incomplete.
     pub degraded: Option<String>,
     /// How long it took.
     pub took: Duration,
@@ -130,7 +127,7 @@ impl Engine {
             true => Vec::new(),
             false => self.roots().await?,
         };
-        let query = CodeQuery {
+        let query = SearchCode {
             text: search.text.clone(),
             vector: None,
             mode: search.mode,
@@ -179,7 +176,7 @@ impl Engine {
         let example = self.example(file, line, &roots).await?;
         let mut filter = by_number(&filter, &roots)?;
         filter.except = example.place;
-        let query = CodeQuery {
+        let query = SearchCode {
             text: String::new(),
             vector: Some(example.vector),
             mode: Mode::Vector,
@@ -190,56 +187,46 @@ impl Engine {
         self.find_code(query, started).await
     }
 
-    async fn find_code(&self, query: CodeQuery, started: Instant) -> Result<CodeHits, Failure> {
+    async fn find_code(&self, query: SearchCode, started: Instant) -> Result<CodeHits, Failure> {
         self.know_poisons().await;
         let found = self.ask_for_code(query.clone()).await?;
-        let found = match self.allowed_roots(&found, &query) {
+        let roots = self.allowed_roots(&found.roots);
+        let found = match narrowed(&found.roots, &roots, &query.filter) {
             None => found,
             // The store has code that is not to be shown: it is asked again for the rest.
             Some(roots) if !roots.is_empty() => {
-                let filter = FilterByNumber { roots, ..query.filter.clone() };
-                self.ask_for_code(CodeQuery { filter, ..query }).await?
+                let filter = CodeScope { roots, ..query.filter.clone() };
+                self.ask_for_code(SearchCode { filter, ..query }).await?
             }
             Some(_) => return Err(nothing_indexed()),
         };
-        let CodeFound { hits, degraded, roots, .. } = found;
-        let roots: Vec<Place> = roots.into_iter().map(|root| self.place_of(root)).collect();
-        let roots: Vec<Place> =
-            roots.into_iter().filter(|root| self.allows_root(&root.folder)).collect();
+        let CodeFound { hits, degraded, .. } = found;
         let degraded = degraded.or_else(|| unfinished(&roots));
         let mut fresh = Fresh::of(self, &roots);
         let hits = hits.into_iter().filter_map(|hit| fresh.shown(hit)).collect();
         Ok(CodeHits { hits, degraded, took: started.elapsed() })
     }
 
-    async fn ask_for_code(&self, query: CodeQuery) -> Result<CodeFound, Failure> {
-        let answered = self.ask_for(&ReadJob::Code(Box::new(query))).await?;
-        let ReadReply::Code(found) = answered.reply else { return Err(misfit(&answered.reply)) };
+    async fn ask_for_code(&self, query: SearchCode) -> Result<CodeFound, Failure> {
+        let Answered { reply: found, blamed } = self.ask_for(query).await?;
         if !found.indexed {
             return Err(nothing_indexed());
         }
         if found.searched.quarantined {
             self.fold_later(CODE_COLLECTION);
         }
-        self.quarantine_segments(CODE_COLLECTION, &found.searched, answered.blamed).await;
+        self.quarantine_segments(CODE_COLLECTION, &found.searched, blamed).await;
         Ok(found)
     }
 
-    /// The roots that a query may be about, if the store has others as well.
-    fn allowed_roots(&self, found: &CodeFound, query: &CodeQuery) -> Option<Vec<u64>> {
-        let asked = |id: &u64| query.filter.roots.is_empty() || query.filter.roots.contains(id);
-        let meant: Vec<&RootPlace> = found.roots.iter().filter(|it| asked(&it.id)).collect();
-        let allowed: Vec<u64> = meant
-            .iter()
-            .filter(|it| self.allows_root(&self.root_folder(&it.path)))
-            .map(|it| it.id)
-            .collect();
-        (allowed.len() < meant.len()).then_some(allowed)
-    }
-
-    fn place_of(&self, root: RootPlace) -> Place {
-        let RootPlace { id, path, indexed_at } = root;
-        Place { id, folder: self.root_folder(&path), finished: indexed_at.is_some() }
+    /// The roots that this engine may answer for.
+    fn allowed_roots(&self, roots: &[RootPlace]) -> Vec<Place> {
+        let places = roots.iter().map(|root| Place {
+            id: root.id,
+            folder: self.root_folder(&root.path),
+            finished: root.indexed_at.is_some(),
+        });
+        places.filter(|root| self.allows_root(&root.folder)).collect()
     }
 
     /// The chunk at a line of a file, as it is on disk now.
@@ -296,7 +283,7 @@ impl Engine {
     }
 }
 
-/// The largest file that is looked into for `similar`.
+/// The largest file that is read for `similar`.
 const LARGEST_EXAMPLE: u64 = 32 << 20;
 
 /// Code that other code is to be like.
@@ -306,10 +293,10 @@ struct Example {
     place: Option<(u64, String, u32)>,
 }
 
-fn by_number(filter: &CodeFilter, roots: &[Root]) -> Result<FilterByNumber, Failure> {
+fn by_number(filter: &CodeFilter, roots: &[Root]) -> Result<CodeScope, Failure> {
     let language = |name: &String| {
         Language::from_name(name).map(|it| it.name().to_owned()).ok_or_else(|| {
-            Failure::new(Code::BadInput, format!("{name:?} is no language that is known here"))
+            Failure::new(Code::BadInput, format!("unknown language {name:?}"))
                 .with_hint("docs/languages.md lists them: rust, python, typescript, …")
         })
     };
@@ -318,11 +305,11 @@ fn by_number(filter: &CodeFilter, roots: &[Root]) -> Result<FilterByNumber, Fail
         roots.iter().find(|root| root.folder == real).map(|root| root.id).ok_or_else(|| {
             let known: Vec<String> =
                 roots.iter().map(|root| root.folder.display().to_string()).collect();
-            Failure::new(Code::NotFound, format!("{} is no root", folder.display()))
+            Failure::new(Code::NotFound, format!("{} is not an indexed folder", folder.display()))
                 .with_hint(format!("roots of this store: {}", known.join(", ")))
         })
     };
-    Ok(FilterByNumber {
+    Ok(CodeScope {
         roots: filter.roots.iter().map(root).collect::<Result<_, _>>()?,
         languages: filter.languages.iter().map(language).collect::<Result<_, _>>()?,
         paths: filter.paths.clone(),
@@ -335,7 +322,7 @@ fn by_number(filter: &CodeFilter, roots: &[Root]) -> Result<FilterByNumber, Fail
 }
 
 pub(crate) fn nothing_indexed() -> Failure {
-    Failure::new(Code::NotFound, "no code is indexed here yet")
+    Failure::new(Code::NotFound, "no code is indexed yet")
         .with_hint("`isolith index` indexes the working folder, `isolith index PATH` another one")
 }
 
@@ -347,11 +334,19 @@ struct Place {
     finished: bool,
 }
 
+/// The roots that a query may be about, if the store has others as well that it is about.
+fn narrowed(known: &[RootPlace], allowed: &[Place], filter: &CodeScope) -> Option<Vec<u64>> {
+    let asked = |id: &u64| filter.roots.is_empty() || filter.roots.contains(id);
+    let meant = known.iter().filter(|it| asked(&it.id)).count();
+    let allowed: Vec<u64> = allowed.iter().map(|it| it.id).filter(asked).collect();
+    (allowed.len() < meant).then_some(allowed)
+}
+
 /// What is to be said if a root was never indexed to its end, or lost files to damage.
 fn unfinished(roots: &[Place]) -> Option<String> {
     let root = roots.iter().find(|root| !root.finished)?;
     let folder = root.folder.display();
-    Some(format!("{folder} is not indexed to its end: `isolith index {folder}` finishes it"))
+    Some(format!("indexing of {folder} was not finished: `isolith index {folder}` resumes it"))
 }
 
 /// Which files are still as they were indexed, each looked at once.

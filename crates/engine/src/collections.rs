@@ -1,47 +1,16 @@
 use std::sync::atomic::Ordering;
 
-use isolate::Bulk;
-use isolith_roles::{ReadJob, ReadReply, SegmentsOf};
-use isolith_store::{
-    Action, CollectionState, Key, Page, Patch, PutMode, Records, Selection, StoredRecord, Which,
+use isolith_protocol::{
+    CollectionCreated, CollectionDeleted, CollectionState, CreateCollection, DeleteCollection,
+    DeleteRecords, GetCollection, GetOverview, GetRecords, Key, Page, Patch, PutMode, PutRecords,
+    ReadOperation, Records, RecordsDeleted, RecordsPut, RecordsUpdated, RenameCollection,
+    SegmentsOf, Selection, StoredRecord, UpdateRecords, Which, WriteOperation,
 };
-use isolith_types::{Code, Collection, CollectionKind, CollectionSpec, Failure, Metadata, Record};
+use isolith_types::{Collection, CollectionKind, CollectionSpec, Failure};
 
 use crate::failure::{is_another_store, replaced};
 use crate::open::Engine;
 use crate::writes::Written;
-
-/// Records on their way into a collection, by column.
-#[derive(Debug, Clone, Default)]
-pub struct PutRecords {
-    /// Their ids.
-    pub ids: Vec<String>,
-    /// Their texts, as many as ids.
-    pub documents: Vec<Option<String>>,
-    /// Their metadata, as many as ids.
-    pub metadatas: Vec<Metadata>,
-    /// The length of their vectors.
-    pub dimension: u32,
-    /// Their vectors, one after the other: f32, little-endian.
-    pub vectors: Bulk,
-}
-
-impl PutRecords {
-    /// The columns of `records`, whose vectors must be equally long.
-    pub fn from_records(records: Vec<Record>) -> Self {
-        let mut columns = Self::default();
-        let mut vectors = Vec::new();
-        for record in records {
-            columns.ids.push(record.id);
-            columns.documents.push(record.document);
-            columns.metadatas.push(record.metadata);
-            columns.dimension = u32::try_from(record.vector.len()).unwrap_or(u32::MAX);
-            vectors.extend(record.vector.iter().flat_map(|value| value.to_le_bytes()));
-        }
-        columns.vectors = vectors.into();
-        columns
-    }
-}
 
 impl Engine {
     /// Makes a collection. With `if_missing`, one of the same name and kind will do.
@@ -52,16 +21,19 @@ impl Engine {
         &self,
         spec: CollectionSpec,
         if_missing: bool,
-    ) -> Result<Written, Failure> {
-        self.write(Action::CreateCollection { spec, if_missing }, None).await
+    ) -> Result<Written<CollectionCreated>, Failure> {
+        self.write(CreateCollection { spec, if_missing }, None).await
     }
 
     /// Deletes a collection; its rows go by and by.
     ///
     /// # Errors
     /// `not_found`, or what keeps it from being written.
-    pub async fn delete_collection(&self, name: &str) -> Result<Written, Failure> {
-        let written = self.write(Action::DeleteCollection { name: name.to_owned() }, None).await?;
+    pub async fn delete_collection(
+        &self,
+        name: &str,
+    ) -> Result<Written<CollectionDeleted>, Failure> {
+        let written = self.write(DeleteCollection { name: name.to_owned() }, None).await?;
         self.inner.purge_due.store(true, Ordering::Relaxed);
         self.inner.due_changed.notify_one();
         Ok(written)
@@ -71,9 +43,9 @@ impl Engine {
     ///
     /// # Errors
     /// `not_found`, `already_exists`, or what keeps it from being written.
-    pub async fn rename_collection(&self, from: &str, to: &str) -> Result<Written, Failure> {
-        let action = Action::RenameCollection { from: from.to_owned(), to: to.to_owned() };
-        self.write(action, None).await
+    pub async fn rename_collection(&self, from: &str, to: &str) -> Result<Written<()>, Failure> {
+        let operation = RenameCollection { from: from.to_owned(), to: to.to_owned() };
+        self.write(operation, None).await
     }
 
     /// The collections that users have made, by name.
@@ -91,10 +63,7 @@ impl Engine {
     /// # Errors
     /// What keeps the store from being read.
     pub async fn states(&self) -> Result<Vec<CollectionState>, Failure> {
-        match self.ask(ReadJob::Overview).await? {
-            ReadReply::Overview { collections, .. } => Ok(collections),
-            other => Err(misfit(&other)),
-        }
+        Ok(self.ask(GetOverview).await?.collections)
     }
 
     /// One collection.
@@ -102,10 +71,7 @@ impl Engine {
     /// # Errors
     /// `not_found`, or what keeps the store from being read.
     pub async fn collection(&self, name: &str) -> Result<CollectionState, Failure> {
-        match self.ask(ReadJob::Collection { name: name.to_owned() }).await? {
-            ReadReply::Collection(state) => Ok(state),
-            other => Err(misfit(&other)),
-        }
+        self.ask(GetCollection { name: name.to_owned() }).await
     }
 
     /// Adds or replaces records. With a key, a repeat of the same call changes nothing
@@ -116,17 +82,12 @@ impl Engine {
     pub async fn put(
         &self,
         collection: &str,
-        records: PutRecords,
+        records: Records,
         mode: PutMode,
         key: Option<Key>,
-    ) -> Result<Written, Failure> {
-        let action = Action::Put {
-            collection: collection.to_owned(),
-            records: columns(records),
-            mode,
-            load: None,
-        };
-        self.write(action, key).await
+    ) -> Result<Written<RecordsPut>, Failure> {
+        let operation = PutRecords { collection: collection.to_owned(), records, mode, load: None };
+        self.write(operation, key).await
     }
 
     /// Changes parts of records; metadata is merged. Missing ids are counted.
@@ -138,8 +99,8 @@ impl Engine {
         collection: &str,
         patches: Vec<Patch>,
         key: Option<Key>,
-    ) -> Result<Written, Failure> {
-        self.write(Action::Update { collection: collection.to_owned(), patches }, key).await
+    ) -> Result<Written<RecordsUpdated>, Failure> {
+        self.write(UpdateRecords { collection: collection.to_owned(), patches }, key).await
     }
 
     /// Deletes records. Missing ids are counted.
@@ -151,8 +112,8 @@ impl Engine {
         collection: &str,
         which: Which,
         key: Option<Key>,
-    ) -> Result<Written, Failure> {
-        self.write(Action::Delete { collection: collection.to_owned(), which }, key).await
+    ) -> Result<Written<RecordsDeleted>, Failure> {
+        self.write(DeleteRecords { collection: collection.to_owned(), which }, key).await
     }
 
     /// Records as they are stored: by ids in the order asked for, else by row.
@@ -166,41 +127,33 @@ impl Engine {
         page: Page,
         vectors: bool,
     ) -> Result<Vec<StoredRecord>, Failure> {
-        let job = ReadJob::Get { collection: collection.to_owned(), which, page, vectors };
-        match self.ask(job).await? {
-            ReadReply::Records(records) => Ok(records),
-            other => Err(misfit(&other)),
-        }
+        self.ask(GetRecords { collection: collection.to_owned(), which, page, vectors }).await
     }
 
-    pub(crate) async fn write(&self, action: Action, key: Option<Key>) -> Result<Written, Failure> {
-        let collection = action.collection().map(str::to_owned);
-        let written = match self.inner.writes.send(action, key).await {
+    /// Has an operation carried out by the writer, and notes what is due after it.
+    pub(crate) async fn write<O: WriteOperation>(
+        &self,
+        operation: O,
+        key: Option<Key>,
+    ) -> Result<Written<O::Reply>, Failure> {
+        let written = match self.inner.writes.send(operation, key).await {
             // The next write goes to the store that is there now; this one was not written.
             Err(failure) if is_another_store(&failure) && self.look_again()? => {
                 return Err(replaced(self.folder()));
             }
             written => written?,
         };
-        if let Some(collection) = collection.filter(|_| written.outcome.fold_due) {
-            self.fold_later(&collection);
+        if let Some(state) = written.done.collection.as_ref().filter(|_| written.done.fold_due) {
+            self.fold_later(&state.name);
         }
-        if written.outcome.graph_due {
+        if written.done.graph_due {
             self.build_later(SegmentsOf::Graph);
         }
         Ok(written)
     }
 
-    pub(crate) async fn ask(&self, job: ReadJob) -> Result<ReadReply, Failure> {
-        self.ask_for(&job).await.map(|answer| answer.reply)
+    /// Has an operation answered by a reader.
+    pub(crate) async fn ask<O: ReadOperation>(&self, operation: O) -> Result<O::Reply, Failure> {
+        self.ask_for(operation).await.map(|answered| answered.reply)
     }
-}
-
-pub(crate) fn columns(records: PutRecords) -> Records {
-    let PutRecords { ids, documents, metadatas, dimension, vectors } = records;
-    Records { ids, documents, metadatas, dimension, vectors }
-}
-
-pub(crate) fn misfit(reply: &ReadReply) -> Failure {
-    Failure::new(Code::Failed, format!("the reader answered another question: {reply:?}"))
 }

@@ -1,13 +1,14 @@
 //! What is known, and when it was true. docs/facts.md has the rules.
 
-use isolith_roles::{FactAnswer, FactQuestion, ReadJob, ReadReply};
-use isolith_store::{Action, FactWrite, Key, Outcome};
+use isolith_protocol::{
+    AddFact, CountFacts, DescribeEntity, FactSuperseded, GetEntity, InvalidateFact, Key,
+    ListEntities, ListTimeline, QueryFacts, SupersedeFact,
+};
 use isolith_types::{
     AddedFact, Code, EndedFact, Entity, EntityPatch, EntityQuery, Fact, FactQuery, FactStats,
     Failure, Moment, NewFact, Supersede, SupersededFact, WhichFact,
 };
 
-use crate::collections::misfit;
 use crate::open::Engine;
 
 /// The most facts or entities that one answer has: a page of a thousand, and one that says
@@ -23,7 +24,7 @@ impl Engine {
     /// `bad_input` for what cannot be a fact; `already_exists` if one that says the same
     /// overlaps it and ends at another time; or what keeps it from being written.
     pub async fn add_fact(&self, fact: NewFact, key: Option<Key>) -> Result<AddedFact, Failure> {
-        self.write_fact(FactWrite::Add(fact), key).await?.fact.ok_or_else(unsaid)
+        Ok(self.write(AddFact { fact }, key).await?.done.reply.fact)
     }
 
     /// Ends a fact: at `at`, or now.
@@ -38,8 +39,7 @@ impl Engine {
         at: Option<Moment>,
         key: Option<Key>,
     ) -> Result<EndedFact, Failure> {
-        let write = FactWrite::Invalidate { which, at };
-        self.write_fact(write, key).await?.ended_fact.ok_or_else(unsaid)
+        Ok(self.write(InvalidateFact { which, at }, key).await?.done.reply.ended_fact)
     }
 
     /// Ends a fact and puts another in its place, at the same moment and in one
@@ -52,9 +52,8 @@ impl Engine {
         change: Supersede,
         key: Option<Key>,
     ) -> Result<SupersededFact, Failure> {
-        let Outcome { fact, ended_fact, .. } =
-            self.write_fact(FactWrite::Supersede(change), key).await?;
-        let (fact, old) = (fact.ok_or_else(unsaid)?, ended_fact.ok_or_else(unsaid)?);
+        let written = self.write(SupersedeFact { change }, key).await?;
+        let FactSuperseded { fact, ended_fact: old } = written.done.reply;
         let AddedFact { id, created, .. } = fact;
         Ok(SupersededFact { old: old.id, id, created, at: old.valid_to })
     }
@@ -70,21 +69,18 @@ impl Engine {
         patch: EntityPatch,
         key: Option<Key>,
     ) -> Result<Entity, Failure> {
-        self.write_fact(FactWrite::Describe(patch), key).await?.entity.ok_or_else(unsaid)
+        let described = self.write(DescribeEntity { patch }, key).await?.done.reply;
+        described.entity.ok_or_else(|| Failure::new(Code::NotFound, "the entity was deleted"))
     }
 
     /// What is known: what is true now comes first, then what will be, then what was. An
-    /// entity that nobody knows has no facts, which is no error.
+    /// entity that nobody knows has no facts, which is not an error.
     ///
     /// # Errors
     /// What keeps the store from being read.
     pub async fn query_facts(&self, query: &FactQuery) -> Result<Vec<Fact>, Failure> {
         let limit = query.limit.min(MOST_FACTS);
-        let question = FactQuestion::Query(FactQuery { limit, ..query.clone() });
-        match self.ask_about_facts(question).await? {
-            FactAnswer::Facts(facts) => Ok(facts),
-            other => Err(misfit(&ReadReply::Facts(other))),
-        }
+        self.ask(QueryFacts { query: FactQuery { limit, ..query.clone() } }).await
     }
 
     /// Facts in the order in which they became true, those without any date last; of all
@@ -99,10 +95,7 @@ impl Engine {
         offset: u64,
     ) -> Result<Vec<Fact>, Failure> {
         let (entity, limit) = (entity.map(str::to_owned), limit.min(MOST_FACTS));
-        match self.ask_about_facts(FactQuestion::Timeline { entity, limit, offset }).await? {
-            FactAnswer::Facts(facts) => Ok(facts),
-            other => Err(misfit(&ReadReply::Facts(other))),
-        }
+        self.ask(ListTimeline { entity, limit, offset }).await
     }
 
     /// How many facts there are: true now, no longer, not yet.
@@ -110,10 +103,7 @@ impl Engine {
     /// # Errors
     /// What keeps the store from being read.
     pub async fn fact_stats(&self) -> Result<FactStats, Failure> {
-        match self.ask_about_facts(FactQuestion::Stats).await? {
-            FactAnswer::Stats(stats) => Ok(stats),
-            other => Err(misfit(&ReadReply::Facts(other))),
-        }
+        self.ask(CountFacts).await
     }
 
     /// What facts are about, by name.
@@ -122,11 +112,7 @@ impl Engine {
     /// What keeps the store from being read.
     pub async fn entities(&self, query: &EntityQuery) -> Result<Vec<Entity>, Failure> {
         let limit = query.limit.min(MOST_FACTS);
-        let question = FactQuestion::Entities(EntityQuery { limit, ..query.clone() });
-        match self.ask_about_facts(question).await? {
-            FactAnswer::Entities(entities) => Ok(entities),
-            other => Err(misfit(&ReadReply::Facts(other))),
-        }
+        self.ask(ListEntities { query: EntityQuery { limit, ..query.clone() } }).await
     }
 
     /// The entity that has this name or goes by it.
@@ -134,28 +120,10 @@ impl Engine {
     /// # Errors
     /// `not_found`, or what keeps the store from being read.
     pub async fn entity(&self, name: &str) -> Result<Entity, Failure> {
-        match self.ask_about_facts(FactQuestion::Entity { name: name.to_owned() }).await? {
-            FactAnswer::Entity(Some(entity)) => Ok(entity),
-            FactAnswer::Entity(None) => {
-                Err(Failure::new(Code::NotFound, format!("nothing is known of {name:?}"))
-                    .with_hint("`isolith fact entities` shows what there is"))
-            }
-            other => Err(misfit(&ReadReply::Facts(other))),
-        }
+        let found = self.ask(GetEntity { name: name.to_owned() }).await?;
+        found.ok_or_else(|| {
+            Failure::new(Code::NotFound, format!("nothing is known of {name:?}"))
+                .with_hint("`isolith fact entities` shows what there is")
+        })
     }
-
-    async fn write_fact(&self, write: FactWrite, key: Option<Key>) -> Result<Outcome, Failure> {
-        self.write(Action::Facts(write), key).await.map(|written| written.outcome)
-    }
-
-    async fn ask_about_facts(&self, question: FactQuestion) -> Result<FactAnswer, Failure> {
-        match self.ask(ReadJob::Facts(question)).await? {
-            ReadReply::Facts(answer) => Ok(answer),
-            other => Err(misfit(&other)),
-        }
-    }
-}
-
-fn unsaid() -> Failure {
-    Failure::new(Code::Failed, "the writer did not say what became of the fact")
 }

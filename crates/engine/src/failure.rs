@@ -11,13 +11,13 @@ pub fn of_call(error: &CallError) -> Failure {
         CallError::BadRequest(_) => (Code::Failed, ""),
         CallError::Unanswerable(_) => (Code::TooLarge, "ask for less at once"),
         CallError::RequestTooLarge { .. } => (Code::TooLarge, "split the input"),
-        CallError::QueueFull { .. } => (Code::QueueFull, "try again when less is going on"),
-        CallError::QueueTimeout { .. } => (Code::Timeout, "try again when less is going on"),
+        CallError::QueueFull { .. } => (Code::QueueFull, "the system is busy; try again"),
+        CallError::QueueTimeout { .. } => (Code::Timeout, "the system is busy; try again"),
         CallError::BreakerOpen { .. } => (Code::BreakerOpen, "wait, then try again"),
         CallError::Draining { .. } => (Code::Draining, ""),
         CallError::StartFailed { .. } => (Code::StartFailure, ""),
         CallError::Died { class: DeathClass::Timeout, .. } => {
-            (Code::Timeout, "give it more time, or less to do")
+            (Code::Timeout, "raise the timeout or reduce the work")
         }
         CallError::Died { .. } => (Code::WorkerDied, ""),
         CallError::Poisoned { .. } | CallError::Quarantined { .. } => (
@@ -47,7 +47,7 @@ fn note(death: &Death) -> DeathNote {
 /// Another store was found in the place of the one that was open.
 pub(crate) fn replaced(store: &Path) -> Failure {
     let message = format!("the store in {} was replaced while it was open", store.display());
-    Failure::new(Code::StoreReplaced, message).with_hint("try again with what is there now")
+    Failure::new(Code::StoreReplaced, message).with_hint("try again: another store is there now")
 }
 
 /// Whether a worker has found another store than the one that it was told of.

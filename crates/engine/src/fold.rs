@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use isolate::{CallOptions, Progress};
-use isolith_roles::{BuildJob, FoldDone, FoldJob, GraphJob, SegmentsOf};
-use isolith_store::Action;
+use isolith_protocol::{Purge, SegmentsOf, Tidy};
+use isolith_roles::{BuildJob, FoldDone, FoldJob, GraphJob};
 use isolith_types::{Code, Failure};
 
 use crate::failure::of_call;
@@ -39,7 +39,7 @@ impl Engine {
         self.build(&BuildJob::Fold(job), on_progress).await
     }
 
-    /// Makes the segment of the graph anew.
+    /// Rebuilds the segment of the graph.
     ///
     /// # Errors
     /// What keeps it from being built; the graph is walked without.
@@ -150,16 +150,16 @@ impl Engine {
 
     /// Removes what has had its day. What fails now is done another time.
     async fn tidy(&self) {
-        let _ = self.inner.writes.send(Action::Tidy, None).await;
+        let _ = self.inner.writes.send(Tidy, None).await;
     }
 
     async fn purge(&self) {
         if !self.inner.purge_due.swap(false, Ordering::Relaxed) {
             return;
         }
-        let purge = || self.inner.writes.send(Action::Purge { limit_rows: PURGE_ROWS }, None);
+        let purge = || self.inner.writes.send(Purge { limit_rows: PURGE_ROWS }, None);
         while let Ok(written) = purge().await
-            && written.outcome.more
+            && written.done.reply.more
         {}
     }
 }

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use isolate::{CallError, CallOptions, Pool, PoolSettings, Progress, Role, Supervised};
-use isolith_roles::{
-    Intake, IntakeJob, IntakeReply, IntakeSettings, Layout, Place, ReadJob, ReadReply,
+use isolith_protocol::{
+    CollectionState, GetLoadProgress, LoadProgress, LoadStep, PutMode, PutRecords, Records,
+    RecordsPut,
 };
-use isolith_store::{Action, CollectionState, LoadProgress, LoadStep, PutMode, Records};
+use isolith_roles::{Intake, IntakeJob, IntakeReply, IntakeSettings, Layout, Place};
 use isolith_types::{Code, CollectionSpec, Failure, Metric};
 use tokio::sync::Notify;
 
@@ -227,7 +228,7 @@ impl<'a> Load<'a> {
         receipt.retries += answer.deaths.len() as u64;
         match answer.reply? {
             IntakeReply::Valid(layout) => Ok(layout),
-            _ => Err(misfit()),
+            _ => Err(unexpected_reply()),
         }
     }
 
@@ -269,13 +270,9 @@ impl<'a> Load<'a> {
     }
 
     async fn progress(&self, source: &str) -> Result<LoadProgress, Failure> {
-        let job = ReadJob::Load { source: source.to_owned() };
-        match self.engine.ask(job).await? {
-            // A finished load that is run again looks at every row again.
-            ReadReply::Load(Some(progress)) if !progress.finished => Ok(progress),
-            ReadReply::Load(_) => Ok(LoadProgress::default()),
-            _ => Err(misfit()),
-        }
+        let known = self.engine.ask(GetLoadProgress { source: source.to_owned() }).await?;
+        // A finished load that is run again looks at every row again.
+        Ok(known.filter(|progress| !progress.finished).unwrap_or_default())
     }
 
     async fn write(
@@ -300,7 +297,7 @@ impl<'a> Load<'a> {
                 rejected: covered - batch.records.ids.len() as u64,
                 finished: row + covered >= layout.rows,
             };
-            let action = Action::Put {
+            let put = PutRecords {
                 collection: self.options.collection.clone(),
                 records: batch.records,
                 mode: self.options.mode,
@@ -309,7 +306,7 @@ impl<'a> Load<'a> {
             // The next rows are read while these are written.
             let mut read = Receipt::new("");
             let (written, next) = tokio::join!(
-                self.engine.write(action, None),
+                self.engine.write(put, None),
                 self.batch(layout, place, rows, &mut read)
             );
             let written = written?;
@@ -353,7 +350,7 @@ impl<'a> Load<'a> {
                 Ok(Some(Batch { records, covered, next }))
             }
             IntakeReply::End => Ok(None),
-            _ => Err(misfit()),
+            _ => Err(unexpected_reply()),
         }
     }
 }
@@ -370,13 +367,13 @@ struct Batch {
 }
 
 /// As many rows as fit into the time that a batch may hold the write lock.
-fn next_size(rows: u32, written: &Written) -> u32 {
+fn next_size(rows: u32, written: &Written<RecordsPut>) -> u32 {
     let ran = written.ran.as_secs_f64().max(1e-4);
     let fitting = f64::from(rows) * BATCH_TIME.as_secs_f64() / ran;
     // Doubling at most, as one measurement says little.
     (fitting as u32).min(rows * 2).clamp(*BATCH_ROWS.start(), *BATCH_ROWS.end())
 }
 
-pub(crate) fn misfit() -> Failure {
-    Failure::new(Code::Failed, "a worker answered another question")
+pub(crate) fn unexpected_reply() -> Failure {
+    Failure::new(Code::Failed, "unexpected reply from a worker")
 }

@@ -32,30 +32,30 @@ mod writes;
 pub use adopt::{Examined, adopt, examine_foreign, move_aside};
 pub use chunks::{IndexedChunk, IndexedFile};
 pub use code::{CodeFilter, CodeHit, CodeHits, CodeSearch};
-pub use collections::PutRecords;
 pub use doctor::{CheckReport, Doctor, DoctorOptions, DoctorReport, QuarantinedJob};
 pub use facts::MOST_FACTS;
 pub use failure::of_call;
 pub use graph::{
     FileImport, GraphCursor, GraphImport, GraphImported, GraphPage, GraphRow, GraphSize, HotBy,
-    Hotspot, Impact, ImportCycle, Kinds, Listed, Neighbours, PageSize, Reached, Side, Symbol,
-    SymbolPath, Ties, Walk, datum_text, may_change,
+    Hotspot, Impact, ImportCycle, Kinds, Listed, Neighbours, PageSize, QueryCheck, Reached, Side,
+    Symbol, SymbolPath, Ties, Walk, datum_text,
 };
 pub use index::{
     FileCounts, FoldWhen, IndexOptions, IndexProblem, IndexProgress, IndexReport, IndexStage,
-    IndexWatcher, Root, Seconds,
+    IndexWatcher, Root, Seconds, indexed_languages,
 };
 pub use ingest::{IngestOptions, IngestProgress, IngestStage, OnError, Receipt, Rejected, Watcher};
 pub use isolith_embed::model_name as built_in_model;
 pub use isolith_graph::{Datum, NodeDatum, PathDatum, RelationshipDatum, Stats as GraphStats};
+pub use isolith_protocol::{
+    CollectionCreated, CollectionDeleted, CollectionState, CypherQuery, Done, GraphAnswer, Key,
+    Page, Patch, PutMode, Records, RecordsDeleted, RecordsPut, RecordsUpdated, Selection,
+    StoredRecord, TableEnd, TableHolds, Which, WhichDrawers,
+};
 pub use isolith_roles::{Health, TranscriptFormat, TranscriptPlan, entries as worker_roles};
 pub use isolith_search::{MemoryWeights, Mode, Weights};
-pub use isolith_source::walk::WalkOptions;
+pub use isolith_store::Durability;
 pub use isolith_store::names::is_log;
-pub use isolith_store::{
-    CollectionState, CypherQuery, Durability, GraphAnswer, Key, Outcome, Page, Patch, PutMode,
-    Selection, StoredRecord, TableEnd, TableHolds, Which, WhichDrawers,
-};
 pub use location::{Scope, Surroundings, find_store};
 pub use memory::{
     DIARY_ROOM, DeletedDrawers, DiaryEntry, ImportOptions, ImportProgress, ImportReceipt,
@@ -73,5 +73,5 @@ pub use status::{
 pub use transfer::exported_collection;
 pub use trust::StorePlace;
 pub use watch::{WatchEvent, WatchListener};
-pub use within::Within;
+pub use within::{Within, real_path};
 pub use writes::Written;

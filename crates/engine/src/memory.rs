@@ -5,14 +5,15 @@ mod import;
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use isolith_roles::{Likeness, ReadJob, ReadReply, SimilarFound};
-use isolith_store::{Action, DrawerVectors, Key, MEMORY_COLLECTION, WhichDrawers};
+use isolith_protocol::{
+    AddDrawers, DeleteDrawers, Done, DrawerList, DrawerVectors, FindSimilarDrawers, GetDrawers,
+    Key, ListDrawers, ListRooms, MEMORY_COLLECTION, SimilarFound, UpdateDrawer, WhichDrawers,
+};
 use isolith_types::{
     AddedDrawer, Code, Drawer, DrawerFilter, DrawerOrder, DrawerPage, DrawerPatch, Failure, Moment,
     NewDrawer, SimilarDrawer, Wing,
 };
 
-use crate::collections::misfit;
 use crate::open::Engine;
 pub use import::{ImportOptions, ImportProgress, ImportReceipt, ImportWatcher};
 
@@ -58,8 +59,8 @@ impl Engine {
         key: Option<Key>,
     ) -> Result<Vec<AddedDrawer>, Failure> {
         let vectors = DrawerVectors::default();
-        let action = Action::AddDrawers { drawers, skip_bad: false, vectors };
-        Ok(self.write(action, key).await?.outcome.drawers)
+        let add = AddDrawers { drawers, skip_bad: false, vectors };
+        Ok(self.write(add, key).await?.done.reply.drawers)
     }
 
     /// Remembers those texts that can be stored, and says what is wrong with the others.
@@ -73,15 +74,15 @@ impl Engine {
     ) -> Result<LoadedDrawers, Failure> {
         let count = drawers.len() as u64;
         let vectors = DrawerVectors::default();
-        let action = Action::AddDrawers { drawers, skip_bad: true, vectors };
-        let outcome = self.write(action, key).await?.outcome;
-        let mut rejected = outcome.rejected.into_iter().peekable();
-        let mut added = outcome.drawers.into_iter();
+        let add = AddDrawers { drawers, skip_bad: true, vectors };
+        let Done { reply, repeated, .. } = self.write(add, key).await?.done;
+        let mut rejected = reply.rejected.into_iter().peekable();
+        let mut added = reply.drawers.into_iter();
         let drawers = (0..count).filter_map(|at| match rejected.next_if(|(row, _)| *row == at) {
             Some((_, reason)) => Some(Err(reason)),
             None => added.next().map(Ok),
         });
-        Ok(LoadedDrawers { drawers: drawers.collect(), repeated: outcome.repeated })
+        Ok(LoadedDrawers { drawers: drawers.collect(), repeated })
     }
 
     /// Drawers by their ids, in this order; none where one is not there.
@@ -89,10 +90,7 @@ impl Engine {
     /// # Errors
     /// What keeps the store from being read.
     pub async fn drawers(&self, ids: Vec<String>) -> Result<Vec<Option<Drawer>>, Failure> {
-        match self.ask(ReadJob::Drawers { ids }).await? {
-            ReadReply::Drawers(drawers) => Ok(drawers),
-            other => Err(misfit(&other)),
-        }
+        self.ask(GetDrawers { ids }).await
     }
 
     /// Drawers that a filter allows, and how many it allows. There may be fewer than the
@@ -105,10 +103,9 @@ impl Engine {
         filter: &DrawerFilter,
         page: DrawerPage,
     ) -> Result<(Vec<Drawer>, u64), Failure> {
-        match self.ask(ReadJob::ListDrawers { filter: filter.clone(), page }).await? {
-            ReadReply::DrawerList { drawers, total } => Ok((drawers, total)),
-            other => Err(misfit(&other)),
-        }
+        let list = ListDrawers { filter: filter.clone(), page };
+        let DrawerList { drawers, total } = self.ask(list).await?;
+        Ok((drawers, total))
     }
 
     /// Changes a drawer.
@@ -123,11 +120,11 @@ impl Engine {
         key: Option<Key>,
     ) -> Result<UpdatedDrawer, Failure> {
         let (patch, vectors) = (Box::new(patch), DrawerVectors::default());
-        let action = Action::UpdateDrawer { id: id.to_owned(), patch, vectors };
-        let changed = self.write(action, key).await?.outcome.updated > 0;
+        let update = UpdateDrawer { id: id.to_owned(), patch, vectors };
+        let changed = self.write(update, key).await?.done.reply.updated > 0;
         let drawer = self.drawers(vec![id.to_owned()]).await?.pop().flatten();
         let drawer = drawer.ok_or_else(|| {
-            Failure::new(Code::NotFound, format!("drawer {id:?} was deleted in this moment"))
+            Failure::new(Code::NotFound, format!("drawer {id:?} has just been deleted"))
         })?;
         Ok(UpdatedDrawer { drawer, changed })
     }
@@ -145,12 +142,12 @@ impl Engine {
         let mut done = DeletedDrawers::default();
         let mut key = key;
         loop {
-            let action = Action::DeleteDrawers { which: which.clone() };
+            let delete = DeleteDrawers { which: which.clone() };
             // A repeat of the first step goes on with the others.
-            let outcome = self.write(action, key.take()).await?.outcome;
-            done.deleted += outcome.deleted;
-            done.missing += outcome.missing;
-            if !outcome.more {
+            let slice = self.write(delete, key.take()).await?.done.reply;
+            done.deleted += slice.deleted;
+            done.missing += slice.missing;
+            if !slice.more {
                 return Ok(done);
             }
         }
@@ -161,10 +158,7 @@ impl Engine {
     /// # Errors
     /// What keeps the store from being read.
     pub async fn taxonomy(&self) -> Result<Vec<Wing>, Failure> {
-        match self.ask(ReadJob::Taxonomy).await? {
-            ReadReply::Taxonomy(wings) => Ok(wings),
-            other => Err(misfit(&other)),
-        }
+        self.ask(ListRooms).await
     }
 
     /// Drawers with nearly the same text: those whose vectors have at least this cosine.
@@ -180,12 +174,9 @@ impl Engine {
     ) -> Result<Vec<SimilarDrawer>, Failure> {
         self.know_poisons().await;
         let (text, filter) = (text.to_owned(), filter.clone());
-        let likeness = Likeness { text, filter, threshold, limit };
-        let answered = self.ask_for(&ReadJob::SimilarDrawers(Box::new(likeness))).await?;
-        let ReadReply::SimilarDrawers(found) = answered.reply else {
-            return Err(misfit(&answered.reply));
-        };
-        let SimilarFound { drawers, searched } = found;
+        let search = FindSimilarDrawers { text, filter, threshold, limit };
+        let answered = self.ask_for(search).await?;
+        let SimilarFound { drawers, searched } = answered.reply;
         if searched.quarantined {
             self.fold_later(MEMORY_COLLECTION);
         }
@@ -226,7 +217,7 @@ impl Engine {
             ..NewDrawer::default()
         };
         let added = self.add_drawers(vec![drawer], key).await?;
-        let nothing = || Failure::new(Code::Failed, "the writer left the entry out");
+        let nothing = || Failure::new(Code::Failed, "the writer skipped the entry");
         added.into_iter().next().ok_or_else(nothing)
     }
 

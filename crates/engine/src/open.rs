@@ -9,8 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use isolate::{CrashFolder, Hooks, Pool, PoolSettings, Supervised, Tally};
+use isolith_config::Layers;
 use isolith_folder::Folder;
-use isolith_roles::{SegmentsOf, StoreBuilder, StoreReader, StoreSettings, StoreWriter};
+use isolith_protocol::SegmentsOf;
+use isolith_roles::{StoreBuilder, StoreReader, StoreSettings, StoreWriter};
 use isolith_store::{Durability, StoreFolder};
 use isolith_types::{Code, Failure};
 use tokio::sync::{Notify, OnceCell};
@@ -88,6 +90,8 @@ pub struct EngineOptions {
     pub program: Option<PathBuf>,
     /// What it may read and answer for, whatever roots the store has; by default anything.
     pub within: Option<Within>,
+    /// What the user has set. Projects add to it when they are indexed.
+    pub settings: Layers,
 }
 
 impl EngineOptions {
@@ -115,6 +119,7 @@ impl Default for EngineOptions {
             deadline: Duration::from_secs(30),
             program: None,
             within: None,
+            settings: Layers::default(),
         }
     }
 }
@@ -224,9 +229,10 @@ impl Engine {
         self.inner.folder.path()
     }
 
-    /// The pools, to be drained on a signal.
-    pub fn pools(&self) -> [&dyn Supervised; 3] {
-        [&self.inner.readers, &self.inner.writer, &self.inner.builder]
+    /// The pools that there are now, to be drained or killed on a signal: the store's own, and
+    /// those of work that is under way, such as parsers.
+    pub fn pools(&self) -> Vec<Arc<dyn Supervised>> {
+        self.inner.pools()
     }
 
     /// What was counted: jobs, starts, deaths.
@@ -238,10 +244,11 @@ impl Engine {
     pub async fn close(&self) {
         // Whoever was killed by a job should not be killed by it tomorrow.
         let _ = tokio::time::timeout(CLOSING, self.inner.quarantine.written_down()).await;
-        for pool in self.pools() {
+        let pools = self.pools();
+        for pool in &pools {
             pool.begin_drain(CLOSING);
         }
-        for pool in self.pools() {
+        for pool in &pools {
             pool.drained().await;
         }
     }

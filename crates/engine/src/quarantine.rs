@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use isolate::{MemoryQuarantine, Poison, Quarantine, Role};
-use isolith_roles::{ReadJob, ReadReply, StoreReader};
-use isolith_store::{Action, PoisonedJob};
+use isolate::{MemoryQuarantine, Poison, Quarantine};
+use isolith_protocol::{GetOverview, PoisonedJob, ReadOperation, RememberPoison};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
@@ -47,7 +46,7 @@ impl Quarantine for StoreQuarantine {
 
     fn add(&self, poison: Poison) {
         // Without this one question nothing else can be asked, and its input is empty.
-        if poison.kind == StoreReader::kind(&ReadJob::Overview) {
+        if poison.kind == GetOverview::NAME {
             return;
         }
         self.memory.add(poison.clone());
@@ -79,8 +78,8 @@ impl Engine {
             .poisons_known
             .get_or_init(|| async {
                 // A store that cannot say so is found out by the job itself.
-                if let Ok(ReadReply::Overview { poisons, .. }) = self.ask(ReadJob::Overview).await {
-                    inner.quarantine.recall(&poisons);
+                if let Ok(overview) = self.ask(GetOverview).await {
+                    inner.quarantine.recall(&overview.poisons);
                 }
             })
             .await;
@@ -92,12 +91,12 @@ impl Engine {
         tokio::spawn(async move {
             while let Some(poison) = news.recv().await {
                 let Some(inner) = inner.upgrade() else { return };
-                let action = Action::RememberPoison {
+                let remember = RememberPoison {
                     poison: serde_json::to_string(&poison).unwrap_or_default(),
                     role: poison.role,
                     input: poison.input_hash.into_bytes(),
                 };
-                if let Err(failure) = inner.writes.send(action, None).await {
+                if let Err(failure) = inner.writes.send(remember, None).await {
                     tracing::warn!(%failure, "a quarantined job could not be written down");
                 }
                 inner.quarantine.unwritten.send_modify(|unwritten| *unwritten -= 1);

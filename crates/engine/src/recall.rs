@@ -2,12 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use isolith_roles::{MemoryFound, MemoryQuery, ReadJob, ReadReply};
+use isolith_protocol::{MEMORY_COLLECTION, MemoryFound, SearchMemory};
 use isolith_search::{MemoryWeights, Mode};
-use isolith_store::MEMORY_COLLECTION;
 use isolith_types::{Code, DrawerFilter, DrawerHit, Failure};
 
-use crate::collections::misfit;
 use crate::open::Engine;
 
 /// The longest question, in bytes.
@@ -46,7 +44,7 @@ impl MemorySearch {
 pub struct MemoryHits {
     /// The best first.
     pub hits: Vec<DrawerHit>,
-    /// How the answer is less than it should be.
+    /// Why the answer is incomplete.
     pub degraded: Option<String>,
     /// How long it took.
     pub took: Duration,
@@ -60,24 +58,23 @@ impl Engine {
     pub async fn search_memory(&self, search: &MemorySearch) -> Result<MemoryHits, Failure> {
         let started = Instant::now();
         if search.text.trim().is_empty() {
-            return Err(Failure::new(Code::BadInput, "there is nothing to look for")
+            return Err(Failure::new(Code::BadInput, "the query is empty")
                 .with_hint("pass a question or some words"));
         }
         if search.text.len() > LONGEST_QUESTION {
-            let message = format!("a question has {LONGEST_QUESTION} bytes at most");
-            return Err(Failure::new(Code::TooLarge, message).with_hint("ask with fewer words"));
+            let message = format!("a query has at most {LONGEST_QUESTION} bytes");
+            return Err(Failure::new(Code::TooLarge, message).with_hint("shorten the query"));
         }
         self.know_poisons().await;
-        let query = MemoryQuery {
+        let query = SearchMemory {
             text: search.text.clone(),
             mode: search.mode,
             limit: search.limit,
             filter: search.filter.clone(),
             weights: search.weights.clone(),
         };
-        let answered = self.ask_for(&ReadJob::Memory(Box::new(query))).await?;
-        let ReadReply::Memory(found) = answered.reply else { return Err(misfit(&answered.reply)) };
-        let MemoryFound { hits, degraded, searched } = found;
+        let answered = self.ask_for(query).await?;
+        let MemoryFound { hits, degraded, searched } = answered.reply;
         if searched.quarantined {
             self.fold_later(MEMORY_COLLECTION);
         }

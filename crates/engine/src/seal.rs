@@ -37,7 +37,7 @@ pub(crate) fn read(folder: &Folder, secret: &Secret) -> io::Result<Seal> {
     let file = match folder.file(SEAL) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Seal::Missing),
-        // A link or a pipe is no seal of ours.
+        // A link or a pipe is not a seal of ours.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(Seal::Invalid),
         Err(error) if isolith_folder::met_link(&error) => return Ok(Seal::Invalid),
         Err(error) => return Err(error),
@@ -120,6 +120,11 @@ mod tests {
         assert_eq!(fs::read_dir(&store).unwrap().count(), 1);
 
         let text = fs::read_to_string(store.join("seal")).unwrap();
+        // As docs/format.md has it.
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[..2], ["isolith seal 1", UUID]);
+        assert!(lines.len() == 3 && lines[2].len() == 64 && text.ends_with('\n'), "{text}");
+        assert!(lines[2].bytes().all(|digit| digit.is_ascii_hexdigit()), "{text}");
         for forged in [
             text.replace("01234567", "11234567"),
             text.replace("seal 1", "seal 2"),

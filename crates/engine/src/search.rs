@@ -1,12 +1,13 @@
 use isolate::{Answer, Bulk, CallOptions};
 use isolith_embed::{MODEL_ID, model_name};
 use isolith_folder::Folder;
-use isolith_roles::{Damage, DamageKind, Found, ReadJob, ReadReply, Searched, SegmentsOf};
-use isolith_store::Action;
+use isolith_protocol::{
+    Damage, DamageKind, EmbedText, FindKeywords, FindNearest, QuarantineGraphSegment,
+    QuarantineSegments, ReadJob, ReadOperation, ReadReply, RecordsFound, Searched, SegmentsOf,
+};
 use isolith_store::names::is_segment;
 use isolith_types::{Code, Failure, Filter, Hit};
 
-use crate::collections::misfit;
 use crate::failure::{is_another_store, of_call};
 use crate::open::Engine;
 
@@ -15,14 +16,14 @@ use crate::open::Engine;
 pub struct Hits {
     /// The best first.
     pub hits: Vec<Hit>,
-    /// How the answer is less than it should be.
+    /// Why the answer is incomplete.
     pub degraded: Option<String>,
 }
 
 /// A reply, and whether a worker died over it before.
 #[derive(Debug)]
-pub(crate) struct Answered {
-    pub(crate) reply: ReadReply,
+pub(crate) struct Answered<R> {
+    pub(crate) reply: R,
     pub(crate) blamed: bool,
 }
 
@@ -40,13 +41,9 @@ impl Engine {
         filter: Option<Filter>,
     ) -> Result<Hits, Failure> {
         let bytes: Vec<u8> = vector.iter().flat_map(|value| value.to_le_bytes()).collect();
-        self.search(ReadJob::Nearest {
-            collection: collection.to_owned(),
-            vector: Bulk::from(bytes),
-            limit,
-            filter,
-        })
-        .await
+        let vector = Bulk::from(bytes);
+        let search = FindNearest { collection: collection.to_owned(), vector, limit, filter };
+        self.search(collection, search).await
     }
 
     /// The records nearest to the vector of `text`, where the collection's vectors come
@@ -70,8 +67,8 @@ impl Engine {
                 .with_hint("pass the text's vector with --vector, or its words with --keywords"));
         }
         let vector = self.vector_of(text).await?;
-        let collection = collection.to_owned();
-        self.search(ReadJob::Nearest { collection, vector, limit, filter }).await
+        let search = FindNearest { collection: collection.to_owned(), vector, limit, filter };
+        self.search(collection, search).await
     }
 
     /// The vector that the model in this program makes of a text.
@@ -85,10 +82,9 @@ impl Engine {
     }
 
     async fn vector_of(&self, text: &str) -> Result<Bulk, Failure> {
-        let reply = self.ask(ReadJob::Embed { text: text.to_owned() }).await?;
-        let ReadReply::Vectors(vector) = reply else { return Err(misfit(&reply)) };
+        let vector = self.ask(EmbedText { text: text.to_owned() }).await?;
         match vector.is_empty() {
-            true => Err(Failure::new(Code::BadInput, "the text has no words to be embedded")),
+            true => Err(Failure::new(Code::BadInput, "the text has no words to embed")),
             false => Ok(vector),
         }
     }
@@ -104,52 +100,57 @@ impl Engine {
         limit: u32,
         filter: Option<Filter>,
     ) -> Result<Hits, Failure> {
-        self.search(ReadJob::Keywords {
-            collection: collection.to_owned(),
-            text: text.to_owned(),
-            limit,
-            filter,
-        })
-        .await
+        let (named, text) = (collection.to_owned(), text.to_owned());
+        self.search(collection, FindKeywords { collection: named, text, limit, filter }).await
     }
 
-    async fn search(&self, job: ReadJob) -> Result<Hits, Failure> {
+    async fn search<O: ReadOperation<Reply = RecordsFound>>(
+        &self,
+        collection: &str,
+        search: O,
+    ) -> Result<Hits, Failure> {
         self.know_poisons().await;
-        let (ReadJob::Nearest { collection, .. } | ReadJob::Keywords { collection, .. }) = &job
-        else {
-            return Err(misfit(&ReadReply::Load(None)));
-        };
-        let answered = self.ask_for(&job).await?;
-        let ReadReply::Found(found) = answered.reply else { return Err(misfit(&answered.reply)) };
-        let Found { hits, degraded, searched } = found;
+        let Answered { reply, blamed } = self.ask_for(search).await?;
+        let RecordsFound { hits, degraded, searched } = reply;
         if searched.quarantined {
             self.fold_later(collection);
         }
-        self.quarantine_segments(collection, &searched, answered.blamed).await;
+        self.quarantine_segments(collection, &searched, blamed).await;
         Ok(Hits { hits, degraded })
     }
 
     /// Asks a reader. A worker that died of the job is blamed on the segments it had
     /// open if the next one, without them, succeeded.
-    pub(crate) async fn ask_for(&self, job: &ReadJob) -> Result<Answered, Failure> {
-        self.ask_for_with(job, CallOptions::default()).await
+    pub(crate) async fn ask_for<O: ReadOperation>(
+        &self,
+        operation: O,
+    ) -> Result<Answered<O::Reply>, Failure> {
+        self.ask_for_with(operation, CallOptions::default()).await
     }
 
-    /// As [`Engine::ask_for`], on other terms.
-    pub(crate) async fn ask_for_with(
+    /// As [`Engine::ask_for`], with other options.
+    pub(crate) async fn ask_for_with<O: ReadOperation>(
+        &self,
+        operation: O,
+        options: CallOptions,
+    ) -> Result<Answered<O::Reply>, Failure> {
+        let job = operation.into();
+        let Answered { reply, blamed } = match self.ask_once(&job, options.clone()).await {
+            Err(failure) if is_another_store(&failure) && self.look_again()? => {
+                self.ask_once(&job, options).await?
+            }
+            answered => answered?,
+        };
+        let reply = O::reply_from(reply)
+            .ok_or_else(|| Failure::new(Code::Failed, "unexpected reply from the reader"))?;
+        Ok(Answered { reply, blamed })
+    }
+
+    async fn ask_once(
         &self,
         job: &ReadJob,
         options: CallOptions,
-    ) -> Result<Answered, Failure> {
-        match self.ask_once(job, options.clone()).await {
-            Err(failure) if is_another_store(&failure) && self.look_again()? => {
-                self.ask_once(job, options).await
-            }
-            answered => answered,
-        }
-    }
-
-    async fn ask_once(&self, job: &ReadJob, options: CallOptions) -> Result<Answered, Failure> {
+    ) -> Result<Answered<ReadReply>, Failure> {
         let options = CallOptions { idempotent: true, ..options };
         let answer = self.inner.readers.call(job, options).await;
         let Answer { reply, deaths, .. } = answer.map_err(|error| of_call(&error))?;
@@ -181,22 +182,20 @@ impl Engine {
             }));
         }
         let Some(first) = culprits.first() else { return };
-        let (action, prefix) = match whose {
-            SegmentsOf::Collection(_) => (
-                Action::QuarantineSegments {
-                    collection: searched.collection,
-                    generation: searched.generation,
-                    files: culprits.iter().map(|damage| damage.file.clone()).collect(),
-                    reason: first.reason.clone(),
-                },
-                format!("c{}-", searched.collection),
-            ),
+        let reason = first.reason.clone();
+        let (marked, prefix) = match whose {
+            SegmentsOf::Collection(_) => {
+                let Searched { collection, generation, .. } = *searched;
+                let files = culprits.iter().map(|damage| damage.file.clone()).collect();
+                let mark = QuarantineSegments { collection, generation, files, reason };
+                (self.inner.writes.send(mark, None).await, format!("c{collection}-"))
+            }
             SegmentsOf::Graph => {
-                let (file, reason) = (first.file.clone(), first.reason.clone());
-                (Action::QuarantineGraph { file, reason }, "g-".to_owned())
+                let mark = QuarantineGraphSegment { file: first.file.clone(), reason };
+                (self.inner.writes.send(mark, None).await, "g-".to_owned())
             }
         };
-        match self.inner.writes.send(action, None).await {
+        match marked {
             Ok(_) => self.keep_for_diagnosis(&prefix, &culprits),
             Err(failure) => tracing::warn!(%failure, "damaged segments could not be recorded"),
         }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
-use isolith_store::{CollectionState, Page, Selection};
+use isolith_protocol::{CollectionState, Page, Selection};
 use isolith_types::{Code, CollectionSpec, Failure, Metadata};
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +80,7 @@ impl Engine {
 /// The collection that an exported file holds.
 ///
 /// # Errors
-/// `bad_input` if the file is no export, `not_found` if there is none.
+/// `bad_input` if the file is not an export, `not_found` if there is none.
 pub fn exported_collection(file: &Path) -> Result<CollectionSpec, Failure> {
     let bad = |code, reason: &str| {
         Failure::new(code, format!("{}: {reason}", file.display()))

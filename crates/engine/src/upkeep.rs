@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use isolith_roles::{DamageKind, ReadJob, ReadReply, Searched, SegmentsOf};
-use isolith_store::CollectionState;
+use isolith_protocol::{
+    CollectionState, DamageKind, GetOverview, Overview, Searched, SegmentsOf, VerifySegments,
+};
 
 use crate::open::Engine;
 
@@ -31,11 +32,8 @@ impl Engine {
 
     /// What processes that died have left to be done.
     async fn take_over(&self) {
-        let Ok(ReadReply::Overview { collections, purge_due, graph, .. }) =
-            self.ask(ReadJob::Overview).await
-        else {
-            return;
-        };
+        let Ok(overview) = self.ask(GetOverview).await else { return };
+        let Overview { collections, purge_due, graph, .. } = overview;
         for state in collections.into_iter().filter(needs_fold) {
             self.fold_later(&state.name);
         }
@@ -50,7 +48,7 @@ impl Engine {
 
     /// Puts segments into quarantine that were damaged since they were opened.
     async fn check_segments(&self) {
-        let Ok(ReadReply::Damaged(found)) = self.ask(ReadJob::Verify).await else { return };
+        let Ok(found) = self.ask(VerifySegments).await else { return };
         for (whose, searched) in found {
             // A file that is gone may have been replaced by a fold meanwhile; whoever
             // opens it finds out.

@@ -26,9 +26,9 @@ pub enum WatchEvent {
     Watching,
     /// Something has changed; the index will be renewed when no more changes come.
     Changed,
-    /// The index was renewed.
-    Renewed(IndexReport),
-    /// The index could not be renewed; it is tried again.
+    /// The index was updated.
+    Updated(IndexReport),
+    /// The index could not be updated; it is tried again.
     Failed(Failure),
     /// Changes cannot be watched for; the folder is looked through now and then.
     Polling(String),
@@ -37,7 +37,7 @@ pub enum WatchEvent {
 /// Takes what a watcher tells.
 pub type WatchListener = Arc<dyn Fn(WatchEvent) + Send + Sync>;
 
-/// So long must nothing change before the index is renewed: a save or a switch of
+/// So long must nothing change before the index is updated: a save or a switch of
 /// branches is many changes.
 const QUIET: Duration = Duration::from_millis(150);
 
@@ -89,7 +89,7 @@ impl Engine {
         // Watching begins before the first run, so that nothing falls between them.
         watched.cover(None, listener).await;
         let first = self.renew(whole, options).await?;
-        listener(WatchEvent::Renewed(first));
+        listener(WatchEvent::Updated(first));
         listener(WatchEvent::Watching);
         let mut changes = Changes { changes, overflow, root: whole.clone() };
         let options = &IndexOptions { of_root: Some(root.to_owned()), ..options.clone() };
@@ -106,7 +106,7 @@ impl Engine {
             match self.renew(&part, options).await {
                 Ok(report) => {
                     missed = false;
-                    listener(WatchEvent::Renewed(report));
+                    listener(WatchEvent::Updated(report));
                 }
                 Err(failure) if failure.code == Code::Draining => return Ok(()),
                 // Somebody dropped the index: there is nothing to be kept fresh.
@@ -234,8 +234,10 @@ impl Watched {
             include_secrets: false,
             folders: true,
             except,
+            languages: Vec::new(),
         };
-        let mut listing = Listing::begin(&self.engine, &folder, what)?;
+        let settings = self.engine.root_settings(&self.root)?;
+        let mut listing = Listing::begin(&self.engine, &folder, what, &settings.ignored)?;
         let mut folders = Vec::new();
         while let Some(page) = listing.next().await? {
             // Those on the way to a part are no part of it.
@@ -312,7 +314,7 @@ impl Changes {
                 listener(WatchEvent::Changed);
                 Some(self.gather(first).await)
             }
-            // Without a watch nothing is ever told; that is no end.
+            // Without a watch nothing is ever told; that is not an end.
             Ok(None) => {
                 tokio::time::sleep(wait).await;
                 Some(self.root.clone())

@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use isolith_roles::{ReadJob, ReadReply};
-use isolith_source::folder::Folder;
+use isolith_folder::Folder;
+use isolith_protocol::LocateRoots;
 use isolith_source::walk::looks_like_store;
 use isolith_types::{Code, Failure};
 
-use crate::collections::misfit;
 use crate::location::PROJECT_FOLDER;
 use crate::open::Engine;
 
@@ -27,15 +26,16 @@ impl Within {
     /// These folders, but for these stores, which need not exist. Other stores are known by
     /// what is in them.
     pub fn new(folders: Vec<PathBuf>, stores: Vec<PathBuf>) -> Self {
-        Self { folders, stores }
+        let real = |paths: Vec<PathBuf>| {
+            paths.into_iter().filter_map(|path| Some(real_path(&path)?.0)).collect()
+        };
+        Self { folders: real(folders), stores: real(stores) }
     }
 
     /// Whether a path lies in one of the folders and in no store. It is absolute and has no
     /// links; it need not exist.
     pub fn allows(&self, path: &Path) -> bool {
-        let is_in = |folder: &PathBuf| {
-            std::fs::canonicalize(folder).is_ok_and(|folder| path.starts_with(folder))
-        };
+        let is_in = |folder: &PathBuf| path.starts_with(folder);
         self.folders.iter().any(is_in) && !self.stores.iter().any(is_in) && !is_in_store(path)
     }
 
@@ -55,14 +55,14 @@ impl Within {
     /// The same.
     pub fn file(&self, path: &Path) -> io::Result<File> {
         let (folder, inner) = self.outer(path)?;
-        folder.file(&inner)
+        folder.file_beneath(&inner)
     }
 
     /// The folder that a path lies in, open, and the rest of the path.
     fn outer(&self, path: &Path) -> io::Result<(Folder, PathBuf)> {
         if self.allows(path) {
             for folder in &self.folders {
-                let Ok(folder) = Folder::open(folder) else { continue };
+                let Ok(folder) = Folder::resolve(folder) else { continue };
                 if let Ok(inner) = path.strip_prefix(folder.path()) {
                     let inner = inner.to_owned();
                     return Ok((folder, inner));
@@ -71,6 +71,20 @@ impl Within {
         }
         Err(io::ErrorKind::PermissionDenied.into())
     }
+}
+
+/// The path without links, and whether anything is there. Of a path to nothing, the part that
+/// exists is resolved: whoever asks must not learn from an error what lies outside.
+pub fn real_path(path: &Path) -> Option<(PathBuf, bool)> {
+    if let Ok(path) = std::fs::canonicalize(path) {
+        return Some((path, true));
+    }
+    // A link that leads nowhere may lead somewhere soon, and not where it seems to be.
+    if path.symlink_metadata().is_ok_and(|it| it.is_symlink()) {
+        return None;
+    }
+    let (above, _) = real_path(path.parent()?)?;
+    Some((above.join(path.file_name()?), false))
 }
 
 /// Whether a path lies in a store, going by names and by what is in the folders above it.
@@ -110,7 +124,7 @@ impl Engine {
         match &self.inner.options.within {
             Some(within) => within.folder(folder),
             None => {
-                let opened = Folder::open(folder)?;
+                let opened = Folder::resolve(folder)?;
                 match opened.path() == folder {
                     true => Ok(opened),
                     false => Err(io::Error::other("it has become a link to another folder")),
@@ -137,8 +151,7 @@ impl Engine {
         if self.inner.options.within.is_none() || self.inner.roots_seen.recently() {
             return Ok(());
         }
-        let reply = self.ask(ReadJob::RootPlaces).await?;
-        let ReadReply::RootPlaces(roots) = reply else { return Err(misfit(&reply)) };
+        let roots = self.ask(LocateRoots).await?;
         let outside = roots.iter().filter(|it| !self.allows_root(&self.root_folder(&it.path)));
         match outside.count() {
             0 => {

@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use isolate::{BatchPart, CallError, CallOptions, Death, Pool};
+use isolith_protocol::{Action, Done, Handling, Key, Write, WriteOperation, WriteReply};
 use isolith_roles::{StoreWriter, WriteJob};
-use isolith_store::{Action, Key, LockHolder, Outcome, StoreFolder, Write, write_lock_holder};
+use isolith_store::{LockHolder, StoreFolder, write_lock_holder};
 use isolith_types::{Code, Failure};
 use tokio::sync::{mpsc, oneshot};
 
@@ -24,15 +25,27 @@ const WAITING: usize = 4_096;
 
 /// A write that was done.
 #[derive(Debug, Clone)]
-pub struct Written {
-    /// What it changed.
-    pub outcome: Outcome,
+pub struct Written<R> {
+    /// What it answered, and what is due after it.
+    pub done: Done<R>,
     /// The process that did it.
     pub worker_pid: u32,
     /// The workers that died of it before.
     pub deaths: Vec<Death>,
     /// How long the transaction's job ran.
     pub ran: Duration,
+}
+
+impl Written<WriteReply> {
+    /// With the reply of the operation that was sent.
+    fn typed<O: WriteOperation>(self) -> Result<Written<O::Reply>, Failure> {
+        let Self { done, worker_pid, deaths, ran } = self;
+        let Done { reply, repeated, collection, fold_due, graph_due } = done;
+        let reply = O::reply_from(reply)
+            .ok_or_else(|| Failure::new(Code::Failed, "unexpected reply from the writer"))?;
+        let done = Done { reply, repeated, collection, fold_due, graph_due };
+        Ok(Written { done, worker_pid, deaths, ran })
+    }
 }
 
 /// The way to the writer.
@@ -42,8 +55,10 @@ pub(crate) struct WriteQueue {
 
 struct Waiting {
     write: Write,
-    answer: oneshot::Sender<Result<Written, Failure>>,
+    answer: AnswerSender,
 }
+
+type AnswerSender = oneshot::Sender<Result<Written<WriteReply>, Failure>>;
 
 impl WriteQueue {
     /// `deadline` is how long a query may take.
@@ -55,16 +70,22 @@ impl WriteQueue {
         Self { inbox }
     }
 
-    /// Has `action` written, under the caller's key or a fresh one. Dropping the
+    /// Has an operation carried out, under the caller's key or a fresh one. Dropping the
     /// future takes back a write that was not sent yet, and otherwise only drops its
     /// answer.
-    pub(crate) async fn send(&self, action: Action, key: Option<Key>) -> Result<Written, Failure> {
-        let (answer, outcome) = oneshot::channel();
+    pub(crate) async fn send<O: WriteOperation>(
+        &self,
+        operation: O,
+        key: Option<Key>,
+    ) -> Result<Written<O::Reply>, Failure> {
+        let (answer, written) = oneshot::channel();
         let keep = key.is_some();
+        let action = operation.into();
         let write = Write { key: key.unwrap_or_else(fresh_key), keep, action };
         let stopping = || of_call(&CallError::Draining { role: "store-writer" });
         self.inbox.send(Waiting { write, answer }).await.map_err(|_| stopping())?;
-        outcome.await.unwrap_or_else(|_| Err(stopping()))
+        let written = written.await.unwrap_or_else(|_| Err(stopping()))?;
+        written.typed::<O>()
     }
 }
 
@@ -99,14 +120,13 @@ impl Groups {
             Some(first) => first,
             None => self.first_or_rest().await?,
         };
-        let (mut rows, mut bytes) = first.write.action.size();
-        let alone = first.write.action.goes_alone();
+        let Handling { mut rows, mut bytes, alone, .. } = first.write.action.handling();
         let mut group = vec![first];
         while !alone && let Ok(next) = self.waiting.try_recv() {
-            let (more_rows, more_bytes) = next.write.action.size();
-            rows += more_rows;
-            bytes += more_bytes;
-            if next.write.action.goes_alone() || rows > GROUP_ROWS || bytes > GROUP_BYTES {
+            let more = next.write.action.handling();
+            rows += more.rows;
+            bytes += more.bytes;
+            if more.alone || rows > GROUP_ROWS || bytes > GROUP_BYTES {
                 self.next = Some(next);
                 break;
             }
@@ -146,7 +166,7 @@ impl Groups {
         self.unrested = true;
         // Every write has its key, so a job whose fate is unknown may be sent again.
         let mut options = CallOptions { idempotent: true, ..CallOptions::default() };
-        let is_query = group.iter().any(|it| matches!(it.write.action, Action::Cypher(_)));
+        let is_query = group.iter().any(|it| matches!(it.write.action, Action::ChangeGraph(_)));
         let time = is_query.then(|| time_of(self.deadline));
         if is_query {
             options.deadline = Some(patience_of(self.deadline));
@@ -180,7 +200,7 @@ impl Groups {
         &mut self,
         part: BatchPart<<StoreWriter as isolate::Role>::Reply>,
         writes: &[Write],
-        answers: &mut [Option<oneshot::Sender<Result<Written, Failure>>>],
+        answers: &mut [Option<AnswerSender>],
     ) {
         let BatchPart { items, outcome } = part;
         let (results, worker_pid, deaths, ran) = match outcome {
@@ -192,12 +212,12 @@ impl Groups {
             let result = match &results {
                 Ok(results) => match results.get(place).cloned() {
                     Some(result) => result.map_err(|failure| self.name_holder(failure)),
-                    None => Err(Failure::new(Code::Failed, "the writer left a write out")),
+                    None => Err(Failure::new(Code::Failed, "the writer skipped a write")),
                 },
                 Err(failure) => Err(failure.clone()),
             };
             let written =
-                result.map(|outcome| Written { outcome, worker_pid, deaths: deaths.clone(), ran });
+                result.map(|done| Written { done, worker_pid, deaths: deaths.clone(), ran });
             let done = written.is_ok() && !writes[index].keep;
             if let Some(answer) = answers[index].take() {
                 // The answer may have been dropped; the write is done all the same.

@@ -1,9 +1,12 @@
 //! Folders and files that are opened without following links.
 //!
-//! What lies in a store may have come from somewhere else: a clone, an archive. A link in
-//! it must never make the program read, write or delete anything outside. So a folder is
-//! opened once, as a handle, by a path none of whose components may be a link, and
-//! everything in it is reached by a plain name relative to that handle.
+//! What lies in a store or a project may have come from somewhere else: a clone, an archive. A
+//! link in it must never make the program read, write or delete anything outside, and a path
+//! that was checked can lead elsewhere a moment later. So a folder is opened once, as a handle,
+//! and everything in it is reached relative to that handle: by a plain name in a store, by a
+//! path without links in a project.
+
+mod beneath;
 
 use std::ffi::{CString, OsStr};
 use std::fs::File;
@@ -11,21 +14,25 @@ use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat, mkdirat, openat,
-    openat2, renameat, renameat_with, statat, unlinkat,
+    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat, mkdirat, openat, renameat,
+    renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
+
+pub use beneath::open_beneath;
+use beneath::{FILE, HANDLE};
 
 const FOLDER_MODE: Mode = Mode::RWXU;
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// A folder, by its handle.
-#[derive(Debug)]
+/// A folder, by its handle. Clones share the handle.
+#[derive(Debug, Clone)]
 pub struct Folder {
-    handle: OwnedFd,
+    handle: Arc<OwnedFd>,
     path: PathBuf,
 }
 
@@ -67,7 +74,55 @@ impl Folder {
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        Ok(Self { handle: open_without_links(&path, flags)?, path })
+        Ok(Self { handle: Arc::new(open_without_links(&path, flags)?), path })
+    }
+
+    /// Opens the folder at `path`, in which links are followed: [`Self::path`] has none. The
+    /// handle serves to open what lies below it.
+    ///
+    /// # Errors
+    /// If it is not there, is not a folder, or is being replaced.
+    pub fn resolve(path: &Path) -> io::Result<Self> {
+        let path = std::fs::canonicalize(path)?;
+        Ok(Self { handle: Arc::new(open_without_links(&path, HANDLE)?), path })
+    }
+
+    /// A folder that somebody else has opened: a worker gets it from the front.
+    pub fn of_handle(path: PathBuf, handle: Arc<OwnedFd>) -> Self {
+        Self { handle, path }
+    }
+
+    /// The handle, to be sent to a worker.
+    pub fn handle(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.handle)
+    }
+
+    /// Opens a folder below this one, by a path without links.
+    ///
+    /// # Errors
+    /// If there is no folder, or a link is on the way.
+    pub fn beneath(&self, path: &Path) -> io::Result<Self> {
+        let handle = Arc::new(open_beneath(&self.handle, path, HANDLE)?);
+        let steps = path.components().filter(|it| *it != Component::CurDir);
+        let path = steps.fold(self.path.clone(), |folder, step| folder.join(step));
+        Ok(Self { handle, path })
+    }
+
+    /// Opens a file below this folder for reading, by a path without links. Whether it is a
+    /// regular file is for the caller to check; a pipe is not waited for.
+    ///
+    /// # Errors
+    /// If nothing is there, it must not be read, or a link is on the way.
+    pub fn file_beneath(&self, path: &Path) -> io::Result<File> {
+        Ok(open_beneath(&self.handle, path, FILE)?.into())
+    }
+
+    /// What is known of something below this folder, which is not opened for it.
+    ///
+    /// # Errors
+    /// If nothing is there, or a link is on the way.
+    pub fn metadata(&self, path: &Path) -> io::Result<std::fs::Metadata> {
+        File::from(open_beneath(&self.handle, path, OFlags::PATH | OFlags::CLOEXEC)?).metadata()
     }
 
     /// Opens the folder `name` in this one.
@@ -76,7 +131,7 @@ impl Folder {
     /// [`met_link`] tells whether it is a link.
     pub fn folder(&self, name: &str) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let handle = openat(&self.handle, plain(name)?, flags, Mode::empty())?;
+        let handle = Arc::new(openat(&self.handle, plain(name)?, flags, Mode::empty())?);
         Ok(Self { handle, path: self.path.join(name) })
     }
 
@@ -146,7 +201,8 @@ impl Folder {
     /// As the system says.
     pub fn entries(&self) -> io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
-        for found in Dir::read_from(&self.handle)? {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        for found in Dir::new(openat(&self.handle, ".", flags, Mode::empty())?)? {
             let found = found?;
             let Ok(name) = found.file_name().to_str() else { continue };
             if name != "." && name != ".." {
@@ -258,28 +314,11 @@ pub fn met_link(error: &io::Error) -> bool {
 
 /// Opens a path none of whose components is a link.
 fn open_without_links(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // An old kernel, or a filter that does not know the call.
-        Err(Errno::NOSYS | Errno::PERM) => open_step_by_step(path, flags),
-        opened => Ok(opened?),
-    }
-}
-
-fn open_step_by_step(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let step = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let start = if path.is_absolute() { "/" } else { "." };
-    let mut folder = openat(CWD, start, step, Mode::empty())?;
-    let mut names = path.components().filter_map(|part| match part {
-        Component::RootDir | Component::CurDir => None,
-        Component::Normal(name) => Some(Ok(name)),
-        _ => Some(Err(io::Error::from(ErrorKind::InvalidInput))),
-    });
-    let mut next = names.next().transpose()?.unwrap_or(OsStr::new("."));
-    while let Some(after) = names.next().transpose()? {
-        folder = openat(&folder, next, step, Mode::empty())?;
-        next = after;
-    }
-    Ok(openat(&folder, next, flags, Mode::empty())?)
+    let (top, inner) = match path.strip_prefix("/") {
+        Ok(inner) => ("/", inner),
+        Err(_) => (".", path),
+    };
+    open_beneath(rustix::fs::open(top, HANDLE, Mode::empty())?, inner, flags)
 }
 
 fn regular(file: File) -> io::Result<File> {

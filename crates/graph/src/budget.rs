@@ -22,7 +22,7 @@ pub struct Budget<'a> {
     countdown: Cell<u32>,
 }
 
-/// So many steps pass between two looks at the clock.
+/// This many steps pass between two looks at the clock.
 const STRIDE: u32 = 1024;
 
 /// No string is longer, so that no function on one takes long.
@@ -58,14 +58,14 @@ impl<'a> Budget<'a> {
         self
     }
 
-    /// The same bounds with so many bytes for what the query keeps, about.
+    /// The same bounds with this many bytes for what the query keeps, about.
     #[must_use]
     pub fn with_memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self
     }
 
-    /// The same bounds with so many bytes for one row of the answer, about, as whoever takes
+    /// The same bounds with this many bytes for one row of the answer, about, as whoever takes
     /// rows holds it in memory.
     #[must_use]
     pub fn with_row(mut self, bytes: usize) -> Self {
@@ -116,7 +116,7 @@ impl<'a> Budget<'a> {
         self.afford(0)
     }
 
-    /// Whether there is room for so many bytes more; for what is about to be made and counts
+    /// Whether there is room for this many bytes more; for what is about to be made and counts
     /// itself then.
     pub fn afford(&self, bytes: usize) -> Result<()> {
         // Values that were there before may be gone by now.
@@ -131,14 +131,14 @@ impl<'a> Budget<'a> {
         Ok(())
     }
 
-    /// So many bytes more are kept.
+    /// This many bytes more are kept.
     pub fn keep(&self, bytes: usize) -> Result<()> {
         self.afford(bytes)?;
         self.used.set(self.used.get().saturating_add(bytes));
         Ok(())
     }
 
-    /// So many bytes are kept no longer.
+    /// This many bytes are kept no longer.
     pub fn release(&self, bytes: usize) {
         self.used.set(self.used.get().saturating_sub(bytes));
     }
@@ -164,7 +164,7 @@ impl<'a> Budget<'a> {
         Ok(value)
     }
 
-    /// Room for a text of so many bytes, which is about to be made.
+    /// Room for a text of this many bytes, which is about to be made.
     pub(crate) fn text(&self, bytes: usize) -> Result<()> {
         if bytes > LONGEST_TEXT {
             let longest = LONGEST_TEXT >> 20;
@@ -174,7 +174,7 @@ impl<'a> Budget<'a> {
         self.afford(bytes)
     }
 
-    /// Room for a list of so many values, which is about to be made.
+    /// Room for a list of this many values, which is about to be made.
     pub(crate) fn list(&self, length: usize) -> Result<()> {
         self.steps(length)?;
         self.afford(length.saturating_mul(size_of::<Value>()))

@@ -191,7 +191,7 @@ pub struct CsrLists {
 }
 
 impl CsrLists {
-    /// The lists of so many nodes, from links in their order.
+    /// The lists of this many nodes, from links in their order.
     pub fn build(nodes: usize, links: impl IntoIterator<Item = Link>) -> Self {
         let mut lists = Self { offsets: Vec::with_capacity(nodes + 1), ..Self::default() };
         for link in links {
@@ -208,7 +208,7 @@ impl CsrLists {
         self.edges.push(link.edge);
     }
 
-    /// The lists of so many nodes; those that got no links are empty.
+    /// The lists of this many nodes; those that got no links are empty.
     #[must_use]
     pub fn finish(mut self, nodes: usize) -> Self {
         self.begin(nodes);

@@ -76,7 +76,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place that is so many bytes into the text.
+    /// The place that is this many bytes into the text.
     pub fn of(text: &str, offset: usize) -> Self {
         const AROUND: usize = 60;
         let offset = floor(text, offset);

@@ -137,7 +137,7 @@ impl MemoryGraph {
     }
 }
 
-/// The adjacency of the graph after so many changes.
+/// The adjacency of the graph after this many changes.
 #[derive(Debug, Clone)]
 struct Frozen {
     changes: u64,

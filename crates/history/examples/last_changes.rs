@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use isolate::InWorker;
+use isolate_types::InWorker;
 use isolith_history::{Repository, last_changes, repository_of};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

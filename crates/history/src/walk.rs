@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use gix_hash::ObjectId;
-use isolate::InWorker;
+use isolate_types::InWorker;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{Clock, TimeUp};

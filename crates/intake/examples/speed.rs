@@ -11,7 +11,7 @@ use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use isolith_intake::{Batches, IntakeError, Layout, OnError, Rules, validate};
+use isolith_intake::records::{Batches, IntakeError, Layout, OnError, Rules, validate};
 use isolith_types::Metric;
 
 const DIMENSION: usize = 384;

@@ -4,6 +4,8 @@ mod batch;
 mod class;
 mod crash;
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod linux;
 mod metrics;
 #[cfg(feature = "misbehave")]
@@ -23,15 +25,16 @@ pub use batch::BatchPart;
 pub use class::{DeathClass, End};
 pub use crash::{CrashFolder, CrashFolderError, CrashReport, CrashSink, JobNote, removed_reports};
 pub use error::{CallError, StartError};
+pub use isolate_types::{Bulk, InWorker};
 pub use linux::memory::give_back_memory;
 pub use metrics::{Counter, Gauge, Histogram, Metrics, Spread, Tally};
 pub use pool::{Answer, CallOptions, Death, Hooks, Pool};
 pub use quarantine::{MemoryQuarantine, Poison, Quarantine};
-pub use role::{Context, InWorker, Refusal, Role};
+pub use role::{Context, Refusal, Role};
 pub use sandbox::{Confinement, Enforcement, Files, Sandbox};
 pub use settings::{BreakerPolicy, PoolSettings, RestartPolicy, RetryPolicy};
 pub use shutdown::{Interrupted, Signal, Signals, Supervised, run_until_signalled};
 pub use snapshot::{DeathSnapshot, JobSnapshot, PoolSnapshot, WorkerSnapshot};
 pub use supervisor::{BreakerState, Measure, WorkerState};
-pub use wire::{Bulk, Progress};
+pub use wire::Progress;
 pub use worker::{RoleEntry, role, worker_main};

@@ -7,13 +7,14 @@ use std::hint::black_box;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
+use isolate_types::Bulk;
 use rustix::fs::MemfdFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::class::DeathClass;
 use crate::linux::{process, socket};
 use crate::role::Context;
-use crate::wire::{Bulk, Header, Kind, Parcel, Placement, Progress};
+use crate::wire::{Header, Kind, Parcel, Placement, Progress};
 
 /// Something that goes wrong in a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -2,6 +2,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use isolate_types::InWorker;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -44,19 +45,6 @@ pub trait Role: Sized + 'static {
     /// What a worker with these settings may touch.
     fn sandbox(_settings: &Self::Settings) -> Sandbox {
         Sandbox::open()
-    }
-}
-
-/// Proof of being inside a worker process: only [`worker_main`](crate::worker_main)
-/// hands it out. Code that must never run in the front asks for one.
-#[derive(Debug, Clone, Copy)]
-pub struct InWorker(pub(crate) ());
-
-#[cfg(feature = "in-process")]
-impl InWorker {
-    /// A token for tests and benchmarks that call a role's code where they run.
-    pub fn in_process() -> Self {
-        Self(())
     }
 }
 

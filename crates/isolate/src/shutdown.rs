@@ -2,6 +2,7 @@
 
 use std::io;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::signal::unix::{self, SignalKind};
@@ -83,12 +84,13 @@ pub struct Interrupted<T> {
 /// Runs `work` with `pools`. The first signal drains the pools: jobs that run may
 /// finish within `budget`, others are refused, and the work sees that and ends. The
 /// second signal kills at once. Either way all workers are gone when this returns.
+/// Which pools there are is asked for when it matters, because work may start its own.
 ///
 /// # Errors
 /// [`Interrupted`] if a signal came first.
 pub async fn run_until_signalled<T>(
     signals: &mut Signals,
-    pools: &[&dyn Supervised],
+    pools: impl Fn() -> Vec<Arc<dyn Supervised>>,
     budget: Duration,
     work: impl Future<Output = T>,
 ) -> Result<T, Interrupted<T>> {
@@ -98,26 +100,28 @@ pub async fn run_until_signalled<T>(
         signal = signals.next() => signal,
     };
     tracing::info!(?signal, "draining");
-    for pool in pools {
+    let draining = pools();
+    for pool in &draining {
         pool.begin_drain(budget);
     }
     let output = tokio::select! {
         output = async {
             let output = (&mut work).await;
-            all_drained(pools).await;
+            all_drained(&draining).await;
             output
         } => Some(output),
         _ = signals.next() => None,
         () = tokio::time::sleep(budget) => None,
     };
-    for pool in pools {
+    let all = [draining, pools()].concat();
+    for pool in &all {
         pool.kill();
     }
-    let _ = tokio::time::timeout(LAST_WAIT, all_drained(pools)).await;
+    let _ = tokio::time::timeout(LAST_WAIT, all_drained(&all)).await;
     Err(Interrupted { signal, output })
 }
 
-async fn all_drained(pools: &[&dyn Supervised]) {
+async fn all_drained(pools: &[Arc<dyn Supervised>]) {
     for pool in pools {
         pool.drained().await;
     }

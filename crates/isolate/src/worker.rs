@@ -9,16 +9,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use isolate_types::Bulk;
+use isolate_types::for_isolate::issue;
 use serde::Serialize;
 
 use crate::linux::area::Area;
 use crate::linux::confine::confine;
 use crate::linux::files::RuledFolder;
 use crate::linux::{limits, process, socket};
-use crate::role::{Context, InWorker, Refusal, Role};
+use crate::role::{Context, Refusal, Role};
 use crate::sandbox::Confinement;
 use crate::wire::{
-    Bulk, Fill, Frame, FrameReader, Header, Hello, INLINE_LIMIT, Kind, PanicNote, Parcel, Progress,
+    Fill, Frame, FrameReader, Header, Hello, INLINE_LIMIT, Kind, PanicNote, Parcel, Progress,
     WireError,
 };
 
@@ -126,7 +128,7 @@ fn run<R: Role>(greeting: Greeting) -> ! {
         }
     };
     print_panics_briefly();
-    let warmed = catch(|| R::warm_up(settings, InWorker(())));
+    let warmed = catch(|| R::warm_up(settings, issue()));
     let role = match warmed {
         Ok(Ok(role)) => role,
         Ok(Err(refusal)) => refuse(&link, &refusal),

@@ -11,7 +11,7 @@ use crate::file::{self, Real, fault_of};
 use crate::log::{FRAME_HEADER, LOG_HEADER, big, read_header};
 use crate::shim::file_of;
 
-/// So many bytes are read at once.
+/// This many bytes are read at once.
 const BLOCK: usize = 1 << 20;
 
 /// SQLite never uses the page that this byte would be in: its locks are there.

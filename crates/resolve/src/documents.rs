@@ -23,7 +23,7 @@ pub(crate) fn meant(look: &Look<'_>, target: &Origin) -> Vec<(CodeNode, Certaint
         definition.kind != DefinitionKind::Section
             && !crate::tests::is_test_path(&found.file.path)
             && around
-            // A bare word such as `name` is not every field that is called so.
+            // A bare word such as `name` is not every field of that name.
             && !(plain && before.is_empty())
     };
     let found: Vec<&Found> = named.iter().filter(|found| fits(found)).collect();

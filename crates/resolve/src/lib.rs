@@ -1,4 +1,4 @@
-//! What names mean among the files of a project.
+//! Resolves names among the files of a project.
 //!
 //! A file by itself says which names it defines, imports and uses ([`FileGraph`]). Here the
 //! names become edges: [`resolve`] looks them up, for one file at a time, in whatever

@@ -10,7 +10,7 @@ const MOST_STEPS_IN_ALL: u32 = 10_000;
 pub(crate) struct Steps {
     /// How many more there may be.
     left: Cell<u32>,
-    /// The fewest that any way had left to go on, since this was begun anew.
+    /// The fewest that any way had left to go on, since this was last reset.
     lowest: Cell<u32>,
     /// How often a way ended because it was too long.
     too_long: Cell<u32>,
@@ -83,7 +83,7 @@ impl Steps {
         Begun { left: self.left.get(), lowest, too_long, cut_short }
     }
 
-    /// What was paid since, on a way that had so many steps left. Nothing if more may be found
+    /// What was paid since, on a way that had this many steps left. Nothing if more may be found
     /// at another time.
     pub(crate) fn end(&self, begun: &Begun, left: u32) -> Option<Cost> {
         let lowest = self.lowest.get();

@@ -52,7 +52,7 @@ struct Known {
 pub(crate) struct Evaluate<'l, 'p> {
     pub(crate) look: &'l Look<'p>,
     pub(crate) steps: Steps,
-    /// What names mean that files do not bind, by the file and whether a type is meant;
+    /// The meaning of names that files do not bind, by the file and whether a type is meant;
     /// nothing while that is looked for.
     names: ByName<(u32, bool), Option<Value>>,
     /// What files give to others, in the same way; and by the steps that were left, if there
@@ -349,7 +349,7 @@ impl<'l, 'p> Evaluate<'l, 'p> {
         self.names.borrow_mut().entry(place).or_default().insert(name.to_owned(), value);
     }
 
-    /// The same, if it is no member of a class around it.
+    /// The same, if it is not a member of a class around it.
     fn outside(&self, name: &str, at: At<'_>) -> Value {
         let mut asked = Vec::new();
         for located in modules::around(self.look, at.file, name) {

@@ -2,17 +2,18 @@
 //! cost more than they do.
 
 use isolith_embed::{DIMENSION, Model, model_name};
-use isolith_store::{Action, DrawerVectors, passages};
+use isolith_protocol::{Action, AddDrawers, DrawerVectors, UpdateDrawer};
+use isolith_store::passages;
 use isolith_types::LONGEST_DRAWER;
 
 /// Makes the vectors that an action needs.
 pub(crate) fn embed(action: &mut Action, model: Model) {
     let (texts, vectors) = match action {
-        Action::AddDrawers { drawers, vectors, .. } => {
+        Action::AddDrawers(AddDrawers { drawers, vectors, .. }) => {
             let texts: Vec<&str> = drawers.iter().map(|drawer| drawer.text.as_str()).collect();
             (texts, vectors)
         }
-        Action::UpdateDrawer { patch, vectors, .. } => {
+        Action::UpdateDrawer(UpdateDrawer { patch, vectors, .. }) => {
             (patch.text.as_deref().into_iter().collect(), vectors)
         }
         _ => return,
@@ -56,13 +57,13 @@ mod tests {
 
     fn vectors_of(texts: &[&str]) -> DrawerVectors {
         let drawer = |text: &&str| NewDrawer { text: (*text).to_owned(), ..NewDrawer::default() };
-        let mut action = Action::AddDrawers {
+        let mut action = Action::from(AddDrawers {
             drawers: texts.iter().map(drawer).collect(),
             skip_bad: false,
             vectors: DrawerVectors::default(),
-        };
+        });
         embed(&mut action, Model::embedded(InWorker::in_process()));
-        let Action::AddDrawers { vectors, .. } = action else { unreachable!() };
+        let Action::AddDrawers(AddDrawers { vectors, .. }) = action else { unreachable!() };
         vectors
     }
 
@@ -84,13 +85,13 @@ mod tests {
 
     #[test]
     fn a_change_without_a_text_needs_no_vectors() {
-        let mut action = Action::UpdateDrawer {
+        let mut action = Action::from(UpdateDrawer {
             id: String::new(),
             patch: Box::new(DrawerPatch::default()),
             vectors: DrawerVectors::default(),
-        };
+        });
         embed(&mut action, Model::embedded(InWorker::in_process()));
-        let Action::UpdateDrawer { vectors, .. } = action else { unreachable!() };
+        let Action::UpdateDrawer(UpdateDrawer { vectors, .. }) = action else { unreachable!() };
         assert!(vectors.of_drawers.is_empty());
     }
 }

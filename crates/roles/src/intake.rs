@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use isolate::{Bulk, Context, InWorker, Refusal, Role, Sandbox};
 use isolith_history::{History, Repository, last_changes};
-use isolith_intake::{Batches, Cursor, IntakeError, Layout, OnError, Rules, validate};
-use isolith_transcript::{Plan, Problem, Transcript, TranscriptError};
+use isolith_intake::records::{Batches, Cursor, IntakeError, Layout, OnError, Rules, validate};
+use isolith_intake::transcript::{self, Plan, Problem, Transcript, TranscriptError};
 use isolith_types::{Code, Failure, Metadata, Metric, NewDrawer};
 use serde::{Deserialize, Serialize};
 
@@ -54,9 +54,9 @@ pub enum IntakeJob {
         layout: Box<Layout>,
         /// Where to go on.
         place: Place,
-        /// At most so many rows.
+        /// At most this many rows.
         rows: u32,
-        /// At most about so many bytes.
+        /// At most about this many bytes.
         bytes: u32,
     },
     /// Reads the next turns of conversations, or the next drawers.
@@ -66,10 +66,10 @@ pub enum IntakeJob {
         /// What it is read as, and where its drawers go.
         plan: Box<Plan>,
         /// Where to go on; the beginning, if it is not given.
-        place: Option<Box<isolith_transcript::Place>>,
-        /// At most so many drawers and problems.
+        place: Option<Box<transcript::Place>>,
+        /// At most this many drawers and problems.
         rows: u32,
-        /// At most about so many bytes.
+        /// At most about this many bytes.
         bytes: u32,
     },
     /// Tells who changed the files of the repository last.
@@ -86,7 +86,7 @@ pub enum IntakeJob {
 /// Where a batch begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
-    /// After so many rows.
+    /// After this many rows.
     AfterRows(u64),
     /// Where the batch before it ended.
     At(Cursor),
@@ -132,7 +132,7 @@ pub struct Turns {
     /// How many parts are nothing that anybody said.
     pub skipped: u64,
     /// Where the next ones begin, or that there are none.
-    pub next: isolith_transcript::Place,
+    pub next: transcript::Place,
     /// How many bytes the file has.
     pub size: u64,
 }
@@ -229,7 +229,7 @@ impl Intake {
         &mut self,
         file: Arc<File>,
         plan: Plan,
-        place: Option<isolith_transcript::Place>,
+        place: Option<transcript::Place>,
         rows: u32,
         bytes: u32,
     ) -> Result<IntakeReply, Failure> {
@@ -247,7 +247,7 @@ impl Intake {
         let batch = batch.unwrap_or_default();
         let next = transcript.place().clone();
         self.transcript = Some((plan, transcript));
-        let isolith_transcript::Batch { drawers, rows, problems, skipped } = batch;
+        let transcript::Batch { drawers, rows, problems, skipped } = batch;
         Ok(IntakeReply::Turns(Turns { drawers, rows, problems, skipped, next, size }))
     }
 
@@ -257,7 +257,9 @@ impl Intake {
         budget: Duration,
         context: &Context<'_>,
     ) -> Result<IntakeReply, Failure> {
-        let IntakeSettings::Repository(repository) = &self.source else { return Err(misfit()) };
+        let IntakeSettings::Repository(repository) = &self.source else {
+            return Err(other_source());
+        };
         let cancelled = || context.cancelled();
         let history = last_changes(repository, below, budget, &cancelled, self.token);
         history.map(IntakeReply::History).map_err(|error| Failure::from(&error))
@@ -266,7 +268,7 @@ impl Intake {
     fn file(&self) -> Result<&Path, Failure> {
         match &self.source {
             IntakeSettings::File(path) => Ok(path),
-            IntakeSettings::Repository(_) => Err(misfit()),
+            IntakeSettings::Repository(_) => Err(other_source()),
         }
     }
 
@@ -314,6 +316,6 @@ impl Intake {
 }
 
 /// The worker may read something else than what the job is about.
-fn misfit() -> Failure {
+fn other_source() -> Failure {
     Failure::new(Code::Failed, "this worker was started for another kind of source")
 }

@@ -5,6 +5,7 @@
 //! this crate. Nothing here talks to a terminal or decides about workers.
 
 mod builder;
+mod cypher;
 mod drawers;
 mod fault;
 mod intake;
@@ -17,11 +18,12 @@ mod walk;
 mod writer;
 
 pub use builder::{BuildJob, FoldDone, FoldJob, GraphJob, StoreBuilder};
+pub use cypher::CypherCheck;
 pub use fault::environment;
 pub use intake::{Intake, IntakeJob, IntakeReply, IntakeSettings, Place, Turns};
 pub use isolith_history::{FileChange, History, Repository, repository_of};
-pub use isolith_intake::{Cursor, Layout};
-pub use isolith_transcript::{
+pub use isolith_intake::records::{Cursor, Layout};
+pub use isolith_intake::transcript::{
     Format as TranscriptFormat, Place as TranscriptPlace, Plan as TranscriptPlan,
     Problem as TranscriptProblem,
 };
@@ -30,17 +32,13 @@ pub use probe::{
     Check, CrashHistory, Cure, Finding, Health, Probe, ProbeJob, ProbeReply, Rebuild, bytes_below,
     locks,
 };
-pub use reader::{
-    CodeFilter, CodeFound, CodeQuery, CypherFound, Damage, DamageKind, FactAnswer, FactQuestion,
-    Found, FoundChunk, Likeness, MemoryFound, MemoryQuery, ReadJob, ReadReply, Searched,
-    SegmentsOf, SimilarFound, StoreReader,
-};
+pub use reader::StoreReader;
 pub use settings::StoreSettings;
 pub use walk::{Walk, WalkJob};
 pub use writer::{StoreWriter, WriteJob};
 
 /// All roles, for `worker_main`.
-pub fn entries() -> [isolate::RoleEntry; 7] {
+pub fn entries() -> [isolate::RoleEntry; 8] {
     [
         isolate::role::<StoreWriter>(),
         isolate::role::<StoreReader>(),
@@ -49,5 +47,6 @@ pub fn entries() -> [isolate::RoleEntry; 7] {
         isolate::role::<Intake>(),
         isolate::role::<Probe>(),
         isolate::role::<Walk>(),
+        isolate::role::<CypherCheck>(),
     ]
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use isolate::{Bulk, Context, InWorker, Refusal, Role, Sandbox};
 use isolith_embed::{ChunkWeights, Model, PathVector};
 use isolith_source::secrets::{Finding, Secrets};
-use isolith_source::{Chunker, Mode};
+use isolith_source::{Chunker, Mode, PARSER_VERSION};
 use isolith_types::{Chunk, FileGraph, FileVersion, ParsedFile};
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +49,7 @@ pub struct FileToParse {
 pub struct Parsed {
     /// What the front is to know of each.
     pub notes: Vec<ParseNote>,
-    /// The files that are to be stored, as [`Action::PutFiles`](isolith_store::Action) takes
+    /// The files that are to be stored, as [`PutFiles`](isolith_protocol::PutFiles) takes
     /// them.
     pub files: Bulk,
     /// The vectors of all their chunks: f32, little-endian.
@@ -82,7 +82,7 @@ pub struct ParseNote {
 /// One file may take this long; what takes longer is cut as text.
 const FILE_BUDGET: Duration = Duration::from_secs(2);
 
-/// A file with a NUL in so many first bytes is no text.
+/// A file with a NUL in so many first bytes is not text.
 const BINARY_CHECK: usize = 8 << 10;
 
 /// Why a file is cut as text that a grammar would have cut better.
@@ -185,6 +185,7 @@ impl Parser {
             problem: secret.or(problem),
             chunks,
             graph: chunked.graph,
+            parser: PARSER_VERSION,
         };
         (Some(file), note)
     }
@@ -222,11 +223,19 @@ fn without_chunks(
     problem: Option<String>,
 ) -> ParsedFile {
     let language = language.to_owned();
-    let graph = FileGraph { language: language.clone(), ..FileGraph::default() };
-    ParsedFile { path, version, language, generated: false, problem, chunks: Vec::new(), graph }
+    ParsedFile {
+        path,
+        version,
+        graph: FileGraph { language: language.clone(), ..FileGraph::default() },
+        language,
+        generated: false,
+        problem,
+        chunks: Vec::new(),
+        parser: PARSER_VERSION,
+    }
 }
 
-/// The text of a file; none if it is no text.
+/// The text of a file; none if it is not text.
 fn decode(bytes: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
     if let Some(units) = utf16(bytes) {
         return Some(String::from_utf16_lossy(&units).into());

@@ -1,7 +1,8 @@
 use std::path::PathBuf;
 
 use isolate::{Context, Sandbox};
-use isolith_store::{Durability, StoreError, StoreFolder, TruthId};
+use isolith_protocol::StoreError;
+use isolith_store::{Durability, StoreFolder, TruthId};
 use serde::{Deserialize, Serialize};
 
 /// What every worker of a store is told.

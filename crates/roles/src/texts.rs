@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use isolith_protocol::{CollectionState, StoreError};
 use isolith_segment::text::{Analyzer, TextFields};
-use isolith_store::{CollectionState, Scope, Snapshot, StoreError};
+use isolith_store::{Scope, Snapshot};
 use isolith_types::CollectionKind;
 
 /// Takes row, change number and texts of a record.

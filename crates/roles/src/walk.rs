@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
-use isolith_source::folder::Folder;
+use isolith_folder::Folder;
 use isolith_source::walk::{Place, RulesAbove, WalkError, WalkPage, Walker, Walking};
 use isolith_types::{Code, Failure};
 use serde::{Deserialize, Serialize};

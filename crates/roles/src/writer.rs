@@ -2,7 +2,8 @@ use std::time::{Duration, Instant};
 
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
 use isolith_embed::Model;
-use isolith_store::{Key, Outcome, StoreError, Truth, Write, Writer, WriterOptions};
+use isolith_protocol::{Done, Key, StoreError, Write, WriteReply};
+use isolith_store::{Truth, Writer, WriterOptions};
 use isolith_types::Failure;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +41,7 @@ impl Role for StoreWriter {
     const NAME: &'static str = "store-writer";
     type Settings = StoreSettings;
     type Request = WriteJob;
-    type Reply = Result<Vec<Result<Outcome, Failure>>, Failure>;
+    type Reply = Result<Vec<Result<Done<WriteReply>, Failure>>, Failure>;
 
     fn warm_up(settings: StoreSettings, token: InWorker) -> Result<Self, Refusal> {
         let mut worker = Self {
@@ -104,7 +105,7 @@ impl StoreWriter {
         &mut self,
         job: &WriteJob,
         context: &Context<'_>,
-    ) -> Result<Vec<Result<Outcome, StoreError>>, StoreError> {
+    ) -> Result<Vec<Result<Done<WriteReply>, StoreError>>, StoreError> {
         if self.writer.is_none() && must_pass_on(context) {
             return Err(passed_on(&self.settings));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isolith_segment::text::{Analyzer, query_terms};
+use isolith_text::{Analyzer, query_terms};
 
 use crate::paths::{PathRoles, Role};
 use crate::words::{Stemmer, is_of_name, names, words_of};

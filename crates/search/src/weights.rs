@@ -79,10 +79,16 @@ pub struct Weights {
     pub next_chunk: f32,
     /// How many chunks of a file count.
     pub chunks: u32,
-    /// Added if the file is named like words of the question.
+    /// Added if the file is named like words of the question. This, `stem_words` and
+    /// `stem_keywords` are all that the name of a file counts at query time. At index time
+    /// it counts as part of the path, in the vectors of chunks: see `ChunkWeights` of
+    /// `isolith-embed`.
     pub stem: f32,
     /// How many words in a row are tried for that, at most eight.
     pub stem_words: u32,
+    /// What a word in the name of the file is worth to the ranking by keywords, compared with
+    /// one in its text; see `Weights::code` of `isolith-segment`.
+    pub stem_keywords: f32,
     /// Added if the file defines a type that the question names; less if others do, too.
     pub type_definition: f32,
     /// The same for functions and constants.
@@ -117,6 +123,7 @@ impl Default for Weights {
             chunks: 10,
             stem: 0.3,
             stem_words: 5,
+            stem_keywords: 2.0,
             type_definition: 0.5,
             other_definition: 0.2,
             test: 0.3,

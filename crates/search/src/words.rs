@@ -1,6 +1,6 @@
 //! Names and texts as words and stems.
 
-use isolith_segment::text::{Analyzer, Tokenizer};
+use isolith_text::{Analyzer, Tokenizer};
 
 /// Cuts a text into names: letters, digits and underscores.
 pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {

@@ -10,7 +10,7 @@ use std::error::Error;
 use std::fs;
 use std::time::Duration;
 
-use isolate::InWorker;
+use isolate_types::InWorker;
 use isolith_segment::exact::Query;
 use isolith_segment::storage::Disk;
 use isolith_segment::{Bits, Scratch, VectorBuilder, VectorSegment, VectorSpec};

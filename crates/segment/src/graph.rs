@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use isolate::InWorker;
+use isolate_types::InWorker;
 use isolith_graph::{Adjacency, Csr, CsrLists};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use isolate::InWorker;
+use isolate_types::InWorker;
 use isolith_segment::storage::lossy::Lossy;
 use isolith_segment::storage::{Disk, Storage};
 use isolith_segment::{

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use isolate::InWorker;
+use isolate_types::InWorker;
 use isolith_segment::exact::{self, Query, VectorProblem};
 use isolith_segment::storage::Disk;
 use isolith_segment::storage::lossy::Lossy;

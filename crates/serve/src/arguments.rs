@@ -1,6 +1,9 @@
 //! What arguments may be: how many, how long.
 
 use isolith_types::{Code, Failure};
+use rmcp::model::JsonObject;
+
+use crate::server::DefaultLimits;
 
 /// How many hits or rows are answered unless told otherwise, and at most.
 const LIMITS: (u32, u32) = (10, 100);
@@ -17,9 +20,25 @@ pub(crate) fn limit(asked: Option<u32>) -> Result<u32, Failure> {
 pub(crate) fn limit_of(asked: Option<u32>, (usual, most): (u32, u32)) -> Result<u32, Failure> {
     match asked.unwrap_or(usual) {
         limit if (1..=most).contains(&limit) => Ok(limit),
-        limit => {
-            Err(Failure::new(Code::BadInput, format!("limit is from 1 to {most}, not {limit}")))
+        limit => Err(Failure::new(
+            Code::BadInput,
+            format!("limit must be from 1 to {most}, not {limit}"),
+        )),
+    }
+}
+
+/// Fills in the number of answers that the user or the project has set, if the caller does
+/// not say how many.
+pub(crate) fn fill_limit(tool: &str, arguments: &mut JsonObject, defaults: DefaultLimits) {
+    let limit = match tool {
+        "search_code" | "search_similar" | "memory_search" | "collection_query" => defaults.results,
+        "memory_list" | "fact_query" | "fact_timeline" | "graph_neighbours" | "graph_impact" => {
+            defaults.rows
         }
+        _ => None,
+    };
+    if let (Some(limit), false) = (limit, arguments.contains_key("limit")) {
+        arguments.insert("limit".to_owned(), limit.min(LIMITS.1).into());
     }
 }
 
@@ -27,7 +46,7 @@ pub(crate) fn limit_of(asked: Option<u32>, (usual, most): (u32, u32)) -> Result<
 pub(crate) fn offset(cursor: Option<&str>) -> Result<u64, Failure> {
     cursor.map_or(Ok(0), |cursor| {
         cursor.parse().map_err(|_| {
-            Failure::new(Code::BadInput, "cursor is no next_cursor of an earlier answer")
+            Failure::new(Code::BadInput, "cursor must be the next_cursor of an earlier answer")
         })
     })
 }
@@ -45,7 +64,7 @@ pub(crate) fn bounded<'a>(name: &str, text: &'a str, most: usize) -> Result<&'a 
     match text.len() {
         length if length <= most => Ok(text),
         length => {
-            let message = format!("{name} has {length} bytes; {most} are allowed");
+            let message = format!("{name} has {length} bytes; the limit is {most}");
             Err(Failure::new(Code::TooLarge, message))
         }
     }
@@ -62,6 +81,21 @@ mod tests {
         for wrong in [0, 101, u32::MAX] {
             assert_eq!(limit(Some(wrong)).unwrap_err().code, Code::BadInput, "{wrong}");
         }
+    }
+
+    #[test]
+    fn settings_fill_in_limits() {
+        let defaults = DefaultLimits { results: Some(5), rows: Some(1_000) };
+        let filled = |tool: &str, arguments: serde_json::Value| {
+            let serde_json::Value::Object(mut arguments) = arguments else { return None };
+            fill_limit(tool, &mut arguments, defaults);
+            arguments.get("limit").and_then(serde_json::Value::as_u64)
+        };
+        let none = || serde_json::json!({});
+        assert_eq!(filled("search_code", none()), Some(5));
+        assert_eq!(filled("search_code", serde_json::json!({ "limit": 7 })), Some(7));
+        assert_eq!(filled("memory_list", none()), Some(100));
+        assert_eq!(filled("health", none()), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use isolith_engine::{OpenFile, Within};
+use isolith_engine::{OpenFile, Within, real_path};
 use isolith_types::{Code, Failure};
 
 /// The longest path.
@@ -48,7 +48,10 @@ impl Confinement {
     /// before it is decided.
     pub(crate) fn resolve(&self, path: &str) -> Result<Allowed, Failure> {
         if path.is_empty() || path.len() > PATH_BYTES || path.contains('\0') {
-            return Err(Failure::new(Code::BadInput, "the path is empty, too long or has a zero"));
+            return Err(Failure::new(
+                Code::BadInput,
+                "the path is empty, too long or contains a NUL byte",
+            ));
         }
         let path = Path::new(path);
         let full = match &self.base {
@@ -56,8 +59,8 @@ impl Confinement {
             None if path.is_absolute() => path.to_owned(),
             None => return Err(self.forbidden(path)),
         };
-        match real(&full) {
-            Some(allowed) if self.within.allows(&allowed.path) => Ok(allowed),
+        match real_path(&full) {
+            Some((path, exists)) if self.within.allows(&path) => Ok(Allowed { path, exists }),
             _ => Err(self.forbidden(path)),
         }
     }
@@ -79,7 +82,7 @@ impl Confinement {
             ErrorKind::NotFound => Failure::new(Code::NotFound, format!("{path} does not exist")),
             // The path has become another one since it was resolved.
             ErrorKind::PermissionDenied if self.within.allows(&real) => {
-                Failure::new(Code::BadInput, format!("{path} cannot be read: {error}"))
+                Failure::new(Code::BadInput, format!("cannot read {path}: {error}"))
             }
             _ => self.forbidden(Path::new(path)),
         })?;
@@ -88,27 +91,17 @@ impl Confinement {
 
     fn forbidden(&self, path: &Path) -> Failure {
         let folders: Vec<String> = self.folders.iter().map(|it| it.display().to_string()).collect();
-        let message = format!("{} is outside of what this server may read", path.display());
+        let message =
+            format!("{} is outside the folders that this server may read", path.display());
         Failure::new(Code::ForbiddenPath, message).with_hint(match folders.is_empty() {
-            true => "start the server in a project's folder, or with --allow DIR".to_owned(),
-            false => format!("allowed: {}; --allow DIR adds folders", folders.join(", ")),
+            true => "ask the user to start the server in a project's folder, or with --allow DIR"
+                .to_owned(),
+            false => format!(
+                "allowed: {}; the user can add folders by starting the server with --allow DIR",
+                folders.join(", ")
+            ),
         })
     }
-}
-
-/// The path without links. Of what is not there, the part that is: whoever asks must not
-/// learn from an error what lies outside.
-fn real(path: &Path) -> Option<Allowed> {
-    if let Ok(path) = std::fs::canonicalize(path) {
-        return Some(Allowed { path, exists: true });
-    }
-    // A link that leads nowhere may lead somewhere soon, and not where it seems to be.
-    if path.symlink_metadata().is_ok_and(|it| it.is_symlink()) {
-        return None;
-    }
-    let name = path.file_name()?;
-    let above = real(path.parent()?)?;
-    Some(Allowed { path: above.path.join(name), exists: false })
 }
 
 #[cfg(test)]

@@ -46,11 +46,11 @@ pub(crate) async fn renew(engine: &Engine, files: impl IntoIterator<Item = (Path
                 ..IndexOptions::new(there)
             };
             if let Err(failure) = engine.index(&options, Arc::new(|_| {})).await {
-                tracing::debug!(%failure, file = %file.display(), "a file could not be renewed");
+                tracing::debug!(%failure, file = %file.display(), "cannot update the index of a file");
             }
         }
     };
     if tokio::time::timeout(PATIENCE, work).await.is_err() {
-        tracing::debug!("changed files take too long to be waited for");
+        tracing::debug!("changed files take too long to index");
     }
 }

@@ -10,16 +10,17 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
+use crate::arguments::fill_limit;
 use crate::progress::Progress;
 use crate::server::Server;
 use crate::tool::{Call, Tool};
 use crate::untrusted::RULE;
 
 /// What agents are told once, before all tools.
-const INSTRUCTIONS: &str = "Local code search and memory that survive crashes. Find code with \
-search_code before reading files; if it answers no_store, call index_project once. Recall with \
-memory_search and fact_query before asking the user again; keep what matters with memory_add \
-and fact_add. Errors carry code, message and hint. ";
+const INSTRUCTIONS: &str = "Local code search and memory. Find code with search_code before \
+reading files; if it answers no_store, call index_project once. Use memory_search and fact_query \
+before asking the user again; store what matters with memory_add and fact_add. Errors have a code, \
+a message and a hint. ";
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
@@ -59,7 +60,9 @@ impl ServerHandler for Server {
             ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None)
         })?;
         let call = Call { server: self.clone(), progress: Progress::of(&context) };
-        let run = tool.run(call, request.arguments.unwrap_or_default());
+        let mut arguments = request.arguments.unwrap_or_default();
+        fill_limit(tool.name(), &mut arguments, self.defaults());
+        let run = tool.run(call, arguments);
         Ok(until_cancelled(self, &context, run).await?.into())
     }
 

@@ -9,6 +9,7 @@ mod confine;
 mod conformance;
 mod fresh;
 mod handler;
+mod hints;
 mod http;
 mod lines;
 mod progress;
@@ -26,4 +27,4 @@ mod untrusted;
 mod watchers;
 
 pub use http::{HttpOptions, HttpServer, Listen, Token};
-pub use server::{Server, ServerOptions};
+pub use server::{DefaultLimits, Server, ServerOptions};

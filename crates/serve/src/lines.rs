@@ -1,5 +1,5 @@
 //! The protocol as lines of JSON, one message each. Every line that is meant as a request
-//! is answered, also one that is no JSON or too long: the client may be waiting for it.
+//! is answered, also one that is not JSON or too long: the client may be waiting for it.
 
 use std::io;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ where
     fn take_line(&mut self, read: &Read) -> Meaning {
         let meaning = match read {
             Read::TooLong => {
-                let message = format!("a message has at most {LONGEST_LINE} bytes");
+                let message = format!("the line is longer than {LONGEST_LINE} bytes");
                 Meaning::Wrong(ErrorData::invalid_request(message, None), id_in(&self.line))
             }
             _ => meaning(self.line.trim_ascii()),
@@ -143,7 +143,7 @@ where
                 Meaning::Message(message) => return Some(*message),
                 Meaning::Nothing => {}
                 Meaning::Wrong(error, id) => {
-                    tracing::debug!(code = error.code.0, "a line is no request");
+                    tracing::debug!(code = error.code.0, "a line is not a request");
                     // rmcp would leave the id out; JSON-RPC has it null.
                     let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
                     let (write, line) = (Arc::clone(&self.write), answer.to_string());
@@ -194,7 +194,7 @@ fn meaning(line: &[u8]) -> Meaning {
     let answer = !has("method") && (has("result") || has("error"));
     match notification || answer {
         true => Meaning::Nothing,
-        false => wrong(ErrorCode::INVALID_REQUEST, "the line is no request"),
+        false => wrong(ErrorCode::INVALID_REQUEST, "the line is not a request"),
     }
 }
 

@@ -56,7 +56,7 @@ impl Server {
         let text = match name {
             "recall" => {
                 let topic = given("topic").ok_or_else(|| {
-                    ErrorData::invalid_params("recall needs a topic of some words", None)
+                    ErrorData::invalid_params("recall needs a topic, of at most 1000 bytes", None)
                 })?;
                 self.recall(topic).await.map_err(error)?
             }
@@ -72,15 +72,15 @@ impl Server {
     async fn recall(&self, topic: &str) -> Result<String, Failure> {
         let mut text = format!("Recall what you know about {topic}.\n");
         let Some(engine) = self.stores().memory()? else {
-            text.push_str("Nothing is remembered yet: no drawer and no fact.\n");
+            text.push_str("Nothing is remembered yet: there are no drawers and no facts.\n");
             return Ok(text);
         };
         let known = self.known_about(&engine, topic).await?;
         if !known.is_empty() {
-            let _ = writeln!(text, "\nThis is remembered. {RULE} {}", fenced(&known));
+            let _ = writeln!(text, "\nThis is in memory. {RULE} {}", fenced(&known));
         }
         text.push_str("Look further with memory_search, fact_query and fact_timeline. ");
-        text.push_str("Then say what is known, since when, and what is not known.\n");
+        text.push_str("Then report what is known, since when, and what is not known.\n");
         Ok(text)
     }
 
@@ -89,7 +89,7 @@ impl Server {
         let mut text = String::new();
         let found = engine.search_memory(&MemorySearch::new(topic, RECALLED)).await?;
         if !found.hits.is_empty() {
-            text.push_str("From memory, the best first (memory_get shows all of a drawer):\n");
+            text.push_str("From memory, best first (memory_get reads a drawer in full):\n");
         }
         for hit in &found.hits {
             let drawer = &hit.drawer;
@@ -105,7 +105,7 @@ impl Server {
             FactQuery { entity: Some(topic.to_owned()), limit: RECALLED, ..FactQuery::default() };
         let facts = engine.query_facts(&query).await?;
         if !facts.is_empty() {
-            text.push_str("Facts, what is true now first:\n");
+            text.push_str("Facts, current ones first:\n");
         }
         for fact in &facts {
             let time = |at: Option<Moment>| at.map_or("…".to_owned(), |at| at.to_string());
@@ -130,9 +130,9 @@ impl Server {
             text.push_str("Nothing is indexed yet: call index_project first.\n");
         }
         text.push_str(
-            "Ask search_code for the entry points, the main types and how they are tested; read \
-             the best hits with read_chunk; ask memory_search what was decided before. Then \
-             describe the parts, how data flows between them, and where to begin.\n",
+            "Use search_code to find the entry points, the main types and their tests; read the \
+             best hits with read_chunk; use memory_search to find earlier decisions. Then \
+             describe the parts, how data flows between them, and where to start.\n",
         );
         if let Some(focus) = focus {
             let _ = writeln!(text, "What matters most: {focus}.");

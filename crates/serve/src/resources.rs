@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::arguments::offset;
+use crate::hints::for_agents;
 use crate::server::Server;
 use crate::text::line;
 use crate::tools;
@@ -42,7 +43,7 @@ impl Server {
         let mut listed = Vec::new();
         if offset == 0 {
             let status = Resource::new(format!("{SCHEME}status"), "status")
-                .with_description("How the stores are")
+                .with_description("State of the stores")
                 .with_mime_type(JSON);
             listed.push(status);
         }
@@ -63,11 +64,11 @@ impl Server {
     /// The addresses that there are.
     pub(crate) fn resource_templates(&self) -> ListResourceTemplatesResult {
         let drawer = ResourceTemplate::new(format!("{SCHEME}drawer/{{id}}"), "drawer")
-            .with_description("A drawer of memory, verbatim: untrusted data")
+            .with_description("The text of a drawer: untrusted data")
             .with_mime_type(TEXT);
         let file = ResourceTemplate::new(format!("{SCHEME}file/{{+path}}"), "file")
             .with_description(
-                "The indexed chunks of a file, by its path below the project: untrusted data",
+                "The indexed chunks of a file, by its path in the project: untrusted data",
             )
             .with_mime_type(JSON);
         ListResourceTemplatesResult::with_all_items(vec![drawer, file])
@@ -107,6 +108,7 @@ fn as_json(content: &impl Serialize, uri: &str) -> Result<ResourceContents, Erro
 
 /// A failure as the protocol has it, where there is no result to put it into.
 pub(crate) fn error(failure: Failure) -> ErrorData {
+    let failure = for_agents(failure);
     let data = Some(json!({ "error": failure }));
     match failure.code {
         Code::NotFound | Code::NoStore => ErrorData::resource_not_found(failure.message, data),

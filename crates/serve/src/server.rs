@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use isolith_config::Layers;
 use isolith_engine::{Engine, Surroundings};
 use isolith_types::Failure;
 use tokio::sync::watch;
@@ -27,6 +28,19 @@ pub struct ServerOptions {
     pub allowed: Vec<PathBuf>,
     /// How long one question or write may take; a worker that takes longer is killed.
     pub deadline: Duration,
+    /// What the user has set, for indexing.
+    pub settings: Layers,
+    /// How many results calls return that do not say how many.
+    pub defaults: DefaultLimits,
+}
+
+/// How many results calls return that do not say how many; none for those of each tool.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DefaultLimits {
+    /// Of a search.
+    pub results: Option<u32>,
+    /// Of a list.
+    pub rows: Option<u32>,
 }
 
 /// The server. Clones are handles to the same one.
@@ -41,6 +55,7 @@ struct Inner {
     /// How many calls are under way.
     calls: watch::Sender<usize>,
     watchers: Watchers,
+    defaults: DefaultLimits,
     /// Whether it was warmed up, or will be at once.
     warm: AtomicBool,
     stop: CancellationToken,
@@ -50,6 +65,7 @@ impl Server {
     /// A server that has opened nothing yet.
     pub fn new(options: ServerOptions) -> Self {
         let inner = Inner {
+            defaults: options.defaults,
             stores: Stores::new(options),
             tools: OnceLock::new(),
             calls: watch::Sender::new(0),
@@ -102,6 +118,11 @@ impl Server {
         self.inner.watchers.watch_all(engine).await;
     }
 
+    /// How many results calls return that do not say how many.
+    pub(crate) fn defaults(&self) -> DefaultLimits {
+        self.inner.defaults
+    }
+
     /// How a root is watched.
     pub(crate) fn watched(&self, root: &Path) -> Watched {
         self.inner.watchers.state(root)
@@ -130,7 +151,7 @@ impl Server {
             match opened {
                 Ok(engine) => self.keep_fresh(&engine).await,
                 Err(failure) => {
-                    tracing::warn!(store = whose.name(), %failure, "a store cannot be opened");
+                    tracing::warn!(store = whose.name(), %failure, "cannot open a store");
                 }
             }
         }

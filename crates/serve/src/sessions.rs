@@ -133,7 +133,7 @@ impl Inner {
         self.forget(call);
         let param = CancelledNotificationParam::new(
             Some(call.request.clone()),
-            Some("nobody listens any more".to_owned()),
+            Some("the client is gone".to_owned()),
         );
         let cancel = ClientNotification::CancelledNotification(CancelledNotification::new(param));
         let cancel = ClientJsonRpcMessage::notification(cancel);
@@ -149,7 +149,7 @@ impl SessionManager for Sessions {
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
         let _only = self.0.beginning.lock().await;
         while let Some(surplus) = self.0.surplus() {
-            tracing::info!(session = %surplus, "too many sessions: the most silent one ends");
+            tracing::info!(session = %surplus, "too many sessions: closing the one idle for longest");
             self.close_session(&surplus).await?;
         }
         let (id, transport) = self.0.local.create_session().await?;

@@ -18,7 +18,7 @@ impl Server {
         let (read, write) = stdio_pipes();
         let transport = Lines::new(read, write);
         let lost = |error: &dyn std::fmt::Display| {
-            Failure::new(Code::Failed, format!("the client cannot be served: {error}"))
+            Failure::new(Code::Failed, format!("cannot serve the client: {error}"))
         };
         let running = match self.clone().serve_with_ct(transport, self.stopping()).await {
             Ok(running) => running,

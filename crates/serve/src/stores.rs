@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use isolith_config::Layers;
 use isolith_engine::{
-    Engine, EngineOptions, Life, Scope, StorePlace, Surroundings, Within, find_store,
+    Engine, EngineOptions, Life, QueryCheck, Scope, StorePlace, Surroundings, Within, find_store,
 };
 use isolith_types::{Code, Failure};
 
@@ -49,6 +50,7 @@ pub(crate) struct Stores {
     /// Folders of the program that no tool may name, wherever the project is.
     private: Vec<PathBuf>,
     deadline: Duration,
+    settings: Layers,
     project: Arc<Store>,
     user: Arc<Store>,
 }
@@ -90,14 +92,14 @@ impl Drop for Shut {
 
 impl Stores {
     pub(crate) fn new(options: ServerOptions) -> Self {
-        let ServerOptions { surroundings, allowed, deadline } = options;
+        let ServerOptions { surroundings, allowed, deadline, settings, .. } = options;
         let project = Arc::<Store>::default();
         let user = match surroundings.given.is_some() {
             true => Arc::clone(&project),
             false => Arc::default(),
         };
         let private = private(&surroundings);
-        Self { surroundings, allowed, private, deadline, project, user }
+        Self { surroundings, allowed, private, deadline, settings, project, user }
     }
 
     /// The store of code.
@@ -106,8 +108,8 @@ impl Stores {
     /// `no_store` if nothing was ever indexed here.
     pub(crate) fn code(&self) -> Result<Engine, Failure> {
         self.if_there(Whose::Project)?.ok_or_else(|| {
-            Failure::new(Code::NoStore, "no code is indexed here yet")
-                .with_hint("call index_project first; for most projects it takes seconds")
+            Failure::new(Code::NoStore, "no code is indexed yet")
+                .with_hint("call index_project first; it usually takes seconds")
         })
     }
 
@@ -117,9 +119,15 @@ impl Stores {
     /// `no_store` if nothing was ever indexed or written here.
     pub(crate) fn graph(&self) -> Result<Engine, Failure> {
         self.if_there(Whose::Project)?.ok_or_else(|| {
-            Failure::new(Code::NoStore, "there is no graph here yet")
-                .with_hint("call index_project for that of the code, or CREATE something")
+            Failure::new(Code::NoStore, "there is no graph here yet").with_hint(
+                "call index_project for the code graph, or CREATE nodes with graph_query",
+            )
         })
+    }
+
+    /// Decides whether a query writes, where there is no store of the graph.
+    pub(crate) fn query_check(&self) -> Result<QueryCheck, Failure> {
+        QueryCheck::start(&EngineOptions { deadline: self.deadline, ..EngineOptions::default() })
     }
 
     /// The store of code, made if it is not there.
@@ -303,6 +311,7 @@ impl Stores {
             readers: READERS,
             deadline: self.deadline,
             within: Some(self.within()),
+            settings: self.settings.clone(),
             ..EngineOptions::default()
         };
         let engine = Engine::open(&place, options)?;
@@ -316,8 +325,8 @@ impl Stores {
             return find_store(&self.surroundings, Scope::User);
         }
         let nowhere = || {
-            Failure::new(Code::NoStore, "this server works for no project")
-                .with_hint("start it in a project's folder, or with --allow DIR")
+            Failure::new(Code::NoStore, "this server has no project")
+                .with_hint("ask the user to start it in a project's folder, or with --allow DIR")
         };
         let folder = self.project_folder().ok_or_else(nowhere)?;
         if !create && self.surroundings.given.is_none() && !folder.join(PROJECT_STORE).is_dir() {
@@ -339,6 +348,7 @@ fn private(surroundings: &Surroundings) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::DefaultLimits;
 
     #[test]
     fn a_project_is_where_its_store_is() {
@@ -354,7 +364,13 @@ mod tests {
                 ..Surroundings::default()
             };
             let allowed = vec![PathBuf::from("/allowed")];
-            Stores::new(ServerOptions { surroundings, allowed, deadline: Duration::from_secs(1) })
+            Stores::new(ServerOptions {
+                surroundings,
+                allowed,
+                deadline: Duration::from_secs(1),
+                settings: Layers::default(),
+                defaults: DefaultLimits::default(),
+            })
         };
         let folder = |here: &Path, given| stores(here, given).project_folder().unwrap();
         assert_eq!(folder(&deep, None), deep);

@@ -1,6 +1,6 @@
 //! Texts for whoever reads: short, and cut where a line or a letter ends.
 
-/// As much of a text as fits into so many bytes: whole lines if there are any, else
+/// As much of a text as fits into this many bytes: whole lines if there are any, else
 /// whole letters.
 pub(crate) fn cut(text: &str, most: usize) -> &str {
     if text.len() <= most {
@@ -14,7 +14,7 @@ pub(crate) fn cut(text: &str, most: usize) -> &str {
     }
 }
 
-/// Some lines that say something, after so many others, if there are any left then.
+/// Some lines that say something, after this many others, if there are any left then.
 pub(crate) fn lines_from(text: &str, skipped: usize, most: usize) -> Vec<&str> {
     let lines = |skipped| text.lines().skip(skipped).map(str::trim_end);
     let some = |skipped| lines(skipped).filter(|line| !line.is_empty()).take(most).collect();

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::hints::for_agents;
 use crate::progress::Progress;
 use crate::schema;
 use crate::server::Server;
@@ -20,13 +21,13 @@ use crate::untrusted::fenced;
 pub(crate) enum Effect {
     /// Nothing.
     Read,
-    /// It adds, each time anew.
+    /// It adds, each time again.
     Add,
     /// It adds; the same again changes nothing.
     AddOnce,
     /// It changes or removes; the same again changes nothing.
     Change,
-    /// It does what it is told: it may change or remove, each time anew.
+    /// It does what it is told: it may change or remove, each time again.
     Any,
 }
 
@@ -96,7 +97,7 @@ impl Tool {
                 };
                 match outcome.and_then(|answer| shown(&answer)) {
                     Ok(result) => result,
-                    Err(failure) => refused(&failure),
+                    Err(failure) => refused(&for_agents(failure)),
                 }
             })
         };
@@ -121,14 +122,14 @@ impl Tool {
 
 fn read<A: DeserializeOwned>(arguments: JsonObject) -> Result<A, Failure> {
     serde_json::from_value(Value::Object(arguments)).map_err(|error| {
-        Failure::new(Code::BadInput, format!("the arguments do not fit: {error}"))
+        Failure::new(Code::BadInput, format!("invalid arguments: {error}"))
             .with_hint("see the tool's inputSchema")
     })
 }
 
 fn shown(answer: &impl Shown) -> Result<CallToolResult, Failure> {
     let structured = serde_json::to_value(answer).map_err(|error| {
-        Failure::new(Code::Failed, format!("the answer cannot be written: {error}"))
+        Failure::new(Code::Failed, format!("cannot serialize the answer: {error}"))
     })?;
     let text = if answer.is_ours() { answer.text() } else { fenced(&answer.text()) };
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);

@@ -56,7 +56,7 @@ impl Watchers {
     pub(crate) async fn watch_all(&self, engine: &Engine) {
         let roots = match engine.roots().await {
             Ok(roots) => roots,
-            Err(failure) => return tracing::debug!(%failure, "no roots to be watched"),
+            Err(failure) => return tracing::debug!(%failure, "no roots to watch"),
         };
         let mut watchers = self.all();
         watchers.retain(|_, watcher| !watcher.task.is_finished());
@@ -113,12 +113,12 @@ async fn keep_fresh(engine: Engine, root: PathBuf, state: watch::Sender<Watched>
             WatchEvent::Waiting => Watched::Elsewhere,
             WatchEvent::Changed => Watched::Changed,
             WatchEvent::Watching
-            | WatchEvent::Renewed(_)
+            | WatchEvent::Updated(_)
             | WatchEvent::Failed(_)
             | WatchEvent::Polling(_) => Watched::Here,
         });
     };
     if let Err(failure) = engine.watch(&options, Arc::new(listener)).await {
-        tracing::warn!(%failure, root = %root.display(), "a root is not watched any more");
+        tracing::warn!(%failure, root = %root.display(), "a root is no longer watched");
     }
 }

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use isolate::InWorker;
-use isolith_source::folder::Folder;
+use isolate_types::InWorker;
+use isolith_folder::Folder;
 use isolith_source::secrets::{Secrets, is_secret_name};
 use isolith_source::walk::{Walker, Walking, read};
 
@@ -13,15 +13,16 @@ fn main() {
     let (mut files, mut named, mut found) = (0_u64, 0_u64, 0_u64);
     for folder in std::env::args().skip(1) {
         let folder = Path::new(&folder);
-        let Ok(root) = Folder::open(folder) else { continue };
+        let Ok(root) = Folder::resolve(folder) else { continue };
         let what = Walking {
             under: String::new(),
             largest_file: 1 << 20,
             include_secrets: false,
             folders: false,
             except: Vec::new(),
+            languages: Vec::new(),
         };
-        let Ok(walker_root) = Folder::open(folder) else { continue };
+        let Ok(walker_root) = Folder::resolve(folder) else { continue };
         let token = InWorker::in_process();
         let Ok(mut walker) = Walker::begin(walker_root, what, &[], None, token) else { continue };
         let mut walked = walker.page(usize::MAX, &|| false);

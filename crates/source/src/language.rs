@@ -80,6 +80,14 @@ impl Language {
         }
     }
 
+    /// The languages that a file can be in, as far as its name tells.
+    pub fn of_name(path: &str) -> Vec<Self> {
+        match Self::of(path, b"") {
+            Self::C if path.ends_with(".h") => vec![Self::C, Self::Cpp],
+            language => vec![language],
+        }
+    }
+
     /// The name in the truth, in filters and in JSON.
     pub fn name(self) -> &'static str {
         self.entry().map_or("text", |entry| entry.name)

@@ -7,11 +7,10 @@
 //! in a worker.
 //!
 //! [`walk`] finds the files of a folder, in a worker, and reads them; [`watch`] tells when
-//! they change. [`folder`] opens what lies below a folder and nothing else. [`secrets`] knows
-//! names and texts that do not belong into an index. The rest opens no file.
+//! they change. [`secrets`] knows names and texts that do not belong into an index. The rest
+//! opens no file.
 
 mod chunk;
-pub mod folder;
 mod graph;
 mod language;
 pub mod secrets;
@@ -20,3 +19,11 @@ pub mod watch;
 
 pub use chunk::{Chunked, Chunker, Mode};
 pub use language::Language;
+
+/// The version of what a file becomes here: chunks, symbols, definitions and references, and
+/// whether it holds a secret. The index keeps it with every file, and a run parses files of
+/// earlier versions again. Raise it whenever the same file gives something else that is worth
+/// parsing every file of every user for: a grammar, a rule, a fix. A change of the encoding of
+/// `FileGraph` needs a new version of the store's schema as well, because what is stored could
+/// not be read until then.
+pub const PARSER_VERSION: u32 = 1;

@@ -79,7 +79,7 @@ impl FolderWatch {
         Ok(added)
     }
 
-    /// Forgets a folder that was removed, so that one in its place is watched anew.
+    /// Forgets a folder that was removed, so that one in its place is watched again.
     pub fn forget(&mut self, folder: &std::path::Path) {
         let below: Vec<PathBuf> =
             self.covered.iter().filter(|covered| covered.starts_with(folder)).cloned().collect();

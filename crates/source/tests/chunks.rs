@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use isolate::InWorker;
+use isolate_types::InWorker;
 use isolith_source::{Chunked, Chunker, Language, Mode};
 
 fn chunked(path: &str, text: &str) -> Chunked {

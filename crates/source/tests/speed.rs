@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use isolate::InWorker;
+use isolate_types::InWorker;
 use isolith_source::{Chunker, Language, Mode};
 use tree_sitter::Parser;
 

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use isolate::InWorker;
+use isolate_types::InWorker;
 use isolith_source::{Chunked, Chunker, Language, Mode};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use ignore::WalkBuilder;
-use isolate::InWorker;
-use isolith_source::folder::Folder;
+use isolate_types::InWorker;
+use isolith_folder::Folder;
 use isolith_source::walk::{IGNORE_FILE, Walker, Walking, rules_above};
 use proptest::prelude::*;
 
@@ -44,7 +44,7 @@ fn expected(root: &Path) -> Vec<String> {
 }
 
 fn found(root: &Path) -> Vec<String> {
-    let folder = Folder::open(root).unwrap();
+    let folder = Folder::resolve(root).unwrap();
     let (rules, _) = rules_above(folder.path(), None);
     let what = Walking {
         under: String::new(),
@@ -52,6 +52,7 @@ fn found(root: &Path) -> Vec<String> {
         include_secrets: false,
         folders: false,
         except: vec![],
+        languages: Vec::new(),
     };
     let walker = Walker::begin(folder, what, &rules, None, InWorker::in_process());
     let page = walker.unwrap().page(usize::MAX, &|| false);

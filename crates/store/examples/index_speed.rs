@@ -8,10 +8,10 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use isolate::InWorker;
-use isolith_store::{
-    Action, CodeFilter, Durability, Key, Outcome, Scope, StoreFolder, Truth, Write, Writer,
-    WriterOptions, code_spec,
+use isolith_protocol::{
+    AddRoot, ChunkFilter, ClearFiles, Key, PutFiles, WriteOperation, code_spec,
 };
+use isolith_store::{Durability, Scope, StoreFolder, Truth, Writer, WriterOptions};
 use isolith_types::{Chunk, ChunkKind, FileGraph, FileVersion, ParsedFile, Symbol, SymbolKind};
 
 const DIMENSION: u32 = 256;
@@ -26,24 +26,24 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = WriterOptions { durability: Durability::Full, create: true };
     let mut writer = Truth::open_writer(&folder, options, InWorker::in_process())?;
     let spec = code_spec(DIMENSION, MODEL);
-    let added = apply(&mut writer, Action::AddRoot { path: "/project".to_owned(), spec })?;
-    let root = added.root.ok_or("no root")?.id;
+    let added = apply(&mut writer, AddRoot { path: "/project".to_owned(), spec })?;
+    let root = added.root.id;
 
     let rows = files / BATCH * BATCH * CHUNKS;
     put(&mut writer, root, files, "put", rows)?;
     read(&folder, root, rows)?;
     put(&mut writer, root, files, "replace", rows)?;
     let measured = Measure::start();
-    while apply(&mut writer, Action::ClearFiles { root: Some(root), limit_files: 1000 })?.more {}
+    while apply(&mut writer, ClearFiles { root: Some(root), limit_files: 1000 })?.more {}
     measured.report("clear", rows);
     let length = |name: &str| std::fs::metadata(folder.path().join(name)).map_or(0, |m| m.len());
     println!("file {} MB", length("truth.sqlite") >> 20);
     Ok(())
 }
 
-fn apply(writer: &mut Writer, action: Action) -> Result<Outcome, Box<dyn Error>> {
+fn apply<O: WriteOperation>(writer: &mut Writer, operation: O) -> Result<O::Reply, Box<dyn Error>> {
     let key = Key(fastrand::u128(..).to_le_bytes());
-    Ok(writer.apply(&[Write { key, keep: false, action }], &[])?.remove(0)?)
+    Ok(writer.apply_one(key, operation)?.reply)
 }
 
 fn put(
@@ -53,7 +53,7 @@ fn put(
     what: &str,
     rows: usize,
 ) -> Result<(), Box<dyn Error>> {
-    let actions: Vec<Action> =
+    let actions: Vec<PutFiles> =
         (0..files / BATCH).map(|number| batch(root, number)).collect::<Result<_, _>>()?;
     let measured = Measure::start();
     for action in actions {
@@ -78,7 +78,7 @@ fn read(folder: &StoreFolder, root: u64, rows: usize) -> Result<(), Box<dyn Erro
     let files = snapshot.files(root, None, None, u64::MAX)?;
     measured.report("list files", files.len());
     for (what, kinds) in [("all", vec![]), ("functions", vec![ChunkKind::Function])] {
-        let filter = CodeFilter { kinds, ..CodeFilter::default() };
+        let filter = ChunkFilter { kinds, ..ChunkFilter::default() };
         let measured = Measure::start();
         let found = snapshot.code_rows(&filter, &|path, _| !path.contains("/9"))?.len();
         measured.report(&format!("filter for {what}"), found);
@@ -93,13 +93,13 @@ fn read(folder: &StoreFolder, root: u64, rows: usize) -> Result<(), Box<dyn Erro
     Ok(())
 }
 
-fn batch(root: u64, number: usize) -> Result<Action, Box<dyn Error>> {
+fn batch(root: u64, number: usize) -> Result<PutFiles, Box<dyn Error>> {
     let mut random = fastrand::Rng::with_seed(number as u64);
     let files: Vec<ParsedFile> =
         (number * BATCH..(number + 1) * BATCH).map(|file| parsed(file, &mut random)).collect();
     let numbers = BATCH * CHUNKS * DIMENSION as usize;
     let vectors: Vec<u8> = (0..numbers).flat_map(|_| (random.f32() - 0.5).to_le_bytes()).collect();
-    Ok(Action::PutFiles {
+    Ok(PutFiles {
         root,
         files: postcard::to_allocvec(&files)?.into(),
         ages: Vec::new(),
@@ -134,6 +134,7 @@ fn parsed(number: usize, random: &mut fastrand::Rng) -> ParsedFile {
         problem: None,
         chunks: (0..CHUNKS).map(|at| chunk(at, random.usize(20..70))).collect(),
         graph: FileGraph::default(),
+        parser: 1,
     }
 }
 

@@ -6,10 +6,11 @@ use std::error::Error;
 use std::time::Instant;
 
 use isolate::InWorker;
-use isolith_store::{
-    Action, Durability, Key, Outcome, PutMode, Records, Scope, StoreFolder, Truth, Which, Write,
-    Writer, WriterOptions,
+use isolith_protocol::{
+    CreateCollection, DeleteCollection, DeleteRecords, Key, Purge, PutMode, PutRecords, Records,
+    Which, WriteOperation,
 };
+use isolith_store::{Durability, Scope, StoreFolder, Truth, Writer, WriterOptions};
 use isolith_types::{CollectionSpec, Comparison, Filter, Metadata, Metric, Scalar};
 
 const NAME: &str = "speed";
@@ -30,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         metric: Metric::Cosine,
         model: None,
     };
-    apply(&mut writer, Action::CreateCollection { spec, if_missing: false })?;
+    apply(&mut writer, CreateCollection { spec, if_missing: false })?;
     put(&mut writer, &batches, "add", PutMode::Add { skip_existing: false })?;
     put(&mut writer, &batches, "upsert, unchanged", PutMode::Upsert)?;
     read(&folder, rows)?;
@@ -44,9 +45,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn apply(writer: &mut Writer, action: Action) -> Result<Outcome, Box<dyn Error>> {
+fn apply<O: WriteOperation>(writer: &mut Writer, operation: O) -> Result<O::Reply, Box<dyn Error>> {
     let key = Key(fastrand::u128(..).to_le_bytes());
-    Ok(writer.apply(&[Write { key, keep: false, action }], &[])?.remove(0)?)
+    Ok(writer.apply_one(key, operation)?.reply)
 }
 
 fn put(
@@ -58,7 +59,7 @@ fn put(
     let measured = Measure::start();
     for records in batches {
         let (collection, records) = (NAME.to_owned(), records.clone());
-        apply(writer, Action::Put { collection, records, mode, load: None })?;
+        apply(writer, PutRecords { collection, records, mode, load: None })?;
     }
     measured.report(what, batches.len() * BATCH);
     Ok(())
@@ -91,16 +92,16 @@ fn remove(writer: &mut Writer, batches: &[Records]) -> Result<(), Box<dyn Error>
     let ids = batches.iter().flat_map(|records| records.ids.clone()).collect();
     let measured = Measure::start();
     let which = Which::Ids(ids);
-    apply(writer, Action::Delete { collection: NAME.to_owned(), which })?;
+    apply(writer, DeleteRecords { collection: NAME.to_owned(), which })?;
     measured.report("delete", rows);
     put(writer, batches, "add again", PutMode::Upsert)?;
-    apply(writer, Action::DeleteCollection { name: NAME.to_owned() })?;
+    apply(writer, DeleteCollection { name: NAME.to_owned() })?;
     let measured = Measure::start();
     let mut longest = std::time::Duration::ZERO;
     let mut more = true;
     while more {
         let before = Instant::now();
-        more = apply(writer, Action::Purge { limit_rows: 1_000_000 })?.more;
+        more = apply(writer, Purge { limit_rows: 1_000_000 })?.more;
         longest = longest.max(before.elapsed());
     }
     measured.report(&format!("purge (longest slice {} ms)", longest.as_millis()), rows);

@@ -9,11 +9,11 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use isolith_protocol::StoreError;
 use rusqlite::Connection;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
 
-use crate::error::StoreError;
 use crate::folder::{StoreFolder, io_failure, is_missing};
 use crate::sqlite::During;
 

@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use isolate::InWorker;
+use isolith_protocol::StoreError;
 use rusqlite::TransactionBehavior;
 
 use crate::deadline::Deadline;
-use crate::error::StoreError;
 use crate::folder::StoreFolder;
 use crate::lock::Lock;
 use crate::migrations::MIGRATIONS;

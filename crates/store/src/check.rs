@@ -5,6 +5,7 @@ mod memory;
 
 use std::ops::ControlFlow;
 
+use isolith_protocol::StoreError;
 use isolith_types::Metadata;
 use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,6 @@ use serde::{Deserialize, Serialize};
 pub(crate) use content::is_finite;
 
 use crate::deadline::Deadline;
-use crate::error::StoreError;
 use crate::migrations::MIGRATIONS;
 use crate::read::Reader;
 use crate::schema::CREATE;

@@ -6,12 +6,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use isolith_folder::Folder;
 use isolith_pages::Checking;
+use isolith_protocol::StoreError;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::acknowledged;
 use crate::deadline::Deadline;
-use crate::error::StoreError;
 use crate::folder::{StoreFolder, TruthId, io_failure, is_missing};
 use crate::identity::with_suffix;
 use crate::lock::Lock;

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::error::StoreError;
+use isolith_protocol::StoreError;
 
 /// When the running operation must stop: shared by a connection, its busy handler, its
 /// progress handler, and whoever may cancel it.

@@ -4,9 +4,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use isolith_folder::{EntryKind, Folder, met_link};
+use isolith_protocol::StoreError;
 use serde::{Deserialize, Serialize};
-
-use crate::error::StoreError;
 
 const TRUTH: &str = "truth.sqlite";
 const SALVAGED: &str = "truth.sqlite.salvaged";

@@ -4,10 +4,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use isolith_folder::{Folder, open_file};
+use isolith_protocol::StoreError;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::deadline::Deadline;
-use crate::error::StoreError;
 use crate::folder::io_failure;
 
 /// An OS lock on a file, gone with the process that holds it.

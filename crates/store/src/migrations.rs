@@ -1,12 +1,12 @@
 use std::path::PathBuf;
 
-use rusqlite::{Connection, TransactionBehavior};
+use isolith_protocol::StoreError;
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
-use crate::error::StoreError;
 use crate::graph::{FIND_ALL_EDGES, show_facts};
 use crate::schema::{
     ADD_CODE, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, COUNT_COMMITS, EDGES_BY_ENDS, FIND_SECRETS,
-    FIRST_VERSION, PARSE_AGAIN,
+    FIRST_VERSION, KEEP_PARSER, LOOKUPS_BY_FILE, PARSE_AGAIN,
 };
 use crate::sqlite::{During, explain};
 
@@ -21,6 +21,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     |db| run(db, ADD_GRAPH),
     |db| run(db, PARSE_AGAIN),
     |db| {
+        replace_first_lookups(db)?;
         run(db, EDGES_BY_ENDS)?;
         run(db, FIND_ALL_EDGES)?;
         // Facts may be older than the graph.
@@ -31,6 +32,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     require_checksums,
     |db| run(db, COUNT_COMMITS),
     |db| run(db, FIND_SECRETS),
+    |db| run(db, KEEP_PARSER),
 ];
 
 /// The first version whose pages carry checksums.
@@ -102,6 +104,19 @@ fn take(db: &mut Connection, step: Migration, to: u32) -> Result<(), StoreError>
 
 fn run(db: &Connection, sql: &str) -> Result<(), StoreError> {
     db.execute_batch(sql).during(db, "migrate")
+}
+
+/// The first builds of versions 5 and 6 kept a row for each key. New stores never have that
+/// table, so the steps that make them stay as they are.
+fn replace_first_lookups(db: &Connection) -> Result<(), StoreError> {
+    let is_first: bool = db
+        .query_row("SELECT 1 FROM pragma_table_info('code_lookup') WHERE name = 'key'", [], |_| {
+            Ok(true)
+        })
+        .optional()
+        .during(db, "migrate")?
+        .unwrap_or_default();
+    if is_first { run(db, LOOKUPS_BY_FILE) } else { Ok(()) }
 }
 
 fn require_checksums(db: &Connection) -> Result<(), StoreError> {

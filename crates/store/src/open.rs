@@ -4,12 +4,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use isolate::InWorker;
 use isolith_pages::Checking;
+use isolith_protocol::StoreError;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::acknowledged::{self, MarkFile};
 use crate::create;
 use crate::deadline::{Canceller, Deadline};
-use crate::error::StoreError;
 use crate::folder::{StoreFolder, TruthId, io_failure, is_missing};
 use crate::graph::{Kept, KnownQueries};
 use crate::identity::{FileId, Identity, with_suffix};
@@ -143,11 +143,11 @@ pub(crate) fn open_for_writing(
     folder.check()?;
     // The folder of a sealed store is created by the front, with its seal.
     let may_create = *folder.truth_id() == TruthId::Any || folder.path().exists();
-    if options.create && may_create {
-        folder.create()?;
-    } else if !folder.holds_store() {
+    if !(options.create && may_create || folder.holds_store()) {
         return Err(StoreError::Missing { folder: folder.path().to_path_buf() });
     }
+    // A backup may hold the database alone.
+    folder.create()?;
     loop {
         salvage::finish(folder, deadline)?;
         let lock = Lock::shared(&folder.lock_file(), deadline)?;

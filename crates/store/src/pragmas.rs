@@ -113,9 +113,11 @@ pub(crate) fn for_writers(db: &Connection, durability: Durability) -> rusqlite::
     db.pragma_update(None, "cache_size", -32_768)
 }
 
-/// What a reader gets besides. There are several in a server, and the system keeps pages too.
+/// What a reader gets besides.
 pub(crate) fn for_readers(db: &Connection) -> rusqlite::Result<()> {
-    db.pragma_update(None, "cache_size", -8_192)
+    // A search of code reads 3 MB of pages, many of them again in the next one. The system
+    // keeps pages too, but copies and checksums are made each time.
+    db.pragma_update(None, "cache_size", -32_768)
 }
 
 pub(crate) fn set_durability(db: &Connection, durability: Durability) -> rusqlite::Result<()> {

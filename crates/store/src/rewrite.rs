@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use isolith_protocol::StoreError;
 use rusqlite::Connection;
 
 use crate::create::{self, Aside, remove_if_there, sync_folder};
 use crate::deadline::Deadline;
-use crate::error::StoreError;
 use crate::folder::{StoreFolder, io_failure};
 use crate::identity::with_suffix;
 use crate::migrations::{Migration, migrate};

@@ -17,12 +17,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, UNIX_EPOCH};
 
 use isolate::InWorker;
+use isolith_protocol::StoreError;
 pub use report::{Extent, Loss, SalvageReport, SavedReport};
 
 use crate::acknowledged;
 use crate::create::{self, Aside, remove_if_there, sync_folder};
 use crate::deadline::Deadline;
-use crate::error::StoreError;
 use crate::folder::{StoreFolder, io_failure, is_missing};
 use crate::identity::with_suffix;
 use crate::lock::Lock;

@@ -317,10 +317,14 @@ DELETE FROM code_graph;
 UPDATE file SET hash = zeroblob(32), modified = 0;
 ";
 
-/// What version 8 adds: how many commits there were, which is compared with what was
-/// acknowledged.
-pub(crate) const COUNT_COMMITS: &str = "
-ALTER TABLE store ADD COLUMN commits INTEGER NOT NULL DEFAULT 0;
+/// What version 7 does in stores of the first builds with a graph: a row for each file that
+/// looked something up instead of one for each key. All files are parsed again anyway.
+pub(crate) const LOOKUPS_BY_FILE: &str = "
+DROP TABLE code_lookup;
+CREATE TABLE code_lookup (
+  file INTEGER PRIMARY KEY,
+  keys BLOB NOT NULL
+) STRICT;
 ";
 
 /// What version 7 does before facts are shown: edges are found by their ends through tables,
@@ -344,9 +348,20 @@ CREATE TABLE edge_in (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// What version 8 does: there are rules for secrets in files, so that files have to be looked
-/// at again. A later change of the rules that must find more in files that did not change is
-/// another step like this one.
+/// What version 9 adds: how many commits there were, which is compared with what was
+/// acknowledged.
+pub(crate) const COUNT_COMMITS: &str = "
+ALTER TABLE store ADD COLUMN commits INTEGER NOT NULL DEFAULT 0;
+";
+
+/// What version 10 does: there are rules for secrets in files, so that files have to be looked
+/// at again. Later changes of what becomes of a file raise the version of the parser instead.
 pub(crate) const FIND_SECRETS: &str = "
 UPDATE file SET hash = zeroblob(32), modified = 0;
+";
+
+/// What version 11 adds: which version of the parser made what is known of a file. Builds of
+/// version 10 had the first one, so that nothing has to be parsed again.
+pub(crate) const KEEP_PARSER: &str = "
+ALTER TABLE file ADD COLUMN parser INTEGER NOT NULL DEFAULT 1;
 ";

@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use isolith_protocol::StoreError;
 use rusqlite::ffi::{self, ErrorCode};
 use rusqlite::{Connection, Error};
-
-use crate::error::StoreError;
 
 /// Says during what an error happened.
 pub(crate) trait During<T> {

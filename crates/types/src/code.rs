@@ -153,6 +153,8 @@ pub struct ParsedFile {
     pub chunks: Vec<Chunk>,
     /// What it defines, imports and refers to.
     pub graph: FileGraph,
+    /// The version of the parser that made all this of it.
+    pub parser: u32,
 }
 
 /// What tells one content of a file from another.

@@ -100,7 +100,7 @@ pub enum Code {
     TooManyConnections,
     /// What was asked for does not exist.
     NotFound,
-    /// What was to be made exists already.
+    /// What was to be made already exists.
     AlreadyExists,
     /// The vectors of this collection come from another model.
     ModelMismatch,

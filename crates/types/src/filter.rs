@@ -59,7 +59,7 @@ pub enum Comparison {
     AtLeast,
 }
 
-/// Why a JSON value is no filter.
+/// Why a JSON value is not a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterError(String);
 
@@ -139,7 +139,7 @@ fn read_document(json: &Json, depth: usize) -> Result<Filter, FilterError> {
             "$not_regex" => Filter::DocumentMatches(text()?).negated(),
             other => {
                 return Err(FilterError(format!(
-                    "{other:?} is no operator for documents; there are $contains, $not_contains, $regex, $not_regex"
+                    "{other:?} is not an operator for documents; there are $contains, $not_contains, $regex, $not_regex"
                 )));
             }
         })
@@ -187,7 +187,7 @@ fn logical(
 
 fn read_key(key: &str, value: &Json) -> Result<Filter, FilterError> {
     if key.starts_with('$') {
-        return Err(FilterError(format!("{key:?} is no operator; there are $and, $or, $not")));
+        return Err(FilterError(format!("{key:?} is not an operator; there are $and, $or, $not")));
     }
     let Json::Object(operators) = value else {
         let value = scalar(key, value)?;
@@ -235,7 +235,7 @@ fn read_operator(key: &str, operator: &str, operand: &Json) -> Result<Filter, Fi
         "$not_contains" => contains()?.negated(),
         other => {
             return Err(FilterError(format!(
-                "{other:?} is no operator; there are $eq $ne $lt $lte $gt $gte $in $nin $contains $not_contains"
+                "{other:?} is not an operator; there are $eq $ne $lt $lte $gt $gte $in $nin $contains $not_contains"
             )));
         }
     })
@@ -243,7 +243,9 @@ fn read_operator(key: &str, operator: &str, operand: &Json) -> Result<Filter, Fi
 
 fn scalar(key: &str, json: &Json) -> Result<Scalar, FilterError> {
     Scalar::from_json(json.clone()).ok_or_else(|| {
-        FilterError(format!("{key:?} is compared with {json}, which is no text, number or boolean"))
+        FilterError(format!(
+            "{key:?} is compared with {json}, which is not a text, a number or a boolean"
+        ))
     })
 }
 
@@ -299,12 +301,12 @@ mod tests {
             (json!([1]), "bad filter: [1] is not a JSON object"),
             (
                 json!({"a": null}),
-                "bad filter: \"a\" is compared with null, which is no text, number or boolean",
+                "bad filter: \"a\" is compared with null, which is not a text, a number or a boolean",
             ),
             (json!({"$and": []}), "bad filter: $and takes a list of conditions"),
             (
                 json!({"$xor": [1]}),
-                "bad filter: \"$xor\" is no operator; there are $and, $or, $not",
+                "bad filter: \"$xor\" is not an operator; there are $and, $or, $not",
             ),
             (json!({"a": {"$in": 1}}), "bad filter: $in of \"a\" takes a list"),
         ] {

@@ -82,7 +82,7 @@ pub struct DrawerPatch {
     pub date_text: Option<String>,
     /// Other tags, in the place of all there are.
     pub tags: Option<Vec<String>>,
-    /// Laid over the old keys; a null takes a key away.
+    /// Merged into the present keys; a null removes a key.
     pub metadata: Option<Metadata>,
 }
 

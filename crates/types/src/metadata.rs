@@ -34,7 +34,7 @@ pub enum Value {
     Many(Vec<Scalar>),
 }
 
-/// Why a JSON value is no metadata.
+/// Why a JSON value is not metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MetadataError {
     /// It is not a JSON object.
@@ -116,7 +116,7 @@ impl Metadata {
         &self.0
     }
 
-    /// As a JSON value; text that is no JSON is null.
+    /// As a JSON value; text that is not JSON is null.
     pub fn to_json(&self) -> Json {
         serde_json::from_str(&self.0).unwrap_or(Json::Null)
     }
@@ -138,7 +138,7 @@ impl Metadata {
             .collect()
     }
 
-    /// This metadata with the keys of another laid over it; a null takes a key away.
+    /// This metadata with the keys of another merged into it; a null removes a key.
     #[must_use]
     pub fn merged_with(&self, other: &Metadata) -> Self {
         let (Json::Object(mut under), Json::Object(over)) = (self.to_json(), other.to_json())

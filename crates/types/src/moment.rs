@@ -16,7 +16,7 @@ pub struct Moment {
 const DAY: i64 = 86_400_000;
 
 impl Moment {
-    /// The instant of so many milliseconds since 1970.
+    /// The instant of this many milliseconds since 1970.
     pub fn instant(at: i64) -> Self {
         Self { at, whole_day: false }
     }
@@ -75,7 +75,7 @@ pub struct NoMoment(pub String);
 impl fmt::Display for NoMoment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text: String = self.0.chars().take(60).collect();
-        write!(f, "{text:?} is no date: write a day such as 2026-01-31, or ")?;
+        write!(f, "{text:?} is not a date: write a day such as 2026-01-31, or ")?;
         f.write_str("an instant with its zone such as 2026-01-31T09:30:00Z")
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use isolith_engine::{Engine, Life, PutMode, PutRecords};
+use isolith_engine::{Engine, Life, PutMode, Records};
 
 use super::{COLLECTION, create, open};
 use crate::store::data::{Data, metadata, record_id};
@@ -75,7 +75,7 @@ impl Source {
         for start in (0..self.documents.len()).step_by(batch) {
             let rows = start..(start + batch).min(self.documents.len());
             let documents = self.documents[rows.clone()].iter().cloned().map(Some);
-            let records = PutRecords {
+            let records = Records {
                 ids: rows.clone().map(record_id).collect(),
                 documents: documents.collect(),
                 metadatas: rows.clone().map(metadata).collect::<Result<_>>()?,

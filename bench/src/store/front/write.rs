@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use isolith_engine::{Engine, Life, PutMode, PutRecords};
+use isolith_engine::{Engine, Life, PutMode, Records};
 use isolith_types::{Failure, Metadata, Record};
 
 use super::{COLLECTION, SMALL_DIMENSION, open};
@@ -64,6 +64,6 @@ async fn put(engine: &Engine, id: String, front: usize) -> Result<(), Failure> {
         metadata: metadata.expect("an object with a number is metadata"),
         vector: vec![1.0; SMALL_DIMENSION as usize],
     };
-    let records = PutRecords::from_records(vec![record]);
+    let records = Records::from_records(vec![record]);
     engine.put(COLLECTION, records, PutMode::Upsert, None).await.map(|_| ())
 }

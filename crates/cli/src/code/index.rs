@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use isolith_config::Layers;
 use isolith_engine::{
     EngineOptions, IndexOptions, IndexProgress, IndexReport, IndexStage, StorePlace, move_aside,
 };
@@ -16,18 +17,20 @@ use serde_json::json;
 use crate::output::Output;
 use crate::session::{Session, interrupted};
 use crate::terminal::one_line;
+use crate::wording::counted;
 
-/// What is to be done with a folder.
+/// What to do with a folder.
 pub(crate) enum IndexPlan {
     Index {
         options: IndexOptions,
-        /// Whether the store that is there is moved aside first.
+        settings: Layers,
+        /// Whether to move an existing store aside first.
         fresh: bool,
     },
     Remove(PathBuf),
 }
 
-/// Problems that are listed for people.
+/// Problems that are listed; the others are counted.
 const LISTED: usize = 10;
 
 pub(crate) fn run(
@@ -36,20 +39,25 @@ pub(crate) fn run(
     output: &Output,
 ) -> Result<ExitCode, Failure> {
     match plan {
-        IndexPlan::Index { options, fresh } => {
+        IndexPlan::Index { options, settings, fresh } => {
             refuse_odd_path(&options.path, store)?;
             if fresh {
                 start_afresh(store, output)?;
             }
-            index(store, &options, output)
+            index(store, &options, settings, output)
         }
         IndexPlan::Remove(path) => remove(store, &path, output),
     }
 }
 
-fn index(store: &StorePlace, options: &IndexOptions, output: &Output) -> Result<ExitCode, Failure> {
-    let mut session =
-        Session::open(store, EngineOptions { create: true, ..EngineOptions::default() })?;
+fn index(
+    store: &StorePlace,
+    options: &IndexOptions,
+    settings: Layers,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    let how = EngineOptions { create: true, settings, ..EngineOptions::default() };
+    let mut session = Session::open(store, how)?;
     let _status = session.serve_status();
     let screen = Arc::new(Screen::new(output));
     let watcher = Arc::clone(&screen);
@@ -82,7 +90,7 @@ fn index(store: &StorePlace, options: &IndexOptions, output: &Output) -> Result<
 fn start_afresh(store: &StorePlace, output: &Output) -> Result<(), Failure> {
     match move_aside(store) {
         Ok(aside) => {
-            output.note(&format!("the old store is now {}", aside.display()));
+            output.note(&format!("moved the old store to {}", aside.display()));
             Ok(())
         }
         Err(failure) if failure.code == Code::NoStore => Ok(()),
@@ -94,8 +102,9 @@ fn start_afresh(store: &StorePlace, output: &Output) -> Result<(), Failure> {
 pub(super) fn refuse_odd_path(path: &Path, store: &StorePlace) -> Result<(), Failure> {
     if !path.exists() {
         let message = format!("{} does not exist", path.display());
-        return Err(Failure::new(Code::NotFound, message)
-            .with_hint("name a folder; what is in an index stays there until `--remove`"));
+        return Err(Failure::new(Code::NotFound, message).with_hint(
+            "name an existing folder; --remove removes a deleted folder from the index",
+        ));
     }
     if !path.is_dir() && !store.path().exists() {
         let message = format!("{} is a file", path.display());
@@ -109,7 +118,7 @@ fn gather_history(session: &mut Session, path: &Path, output: &Output) -> Result
     let gathered = session.run_with_signal(async |engine| engine.gather_history(path).await);
     match gathered {
         Ok(Err(failure)) => {
-            output.note(&format!("authors and dates are not known: {}", failure.message));
+            output.note(&format!("cannot read authors and dates from git: {}", failure.message));
             Ok(())
         }
         Ok(Ok(_)) => Ok(()),
@@ -122,8 +131,9 @@ fn remove(store: &StorePlace, path: &Path, output: &Output) -> Result<ExitCode, 
     let root = session.run(async |engine| engine.remove_root(path).await)?;
     let folder = root.folder.display().to_string();
     let text = format!(
-        "dropped the index of {folder}: {} files, {} chunks. The files are left alone.\n",
-        root.files, root.chunks
+        "removed {folder} from the index ({}, {}); the files themselves are unchanged\n",
+        counted(root.files, "file", "files"),
+        counted(root.chunks, "chunk", "chunks"),
     );
     let document = json!({ "root": folder, "files": root.files, "chunks": root.chunks });
     output.result(&document, &text)?;
@@ -134,11 +144,11 @@ fn remove(store: &StorePlace, path: &Path, output: &Output) -> Result<ExitCode, 
 fn describe(report: &IndexReport, path: &Path) -> String {
     let files = &report.files;
     let mut text = format!(
-        "{}: {} files in {:.1} s, {} chunks in the index\n  {} indexed, {} unchanged, {} removed",
+        "{}: {} in {:.1} s, {} in the index\n  {} indexed, {} unchanged, {} removed",
         path.display(),
-        files.seen,
+        counted(files.seen, "file", "files"),
         report.seconds.total,
-        report.chunks,
+        counted(report.chunks, "chunk", "chunks"),
         files.indexed,
         files.unchanged,
         files.removed,
@@ -155,20 +165,19 @@ fn describe(report: &IndexReport, path: &Path) -> String {
     }
     if report.problems.len() > LISTED {
         let more = report.problems.len() - LISTED;
-        let _ = writeln!(text, "  and {more} more; --json lists all");
+        let _ = writeln!(text, "  and {more} more: use --json to list all");
     }
     if report.problems.iter().any(|problem| problem.code == "secret") {
-        text.push_str("  --include-secrets indexes files that look like secrets, too\n");
+        text.push_str("  use --include-secrets to index files that look like secrets\n");
     }
     text
 }
 
-/// What is to be seen while a folder is indexed: a bar on a terminal, a line now and
-/// then elsewhere.
+/// Shows progress: a bar on a terminal, otherwise a line now and then.
 pub(super) struct Screen {
     bar: Option<ProgressBar>,
     output: Output,
-    /// What was told last: the stage and its tenth.
+    /// What was reported last: the stage, and its progress in tenths.
     told: AtomicU64,
 }
 
@@ -190,7 +199,7 @@ impl Screen {
             bar.set_position(done);
             bar.tick();
         }
-        // That another process is waited for is told even where the rest would be noise.
+        // Waiting for another process is reported even if nothing else is.
         if self.output.tells_progress() && before < step {
             let percent = done * 100 / total.max(1);
             match (stage, total) {
@@ -208,15 +217,15 @@ impl Screen {
     }
 }
 
-const WAITING: &str = "another process is indexing this folder: waiting for it";
+const WAITING: &str = "waiting for another process that is indexing this folder";
 
 fn word(stage: IndexStage) -> &'static str {
     match stage {
         IndexStage::Waiting => WAITING,
-        IndexStage::Walking => "looking for files",
+        IndexStage::Walking => "listing files",
         IndexStage::Parsing => "indexing",
-        IndexStage::Linking => "finding out what names mean",
-        IndexStage::Folding => "building the search structures",
+        IndexStage::Linking => "resolving references",
+        IndexStage::Folding => "building the search index",
     }
 }
 
@@ -224,9 +233,9 @@ fn style(stage: IndexStage, total: u64) -> ProgressStyle {
     let unknown = format!("{{spinner}} {}", word(stage));
     let template = match stage {
         IndexStage::Parsing if total > 0 => {
-            "indexing {wide_bar} {pos}/{len} files, {rate}, {eta} to go"
+            "indexing {wide_bar} {pos}/{len} files, {rate}, {eta} left"
         }
-        IndexStage::Folding if total > 0 => "building {wide_bar} {pos}/{len} chunks, {eta} to go",
+        IndexStage::Folding if total > 0 => "building {wide_bar} {pos}/{len} chunks, {eta} left",
         _ => &unknown,
     };
     // The templates are constants; the plain style is only for the compiler.

@@ -1,4 +1,4 @@
-//! The commands that deal with code: `index`, `watch`, `search`, `similar`.
+//! The commands for code: `index`, `watch`, `search`, `similar`.
 
 mod index;
 mod search;
@@ -7,4 +7,4 @@ mod watch;
 
 pub(crate) use index::{IndexPlan, run as index};
 pub(crate) use search::{Asked, Listing, SearchPlan, run as search};
-pub(crate) use watch::run as watch;
+pub(crate) use watch::{WatchPlan, run as watch};

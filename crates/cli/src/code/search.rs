@@ -11,7 +11,7 @@ use super::show;
 use crate::output::Output;
 use crate::session::Session;
 
-/// What is looked for, and how it is shown.
+/// A search, and how to show its results.
 pub(crate) struct SearchPlan {
     pub(crate) asked: Asked,
     pub(crate) filter: CodeFilter,
@@ -20,24 +20,24 @@ pub(crate) struct SearchPlan {
     pub(crate) listing: Listing,
 }
 
-/// What is looked for.
+/// What to search for.
 pub(crate) enum Asked {
-    /// Code that answers a question.
+    /// Code that matches a text.
     Text { text: String, mode: Mode },
-    /// Code that is like some other.
+    /// Code that is similar to other code.
     Like { file: PathBuf, line: Option<u32> },
 }
 
-/// What is shown of hits.
+/// How to show results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Listing {
-    /// All there is to say.
+    /// With snippets, or as one JSON document.
     Hits,
-    /// A document a line.
+    /// One JSON document per line.
     Lines,
-    /// Paths.
+    /// Only paths.
     Files,
-    /// A document a line, for each file.
+    /// One JSON document per line, one for each file.
     FileLines,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn run(
         found.hits.iter_mut().for_each(|hit| show::narrow(hit, plan.words(), around));
     }
     if let Some(degraded) = &found.degraded {
-        output.note(&format!("this answer may be worse than it could be: {degraded}"));
+        output.note(&format!("results may be incomplete: {degraded}"));
     }
     print(&found, plan, output)?;
     Ok(ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! Hits for people.
+//! Search results as text.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::output::{Output, Paint};
 use crate::terminal::one_line;
 use crate::words::{highlight, needles};
 
-/// Lines that are shown on either side of the best one.
+/// Lines of context on either side of the best line.
 const AROUND: usize = 2;
 
 /// All hits, the best first.
@@ -20,7 +20,7 @@ pub(super) fn hits(
     output: &Output,
 ) -> String {
     if hits.is_empty() {
-        return "nothing found\n".to_owned();
+        return "no results\n".to_owned();
     }
     let paint = output.paint();
     let words = needles(words);
@@ -33,7 +33,7 @@ pub(super) fn hits(
         }
         head(&mut text, hit, &paint);
         let mut hit = hit.clone();
-        // A snippet that was narrowed already is shown whole.
+        // A snippet that was already shortened is shown completely.
         if around.is_none() {
             narrow_to(&mut hit, &words, AROUND);
         }
@@ -54,7 +54,8 @@ fn head(text: &mut String, hit: &CodeHit, paint: &Paint) {
     }
     let _ = write!(text, "  {}", paint.faint(&format!("{} {:.2}", hit.kind, hit.score)));
     if hit.stale {
-        let _ = write!(text, "  {}", paint.warning("stale: the file has changed since"));
+        let _ =
+            write!(text, "  {}", paint.warning("stale: the file has changed since it was indexed"));
     }
     text.push('\n');
     if !hit.why.is_empty() {
@@ -72,7 +73,7 @@ fn snippet(text: &mut String, hit: &CodeHit, words: &[String], gutter: usize, pa
     }
 }
 
-/// Where a hit is, as seen from the working folder if it lies below.
+/// The path of a hit, relative to the working folder if it lies in it.
 pub(super) fn path(hit: &CodeHit) -> String {
     let full = Path::new(&hit.root).join(&hit.path);
     let here = std::env::current_dir().ok();
@@ -80,7 +81,7 @@ pub(super) fn path(hit: &CodeHit) -> String {
     near.unwrap_or(&full).display().to_string()
 }
 
-/// Cuts a snippet down to the lines around the best one.
+/// Shortens a snippet to the lines around the best one.
 pub(super) fn narrow(hit: &mut CodeHit, words: &str, around: usize) {
     narrow_to(hit, &needles(words), around);
 }
@@ -92,7 +93,7 @@ fn narrow_to(hit: &mut CodeHit, words: &[String], around: usize) {
     let best = best.unwrap_or_else(|| best_line(&lines, words));
     let to = (best + around + 1).max(2 * around + 1).min(lines.len());
     let from = best.saturating_sub(around).min(to.saturating_sub(2 * around + 1));
-    // What stands above the first line that is shown must not be made of blank lines.
+    // The snippet should not begin with blank lines.
     let from = (from..best).find(|at| !lines[*at].trim().is_empty()).unwrap_or(best);
     let narrowed = lines.get(from..to).unwrap_or_default().join("\n");
     hit.snippet_line += from as u32;
@@ -108,7 +109,7 @@ fn best_line(lines: &[&str], words: &[String]) -> usize {
     let counts: Vec<usize> = lines.iter().map(|line| count(line)).collect();
     let most = counts.iter().copied().max().unwrap_or(0);
     let first = counts.iter().position(|count| *count == most).unwrap_or(0);
-    // Without any word, the first line that says something.
+    // If no line contains any of the words, take the first that is not blank.
     if most > 0 {
         first
     } else {

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use isolith_config::Layers;
 use isolith_engine::{
     EngineOptions, FileCounts, IndexOptions, IndexReport, Life, StorePlace, WatchEvent,
 };
@@ -12,13 +13,14 @@ use serde::Serialize;
 use super::index::refuse_odd_path;
 use crate::output::Output;
 use crate::session::{Session, interrupted};
+use crate::wording::counted;
 
-/// What a watch did, told at its end.
+/// What a watcher did, reported at its end.
 #[derive(Debug, Clone, Default, Serialize)]
 struct Summary {
-    /// How often the index was renewed.
+    /// Number of index updates.
     passes: u64,
-    /// How many files were dealt with, over all passes.
+    /// Number of files, over all updates.
     indexed: u64,
     removed: u64,
     renamed: u64,
@@ -35,25 +37,32 @@ impl Summary {
     }
 }
 
+/// A folder to be watched, and how.
+pub(crate) struct WatchPlan {
+    pub(crate) options: IndexOptions,
+    pub(crate) settings: Layers,
+}
+
 pub(crate) fn run(
     store: &StorePlace,
-    options: &IndexOptions,
+    plan: WatchPlan,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
+    let WatchPlan { options, settings } = plan;
     refuse_odd_path(&options.path, store)?;
     let life = Life::Server;
-    let mut session =
-        Session::open(store, EngineOptions { create: true, life, ..EngineOptions::default() })?;
+    let how = EngineOptions { create: true, life, settings, ..EngineOptions::default() };
+    let mut session = Session::open(store, how)?;
     let summary = Arc::new(Mutex::new(Summary::default()));
     let (noted, told) = (Arc::clone(&summary), *output);
     let listener = move |event: WatchEvent| {
-        if let WatchEvent::Renewed(report) = &event {
+        if let WatchEvent::Updated(report) = &event {
             noted.lock().unwrap_or_else(PoisonError::into_inner).add(&report.files);
         }
         tell(&event, &told);
     };
     let outcome =
-        session.run_with_signal(async |engine| engine.watch(options, Arc::new(listener)).await);
+        session.run_with_signal(async |engine| engine.watch(&options, Arc::new(listener)).await);
     session.close();
     let signal = match outcome {
         Ok(ended) => return ended.map(|()| ExitCode::SUCCESS),
@@ -62,7 +71,11 @@ pub(crate) fn run(
     };
     let summary = summary.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let Summary { passes, indexed, removed, .. } = summary;
-    let text = format!("renewed {passes} times: {indexed} files indexed, {removed} removed\n");
+    let text = format!(
+        "{}: {} indexed, {removed} removed\n",
+        counted(passes, "update", "updates"),
+        counted(indexed, "file", "files")
+    );
     output.result(&summary, &text)?;
     Ok(ExitCode::from(interrupted(signal).code.exit_status()))
 }
@@ -71,22 +84,23 @@ fn tell(event: &WatchEvent, output: &Output) {
     match event {
         WatchEvent::Failed(failure) => output.complain(failure),
         WatchEvent::Polling(why) => {
-            output.note(&format!("changes are looked for every few seconds: {why}"));
+            output.note(&format!("checking for changes every few seconds: {why}"));
         }
         WatchEvent::Waiting if output.is_quiet() => {}
         WatchEvent::Waiting => {
-            output.note("another process watches this folder: waiting for it to end");
+            output.note("waiting for another process that is watching this folder");
         }
         WatchEvent::Watching if !output.is_quiet() => output.progress("watching for changes"),
-        WatchEvent::Renewed(report) if !output.is_quiet() => output.progress(&line(report)),
-        WatchEvent::Watching | WatchEvent::Changed | WatchEvent::Renewed(_) => {}
+        WatchEvent::Updated(report) if !output.is_quiet() => output.progress(&line(report)),
+        WatchEvent::Watching | WatchEvent::Changed | WatchEvent::Updated(_) => {}
     }
 }
 
 fn line(report: &IndexReport) -> String {
     let FileCounts { seen, indexed, unchanged, removed, renamed, failed } = report.files;
     let mut line = format!(
-        "{seen} files in {:.2} s: {indexed} indexed, {unchanged} unchanged, {removed} removed",
+        "{} in {:.2} s: {indexed} indexed, {unchanged} unchanged, {removed} removed",
+        counted(seen, "file", "files"),
         report.seconds.total
     );
     for (count, word) in [(renamed, "renamed"), (failed, "failed")] {

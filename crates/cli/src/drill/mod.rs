@@ -26,7 +26,7 @@ pub(crate) struct Plan {
 /// Runs the drill and prints its report.
 pub(crate) fn run(plan: &Plan, output: &Output) -> Result<ExitCode, Failure> {
     let failed = |error: std::io::Error| {
-        Failure::new(Code::Failed, format!("the drill cannot be set up: {error}"))
+        Failure::new(Code::Failed, format!("cannot start the drill: {error}"))
     };
     let scratch = tempfile::Builder::new().prefix("isolith-drill-").tempdir().map_err(failed)?;
     let runtime =

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ledger::Ledger;
 
-/// A role that fails in the way it is told on the first try of a job, and does the
-/// job on the next.
+/// A role that fails as instructed on the first try of a job, and does the job on the next.
 pub(crate) struct Saboteur {
     folder: PathBuf,
 }
@@ -25,8 +24,8 @@ pub(crate) struct Settings {
 pub(crate) struct Request {
     pub(super) token: u64,
     pub(super) fault: Fault,
-    /// Fail when the effect has been made but not been told, the moment at which a
-    /// careless retry would make it twice.
+    /// Fail after the effect but before the reply, when a careless retry would repeat the
+    /// effect.
     pub(super) after_effect: bool,
 }
 
@@ -56,7 +55,7 @@ impl Role for Saboteur {
         request.fault.describe()
     }
 
-    /// As the workers of a store: a fault has to be noticed inside of a sandbox.
+    /// Like the workers of a store: faults must be noticed inside a sandbox.
     fn sandbox(settings: &Settings) -> Sandbox {
         Sandbox::folder(settings.folder.clone(), false, [])
     }

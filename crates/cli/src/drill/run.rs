@@ -78,7 +78,8 @@ pub(super) async fn run(
         }
         Ok::<(), Failure>(())
     };
-    match run_until_signalled(&mut signals, &[&fast, &slow], DRAIN_BUDGET, work).await {
+    let pools = || vec![Arc::new(fast.clone()) as _, Arc::new(slow.clone()) as _];
+    match run_until_signalled(&mut signals, pools, DRAIN_BUDGET, work).await {
         Ok(done) => done?,
         Err(interrupted) => return Err(stopped(interrupted.signal)),
     }
@@ -95,7 +96,7 @@ fn stopped(signal: Signal) -> Failure {
         Signal::Interrupt => Code::Interrupted,
         Signal::Terminate => Code::Terminated,
     };
-    Failure::new(code, "the drill was stopped; its workers are gone")
+    Failure::new(code, "the drill was stopped; all its workers have ended")
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,7 +210,7 @@ impl Drill {
             return Ok(());
         }
         let account = Ledger::of(&self.folder, request.token).read().map_err(|error| {
-            Failure::new(Code::Failed, format!("a ledger cannot be read: {error}"))
+            Failure::new(Code::Failed, format!("cannot read a ledger: {error}"))
         })?;
         let deaths = match &answer {
             Ok(answer) => answer.deaths.as_slice(),

@@ -9,8 +9,7 @@ use super::Plan;
 use super::report::Verdict;
 use crate::output::Output;
 
-/// What is to be seen while the drill runs: a table that fills on a terminal, a
-/// line now and then elsewhere.
+/// Shows progress: a table that fills on a terminal, otherwise a line now and then.
 pub(super) struct Screen {
     table: Option<Table>,
     output: Output,
@@ -73,7 +72,7 @@ impl Table {
         // Both templates are constants; the plain style is only for the compiler.
         let line = ProgressStyle::with_template("{msg}");
         let line = line.unwrap_or_else(|_| ProgressStyle::default_bar());
-        let bar = ProgressStyle::with_template("{bar:40} {pos} of {len} faults, {eta} to go");
+        let bar = ProgressStyle::with_template("{bar:40} {pos}/{len} faults, {eta} left");
         let bar = bar.unwrap_or_else(|_| ProgressStyle::default_bar());
         let rows = Fault::ALL
             .into_iter()

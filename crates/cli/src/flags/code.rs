@@ -4,51 +4,56 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
-use isolith_engine::{CodeFilter, IndexOptions, Mode, WalkOptions};
+use isolith_config::{Key, Layers, Value, parse_size};
+use isolith_engine::{CodeFilter, IndexOptions, Mode};
 use isolith_types::{ChunkKind, Code, Failure, Moment};
 
-use crate::code::{Asked, IndexPlan, Listing, SearchPlan};
+use super::settings::Context;
+use crate::code::{Asked, IndexPlan, Listing, SearchPlan, WatchPlan};
+
+/// Results of a search by default.
+pub(super) const DEFAULT_RESULTS: u32 = 10;
 
 #[derive(Args)]
 pub(super) struct TypedIndex {
-    /// The folder [default: the working folder]
+    /// Folder to index [default: the working folder]
     ///
-    /// A folder inside one that is indexed already renews that part alone.
+    /// If it lies inside an indexed folder, only that part is updated.
     pub(super) path: Option<PathBuf>,
-    /// Read and index all of the folder again, whatever is known of it
+    /// Index all files again, changed or not
     #[arg(long)]
     rebuild: bool,
-    /// Move the whole code index to the model of this program
+    /// Recompute all vectors with the built-in model of this version
     #[arg(long)]
     reembed: bool,
-    /// Move the store aside and index into a new one
+    /// Move the store aside and start a new one
     ///
-    /// For a store that is refused because it came with a clone or an archive. Nothing in
-    /// the old store is deleted.
+    /// For a store that is refused because it came with a clone or an archive. The old store
+    /// is kept.
     #[arg(long)]
     fresh: bool,
-    /// Drop the folder's index; its files are left alone
+    /// Remove the folder from the index; its files stay
     #[arg(long, conflicts_with_all = ["rebuild", "reembed", "fresh", "no_wait", "max_file_size", "include_secrets"])]
     remove: bool,
-    /// Exit with 75 if another process is indexing the folder, instead of waiting for it
+    /// Do not wait for another process that is indexing the folder: exit with 75
     #[arg(long)]
     no_wait: bool,
-    /// Leave out larger files (bytes, or with K or M)
-    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = size)]
-    max_file_size: u64,
-    /// Index files that look like secrets, too: keys, passwords, tokens
+    /// Size of the largest file to index, for example 500K [default: index.max_file_size, or 1M]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_file_size: Option<u64>,
+    /// Also index files that look like secrets: keys, passwords, tokens
     ///
-    /// Holds for this run. A later one without it removes them from the index again.
+    /// For this run only: a later run without it removes them from the index.
     #[arg(long)]
     include_secrets: bool,
 }
 
 #[derive(Args)]
 pub(super) struct TypedSearch {
-    /// What is looked for: a question, some words, a name
+    /// A question, keywords or a name
     #[arg(required = true, num_args = 1.., value_name = "QUERY")]
     query: Vec<String>,
-    /// What ranks hits
+    /// How to rank results
     #[arg(long, value_enum, default_value_t = TypedMode::Hybrid)]
     mode: TypedMode,
     #[command(flatten)]
@@ -59,7 +64,7 @@ pub(super) struct TypedSearch {
 
 #[derive(Args)]
 pub(super) struct TypedSimilar {
-    /// A file, and a line in it [default: its first chunk]
+    /// File and line [default: the first chunk of the file]
     #[arg(value_name = "FILE[:LINE]")]
     place: String,
     #[command(flatten)]
@@ -70,24 +75,25 @@ pub(super) struct TypedSimilar {
 
 #[derive(Args)]
 pub(super) struct TypedWatch {
-    /// The folder [default: the working folder]
+    /// Folder to watch [default: the working folder]
     pub(super) path: Option<PathBuf>,
-    /// Leave out larger files (bytes, or with K or M)
-    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = size)]
-    max_file_size: u64,
-    /// Index files that look like secrets, too: keys, passwords, tokens
+    /// Size of the largest file to index, for example 500K [default: index.max_file_size, or 1M]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_file_size: Option<u64>,
+    /// Also index files that look like secrets: keys, passwords, tokens
     ///
-    /// Holds for this run. A later one without it removes them from the index again.
+    /// For this run only: a later run without it removes them from the index.
     #[arg(long)]
     include_secrets: bool,
 }
 
 #[derive(Args)]
+#[command(next_help_heading = "Filters")]
 pub(super) struct TypedCodeFilter {
     /// Only files in this language; may be repeated
     #[arg(long = "lang", value_name = "NAME")]
     languages: Vec<String>,
-    /// Only files whose path, relative to their root, matches (src/**/*.rs); may be repeated
+    /// Only files whose path matches, for example src/**/*.rs; may be repeated
     #[arg(long = "path", value_name = "GLOB")]
     paths: Vec<String>,
     /// Only chunks of this kind: function, method, class, module, section, text; may be repeated
@@ -96,43 +102,44 @@ pub(super) struct TypedCodeFilter {
     /// Only chunks that define this name
     #[arg(long, value_name = "NAME")]
     symbol: Option<String>,
-    /// Only tests
+    /// Only test code
     #[arg(long, conflicts_with = "no_tests")]
     tests: bool,
-    /// No tests
+    /// No test code
     #[arg(long)]
     no_tests: bool,
-    /// Only files that changed since (2026-01-31, or 30m, 12h, 90d, 3w)
+    /// Only files changed since then: a date (2026-01-31) or an age (30m, 12h, 90d, 3w)
     #[arg(long, value_name = "WHEN", value_parser = since)]
     since: Option<i64>,
-    /// Only below this root; may be repeated
+    /// Only this indexed folder; may be repeated
     #[arg(long = "root", value_name = "DIR")]
     roots: Vec<PathBuf>,
 }
 
 #[derive(Args)]
+#[command(next_help_heading = "Output")]
 struct TypedListing {
-    /// Show at most so many hits
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    limit: u32,
-    /// Show so many lines around the best one [default: 2; in JSON the whole chunk]
+    /// Maximum number of results [default: limits.results, or 10]
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    limit: Option<u32>,
+    /// Lines of context around the best line [default: 2; with --json the whole chunk]
     #[arg(long, short = 'C', value_name = "N")]
     context: Option<usize>,
-    /// Print paths alone
+    /// Print only paths
     #[arg(long)]
     files_only: bool,
-    /// Print a JSON document for each hit, one a line
+    /// Print one JSON document per line, one for each result
     #[arg(long, conflicts_with = "json")]
     jsonl: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum TypedMode {
-    /// Words and meaning together
+    /// Keywords and meaning together
     Hybrid,
-    /// Words alone
+    /// Keywords only
     Keyword,
-    /// Meaning alone
+    /// Meaning only
     Vector,
 }
 
@@ -147,41 +154,47 @@ impl From<TypedMode> for Mode {
 }
 
 impl TypedIndex {
-    pub(super) fn plan(self, path: PathBuf) -> IndexPlan {
+    pub(super) fn plan(self, path: PathBuf, settings: Layers) -> IndexPlan {
         if self.remove {
             return IndexPlan::Remove(path);
         }
-        let walk =
-            WalkOptions { largest_file: self.max_file_size, include_secrets: self.include_secrets };
-        let Self { rebuild, reembed, fresh, no_wait, .. } = self;
+        let settings = with_size(settings, self.max_file_size);
+        let Self { rebuild, reembed, fresh, no_wait, include_secrets, .. } = self;
         let usual = IndexOptions::new(path);
-        let options = IndexOptions { rebuild, reembed, wait: !no_wait, walk, ..usual };
-        IndexPlan::Index { options, fresh }
+        let options = IndexOptions { rebuild, reembed, wait: !no_wait, include_secrets, ..usual };
+        IndexPlan::Index { options, settings, fresh }
     }
 }
 
 impl TypedWatch {
-    pub(super) fn options(self, path: PathBuf) -> IndexOptions {
-        let walk =
-            WalkOptions { largest_file: self.max_file_size, include_secrets: self.include_secrets };
-        IndexOptions { walk, ..IndexOptions::new(path) }
+    pub(super) fn plan(self, path: PathBuf, settings: Layers) -> WatchPlan {
+        let settings = with_size(settings, self.max_file_size);
+        let include_secrets = self.include_secrets;
+        WatchPlan { options: IndexOptions { include_secrets, ..IndexOptions::new(path) }, settings }
     }
 }
 
+fn with_size(mut settings: Layers, max_file_size: Option<u64>) -> Layers {
+    if let Some(size) = max_file_size {
+        settings.set(Key::IndexMaxFileSize, "--max-file-size", Value::Number(size));
+    }
+    settings
+}
+
 impl TypedSearch {
-    pub(super) fn plan(self) -> Result<SearchPlan, Failure> {
+    pub(super) fn plan(self, context: &Context<'_>) -> Result<SearchPlan, Failure> {
         let text = self.query.join(" ");
         if text.trim().is_empty() {
-            return Err(Failure::new(Code::BadInput, "there is nothing to look for")
-                .with_hint("ask a question: isolith search \"where are retries handled\""));
+            return Err(Failure::new(Code::BadInput, "the query is empty")
+                .with_hint("for example: isolith search \"where are retries handled\""));
         }
         let mode = self.mode.into();
-        self.listing.plan(Asked::Text { text, mode }, self.filter)
+        self.listing.plan(Asked::Text { text, mode }, self.filter, context)
     }
 }
 
 impl TypedSimilar {
-    pub(super) fn plan(self) -> Result<SearchPlan, Failure> {
+    pub(super) fn plan(self, context: &Context<'_>) -> Result<SearchPlan, Failure> {
         // Compilers and grep add a column.
         let place = match self.place.rsplit_once(':') {
             Some((place, column)) if is_number(column) && ends_in_line(place) => place,
@@ -196,7 +209,7 @@ impl TypedSimilar {
             },
             None => (place, None),
         };
-        self.listing.plan(Asked::Like { file: file.into(), line }, self.filter)
+        self.listing.plan(Asked::Like { file: file.into(), line }, self.filter, context)
     }
 }
 
@@ -209,12 +222,17 @@ fn ends_in_line(place: &str) -> bool {
 }
 
 fn bad_line(place: &str) -> Failure {
-    Failure::new(Code::BadInput, format!("{place:?} names no file and line"))
-        .with_hint("for example src/main.rs:42; lines count from 1")
+    Failure::new(Code::BadInput, format!("{place:?} is not a file and line"))
+        .with_hint("for example src/main.rs:42; the first line is 1")
 }
 
 impl TypedListing {
-    fn plan(self, asked: Asked, filter: TypedCodeFilter) -> Result<SearchPlan, Failure> {
+    fn plan(
+        self,
+        asked: Asked,
+        filter: TypedCodeFilter,
+        context: &Context<'_>,
+    ) -> Result<SearchPlan, Failure> {
         let filter = CodeFilter {
             languages: filter.languages,
             paths: filter.paths,
@@ -234,33 +252,20 @@ impl TypedListing {
             (false, true) => Listing::Lines,
             _ => Listing::Hits,
         };
-        Ok(SearchPlan { asked, filter, limit: self.limit, context: self.context, listing })
+        let limit = context.results(self.limit, DEFAULT_RESULTS)?;
+        Ok(SearchPlan { asked, filter, limit, context: self.context, listing })
     }
 }
 
 fn kind(name: &str) -> Result<ChunkKind, String> {
     let names = ChunkKind::ALL.map(ChunkKind::name).join(", ");
-    name.parse().map_err(|_| format!("it is one of {names}"))
-}
-
-/// A number of bytes.
-fn size(text: &str) -> Result<u64, String> {
-    let (digits, unit) = match text.to_ascii_uppercase().as_str() {
-        upper if upper.ends_with('K') => (upper[..upper.len() - 1].to_owned(), 1 << 10),
-        upper if upper.ends_with('M') => (upper[..upper.len() - 1].to_owned(), 1 << 20),
-        upper => (upper.to_owned(), 1),
-    };
-    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
-    match bytes {
-        // What is parsed crosses to a worker in one piece.
-        Some(bytes @ 1..=33_554_432) => Ok(bytes),
-        _ => Err("from 1 to 32M, for example 500K".to_owned()),
-    }
+    name.parse().map_err(|_| format!("expected one of {names}"))
 }
 
 /// A moment in the past: milliseconds since 1970.
 fn since(text: &str) -> Result<i64, String> {
-    let wrong = || "a day such as 2026-01-31, or an age such as 30m, 12h, 90d or 3w".to_owned();
+    let wrong =
+        || "expected a date such as 2026-01-31, or an age such as 30m, 12h, 90d or 3w".to_owned();
     if let Ok(moment) = text.parse::<Moment>() {
         return Ok(moment.start());
     }
@@ -283,16 +288,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_and_sizes_are_understood() {
+    fn ages_are_parsed() {
         assert!(since("3w").unwrap() < since("12h").unwrap());
         assert_eq!(since("2026-11-16"), Ok(1_794_787_200_000));
         for wrong in ["", "d", "3y", "-1d", "99999999999999999999d", "é"] {
             assert!(since(wrong).is_err(), "{wrong}");
-        }
-        assert_eq!(size("500k"), Ok(512_000));
-        assert_eq!(size("1M"), Ok(1 << 20));
-        for wrong in ["", "0", "33M", "1G", "M", "-1"] {
-            assert!(size(wrong).is_err(), "{wrong}");
         }
     }
 }

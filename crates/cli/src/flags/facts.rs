@@ -7,32 +7,39 @@ use isolith_types::{
     Provenance, Supersede, WhichFact,
 };
 
+use super::examples;
+use super::settings::Context;
 use super::typed::{TypedOnce, TypedPersonal};
 use crate::facts::FactCommand;
 
+/// Facts and entities that are listed by default.
+const DEFAULT_ROWS: u32 = 100;
+
 #[derive(Subcommand)]
 pub(super) enum TypedFact {
-    /// Add a fact: who or what, what is said, of whom or what
+    /// Add a fact: subject, predicate, object
     ///
-    /// It is true from --from until the moment before --to. If the same is known already,
-    /// that fact is shown; what is new about it (an earlier start, another source, another
-    /// confidence) is added to it. What overlaps a fact that says the same and ends at
-    /// another time is refused.
+    /// It is true from --from until just before --to. If the fact exists, it is shown, and
+    /// what is new about it (an earlier start, another source or confidence) is added. A fact
+    /// that overlaps the same fact with a different end is refused.
+    #[command(after_long_help = examples::FACT_ADD)]
     Add(TypedAddFact),
-    /// Show what is known of an entity, what is true now first
+    /// Show the facts about an entity, current facts first
     ///
-    /// Facts that are no longer or not yet true are shown as well, and marked. --as-of
-    /// shows only what was true then; a day means at any time of that day.
+    /// Past and future facts are shown too, and marked. --as-of shows only what was true at
+    /// that time; a day means any time of that day.
+    #[command(after_long_help = examples::FACT_QUERY)]
     Query(TypedQueryFacts),
-    /// Note that a fact is no longer true; it stays in the history
+    /// Mark a fact as no longer true; it stays in the history
     #[command(
+        after_long_help = examples::FACT_INVALIDATE,
         override_usage = "isolith fact invalidate [OPTIONS] <ID>\n       isolith fact invalidate [OPTIONS] <SUBJECT> <PREDICATE> [OBJECT]"
     )]
     Invalidate {
-        /// The fact's id (f12), or what it says; its object may be left out if it is the only one
+        /// Id of the fact (f12), or its subject, predicate and object
         #[arg(required = true, num_args = 1..=3, value_name = "FACT")]
         fact: Vec<String>,
-        /// No longer true from then on [default: now]
+        /// When the fact ends [default: now]
         #[arg(long, value_name = "WHEN")]
         at: Option<String>,
         #[command(flatten)]
@@ -40,67 +47,71 @@ pub(super) enum TypedFact {
         #[command(flatten)]
         place: TypedPersonal,
     },
-    /// Replace a fact: end it, and begin one with another object at the same moment
+    /// Replace a fact: end it and start one with a new object at the same time
     #[command(
+        after_long_help = examples::FACT_SUPERSEDE,
         override_usage = "isolith fact supersede [OPTIONS] <ID> <NEW>\n       isolith fact supersede [OPTIONS] <SUBJECT> <PREDICATE> [OLD] <NEW>"
     )]
     Supersede(TypedSupersede),
     /// Show facts in the order in which they became true
+    #[command(after_long_help = examples::FACT_TIMELINE)]
     Timeline {
-        /// Only those of this entity
+        /// Only facts about this entity
         entity: Option<String>,
         #[command(flatten)]
         page: TypedPage,
         #[command(flatten)]
         place: TypedPersonal,
     },
-    /// Count facts: true now, no longer, not yet
+    /// Count current, past and future facts
+    #[command(after_long_help = examples::FACT_STATS)]
     Stats {
         #[command(flatten)]
         place: TypedPersonal,
     },
-    /// List what facts are about
+    /// List the entities that facts are about
+    #[command(after_long_help = examples::FACT_ENTITIES)]
     Entities {
-        /// Only of this type
-        #[arg(long = "type", value_name = "TYPE")]
+        /// Only entities of this type
+        #[arg(help_heading = "Filters", long = "type", value_name = "TYPE")]
         of_type: Option<String>,
-        /// Only with this in one of their names
-        #[arg(long, value_name = "TEXT")]
+        /// Only entities with this text in one of their names
+        #[arg(help_heading = "Filters", long, value_name = "TEXT")]
         like: Option<String>,
         #[command(flatten)]
         page: TypedPage,
         #[command(flatten)]
         place: TypedPersonal,
     },
-    /// Show an entity, or, with flags, give it a type and other names
+    /// Show an entity, or set its type and aliases
     ///
-    /// Facts can be added and asked for by any of its names.
+    /// Facts can be added and queried by any of an entity's names.
+    #[command(after_long_help = examples::FACT_ENTITY)]
     Entity(TypedEntity),
 }
 
 #[derive(Args)]
 pub(super) struct TypedAddFact {
-    /// Who or what it is about
+    /// Subject: who or what the fact is about
     subject: String,
-    /// What is said: works_at, lives_in, ...
+    /// Predicate: works_at, lives_in, ...
     predicate: String,
-    /// Of whom or what
+    /// Object: whom or what it relates to
     object: String,
-    /// True from then on: a day (2026-01-31), or an instant with its zone
-    /// (2026-01-31T09:30:00Z) [default: nobody knows]
+    /// When the fact starts: 2026-01-31 or 2026-01-31T09:30:00Z [default: unknown]
     #[arg(long, value_name = "WHEN")]
     from: Option<String>,
-    /// No longer true from then on [default: still true]
+    /// When the fact ends [default: still true]
     ///
-    /// The same day as --from means that day, the same instant that instant.
+    /// The same day as --from means only that day; the same time means only that instant.
     #[arg(long, value_name = "WHEN")]
     to: Option<String>,
     #[command(flatten)]
     word: TypedWord,
-    /// What the subject is: person, project, ...
+    /// Type of the subject: person, project, ...
     #[arg(long, value_name = "TYPE")]
     subject_type: Option<String>,
-    /// What the object is
+    /// Type of the object
     #[arg(long, value_name = "TYPE")]
     object_type: Option<String>,
     #[command(flatten)]
@@ -111,35 +122,35 @@ pub(super) struct TypedAddFact {
 
 /// Who says so, and how sure they are.
 #[derive(Args)]
+#[command(next_help_heading = "Source")]
 struct TypedWord {
-    /// How sure it is, from 0 to 1 [default: 1]
+    /// Confidence from 0 to 1 [default: 1]
     #[arg(long, value_name = "C", allow_negative_numbers = true)]
     confidence: Option<f64>,
-    /// The drawer that it comes from
+    /// Id of the drawer that the fact comes from
     #[arg(long, value_name = "ID")]
     drawer: Option<String>,
-    /// The file that it comes from
+    /// File that the fact comes from
     #[arg(long, value_name = "FILE")]
     file: Option<String>,
-    /// Who says so
+    /// Agent that adds the fact
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 }
 
 #[derive(Args)]
 pub(super) struct TypedQueryFacts {
-    /// A person, a project, anything that facts are about, by any of its names
+    /// Entity, by any of its names
     #[arg(required_unless_present = "predicate")]
     entity: Option<String>,
-    /// Only what was true then: on a day (2026-01-31), or at an instant
-    /// (2026-01-31T09:30:00Z)
-    #[arg(long, value_name = "WHEN")]
+    /// Only facts true at that time: 2026-01-31 or 2026-01-31T09:30:00Z
+    #[arg(help_heading = "Filters", long, value_name = "WHEN")]
     as_of: Option<String>,
-    /// Facts about it (out), facts that name it as their object (in), or both
-    #[arg(long, value_enum, default_value_t = TypedDirection::Both)]
+    /// Facts with the entity as subject (out), as object (in), or both
+    #[arg(help_heading = "Filters", long, value_enum, default_value_t = TypedDirection::Both)]
     direction: TypedDirection,
-    /// Only with this predicate
-    #[arg(long, value_name = "PREDICATE")]
+    /// Only facts with this predicate
+    #[arg(help_heading = "Filters", long, value_name = "PREDICATE")]
     predicate: Option<String>,
     #[command(flatten)]
     page: TypedPage,
@@ -149,17 +160,17 @@ pub(super) struct TypedQueryFacts {
 
 #[derive(Args)]
 pub(super) struct TypedSupersede {
-    /// The fact's id (f12), or what it says; its object may be left out if it is the only one
+    /// Id of the fact (f12), or its subject, predicate and object
     #[arg(required = true, num_args = 1..=3, value_name = "FACT")]
     fact: Vec<String>,
-    /// Of whom or what it is said from then on
+    /// New object
     new: String,
-    /// When the one ends and the other begins [default: now]
+    /// When the old fact ends and the new one starts [default: now]
     #[arg(long, value_name = "WHEN")]
     at: Option<String>,
     #[command(flatten)]
     word: TypedWord,
-    /// What the new object is: person, project, ...
+    /// Type of the new object: person, project, ...
     #[arg(long, value_name = "TYPE")]
     object_type: Option<String>,
     #[command(flatten)]
@@ -170,15 +181,15 @@ pub(super) struct TypedSupersede {
 
 #[derive(Args)]
 pub(super) struct TypedEntity {
-    /// Its name, or another name of it
+    /// Name or alias of the entity
     name: String,
-    /// What it is: person, project, ...; an empty text takes that away
+    /// Type of the entity: person, project, ...; "" removes it
     #[arg(long = "type", value_name = "TYPE")]
     of_type: Option<String>,
-    /// Another name of it; may be repeated
+    /// Add an alias; may be repeated
     #[arg(long = "alias", value_name = "NAME")]
     aliases: Vec<String>,
-    /// A name that is not its own; may be repeated
+    /// Remove an alias; may be repeated
     #[arg(long = "no-alias", value_name = "NAME")]
     no_aliases: Vec<String>,
     #[command(flatten)]
@@ -188,11 +199,12 @@ pub(super) struct TypedEntity {
 }
 
 #[derive(Args)]
+#[command(next_help_heading = "Output")]
 pub(super) struct TypedPage {
-    /// Show at most so many
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..i64::from(MOST_FACTS)))]
-    limit: u32,
-    /// Skip so many
+    /// Maximum number of rows [default: limits.rows, or 100]
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..i64::from(MOST_FACTS)))]
+    limit: Option<u32>,
+    /// Number of rows to skip
     #[arg(long, value_name = "N", default_value_t = 0)]
     offset: u64,
 }
@@ -218,26 +230,32 @@ impl TypedFact {
         }
     }
 
-    pub(super) fn command(self) -> Result<FactCommand, Failure> {
+    pub(super) fn command(self, context: &Context<'_>) -> Result<FactCommand, Failure> {
         Ok(match self {
             Self::Add(typed) => typed.command()?,
-            Self::Query(typed) => FactCommand::Query(typed.query()?),
+            Self::Query(typed) => FactCommand::Query(typed.query(context)?),
             Self::Invalidate { fact, at, once, .. } => {
                 FactCommand::Invalidate { which: which(fact), at: moment(at)?, key: once.key() }
             }
             Self::Supersede(typed) => typed.command()?,
             Self::Timeline { entity, page, .. } => {
-                FactCommand::Timeline { entity, limit: page.limit, offset: page.offset }
+                FactCommand::Timeline { entity, limit: page.limit(context)?, offset: page.offset }
             }
             Self::Stats { .. } => FactCommand::Stats,
             Self::Entities { of_type, like, page, .. } => FactCommand::Entities(EntityQuery {
                 r#type: of_type,
                 like,
-                limit: page.limit,
+                limit: page.limit(context)?,
                 offset: page.offset,
             }),
             Self::Entity(typed) => typed.command(),
         })
+    }
+}
+
+impl TypedPage {
+    fn limit(&self, context: &Context<'_>) -> Result<u32, Failure> {
+        context.rows(self.limit, DEFAULT_ROWS)
     }
 }
 
@@ -260,7 +278,7 @@ impl TypedAddFact {
 }
 
 impl TypedQueryFacts {
-    fn query(self) -> Result<FactQuery, Failure> {
+    fn query(self, context: &Context<'_>) -> Result<FactQuery, Failure> {
         Ok(FactQuery {
             entity: self.entity,
             direction: match self.direction {
@@ -270,7 +288,7 @@ impl TypedQueryFacts {
             },
             predicate: self.predicate,
             as_of: moment(self.as_of)?,
-            limit: self.page.limit,
+            limit: self.page.limit(context)?,
             offset: self.page.offset,
         })
     }

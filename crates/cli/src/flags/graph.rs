@@ -7,76 +7,91 @@ use clap::{Args, Subcommand, ValueEnum};
 use isolith_engine::{CypherQuery, Datum, HotBy, Walk};
 use isolith_types::{Code, Failure};
 
+use super::examples;
 use super::graph_import::TypedImport;
+use super::settings::Context;
 use super::typed::TypedOnce;
 use crate::graph::{Format, GraphCommand, Question};
 
+/// Symbols, files and circles that are listed by default.
+const DEFAULT_ROWS: u32 = 50;
+
+/// Hotspots that are listed by default.
+const DEFAULT_HOTSPOTS: u32 = 20;
+
 #[derive(Subcommand)]
 pub(super) enum TypedGraph {
-    /// Run a Cypher query, one that reads or one that writes
+    /// Run a Cypher query that reads or writes
     ///
-    /// Values are given apart and never pasted into the query: `isolith graph query
-    /// 'MATCH (n:Person {name: $name}) RETURN n' --param-str name=Ann`. A query that writes
-    /// is one transaction. docs/cypher.md says what of the language there is.
+    /// Pass values as parameters instead of pasting them into the query. A query that writes
+    /// is one transaction. docs/cypher.md describes the supported language.
+    #[command(after_long_help = examples::GRAPH_QUERY)]
     Query(TypedQuery),
-    /// Import nodes or relationships from a table in CSV
+    /// Import nodes or relationships from a CSV file
     ///
-    /// Much quicker than a query for every row. A file of up to 16 MB and 524,288 rows is one
-    /// transaction, a longer one is several: what comes before a bad row stays then.
+    /// Much faster than one query per row. A file of up to 16 MB and 524,288 rows is one
+    /// transaction. A larger file takes several: the rows before an invalid one are then kept.
     #[command(subcommand)]
     Import(TypedImport),
     /// Show what calls a symbol
     ///
-    /// A type or a file stands for all that is in it.
+    /// A type or a file stands for everything in it.
+    #[command(after_long_help = examples::GRAPH_CALLERS)]
     Callers(TypedNeighbours),
     /// Show what a symbol calls
     ///
-    /// A type or a file stands for all that is in it.
+    /// A type or a file stands for everything in it.
+    #[command(after_long_help = examples::GRAPH_CALLEES)]
     Callees(TypedNeighbours),
-    /// Show a shortest way from one symbol to another
+    /// Show a shortest path from one symbol to another
     ///
-    /// Along calls, references, base types, interfaces and imports.
+    /// Follows calls, references, base types, interfaces and imports.
+    #[command(after_long_help = examples::GRAPH_PATH)]
     Path(TypedPath),
-    /// Show what may break if a symbol or a file changes, tests apart
+    /// Show what may break if a symbol or a file changes
     ///
-    /// That is all that calls, names, extends, implements, imports or tests it, and all that
-    /// needs those in turn.
+    /// Lists everything that calls, references, extends, implements or imports it, directly or
+    /// indirectly, and separately the tests.
+    #[command(after_long_help = examples::GRAPH_IMPACT)]
     Impact(TypedImpact),
-    /// Show files that import each other in circles
+    /// Show import cycles
     ///
-    /// Each circle with all files that lead to each other, and a shortest way round. Imports
-    /// that only types need count as well.
+    /// Lists the files of each cycle and a shortest path around it. Type-only imports do not
+    /// count.
+    #[command(after_long_help = examples::GRAPH_CYCLES)]
     Cycles(TypedAll),
-    /// Show functions, methods and types that nothing seems to use
+    /// Show functions, methods and types that seem unused
     ///
-    /// Takes care not to say so of what may be used: nothing that other files can see (but
-    /// see --exported), that is only likely to be used, or that several types have by the
-    /// same name; no tests and no entry points. Still, what frameworks, macros, reflection or
-    /// other programs call has no edge in the graph: look before you delete.
+    /// Leaves out what may be used: what other files can see (unless --exported), what has a
+    /// likely use, methods whose name several types share, tests and entry points. Calls by
+    /// frameworks, macros, reflection or other programs are not in the graph: check before you
+    /// delete.
+    #[command(after_long_help = examples::GRAPH_UNUSED)]
     Unused(TypedUnused),
-    /// Show what has most to do with the rest of the code
+    /// Show the most connected symbols
+    #[command(after_long_help = examples::GRAPH_HOTSPOTS)]
     Hotspots(TypedHotspots),
-    /// Count nodes by label, and edges by type and how sure they are
+    /// Count nodes by label, and edges by type and confidence
+    #[command(after_long_help = examples::GRAPH_STATS)]
     Stats,
 }
 
 /// Which edges are followed, and how many answers are shown.
 #[derive(Args)]
 pub(super) struct TypedAll {
-    /// Follow edges that are only likely, too; they are marked
+    /// Also follow edges that are only likely; they are marked
     #[arg(long)]
     candidates: bool,
-    /// Show at most so many
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    limit: u32,
+    /// Maximum number of results [default: limits.rows, or 50]
+    #[arg(help_heading = "Output", long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    limit: Option<u32>,
 }
 
 #[derive(Args)]
 pub(super) struct TypedNeighbours {
-    /// A name (open), one with those around it (Store.open), an id (src/a.py#Store.open) or a
-    /// place (src/a.py:12)
+    /// Symbol: open, Store.open, src/a.py#Store.open or src/a.py:12
     symbol: String,
-    /// So many steps away
+    /// Maximum distance in hops
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     depth: u32,
     #[command(flatten)]
@@ -85,21 +100,21 @@ pub(super) struct TypedNeighbours {
 
 #[derive(Args)]
 pub(super) struct TypedPath {
-    /// Where it begins: a name, Type.name, path#Name or path:line
+    /// Start: a name, Type.name, path#Name or path:line
     from: String,
-    /// Where it ends
+    /// End, written in the same way
     to: String,
-    /// Follow edges that are only likely, too; they are marked
+    /// Also follow edges that are only likely; they are marked
     #[arg(long)]
     candidates: bool,
 }
 
 #[derive(Args)]
 pub(super) struct TypedImpact {
-    /// A path, or a symbol: a name, Type.name, path#Name or path:line
+    /// Path of a file, or a symbol: a name, Type.name, path#Name or path:line
     #[arg(value_name = "FILE|SYMBOL")]
     symbol: String,
-    /// No more than so many steps away [default: however many]
+    /// Maximum distance in hops [default: unlimited]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     depth: Option<u32>,
     #[command(flatten)]
@@ -108,82 +123,86 @@ pub(super) struct TypedImpact {
 
 #[derive(Args)]
 pub(super) struct TypedUnused {
-    /// Also what other files can see, and do not use
+    /// Include what other files can see but do not use
     #[arg(long)]
     exported: bool,
-    /// Show at most so many
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    limit: u32,
+    /// Maximum number of results [default: limits.rows, or 50]
+    #[arg(help_heading = "Output", long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    limit: Option<u32>,
 }
 
 #[derive(Args)]
 pub(super) struct TypedHotspots {
-    /// What is counted
+    /// What to count
     #[arg(long, value_enum, default_value = "callers")]
     by: TypedBy,
-    /// Count edges that are only likely, too
+    /// Also count edges that are only likely
     #[arg(long)]
     candidates: bool,
-    /// Show at most so many
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    limit: u32,
+    /// Maximum number of results [default: limits.rows, or 20]
+    #[arg(help_heading = "Output", long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    limit: Option<u32>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum TypedBy {
-    /// How many call it
+    /// Symbols that call it
     Callers,
-    /// How many it calls
+    /// Symbols that it calls
     Callees,
-    /// All that it calls, names, extends or imports, and all that does so with it
+    /// Calls, references, inheritance and imports, in both directions
     Links,
 }
 
 #[derive(Args)]
 pub(super) struct TypedQuery {
-    /// The query; - reads it from standard input
+    /// The query; - for standard input
     #[arg(value_name = "CYPHER")]
     query: String,
-    /// The value of $NAME as JSON; may be repeated
+    /// Value of $NAME as JSON; may be repeated
     #[arg(long, value_name = "NAME=JSON")]
     param: Vec<String>,
-    /// The value of $NAME as text, taken as it is; may be repeated
+    /// Value of $NAME as text; may be repeated
     #[arg(long, value_name = "NAME=TEXT")]
     param_str: Vec<String>,
-    /// How rows are shown
-    #[arg(long, value_enum, default_value = "table")]
+    /// Output format
+    #[arg(help_heading = "Output", long, value_enum, default_value = "table")]
     format: Format,
     #[command(flatten)]
     once: TypedOnce,
 }
 
 impl TypedGraph {
-    pub(super) fn command(self) -> Result<GraphCommand, Failure> {
+    pub(super) fn command(self, context: &Context<'_>) -> Result<GraphCommand, Failure> {
         let question = match self {
             Self::Query(typed) => return typed.command(),
             Self::Import(typed) => return Ok(GraphCommand::Import(typed.import())),
             Self::Callers(TypedNeighbours { symbol, depth, all }) => {
-                Question::Callers { symbol, walk: all.walk(Some(depth)) }
+                Question::Callers { symbol, walk: all.walk(Some(depth), context)? }
             }
             Self::Callees(TypedNeighbours { symbol, depth, all }) => {
-                Question::Callees { symbol, walk: all.walk(Some(depth)) }
+                Question::Callees { symbol, walk: all.walk(Some(depth), context)? }
             }
             Self::Path(TypedPath { from, to, candidates }) => {
-                let all = TypedAll { candidates, limit: u32::MAX };
-                Question::Path { from, to, walk: all.walk(None) }
+                let walk = Walk { depth: None, candidates, limit: usize::MAX };
+                Question::Path { from, to, walk }
             }
             Self::Impact(TypedImpact { symbol, depth, all }) => {
-                Question::Impact { symbol, walk: all.walk(depth) }
+                Question::Impact { symbol, walk: all.walk(depth, context)? }
             }
-            Self::Cycles(TypedAll { candidates, limit }) => Question::Cycles { candidates, limit },
-            Self::Unused(TypedUnused { exported, limit }) => Question::Unused { exported, limit },
+            Self::Cycles(TypedAll { candidates, limit }) => {
+                Question::Cycles { candidates, limit: context.rows(limit, DEFAULT_ROWS)? }
+            }
+            Self::Unused(TypedUnused { exported, limit }) => {
+                Question::Unused { exported, limit: context.rows(limit, DEFAULT_ROWS)? }
+            }
             Self::Hotspots(TypedHotspots { by, candidates, limit }) => {
                 let by = match by {
                     TypedBy::Callers => HotBy::Callers,
                     TypedBy::Callees => HotBy::Callees,
                     TypedBy::Links => HotBy::Links,
                 };
-                Question::Hotspots { by, candidates, limit }
+                Question::Hotspots { by, candidates, limit: context.rows(limit, DEFAULT_HOTSPOTS)? }
             }
             Self::Stats => Question::Stats,
         };
@@ -192,8 +211,9 @@ impl TypedGraph {
 }
 
 impl TypedAll {
-    fn walk(&self, depth: Option<u32>) -> Walk {
-        Walk { depth, candidates: self.candidates, limit: self.limit as usize }
+    fn walk(&self, depth: Option<u32>, context: &Context<'_>) -> Result<Walk, Failure> {
+        let limit = context.rows(self.limit, DEFAULT_ROWS)? as usize;
+        Ok(Walk { depth, candidates: self.candidates, limit })
     }
 }
 
@@ -208,8 +228,11 @@ impl TypedQuery {
         for given in &self.param {
             let (name, json) = named("--param", given)?;
             let value: serde_json::Value = serde_json::from_str(json).map_err(|error| {
-                Failure::new(Code::Usage, format!("--param {name}: {json:?} is no JSON: {error}"))
-                    .with_hint(format!("for text as it is: --param-str {name}=…"))
+                Failure::new(
+                    Code::Usage,
+                    format!("--param {name}: {json:?} is not valid JSON: {error}"),
+                )
+                .with_hint(format!("for plain text, use --param-str {name}=…"))
             })?;
             let value = Datum::from_json(&value).map_err(|failure| Failure {
                 message: format!("--param {name}: {}", failure.message),
@@ -236,10 +259,7 @@ fn named<'a>(flag: &str, given: &'a str) -> Result<(&'a str, &'a str), Failure> 
 fn from_input() -> Result<String, Failure> {
     let mut text = String::new();
     let failed = |error: std::io::Error| {
-        Failure::new(
-            Code::BadInput,
-            format!("the query cannot be read from standard input: {error}"),
-        )
+        Failure::new(Code::BadInput, format!("cannot read the query from standard input: {error}"))
     };
     std::io::stdin().read_to_string(&mut text).map_err(failed)?;
     Ok(text)

@@ -5,39 +5,41 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use isolith_engine::{GraphImport, TableEnd, TableHolds};
 
+use super::examples;
 use super::typed::{TypedOnError, TypedOnce};
 
 #[derive(Subcommand)]
 pub(super) enum TypedImport {
-    /// Make a node of every row
+    /// Import nodes, one per row
     ///
-    /// Columns are properties: `isolith graph import nodes people.csv --label Person --id id`
-    /// for a file that begins with `id:int,name,height:float,active:bool`. A column without a
-    /// type is text; an empty cell is no property.
+    /// Columns become properties. A column without a type is text; an empty cell sets no
+    /// property.
+    #[command(after_long_help = examples::GRAPH_NODES)]
     Nodes {
-        /// The label that nodes get
+        /// Label of the nodes
         #[arg(long)]
         label: String,
-        /// The column that tells nodes of the label apart: a node that is there gets the other
-        /// properties of the row [default: every row is a new node]
+        /// Column that identifies nodes of the label [default: every row is a new node]
+        ///
+        /// If the node exists, its other properties are updated from the row.
         #[arg(long, value_name = "COLUMN")]
         id: Option<String>,
         #[command(flatten)]
         table: TypedTable,
     },
-    /// Make a relationship of every row
+    /// Import relationships, one per row
     ///
-    /// The first two columns say where it begins and ends, the others are properties:
-    /// `isolith graph import edges knows.csv --type KNOWS --from Person.id --to Person.id` for
-    /// a file that begins with `from:int,to:int,since:int`. Import nodes first.
+    /// The first two columns identify the start and the end, the others become properties.
+    /// Import the nodes first.
+    #[command(after_long_help = examples::GRAPH_EDGES)]
     Edges {
-        /// The type that relationships get
+        /// Type of the relationships
         #[arg(long = "type", value_name = "TYPE")]
         kind: String,
-        /// The label and the property of nodes that the first column names
+        /// Label and property of the start nodes, which the first column identifies
         #[arg(long, value_name = "LABEL.PROPERTY", value_parser = end)]
         from: TableEnd,
-        /// The label and the property of nodes that the second column names
+        /// Label and property of the end nodes, which the second column identifies
         #[arg(long, value_name = "LABEL.PROPERTY", value_parser = end)]
         to: TableEnd,
         #[command(flatten)]
@@ -47,12 +49,12 @@ pub(super) enum TypedImport {
 
 #[derive(Args)]
 pub(super) struct TypedTable {
-    /// The file, CSV in UTF-8 whose first line names the columns
+    /// CSV file in UTF-8; its first line names the columns
     file: PathBuf,
-    /// What is between cells; "tab" for tabs
+    /// Separator of cells; "tab" for tabs
     #[arg(long, value_name = "CHAR", default_value = ",", value_parser = delimiter)]
     delimiter: u8,
-    /// What a bad row does: stop the import, or be skipped and reported
+    /// What to do about invalid rows: stop the import, or skip and report them
     #[arg(long, value_enum, default_value_t = TypedOnError::Stop)]
     on_error: TypedOnError,
     #[command(flatten)]
@@ -72,7 +74,7 @@ impl TypedImport {
 
 fn end(text: &str) -> Result<TableEnd, String> {
     let parts = text.rsplit_once('.').filter(|(label, key)| !label.is_empty() && !key.is_empty());
-    let (label, key) = parts.ok_or("a label and a property are needed, as in Person.id")?;
+    let (label, key) = parts.ok_or("expected a label and a property, for example Person.id")?;
     Ok(TableEnd { label: label.to_owned(), key: key.to_owned() })
 }
 
@@ -80,7 +82,9 @@ fn delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         _ if text == "tab" => Ok(b'\t'),
         [byte] if byte.is_ascii_punctuation() && *byte != b'"' || *byte == b'\t' => Ok(*byte),
-        _ => Err("one punctuation mark other than a quotation mark, or \"tab\"".to_owned()),
+        _ => {
+            Err("expected one punctuation mark other than a quotation mark, or \"tab\"".to_owned())
+        }
     }
 }
 

@@ -1,138 +1,148 @@
-//! What it means.
+//! From what was typed to commands with everything decided.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use isolith_engine::{
-    DoctorOptions, PutMode, Scope, Selection, StorePlace, Surroundings, find_store,
-};
+use isolith_config::{Key, PROJECT_FILE, Project};
+use isolith_engine::{DoctorOptions, PutMode, Scope, Selection, StorePlace, find_store};
 use isolith_types::{Code, CollectionSpec, Failure, Filter, FilterError, Metric};
 
 use super::Command;
+use super::settings::{Context, user_file, working_folder};
 use super::typed::{
-    Typed, TypedCollection, TypedCommand, TypedCommon, TypedDoctor, TypedDrill, TypedFilter,
-    TypedIngest, TypedMetric, TypedOnError, TypedPersonal, TypedPlace, TypedQuery, TypedWhich,
+    Typed, TypedCollection, TypedCommand, TypedCommon, TypedConfig, TypedDoctor, TypedDrill,
+    TypedFilter, TypedIngest, TypedMetric, TypedOnError, TypedPersonal, TypedPlace, TypedQuery,
+    TypedWhich,
 };
 use crate::collection::{CollectionCommand, Question, read_vector};
+use crate::config::ConfigCommand;
 use crate::doctor::DoctorCommand;
 use crate::drill::Plan;
 use crate::ingest::IngestPlan;
 use crate::transfer::{ExportPlan, ImportPlan};
 
-/// Records that `collection get` shows unless told otherwise.
+/// Records that `collection get` and `collection query` show by default.
 const DEFAULT_PAGE: u32 = 10;
 
+/// A command with everything decided, and what belongs to it.
+pub(super) struct Decided {
+    pub(super) command: Command,
+    /// The log filter that the user has set.
+    pub(super) log: Option<String>,
+    /// Warnings to print before the command runs.
+    pub(super) warnings: Vec<String>,
+}
+
 /// Decides everything that the flags leave open.
-pub(super) fn decide(typed: Typed) -> Result<Command, Failure> {
-    let common = &typed.common;
-    Ok(match typed.command {
+pub(super) fn decide(typed: Typed) -> Result<Decided, Failure> {
+    let Typed { command, common } = typed;
+    let context = Context::new(&common);
+    let command = meaning(command, &common, &context)?;
+    Ok(Decided { command, log: context.log(), warnings: context.warnings() })
+}
+
+fn meaning(
+    command: TypedCommand,
+    common: &TypedCommon,
+    context: &Context<'_>,
+) -> Result<Command, Failure> {
+    Ok(match command {
         TypedCommand::Index(typed) => {
             let path = folder(typed.path.clone());
-            Command::Index(code_store(common, Some(&path))?, typed.plan(path))
+            context.of_folder(&path)?;
+            let store = code_store(context, Some(&path))?;
+            Command::Index(store, typed.plan(path, context.layers()?.clone()))
         }
         TypedCommand::Watch(typed) => {
             let path = folder(typed.path.clone());
-            Command::Watch(code_store(common, Some(&path))?, typed.options(path))
+            context.of_folder(&path)?;
+            let store = code_store(context, Some(&path))?;
+            Command::Watch(store, typed.plan(path, context.layers()?.clone()))
         }
         TypedCommand::Search(typed) => {
-            let plan = typed.plan()?;
-            Command::Search(code_store(common, None)?, plan)
+            let plan = typed.plan(context)?;
+            Command::Search(code_store(context, None)?, plan)
         }
         TypedCommand::Similar(typed) => {
-            let plan = typed.plan()?;
-            Command::Search(code_store(common, None)?, plan)
+            let plan = typed.plan(context)?;
+            Command::Search(code_store(context, None)?, plan)
         }
         TypedCommand::Memory(typed) => {
-            let store = personal_store(common, typed.place())?;
-            Command::Memory(store, typed.command()?)
+            let store = personal_store(context, typed.place())?;
+            Command::Memory(store, typed.command(context)?)
         }
         TypedCommand::Fact(typed) => {
-            let store = personal_store(common, typed.place())?;
-            Command::Fact(store, typed.command()?)
+            let store = personal_store(context, typed.place())?;
+            Command::Fact(store, typed.command(context)?)
         }
         TypedCommand::Graph(typed) => {
-            let command = typed.command()?;
-            // One that writes may be the first that needs a store.
+            let command = typed.command(context)?;
+            // A query that writes may create the store.
             let new = command.may_write().then(|| folder(None));
-            Command::Graph(code_store(common, new.as_deref())?, command)
+            Command::Graph(code_store(context, new.as_deref())?, command)
         }
         TypedCommand::Collection(typed) => {
-            let store = store(common, typed.place())?;
-            Command::Collection(store, collection(typed)?)
+            let store = store(context, typed.place())?;
+            Command::Collection(store, collection(typed, context)?)
         }
         TypedCommand::Ingest(typed) => {
-            let store = store(common, &typed.place)?;
+            let store = store(context, &typed.place)?;
             Command::Ingest(store, ingest(typed))
         }
         TypedCommand::Export { collection, out, place } => {
             let plan = export(collection, out, common.json)?;
-            Command::Export(store(common, &place)?, plan)
+            Command::Export(store(context, &place)?, plan)
         }
         TypedCommand::Import { paths, collection, place } => {
-            Command::Import(store(common, &place)?, ImportPlan { paths, collection })
+            Command::Import(store(context, &place)?, ImportPlan { paths, collection })
         }
-        TypedCommand::Adopt { yes, place } => Command::Adopt(store(common, &place)?, yes),
+        TypedCommand::Adopt { yes, place } => Command::Adopt(store(context, &place)?, yes),
         TypedCommand::Doctor(typed) => {
-            let store = store(common, &typed.place)?;
+            let store = store(context, &typed.place)?;
             Command::Doctor(store, doctor(typed)?)
         }
-        TypedCommand::Status { place } => Command::Status(store(common, &place)?),
-        TypedCommand::Mcp(typed) => Command::Mcp(typed.plan(surroundings(common, false)?)?),
-        TypedCommand::Setup(typed) => Command::Setup(typed.plan(common.store.as_deref())?),
+        TypedCommand::Status { place } => Command::Status(store(context, &place)?),
+        TypedCommand::Mcp(typed) => Command::Mcp(typed.plan(context)?),
         TypedCommand::Serve(typed) => {
-            let (plan, http) = typed.plan(surroundings(common, false)?)?;
+            let (plan, http) = typed.plan(context)?;
             Command::Serve(plan, http)
         }
+        TypedCommand::Config(TypedConfig::Show) => {
+            Command::Config(ConfigCommand::Show(context.here()?.clone()))
+        }
+        TypedCommand::Config(TypedConfig::Path) => Command::Config(ConfigCommand::Path {
+            user: user_file(),
+            project: Project::folder_of(&working_folder()?).map(|it| it.join(PROJECT_FILE)),
+        }),
+        TypedCommand::Setup(typed) => Command::Setup(typed.plan(common.store.as_deref())?),
         TypedCommand::Drill(TypedDrill { count, seed }) => {
             Command::Drill(Plan { count, seed: seed.unwrap_or_else(|| fastrand::u64(..1 << 32)) })
         }
         TypedCommand::Completions { shell } => Command::Completions(shell),
+        TypedCommand::Man { folder } => Command::Man(folder),
     })
 }
 
-/// The folder that is meant if none is named.
+/// The given folder, or the working folder.
 fn folder(path: Option<PathBuf>) -> PathBuf {
     path.unwrap_or_else(|| PathBuf::from("."))
 }
 
-/// The store of code: the project's. One that is to be indexed gets a new one.
-fn code_store(common: &TypedCommon, indexed: Option<&Path>) -> Result<StorePlace, Failure> {
-    let surroundings = surroundings(common, false)?;
-    find_store(&surroundings, indexed.map_or(Scope::Project, Scope::Indexed))
+/// The store of code: the project's. A folder to index gets a new one if there is none.
+fn code_store(context: &Context<'_>, indexed: Option<&Path>) -> Result<StorePlace, Failure> {
+    let scope = indexed.map_or(Scope::Project, Scope::Indexed);
+    find_store(&context.surroundings(false)?, scope)
 }
 
-fn store(common: &TypedCommon, place: &TypedPlace) -> Result<StorePlace, Failure> {
-    let surroundings = surroundings(common, place.user)?;
-    find_store(&surroundings, if place.user { Scope::User } else { Scope::ProjectThenUser })
+fn store(context: &Context<'_>, place: &TypedPlace) -> Result<StorePlace, Failure> {
+    let scope = if place.user { Scope::User } else { Scope::ProjectThenUser };
+    find_store(&context.surroundings(place.user)?, scope)
 }
 
-/// The store of memory and facts: the user's, unless the project's is asked for.
-fn personal_store(common: &TypedCommon, place: &TypedPersonal) -> Result<StorePlace, Failure> {
-    let surroundings = surroundings(common, place.project)?;
-    find_store(&surroundings, if place.project { Scope::Project } else { Scope::User })
-}
-
-fn surroundings(common: &TypedCommon, named: bool) -> Result<Surroundings, Failure> {
-    let working_folder = std::env::current_dir().map_err(|error| {
-        Failure::new(Code::Failed, format!("the working folder cannot be found: {error}"))
-    })?;
-    // What was typed counts more than the environment, --user and --project included.
-    let given = common.store.clone();
-    let given = given.or_else(|| variable("ISOLITH_STORE").map(PathBuf::from));
-    Ok(Surroundings {
-        given: given.filter(|_| !named),
-        working_folder,
-        data_home: variable("XDG_DATA_HOME").map(PathBuf::from),
-        state_home: variable("XDG_STATE_HOME").map(PathBuf::from),
-        secret_file: variable("ISOLITH_SECRET_FILE").map(PathBuf::from),
-        home: variable("HOME").map(PathBuf::from),
-    })
-}
-
-/// A variable of the environment. An empty one counts as none.
-pub(super) fn variable(name: &str) -> Option<OsString> {
-    std::env::var_os(name).filter(|value| !value.is_empty())
+/// The store of memory and facts: the user's, unless --project is given.
+fn personal_store(context: &Context<'_>, place: &TypedPersonal) -> Result<StorePlace, Failure> {
+    let scope = if place.project { Scope::Project } else { Scope::User };
+    find_store(&context.surroundings(place.project)?, scope)
 }
 
 impl TypedCollection {
@@ -149,23 +159,26 @@ impl TypedCollection {
     }
 }
 
-fn collection(typed: TypedCollection) -> Result<CollectionCommand, Failure> {
+fn collection(typed: TypedCollection, context: &Context<'_>) -> Result<CollectionCommand, Failure> {
     Ok(match typed {
         TypedCollection::List { .. } => CollectionCommand::List,
         TypedCollection::Create { name, dimension, metric, model, .. } => {
-            let metric = metric.into();
+            let users = context.users()?;
+            let set = users.text(Key::CollectionMetric).and_then(|name| name.parse().ok());
+            let metric = metric.map(Metric::from).or(set).unwrap_or_default();
+            let model = model.or_else(|| users.text(Key::CollectionModel).map(str::to_owned));
             CollectionCommand::Create(CollectionSpec { name, dimension, metric, model })
         }
         TypedCollection::Delete { name, which, .. } => {
             let filtered = which.filter.metadata.is_some() || which.filter.document.is_some();
             match selection(which)? {
-                // A script whose filter came out empty did not mean the whole collection.
+                // Probably a script whose filter turned out empty: do not delete everything.
                 Selection::All if filtered => {
                     return Err(Failure::new(
                         Code::BadInput,
-                        "the filter is empty: it matches all",
+                        "the filter is empty and would match all records",
                     )
-                    .with_hint("leave it out to delete the collection itself"));
+                    .with_hint("to delete the whole collection, leave out the filter"));
                 }
                 Selection::All => CollectionCommand::Delete { name },
                 which => CollectionCommand::DeleteRecords { name, which },
@@ -182,7 +195,7 @@ fn collection(typed: TypedCollection) -> Result<CollectionCommand, Failure> {
             CollectionCommand::Get { name, which, limit, offset, vectors }
         }
         TypedCollection::Query { name, what, limit, filter: typed, .. } => {
-            let filter = filter(typed)?;
+            let (filter, limit) = (filter(typed)?, context.results(limit, DEFAULT_PAGE)?);
             CollectionCommand::Query { name, question: question(what)?, limit, filter }
         }
     })
@@ -229,14 +242,15 @@ fn export(
     match (collection, out) {
         (Some(_), None) if json => Err(Failure::new(
             Code::Usage,
-            "the export and --json cannot both go to standard output",
+            "the export and the JSON result cannot both go to standard output",
         )
         .with_hint("name a file with --out")),
         (Some(name), file) => Ok(ExportPlan::Collection { name, file }),
         (None, Some(folder)) => Ok(ExportPlan::All { folder }),
-        (None, None) => {
-            Err(Failure::new(Code::Usage, "say where all collections go: a folder, with --out"))
-        }
+        (None, None) => Err(Failure::new(
+            Code::Usage,
+            "exporting all collections needs a folder: use --out DIR",
+        )),
     }
 }
 
@@ -271,7 +285,9 @@ fn doctor(typed: TypedDoctor) -> Result<DoctorCommand, Failure> {
         (Some("list"), None) => Ok(DoctorCommand::ListJobs),
         (Some("retry"), Some(id)) => Ok(DoctorCommand::ReleaseJobs { id: Some(id) }),
         (Some("clear"), id) => Ok(DoctorCommand::ReleaseJobs { id }),
-        _ => Err(Failure::new(Code::Usage, "--quarantine takes: list, retry ID, clear, clear ID")),
+        _ => {
+            Err(Failure::new(Code::Usage, "--quarantine expects list, retry ID, clear or clear ID"))
+        }
     }
 }
 

@@ -8,86 +8,98 @@ use isolith_types::{
     Code, DrawerFilter, DrawerOrder, DrawerPage, DrawerPatch, Failure, Metadata, Moment, NewDrawer,
 };
 
-use super::code::TypedMode;
+use super::code::{DEFAULT_RESULTS, TypedMode};
+use super::examples;
 use super::memory_import::TypedImport;
+use super::settings::Context;
 use super::typed::{TypedOnce, TypedPersonal};
 use crate::memory::{DrawerCommand, ListPlan, MemoryCommand, read_text};
 
 /// Where a drawer goes that is put nowhere.
 const GENERAL: &str = "general";
 
+/// Drawers that are listed by default.
+const DEFAULT_ROWS: u32 = 20;
+
 #[derive(Subcommand)]
 pub(super) enum TypedMemory {
-    /// Remember a text, word for word
+    /// Store a text, word for word
     ///
-    /// The same text in the same wing and room and from the same source is remembered
-    /// once: adding it again changes nothing and shows the drawer that has it.
+    /// The same text in the same wing and room and from the same source is stored once:
+    /// adding it again changes nothing and shows the existing drawer.
+    #[command(after_long_help = examples::MEMORY_ADD)]
     Add(TypedAdd),
-    /// Find drawers by a question or by words
+    /// Search memory by question or keywords
     ///
-    /// Ranks by words and by meaning together. Where texts are like those beside them, as
-    /// turns of a conversation are, neighbours count for each other.
+    /// Ranks by keywords and by meaning together. Neighbouring texts that resemble each other,
+    /// such as the turns of a conversation, raise each other's rank.
+    #[command(after_long_help = examples::MEMORY_SEARCH)]
     Search(TypedSearch),
-    /// Show drawers with their whole texts
+    /// Show drawers with their full texts
+    #[command(after_long_help = examples::MEMORY_GET)]
     Get {
-        /// Their ids
+        /// Ids of the drawers
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
         #[command(flatten)]
         place: TypedPersonal,
     },
-    /// List drawers, the newest first
+    /// List drawers, newest first
+    #[command(after_long_help = examples::MEMORY_LIST)]
     List(TypedList),
-    /// Change a drawer; its id stays
+    /// Change a drawer
     ///
-    /// What is not given stays as it is. An empty value takes away what a drawer may do
-    /// without: --author "" is no author, --date "" no date, --tag "" no tags.
+    /// The id stays the same, and so does everything that is not given. An empty value removes
+    /// an optional field: --author "" removes the author, --date "" the date, --tag "" all tags.
+    #[command(after_long_help = examples::MEMORY_UPDATE)]
     Update(TypedUpdate),
-    /// Delete drawers: by id, or all from a source or in a room
+    /// Delete drawers by id, source, room or another filter
+    #[command(after_long_help = examples::MEMORY_DELETE)]
     Delete(TypedDelete),
-    /// Show all wings and rooms, and how many drawers they have
+    /// Show all wings and rooms with their numbers of drawers
+    #[command(after_long_help = examples::MEMORY_TAXONOMY)]
     Taxonomy {
         #[command(flatten)]
         place: TypedPersonal,
     },
-    /// Write and read the diaries of agents
+    /// Write and read agents' diaries
     #[command(subcommand)]
     Diary(TypedDiary),
-    /// Bring in conversations and ready drawers out of files
+    /// Import conversations and drawers from files
     ///
-    /// Takes exports of Claude and ChatGPT, sessions of Claude Code, chats and documents as
-    /// text or Markdown, and JSONL of ready drawers. Each turn becomes a drawer, word for
-    /// word. What is remembered already is left alone: the same command continues an
-    /// interrupted import, and changes nothing after a finished one. What cannot be used is
-    /// left out and told; exits with 3 if that is all there is.
+    /// Accepts exports of Claude and ChatGPT, sessions of Claude Code, chats and documents as
+    /// text or Markdown, and JSONL of drawers. Each turn becomes a drawer, word for word. What
+    /// is already stored stays unchanged: run the same command again to continue an interrupted
+    /// import. What cannot be imported is skipped and reported.
+    #[command(after_long_help = examples::MEMORY_IMPORT)]
     Import(TypedImport),
 }
 
 #[derive(Args)]
 pub(super) struct TypedText {
-    /// The text, words joined by spaces; - reads standard input
+    /// The text; words are joined by spaces; - for standard input
     #[arg(value_name = "TEXT", conflicts_with = "file")]
     text: Vec<String>,
-    /// A file with the text
+    /// File with the text
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 }
 
 #[derive(Args)]
 pub(super) struct TypedAbout {
-    /// Who wrote it
+    /// Author of the text
     #[arg(long, value_name = "NAME")]
     author: Option<String>,
-    /// Its date: a day (2026-01-31), or an instant with its zone (2026-01-31T09:30:00Z)
+    /// Date of the text: 2026-01-31 or 2026-01-31T09:30:00Z
     #[arg(long, value_name = "WHEN")]
     date: Option<String>,
-    /// Its date in any words, which can be searched for
+    /// Date in any other form, found by searches
     #[arg(long, value_name = "WORDS")]
     date_text: Option<String>,
-    /// A word to find it by; may be repeated
+    /// Tag to find it by; may be repeated
     #[arg(long = "tag", value_name = "WORD")]
     tags: Vec<String>,
-    /// Whatever else there is to say: a JSON object
+    /// Further properties, as a JSON object
     #[arg(long, value_name = "JSON")]
     metadata: Option<String>,
 }
@@ -96,18 +108,18 @@ pub(super) struct TypedAbout {
 pub(super) struct TypedAdd {
     #[command(flatten)]
     text: TypedText,
-    /// The person or project that it is about
+    /// Person or project that it is about
     #[arg(long, value_name = "NAME", default_value = GENERAL)]
     wing: String,
-    /// The topic
+    /// Topic
     #[arg(long, value_name = "NAME", default_value = GENERAL)]
     room: String,
-    /// Where it comes from: a file, a conversation, a message [default: the path of --file]
+    /// Source: a file, a conversation, a message [default: the path of --file]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
     #[command(flatten)]
     about: TypedAbout,
-    /// Show drawers that say nearly the same, at least this similar, from 0 to 1
+    /// Show existing drawers that are at least this similar, from 0 to 1
     #[arg(long, value_name = "SIMILARITY", value_parser = similarity)]
     near: Option<f32>,
     #[command(flatten)]
@@ -117,6 +129,7 @@ pub(super) struct TypedAdd {
 }
 
 #[derive(Args)]
+#[command(next_help_heading = "Filters")]
 pub(super) struct TypedWhere {
     /// Only in this wing
     #[arg(long, value_name = "NAME")]
@@ -133,29 +146,29 @@ pub(super) struct TypedWhere {
     /// Only with this tag; may be repeated
     #[arg(long = "tag", value_name = "WORD")]
     tags: Vec<String>,
-    /// Only dated then or later; drawers without a date go by when they were stored
+    /// Only from this date on; a drawer without a date counts by when it was stored
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
-    /// Only dated then or earlier; a day is included
+    /// Only up to this date, inclusive
     #[arg(long, value_name = "WHEN")]
     until: Option<String>,
 }
 
 #[derive(Args)]
 pub(super) struct TypedSearch {
-    /// What is looked for: a question, or some words
+    /// A question, or keywords
     #[arg(required = true, num_args = 1.., value_name = "QUERY")]
     query: Vec<String>,
-    /// What ranks hits
+    /// How to rank results
     #[arg(long, value_enum, default_value_t = TypedMode::Hybrid)]
     mode: TypedMode,
     #[command(flatten)]
     filter: TypedWhere,
-    /// Show at most so many hits
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    limit: u32,
-    /// Print a JSON document for each hit, one a line
-    #[arg(long, conflicts_with = "json")]
+    /// Maximum number of results [default: limits.results, or 10]
+    #[arg(long, short = 'n', help_heading = "Output", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    limit: Option<u32>,
+    /// Print one JSON document per line, one for each result
+    #[arg(long, help_heading = "Output", conflicts_with = "json")]
     jsonl: bool,
     #[command(flatten)]
     place: TypedPersonal,
@@ -165,20 +178,20 @@ pub(super) struct TypedSearch {
 pub(super) struct TypedList {
     #[command(flatten)]
     filter: TypedWhere,
-    /// Show at most so many
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    limit: u32,
-    /// Skip so many
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// Maximum number of drawers [default: limits.rows, or 20]
+    #[arg(long, short = 'n', help_heading = "Output", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    limit: Option<u32>,
+    /// Number of drawers to skip
+    #[arg(long, help_heading = "Output", value_name = "N", default_value_t = 0)]
     offset: u64,
-    /// List in the order of wings, rooms and arrival
-    #[arg(long)]
+    /// Sort by wing, room and time of storing
+    #[arg(long, help_heading = "Output")]
     by_position: bool,
-    /// Print a JSON document for each drawer, one a line
-    #[arg(long, conflicts_with = "json")]
+    /// Print one JSON document per line, one for each drawer
+    #[arg(long, help_heading = "Output", conflicts_with = "json")]
     jsonl: bool,
-    /// Print all of them, as `memory import --format drawers` takes them
-    #[arg(long, requires = "jsonl", conflicts_with_all = ["json", "limit", "offset", "by_position"])]
+    /// Print all drawers, in the format of `memory import --format drawers`
+    #[arg(long, help_heading = "Output", requires = "jsonl", conflicts_with_all = ["json", "limit", "offset", "by_position"])]
     all: bool,
     #[command(flatten)]
     place: TypedPersonal,
@@ -186,17 +199,17 @@ pub(super) struct TypedList {
 
 #[derive(Args)]
 pub(super) struct TypedUpdate {
-    /// The drawer's id
+    /// Id of the drawer
     id: String,
     #[command(flatten)]
     text: TypedText,
-    /// Move it into this wing
+    /// Move it to this wing
     #[arg(long, value_name = "NAME")]
     wing: Option<String>,
-    /// Move it into this room
+    /// Move it to this room
     #[arg(long, value_name = "NAME")]
     room: Option<String>,
-    /// Where it comes from: a file, a conversation, a message
+    /// Source: a file, a conversation, a message
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
     #[command(flatten)]
@@ -209,12 +222,12 @@ pub(super) struct TypedUpdate {
 
 #[derive(Args)]
 pub(super) struct TypedDelete {
-    /// Their ids
+    /// Ids of the drawers
     #[arg(value_name = "ID", conflicts_with_all = ["wing", "room", "source", "author", "tags", "since", "until"])]
     ids: Vec<String>,
     #[command(flatten)]
     filter: TypedWhere,
-    /// Delete also where neither a source nor a room narrows it down
+    /// Allow filters without a source or a room, which may match many drawers
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -226,16 +239,17 @@ pub(super) struct TypedDelete {
 #[derive(Subcommand)]
 pub(super) enum TypedDiary {
     /// Add an entry to an agent's diary
+    #[command(after_long_help = examples::DIARY_WRITE)]
     Write {
-        /// Whose diary
+        /// Name of the agent
         #[arg(long, value_name = "NAME")]
         agent: String,
         #[command(flatten)]
         text: TypedText,
-        /// The day of the entry [default: today, in UTC]
+        /// Day of the entry [default: today, in UTC]
         #[arg(long, value_name = "DAY")]
         date: Option<String>,
-        /// What it is about
+        /// Topic of the entry
         #[arg(long, value_name = "WORD")]
         topic: Option<String>,
         #[command(flatten)]
@@ -243,16 +257,17 @@ pub(super) enum TypedDiary {
         #[command(flatten)]
         place: TypedPersonal,
     },
-    /// Show the last entries of an agent's diary, in the order of time
+    /// Show the last entries of an agent's diary, oldest first
+    #[command(after_long_help = examples::DIARY_READ)]
     Read {
-        /// Whose diary
+        /// Name of the agent
         #[arg(long, value_name = "NAME")]
         agent: String,
-        /// Of this day only
+        /// Only entries of this day
         #[arg(long, value_name = "DAY")]
         date: Option<String>,
-        /// Show at most so many
-        #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        /// Maximum number of entries
+        #[arg(long, help_heading = "Output", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         last: u32,
         #[command(flatten)]
         place: TypedPersonal,
@@ -276,13 +291,13 @@ impl TypedMemory {
         }
     }
 
-    pub(super) fn command(self) -> Result<MemoryCommand, Failure> {
+    pub(super) fn command(self, context: &Context<'_>) -> Result<MemoryCommand, Failure> {
         Ok(MemoryCommand::Drawers(match self {
             Self::Import(typed) => return Ok(MemoryCommand::Import(typed.plan())),
             Self::Add(typed) => typed.command()?,
-            Self::Search(typed) => typed.command()?,
+            Self::Search(typed) => typed.command(context)?,
             Self::Get { ids, .. } => DrawerCommand::Get { ids },
-            Self::List(typed) => DrawerCommand::List(typed.plan()?),
+            Self::List(typed) => DrawerCommand::List(typed.plan(context)?),
             Self::Update(typed) => typed.command()?,
             Self::Delete(typed) => typed.command()?,
             Self::Taxonomy { .. } => DrawerCommand::Taxonomy,
@@ -311,9 +326,9 @@ impl TypedAdd {
 }
 
 impl TypedSearch {
-    fn command(self) -> Result<DrawerCommand, Failure> {
+    fn command(self, context: &Context<'_>) -> Result<DrawerCommand, Failure> {
         let (text, filter) = (self.query.join(" "), self.filter.filter()?);
-        let usual = MemorySearch::new(&text, self.limit);
+        let usual = MemorySearch::new(&text, context.results(self.limit, DEFAULT_RESULTS)?);
         let search = MemorySearch { mode: self.mode.into(), filter, ..usual };
         Ok(DrawerCommand::Search { search: Box::new(search), lines: self.jsonl })
     }
@@ -337,23 +352,22 @@ impl TypedUpdate {
             text: text.given()?,
         };
         if patch == DrawerPatch::default() {
-            return Err(Failure::new(Code::Usage, "say what is to be another about the drawer")
-                .with_hint(
-                    "give a text, or --wing, --room, --source, --author, --date, --tag ...",
-                ));
+            return Err(Failure::new(Code::Usage, "nothing to change")
+                .with_hint("give a text, --wing, --room, --source, --author, --date or --tag"));
         }
         Ok(DrawerCommand::Update { id, patch: Box::new(patch), key: once.key() })
     }
 }
 
 impl TypedList {
-    fn plan(self) -> Result<ListPlan, Failure> {
+    fn plan(self, context: &Context<'_>) -> Result<ListPlan, Failure> {
         let filter = self.filter.filter()?;
         if self.all {
             return Ok(ListPlan::All { filter });
         }
         let order = if self.by_position { DrawerOrder::Position } else { DrawerOrder::Newest };
-        let page = DrawerPage { order, after: None, offset: self.offset, limit: self.limit };
+        let limit = context.rows(self.limit, DEFAULT_ROWS)?;
+        let page = DrawerPage { order, after: None, offset: self.offset, limit };
         Ok(ListPlan::Page { filter, page, lines: self.jsonl })
     }
 }
@@ -367,8 +381,8 @@ impl TypedDelete {
         }
         let filter = self.filter.filter()?;
         if filter.is_empty() {
-            return Err(Failure::new(Code::Usage, "say which drawers are to go")
-                .with_hint("by their ids, or with --source, --wing, --room ..."));
+            return Err(Failure::new(Code::Usage, "no drawers given")
+                .with_hint("give their ids, or a filter such as --source, --wing or --room"));
         }
         let sure = self.yes || filter.source.is_some() || filter.room.is_some();
         Ok(DrawerCommand::Delete { which: WhichDrawers::Matching(filter), sure, key })
@@ -402,8 +416,8 @@ impl TypedText {
 
     fn required(self) -> Result<String, Failure> {
         self.given()?.ok_or_else(|| {
-            Failure::new(Code::Usage, "there is no text to be remembered")
-                .with_hint("give it as an argument, with --file, or with - on standard input")
+            Failure::new(Code::Usage, "no text given")
+                .with_hint("give a text, --file FILE, or - for standard input")
         })
     }
 }
@@ -420,7 +434,7 @@ fn moment(text: Option<String>) -> Result<Option<Moment>, Failure> {
     let parse = |text: String| {
         text.parse().map_err(|error: isolith_types::NoMoment| {
             Failure::new(Code::BadInput, error.to_string())
-                .with_hint("a date in any other words goes to --date-text")
+                .with_hint("for any other form of date, use --date-text")
         })
     };
     text.map(parse).transpose()
@@ -437,6 +451,6 @@ fn metadata(text: Option<String>) -> Result<Option<Metadata>, Failure> {
 fn similarity(text: &str) -> Result<f32, String> {
     match text.parse::<f32>() {
         Ok(number) if (0.0..=1.0).contains(&number) => Ok(number),
-        _ => Err("a number from 0 to 1, for example 0.9".to_owned()),
+        _ => Err("expected a number from 0 to 1, for example 0.9".to_owned()),
     }
 }

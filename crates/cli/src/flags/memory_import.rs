@@ -11,27 +11,31 @@ use crate::memory::ImportPlan;
 
 #[derive(Args)]
 pub(super) struct TypedImport {
-    /// The files; a folder for the sessions of Claude Code below it; - for standard input
+    /// Files to import, or a folder with sessions of Claude Code; - for standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// What the files are
+    /// Format of the files
     #[arg(long, value_enum, default_value_t = TypedFormat::Auto)]
     format: TypedFormat,
-    /// The wing [default: a drawer's own, or general; for Claude Code the project's folder;
-    /// else conversations]
+    /// Wing of the drawers
+    ///
+    /// By default that of each drawer, or general; for Claude Code the project's folder; for
+    /// other formats conversations.
     #[arg(long, value_name = "NAME")]
     wing: Option<String>,
-    /// The room [default: a drawer's own, or general; the conversation's title, the session's
-    /// day, the file's name]
+    /// Room of the drawers
+    ///
+    /// By default that of each drawer, or general; otherwise the conversation's title, the
+    /// session's day or the file's name.
     #[arg(long, value_name = "NAME")]
     room: Option<String>,
-    /// Who a speaker is, such as user=Anna; may be repeated
+    /// Author for a speaker, for example user=Anna; may be repeated
     #[arg(long = "author", value_name = "SPEAKER=NAME", value_parser = author)]
     authors: Vec<(String, String)>,
-    /// Read everything and write nothing
+    /// Read everything, but write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Give up after so many seconds without progress
+    /// Seconds without progress before giving up
     #[arg(long, value_name = "S", default_value_t = 180, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
     #[command(flatten)]
@@ -40,18 +44,18 @@ pub(super) struct TypedImport {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum TypedFormat {
-    /// What is in the file decides
+    /// Detect the format from the content
     Auto,
-    /// A ready drawer in each line: JSON with text, wing, room, source, author, date, date_text,
-    /// tags; other keys become metadata
+    /// JSONL, one drawer per line: text, wing, room, source, author, date, date_text, tags;
+    /// other keys become metadata
     Drawers,
-    /// Text: turns of speakers, or paragraphs
+    /// Plain text: turns of speakers, or paragraphs
     Text,
     /// Markdown: turns of speakers, or sections
     Markdown,
-    /// The conversations.json of an export from Claude
+    /// conversations.json from an export of Claude
     Claude,
-    /// The conversations.json of an export from ChatGPT
+    /// conversations.json from an export of ChatGPT
     Chatgpt,
     /// Sessions of Claude Code
     ClaudeCode,
@@ -88,6 +92,6 @@ fn author(text: &str) -> Result<(String, String), String> {
         Some((speaker, name)) if !speaker.is_empty() && !name.is_empty() => {
             Ok((speaker.to_owned(), name.to_owned()))
         }
-        _ => Err("write it as SPEAKER=NAME, such as user=Anna".to_owned()),
+        _ => Err("expected SPEAKER=NAME, for example user=Anna".to_owned()),
     }
 }

@@ -1,26 +1,31 @@
 //! Flags in two steps: what was typed, then what it means.
 
 mod code;
+mod examples;
 mod facts;
 mod graph;
 mod graph_import;
+mod manual;
 mod meaning;
 mod memory;
 mod memory_import;
 mod serve;
+mod settings;
 mod setup;
 mod typed;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 use clap_complete::Shell;
-use isolith_engine::{IndexOptions, StorePlace};
+use isolith_engine::StorePlace;
 use isolith_types::{Code, Failure};
 
-use crate::code::{IndexPlan, SearchPlan};
+use crate::code::{IndexPlan, SearchPlan, WatchPlan};
 use crate::collection::CollectionCommand;
+use crate::config::ConfigCommand;
 use crate::doctor::DoctorCommand;
 use crate::drill::Plan;
 use crate::facts::FactCommand;
@@ -30,22 +35,26 @@ use crate::logs::LogFiles;
 use crate::memory::MemoryCommand;
 use crate::output::Output;
 use crate::setup::SetupPlan;
-use crate::terminal::{self, Kind};
+use crate::terminal;
 use crate::transfer::{ExportPlan, ImportPlan};
+pub(crate) use manual::{ManPage, completions, man_pages};
+use meaning::Decided;
 use serve::ServePlan;
 pub(crate) use serve::{HttpPlan, TokenSource};
 use typed::Typed;
 
-/// What a command is to do, with everything decided.
+/// A command with everything decided, and how it prints.
 pub(crate) struct Invocation {
     pub(crate) command: Command,
     pub(crate) output: Output,
+    /// The log filter that the user has set.
+    pub(crate) log: Option<String>,
 }
 
 pub(crate) enum Command {
     Index(StorePlace, IndexPlan),
     Search(StorePlace, SearchPlan),
-    Watch(StorePlace, IndexOptions),
+    Watch(StorePlace, WatchPlan),
     Memory(StorePlace, MemoryCommand),
     Fact(StorePlace, FactCommand),
     Graph(StorePlace, GraphCommand),
@@ -59,12 +68,14 @@ pub(crate) enum Command {
     Mcp(ServePlan),
     Setup(SetupPlan),
     Serve(ServePlan, HttpPlan),
+    Config(ConfigCommand),
     Drill(Plan),
     Completions(Shell),
+    Man(PathBuf),
 }
 
 impl Command {
-    /// Where a command that lives long keeps its log.
+    /// The log files of a long-running command.
     pub(crate) fn log_files(&self) -> Option<LogFiles> {
         match self {
             Self::Watch(store, _) => Some(LogFiles::of_store(store)),
@@ -74,8 +85,7 @@ impl Command {
     }
 }
 
-/// Parses the command line. What cannot be parsed is said here; the exit status
-/// comes back.
+/// Parses the command line. Reports errors, and returns the exit status for them.
 pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Invocation, ExitCode> {
     let arguments: Vec<OsString> = arguments.collect();
     let typed = Typed::try_parse_from(&arguments).map_err(|error| {
@@ -86,15 +96,19 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Invocat
             return refuse(&Output::json(), &Failure::new(Code::Usage, message));
         }
         match error.use_stderr() {
-            // What was typed is part of it.
+            // The message quotes what was typed, which may contain control characters.
             true => terminal::tell(error.render().to_string().trim_end()),
             false => drop(error.print()),
         }
         ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
     })?;
     let output = Output::new(typed.common.json, typed.common.quiet, typed.common.verbose);
-    let command = meaning::decide(typed).map_err(|failure| refuse(&output, &failure))?;
-    Ok(Invocation { command, output })
+    let decided = meaning::decide(typed).map_err(|failure| refuse(&output, &failure))?;
+    let Decided { command, log, warnings } = decided;
+    for warning in warnings {
+        output.note(&format!("warning: {warning}"));
+    }
+    Ok(Invocation { command, output, log })
 }
 
 fn refuse(output: &Output, failure: &Failure) -> ExitCode {
@@ -102,17 +116,10 @@ fn refuse(output: &Output, failure: &Failure) -> ExitCode {
     ExitCode::from(failure.code.exit_status())
 }
 
-pub(crate) fn print_completions(shell: Shell) {
-    clap_complete::generate(
-        shell,
-        &mut Typed::command(),
-        "isolith",
-        &mut terminal::stdout(Kind::Text),
-    );
-}
-
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     #[test]
@@ -120,11 +127,50 @@ mod tests {
         Typed::command().debug_assert();
     }
 
+    /// All commands without subcommands.
+    fn leaves(command: &clap::Command) -> Vec<&clap::Command> {
+        let below = command.get_subcommands().filter(|it| it.get_name() != "help");
+        let below: Vec<&clap::Command> = below.flat_map(leaves).collect();
+        if below.is_empty() { vec![command] } else { below }
+    }
+
+    #[test]
+    fn every_command_has_examples_that_can_be_parsed() {
+        let mut command = Typed::command();
+        command.build();
+        for leaf in leaves(&command).into_iter().chain([&command]) {
+            let help = leaf.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+            let examples: Vec<&str> =
+                help.lines().filter(|line| line.starts_with("  isolith ")).collect();
+            assert!(!examples.is_empty(), "{} has no example", leaf.get_name());
+            for example in examples {
+                let parsed = Typed::try_parse_from(words(example));
+                assert!(parsed.is_ok(), "{example}: {}", parsed.err().unwrap());
+            }
+        }
+    }
+
+    /// The words of an example as a shell splits them, without redirections and explanations.
+    fn words(example: &str) -> Vec<String> {
+        let (mut words, mut quote) = (vec![String::new()], None);
+        let command = example.trim().split("   ").next().unwrap();
+        for letter in command.split(" > ").next().unwrap().chars() {
+            match (letter, quote) {
+                ('"' | '\'', None) => quote = Some(letter),
+                (letter, Some(open)) if letter == open => quote = None,
+                (' ', None) => words.push(String::new()),
+                (letter, _) => words.last_mut().unwrap().push(letter),
+            }
+        }
+        words
+    }
+
     #[test]
     fn help_texts() {
         let mut command = Typed::command();
         command.build();
-        insta::assert_snapshot!("help", command.render_help());
+        insta::assert_snapshot!("help", command.render_long_help());
+        insta::assert_snapshot!("short_help", command.render_help());
         for path in [
             &["index"][..],
             &["search"],
@@ -132,6 +178,7 @@ mod tests {
             &["watch"],
             &["memory"],
             &["memory", "add"],
+            &["memory", "search"],
             &["memory", "get"],
             &["memory", "list"],
             &["memory", "update"],
@@ -162,9 +209,13 @@ mod tests {
             &["graph", "unused"],
             &["graph", "hotspots"],
             &["graph", "stats"],
+            &["config"],
+            &["config", "show"],
+            &["config", "path"],
             &["mcp"],
             &["serve"],
             &["drill"],
+            &["completions"],
             &["adopt"],
             &["doctor"],
             &["status"],
@@ -173,10 +224,15 @@ mod tests {
             &["export"],
             &["import"],
             &["collection"],
+            &["collection", "list"],
             &["collection", "create"],
             &["collection", "delete"],
+            &["collection", "rename"],
+            &["collection", "count"],
             &["collection", "get"],
             &["collection", "query"],
+            &["completions"],
+            &["man"],
         ] {
             let found = path
                 .iter()

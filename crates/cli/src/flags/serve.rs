@@ -1,36 +1,35 @@
 //! Flags of servers.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use isolith_engine::{Scope, Secret, StorePlace, Surroundings, find_store};
-use isolith_serve::{HttpOptions, Listen, ServerOptions, Token};
+use isolith_config::Key;
+use isolith_engine::{Scope, Secret, StorePlace, find_store};
+use isolith_serve::{DefaultLimits, HttpOptions, Listen, ServerOptions, Token};
 use isolith_types::{Code, Failure};
 
-use super::meaning::variable;
+use super::settings::{Context, limit_of, unusable, variable};
 
-/// How many connections of clients with a token are wanted. The limit on open files may
-/// allow fewer.
+/// Maximum number of authenticated connections. The limit on open files may allow fewer.
 const CONNECTIONS: usize = 2048;
 
-pub(super) const SERVE_EXAMPLES: &str = "\
-Examples:
-  isolith serve
-  isolith serve --listen unix:$XDG_RUNTIME_DIR/isolith.sock
-  isolith serve --listen 0.0.0.0:7411 --host box.lan --token-file ~/isolith-token
-  curl -H \"Authorization: Bearer $(cat ~/.local/state/isolith/token)\" \\
-      http://127.0.0.1:7411/mcp";
+/// Where a server listens by default.
+const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7411);
 
-/// What a server is to do.
+/// How long one call may take by default, in seconds.
+const DEFAULT_TIMEOUT: u64 = 30;
+
+/// How to run a server.
 pub(crate) struct ServePlan {
     pub(crate) options: ServerOptions,
-    /// The store that has its log.
+    /// The store that its log is written to.
     pub(crate) logs: Option<StorePlace>,
 }
 
-/// Where and to whom a server answers, and how its clients learn the token.
+/// How to serve over HTTP.
 pub(crate) struct HttpPlan {
     pub(crate) options: HttpOptions,
     pub(crate) token: TokenSource,
@@ -50,34 +49,39 @@ pub(crate) enum TokenSource {
 
 #[derive(Args)]
 pub(super) struct TypedMcp {
-    /// Let tools name files below this folder too, beside the project's; may be repeated
+    /// Also allow tools to read files in this folder; may be repeated
     #[arg(long, value_name = "DIR")]
     allow: Vec<PathBuf>,
-    /// Stop a question or a write that takes longer than so many seconds
-    #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3_600))]
-    timeout: u64,
+    /// Time limit of a call in seconds [default: server.timeout, or 30]
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    timeout: Option<u64>,
 }
 
 #[derive(Args)]
 pub(super) struct TypedServe {
-    /// Where to listen: ADDRESS:PORT (port 0 takes a free one), or unix:PATH for a socket
-    /// that only you can use and that needs no token
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7411")]
-    listen: Listen,
-    /// A file with the token that clients have to send, readable by its owner alone
-    /// [default: ISOLITH_TOKEN, else a token that is generated once and kept in
-    /// $XDG_STATE_HOME/isolith/token]
-    #[arg(long, value_name = "FILE")]
+    /// Address to listen on: ADDRESS:PORT or unix:PATH [default: server.listen, or
+    /// 127.0.0.1:7411]
+    ///
+    /// Port 0 takes a free port. A Unix socket can only be used by you, and needs no token.
+    #[arg(long, help_heading = "Server", value_name = "ADDRESS")]
+    listen: Option<Listen>,
+    /// File with the token that clients must send
+    ///
+    /// Only its owner may be able to read it. By default the token is that of ISOLITH_TOKEN or
+    /// server.token_file, else one that is generated once and kept in
+    /// $XDG_STATE_HOME/isolith/token.
+    #[arg(long, help_heading = "Server", value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Require no token: every user and program of this machine can read what is stored;
-    /// only on a loopback address
-    #[arg(long, conflicts_with = "token_file")]
+    /// Require no token (loopback addresses only)
+    ///
+    /// Every user and program on this machine can then read what is stored.
+    #[arg(long, help_heading = "Server", conflicts_with = "token_file")]
     no_token: bool,
-    /// A name that clients know the server by, beside its address; may be repeated
-    #[arg(long = "host", value_name = "NAME")]
+    /// Host name that clients may use for the server; may be repeated
+    #[arg(long = "host", help_heading = "Server", value_name = "NAME")]
     hosts: Vec<String>,
-    /// Keep no sessions: every request stands for itself
-    #[arg(long)]
+    /// Keep no sessions: every request is independent
+    #[arg(long, help_heading = "Server")]
     stateless: bool,
     /// Have the fixtures of the conformance suite too, in builds that have them
     #[arg(long, hide = true)]
@@ -87,36 +91,62 @@ pub(super) struct TypedServe {
 }
 
 impl TypedMcp {
-    pub(super) fn plan(self, surroundings: Surroundings) -> Result<ServePlan, Failure> {
-        let real = |folder: &PathBuf| {
+    pub(super) fn plan(self, context: &Context<'_>) -> Result<ServePlan, Failure> {
+        let here = context.here_if_possible()?;
+        let real = |name: &str, folder: &Path| {
             std::fs::canonicalize(folder).map_err(|error| {
-                let message = format!("--allow {}: {error}", folder.display());
-                Failure::new(Code::NotFound, message)
+                Failure::new(Code::NotFound, format!("{name} {}: {error}", folder.display()))
             })
         };
-        let allowed = self.allow.iter().map(real).collect::<Result<_, _>>()?;
+        let typed = self.allow.iter().map(|folder| real("--allow", folder));
+        let set = here.list(Key::ServerAllow);
+        let set = set.iter().map(|folder| real("server.allow", Path::new(folder)));
+        let allowed = typed.chain(set).collect::<Result<_, _>>()?;
+        let surroundings = context.surroundings(false)?;
         let logs = find_store(&surroundings, Scope::User).ok();
-        let deadline = Duration::from_secs(self.timeout);
-        Ok(ServePlan { options: ServerOptions { surroundings, allowed, deadline }, logs })
+        let timeout = self.timeout.or(here.number(Key::ServerTimeout)).unwrap_or(DEFAULT_TIMEOUT);
+        let options = ServerOptions {
+            surroundings,
+            allowed,
+            deadline: Duration::from_secs(timeout),
+            settings: context.layers()?.clone(),
+            defaults: DefaultLimits {
+                results: limit_of(&here, Key::LimitsResults),
+                rows: limit_of(&here, Key::LimitsRows),
+            },
+        };
+        Ok(ServePlan { options, logs })
     }
 }
 
 impl TypedServe {
-    pub(super) fn plan(self, surroundings: Surroundings) -> Result<(ServePlan, HttpPlan), Failure> {
-        let (source, token) = self.token(&surroundings)?;
+    pub(super) fn plan(self, context: &Context<'_>) -> Result<(ServePlan, HttpPlan), Failure> {
+        let users = context.users()?;
+        let listen = match (&self.listen, users.text(Key::ServerListen)) {
+            (Some(listen), _) => listen.clone(),
+            (None, Some(text)) => text
+                .parse()
+                .map_err(|error: Failure| unusable(&users, Key::ServerListen, &error.message))?,
+            (None, None) => Listen::Tcp(DEFAULT_ADDRESS),
+        };
+        let (source, token) = self.token(context, &listen)?;
         let options = HttpOptions {
-            listen: self.listen,
+            listen,
             token: token.as_deref().map(Token::new).transpose()?,
-            hosts: self.hosts,
+            hosts: self.hosts.into_iter().chain(users.list(Key::ServerHosts)).collect(),
             stateless: self.stateless,
             conformance: self.conformance,
             connections: CONNECTIONS,
         };
-        Ok((self.common.plan(surroundings)?, HttpPlan { options, token: source }))
+        Ok((self.common.plan(context)?, HttpPlan { options, token: source }))
     }
 
     /// A token that was given is required everywhere. Otherwise a Unix socket needs none.
-    fn token(&self, surroundings: &Surroundings) -> Result<(TokenSource, Option<String>), Failure> {
+    fn token(
+        &self,
+        context: &Context<'_>,
+        listen: &Listen,
+    ) -> Result<(TokenSource, Option<String>), Failure> {
         if self.no_token {
             return Ok((TokenSource::None, None));
         }
@@ -129,21 +159,27 @@ impl TypedServe {
                 .map_err(|_| Failure::new(Code::Usage, "ISOLITH_TOKEN is not valid UTF-8"))?;
             return Ok((TokenSource::Environment, Some(token)));
         }
-        if matches!(self.listen, Listen::Unix(_)) {
+        if let Some(file) = context.users()?.text(Key::ServerTokenFile) {
+            let file = PathBuf::from(file);
+            let token = read_token(&file)?;
+            return Ok((TokenSource::File(file), Some(token)));
+        }
+        if matches!(listen, Listen::Unix(_)) {
             return Ok((TokenSource::None, None));
         }
-        let file = surroundings.state_folder().map_err(without_secret)?.join("token");
+        let folder = context.surroundings(false)?.state_folder().map_err(without_secret)?;
+        let file = folder.join("token");
         let token = Secret::load_or_create(&file).map_err(without_secret)?;
         let token = token.to_hex();
         Ok((TokenSource::Generated(file, token.clone()), Some(token)))
     }
 }
 
-/// The token's file cannot be moved as the other secret's can.
+/// Replaces hints about ISOLITH_SECRET_FILE, which does not move the token's file.
 fn without_secret(failure: Failure) -> Failure {
     match failure.hint.contains("ISOLITH_SECRET_FILE") {
         true => failure.with_hint(
-            "give a token with --token-file or ISOLITH_TOKEN, or listen on a Unix socket with \
+            "set a token with --token-file or ISOLITH_TOKEN, or use a Unix socket: \
              --listen unix:PATH",
         ),
         false => failure,
@@ -156,7 +192,7 @@ fn read_token(file: &Path) -> Result<String, Failure> {
     };
     let mode = file.metadata().map_err(unreadable)?.permissions().mode();
     if mode & 0o077 != 0 {
-        let message = format!("{} can be read by other users", file.display());
+        let message = format!("other users can read {}", file.display());
         return Err(
             Failure::new(Code::Usage, message).with_hint(format!("chmod 600 {}", file.display()))
         );

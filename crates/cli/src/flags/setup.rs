@@ -6,24 +6,24 @@ use clap::{Args, ValueEnum};
 use isolith_setup::{Agent, Entry, Places};
 use isolith_types::{Code, Failure};
 
-use super::meaning::variable;
+use super::settings::variable;
 use crate::setup::SetupPlan;
 
 #[derive(Args)]
 pub(super) struct TypedSetup {
-    /// This agent alone, even if it is not found; may be repeated
+    /// Only this agent, even if it is not found; may be repeated
     #[arg(long = "agent", value_name = "AGENT")]
     agents: Vec<TypedAgent>,
-    /// Show what would change, and write nothing
+    /// Show what would change without writing
     #[arg(long)]
     dry_run: bool,
-    /// Take the entry out again
+    /// Remove the entry
     #[arg(long)]
     undo: bool,
-    /// Write without asking
+    /// Do not ask for confirmation
     #[arg(long, short, conflicts_with = "dry_run")]
     yes: bool,
-    /// Have the server started with --allow DIR; may be repeated
+    /// Start the server with --allow DIR; may be repeated
     #[arg(long = "allow", value_name = "DIR", conflicts_with = "undo")]
     allowed: Vec<PathBuf>,
 }
@@ -59,7 +59,7 @@ impl TypedSetup {
 fn places() -> Result<Places, Failure> {
     let folder = |name| variable(name).map(|value| absolute(Path::new(&value))).transpose();
     let home = folder("HOME")?.ok_or_else(|| {
-        Failure::new(Code::Failed, "there is no home folder in which agents could be found")
+        Failure::new(Code::Failed, "cannot look for agents: there is no home folder")
             .with_hint("set HOME")
     })?;
     Ok(Places {
@@ -75,7 +75,7 @@ fn places() -> Result<Places, Failure> {
 /// How agents start this program. They do so in folders of their choice, hence full paths.
 fn entry(store: Option<&Path>, allowed: &[PathBuf]) -> Result<Entry, Failure> {
     let program = std::env::current_exe().and_then(std::fs::canonicalize).map_err(|error| {
-        Failure::new(Code::Failed, format!("the program's own file cannot be found: {error}"))
+        Failure::new(Code::Failed, format!("cannot find this program's own file: {error}"))
     })?;
     let mut args = vec!["mcp".to_owned()];
     if let Some(folder) = store {
@@ -93,13 +93,13 @@ fn entry(store: Option<&Path>, allowed: &[PathBuf]) -> Result<Entry, Failure> {
 
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(path).map_err(|error| {
-        Failure::new(Code::Failed, format!("{} cannot be resolved: {error}", path.display()))
+        Failure::new(Code::Failed, format!("cannot resolve {}: {error}", path.display()))
     })
 }
 
 fn text(path: &Path) -> Result<String, Failure> {
     path.to_str().map(str::to_owned).ok_or_else(|| {
-        let message = format!("{} is not UTF-8, so agents cannot be told of it", path.display());
+        let message = format!("cannot register {}: the path is not valid UTF-8", path.display());
         Failure::new(Code::BadInput, message)
     })
 }

@@ -7,14 +7,15 @@ use clap_complete::Shell;
 use isolith_engine::{Key, OnError};
 
 use super::code::{TypedIndex, TypedSearch, TypedSimilar, TypedWatch};
+use super::examples;
 use super::facts::TypedFact;
 use super::graph::TypedGraph;
 use super::memory::TypedMemory;
-use super::serve::{SERVE_EXAMPLES, TypedMcp, TypedServe};
+use super::serve::{TypedMcp, TypedServe};
 use super::setup::TypedSetup;
 
 #[derive(Parser)]
-#[command(name = "isolith", version, about, max_term_width = 100)]
+#[command(name = "isolith", version, about, max_term_width = 100, after_long_help = examples::TOP)]
 pub(super) struct Typed {
     #[command(subcommand)]
     pub(super) command: TypedCommand,
@@ -25,159 +26,201 @@ pub(super) struct Typed {
 /// Flags that every command takes.
 #[derive(Args)]
 pub(super) struct TypedCommon {
-    /// The store's folder [default: ISOLITH_STORE, else the project's .isolith, else the user's
-    /// store]
-    #[arg(long, global = true, value_name = "DIR")]
+    /// Folder of the store
+    ///
+    /// By default that of ISOLITH_STORE or the configuration file; otherwise the project's
+    /// .isolith or the user's store, depending on the command.
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Store")]
     pub(super) store: Option<PathBuf>,
-    /// Print one JSON document on standard output, and nothing else there
-    #[arg(long, global = true)]
+    /// Print the result as one JSON document
+    #[arg(long, global = true, help_heading = "Output")]
     pub(super) json: bool,
-    /// Show no progress
-    #[arg(long, short, global = true)]
+    /// Do not show progress
+    #[arg(long, short, global = true, help_heading = "Output")]
     pub(super) quiet: bool,
-    /// Log to standard error: -v what went wrong, -vv every worker's life, -vvv all
-    /// (ISOLITH_LOG takes filters such as isolate=debug)
-    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
+    /// Log to standard error; repeat for more detail
+    ///
+    /// -v logs warnings, -vv the life of every worker, -vvv everything. ISOLITH_LOG takes
+    /// filters such as isolate=debug.
+    #[arg(long, short, global = true, action = clap::ArgAction::Count, help_heading = "Output")]
     pub(super) verbose: u8,
 }
 
 #[derive(Subcommand)]
 pub(super) enum TypedCommand {
-    /// Index a folder of code, or renew its index
+    /// Index a folder of code, or update its index
     ///
-    /// Reads what .gitignore and .isolithignore leave, cuts it at functions, classes and
-    /// headings, and stores words and vectors in the project's .isolith folder. Only
-    /// changed files are read again. May be interrupted at any moment: what is finished
-    /// stays, and the next run continues.
+    /// Skips what .gitignore and .isolithignore exclude, splits files at functions, classes
+    /// and headings, and stores keywords and vectors in the project's .isolith folder. Only
+    /// changed files are read again. You can interrupt it at any time: finished work is
+    /// kept, and the next run continues.
+    #[command(after_long_help = examples::INDEX)]
     Index(TypedIndex),
-    /// Find code by a question, by words or by name
+    /// Search code by question, keywords or name
     ///
-    /// Ranks by words and by meaning together, whole files first. Never indexes by
-    /// itself: run `isolith index` first.
+    /// Ranks by keywords and by meaning together. Searches the existing index: run
+    /// `isolith index` first.
+    #[command(after_long_help = examples::SEARCH)]
     Search(TypedSearch),
-    /// Find code like the code at a line of a file
+    /// Find code similar to the code at a line of a file
+    #[command(after_long_help = examples::SIMILAR)]
     Similar(TypedSimilar),
     /// Keep the index of a folder up to date until interrupted
     ///
-    /// One watcher works on a folder; further ones wait until it ends.
+    /// Only one watcher works on a folder at a time; others wait until it ends.
+    #[command(after_long_help = examples::WATCH)]
     Watch(TypedWatch),
-    /// Remember texts word for word, and find, show, change and delete them
+    /// Store, search, show, change and delete memories
     ///
-    /// A text is a drawer in a room (a topic) of a wing (a person or project). Memory is the
-    /// user's, one for all projects, unless --project or --store says otherwise.
+    /// A memory is a text, kept word for word in a drawer. Drawers are in rooms (topics), rooms
+    /// in wings (people or projects). Memory belongs to the user and is shared by all projects,
+    /// unless --project or --store selects another store.
     #[command(subcommand)]
     Memory(TypedMemory),
-    /// Keep facts with the times at which they are true, and ask for them
+    /// Store and query facts and when they are true
     ///
-    /// A fact is a subject, a predicate and an object: Max lives_in Berlin. Facts are the
-    /// user's, the same for all projects, unless --project or --store says otherwise.
+    /// A fact has a subject, a predicate and an object: Max lives_in Berlin. Facts belong to the
+    /// user and are shared by all projects, unless --project or --store selects another store.
     #[command(subcommand)]
     Fact(TypedFact),
-    /// Ask the graph of a store, and change what is yours in it
+    /// Query the code graph, or a graph of your own, with Cypher and ready-made queries
     ///
-    /// The graph is the project's, or that of --store.
+    /// Uses the project's store unless --store selects another.
     #[command(subcommand)]
     Graph(TypedGraph),
-    /// Make, list, read, query and delete vector collections
+    /// Create, list, read, query and delete vector collections
     #[command(subcommand)]
     Collection(TypedCollection),
-    /// Load files of ready embeddings into a collection
+    /// Load files of embeddings into a collection
     ///
-    /// Takes Chroma-ready JSON ({"chromadb_ready": {"ids", "embeddings", "metadatas",
-    /// "documents"}}, or the bare four lists) and JSONL of records ({"id",
-    /// "embedding", "document", "metadata"}). The whole file is checked before anything
-    /// is written. The same command continues an interrupted load; after a finished one
-    /// it changes nothing.
+    /// Accepts JSON for Chroma ({"chromadb_ready": {"ids", "embeddings", "metadatas",
+    /// "documents"}}, or only the inner object) and JSONL with one record per line ({"id",
+    /// "embedding", "document", "metadata"}). The whole file is validated before anything is
+    /// written. Run the same command again to continue an interrupted load; after a finished
+    /// one it changes nothing.
+    #[command(after_long_help = examples::INGEST)]
     Ingest(TypedIngest),
-    /// Write collections as JSONL, vectors included
+    /// Export collections as JSONL, including vectors
     ///
-    /// One collection goes to standard output or to a file; without a name, all of them
-    /// go to a folder, each to a file of its own. `isolith import` brings them back.
+    /// Writes one collection to standard output or a file. Without a name, writes all
+    /// collections to a folder, one file each. `isolith import` reads them again.
+    #[command(after_long_help = examples::EXPORT)]
     Export {
-        /// The collection [default: all of them]
+        /// Name of the collection [default: all collections]
         collection: Option<String>,
-        /// The file, or for all collections the folder
+        /// File to write, or folder for all collections
         #[arg(long, short, value_name = "PATH")]
         out: Option<PathBuf>,
         #[command(flatten)]
         place: TypedPlace,
     },
-    /// Bring exported collections back
+    /// Import collections that were exported
+    #[command(after_long_help = examples::IMPORT)]
     Import {
-        /// Exported files, or folders of them
+        /// Exported files, or folders with exported files
         #[arg(required = true, value_name = "PATH")]
         paths: Vec<PathBuf>,
-        /// Import under another name
+        /// Name of the collection [default: the exported name]
         #[arg(long, value_name = "NAME")]
         collection: Option<String>,
         #[command(flatten)]
         place: TypedPlace,
     },
-    /// Examine a store, and repair it
+    /// Check a store, and repair it
     ///
-    /// Each check runs in a process of its own, so that one that crashes or hangs is
-    /// reported and the others go on. Exits with 74 if something is damaged, with 1 if
-    /// something could not be checked.
+    /// Each check runs in its own process. A check that crashes or hangs is reported, and the
+    /// others continue.
+    #[command(after_long_help = examples::DOCTOR)]
     Doctor(TypedDoctor),
-    /// Check a store that came from somewhere else, and make it yours
+    /// Check and trust a store that was created elsewhere
     ///
-    /// A store that came with a clone or an archive, or that another user or machine made,
-    /// is refused, since it could hold anything. This runs a full check on it, lists the
-    /// folders outside of its project that it names, asks, drops what can be rebuilt, and
-    /// seals the store. `isolith index --fresh` is the other way out: it indexes again.
-    ///
-    /// Example: isolith adopt --store project/.isolith
+    /// A store that came with a clone or an archive, or was created by another user or on
+    /// another machine, is refused because it could contain anything. This command checks it
+    /// completely, lists the folders outside the project that it refers to, asks for
+    /// confirmation, drops what can be rebuilt, and seals the store. Alternatively,
+    /// `isolith index --fresh` starts a new store.
+    #[command(after_long_help = examples::ADOPT)]
     Adopt {
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long, short)]
         yes: bool,
         #[command(flatten)]
         place: TypedPlace,
     },
-    /// Show a store, its collections, and the workers of the processes that have it open
+    /// Show a store, its collections and its running workers
+    #[command(after_long_help = examples::STATUS)]
     Status {
         #[command(flatten)]
         place: TypedPlace,
     },
-    /// Serve an agent on standard input and output, by the Model Context Protocol
+    /// Run an MCP server on standard input and output
     ///
-    /// An agent starts it by itself once it is told to: `isolith setup` does that. Code is
-    /// that of the project around the working folder, memory is the user's. Any number of
-    /// servers share them. Ends when its input does.
+    /// Agents start it themselves once it is registered: see `isolith setup`. It serves the
+    /// code of the project around the working folder, and the user's memory. Any number of
+    /// servers can share them. It ends when its input ends.
+    #[command(after_long_help = examples::MCP)]
     Mcp(TypedMcp),
     /// Register the MCP server with the agents on this machine
     ///
-    /// Writes an entry that starts `isolith mcp` into the configuration of each agent that is
-    /// found. Every change is shown and asked for first; all else in those files stays byte
-    /// for byte. Doing it again changes nothing, --undo takes the entry out.
+    /// Adds an entry that starts `isolith mcp` to the configuration of each agent found. Shows
+    /// every change and asks before writing; the rest of the files stays unchanged. Running it
+    /// again changes nothing, --undo removes the entry.
+    #[command(after_long_help = examples::SETUP)]
     Setup(TypedSetup),
-    /// Serve agents over HTTP, by the Model Context Protocol at /mcp
+    /// Run an MCP server over HTTP, at /mcp
     ///
-    /// Clients send a token, which is generated at the first start and shown on the terminal.
-    /// Only this machine can connect unless --listen says otherwise. /health answers without
-    /// a token.
-    #[command(after_long_help = SERVE_EXAMPLES)]
+    /// Clients must send a token, which is generated at the first start and shown on the
+    /// terminal. Only this machine can connect unless --listen says otherwise. /health needs
+    /// no token.
+    #[command(after_long_help = examples::SERVE)]
     Serve(TypedServe),
-    /// Crash, hang and corrupt real workers, and show that no job is lost
+    /// Show the settings and where they come from
+    #[command(subcommand, after_long_help = examples::CONFIG)]
+    Config(TypedConfig),
+    /// Crash real workers, and check that no job is lost
     ///
-    /// Starts worker processes in a scratch folder and makes them fail in every way
-    /// there is: SIGSEGV, SIGBUS, panic, hang, out of memory, garbage on the wire ...
-    /// The faults are real and the supervisor is told nothing. Each job leaves a mark
-    /// when it is done, so that lost and repeated jobs are counted, not guessed.
-    /// Exits with 1 unless nothing was misclassified, lost, duplicated or left behind.
+    /// Starts worker processes in a temporary folder and makes them fail in many ways:
+    /// segmentation fault, bus error, panic, hang, out of memory, invalid messages and more.
+    /// The faults are real, and the supervisor does not know about them in advance. Every
+    /// finished job leaves a mark, so that lost and repeated jobs are counted.
+    #[command(after_long_help = examples::DRILL)]
     Drill(TypedDrill),
-    /// Print the completion script of a shell
+    /// Print a completion script for a shell
+    ///
+    /// Source it, or save it where the shell looks for completions.
+    #[command(after_long_help = examples::COMPLETIONS)]
     Completions {
-        /// The shell
+        /// Shell to complete for
         shell: Shell,
     },
+    /// Write the man pages, one for each command
+    ///
+    /// Creates the folder if needed and replaces pages that are already there.
+    #[command(after_long_help = examples::MAN)]
+    Man {
+        /// Folder to write to, such as ~/.local/share/man/man1
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
+}
+
+#[derive(Subcommand)]
+pub(super) enum TypedConfig {
+    /// Show every setting, its value and where it comes from
+    ///
+    /// The settings are those of the working folder.
+    #[command(after_long_help = examples::CONFIG_SHOW)]
+    Show,
+    /// Show which configuration files are read
+    #[command(after_long_help = examples::CONFIG_PATH)]
+    Path,
 }
 
 /// Where the store is looked for.
 #[derive(Args)]
 pub(super) struct TypedPlace {
-    /// Use the user's store, even inside a project that has one
-    #[arg(long, conflicts_with = "store")]
+    /// Use the user's store, even inside a project
+    #[arg(long, conflicts_with = "store", help_heading = "Store")]
     pub(super) user: bool,
 }
 
@@ -185,14 +228,14 @@ pub(super) struct TypedPlace {
 #[derive(Args)]
 pub(super) struct TypedPersonal {
     /// Use the project's store instead of the user's
-    #[arg(long, conflicts_with = "store")]
+    #[arg(long, conflicts_with = "store", help_heading = "Store")]
     pub(super) project: bool,
 }
 
 /// What makes a repeated call happen once.
 #[derive(Args)]
 pub(super) struct TypedOnce {
-    /// Any text that names this call: if it is repeated within a day, nothing happens twice
+    /// Idempotency key: repeating a call with the same key within a day has no further effect
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
 }
@@ -206,78 +249,85 @@ impl TypedOnce {
 #[derive(Subcommand)]
 pub(super) enum TypedCollection {
     /// List all collections
+    #[command(after_long_help = examples::COLLECTION_LIST)]
     List {
         #[command(flatten)]
         place: TypedPlace,
     },
-    /// Make a collection
+    /// Create a collection
+    #[command(after_long_help = examples::COLLECTION_CREATE)]
     Create {
-        /// Its name, unique in the store
+        /// Name of the collection, unique in the store
         name: String,
-        /// The length of its vectors [default: that of the first one]
+        /// Length of the vectors [default: that of the first vector]
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
         dimension: Option<u32>,
-        /// How distances are measured
-        #[arg(long, value_enum, default_value_t = TypedMetric::Cosine)]
-        metric: TypedMetric,
-        /// The id of the model that makes its vectors
+        /// Distance metric [default: collection.metric, or cosine]
+        #[arg(long, value_enum)]
+        metric: Option<TypedMetric>,
+        /// Id of the model that produces the vectors [default: collection.model]
         #[arg(long, value_name = "ID")]
         model: Option<String>,
         #[command(flatten)]
         place: TypedPlace,
     },
-    /// Delete a collection, or, with --id or --where, records in it
+    /// Delete a collection, or with --id or --where, records in it
+    #[command(after_long_help = examples::COLLECTION_DELETE)]
     Delete {
-        /// The collection
+        /// Name of the collection
         name: String,
         #[command(flatten)]
         which: TypedWhich,
         #[command(flatten)]
         place: TypedPlace,
     },
-    /// Give a collection another name
+    /// Rename a collection
+    #[command(after_long_help = examples::COLLECTION_RENAME)]
     Rename {
-        /// The collection
+        /// Name of the collection
         name: String,
-        /// Its new name
+        /// New name
         new_name: String,
         #[command(flatten)]
         place: TypedPlace,
     },
     /// Count the records of a collection
+    #[command(after_long_help = examples::COLLECTION_COUNT)]
     Count {
-        /// The collection
+        /// Name of the collection
         name: String,
         #[command(flatten)]
         place: TypedPlace,
     },
-    /// Show records: by id, by filter, or a page of all
+    /// Show records by id or filter, or a page of all records
+    #[command(after_long_help = examples::COLLECTION_GET)]
     Get {
-        /// The collection
+        /// Name of the collection
         name: String,
         #[command(flatten)]
         which: TypedWhich,
-        /// Show at most so many [default: 10, or all that --id names]
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        /// Maximum number of records [default: 10, or all that --id names]
+        #[arg(long, value_name = "N", help_heading = "Output", value_parser = clap::value_parser!(u32).range(1..=100_000))]
         limit: Option<u32>,
-        /// Skip so many
-        #[arg(long, value_name = "N", default_value_t = 0)]
+        /// Number of records to skip
+        #[arg(long, value_name = "N", help_heading = "Output", default_value_t = 0)]
         offset: u64,
-        /// Show vectors as well
-        #[arg(long)]
+        /// Include vectors
+        #[arg(long, help_heading = "Output")]
         vectors: bool,
         #[command(flatten)]
         place: TypedPlace,
     },
-    /// Find the records nearest to a vector, or whose documents fit some words
+    /// Find records by vector, text or keywords
+    #[command(after_long_help = examples::COLLECTION_QUERY)]
     Query {
-        /// The collection
+        /// Name of the collection
         name: String,
         #[command(flatten)]
         what: TypedQuery,
-        /// Show at most so many hits
-        #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-        limit: u32,
+        /// Maximum number of results [default: limits.results, or 10]
+        #[arg(long, value_name = "N", help_heading = "Output", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        limit: Option<u32>,
         #[command(flatten)]
         filter: TypedFilter,
         #[command(flatten)]
@@ -288,21 +338,21 @@ pub(super) enum TypedCollection {
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 pub(super) struct TypedQuery {
-    /// A file with the vector, a JSON list of numbers; - reads standard input
+    /// File with the vector, a JSON array of numbers; - for standard input
     #[arg(long, value_name = "FILE")]
     pub(super) vector: Option<PathBuf>,
-    /// A text to be embedded, where the collection's model is built in
+    /// Text to embed, if the collection uses the built-in model
     #[arg(long, value_name = "TEXT")]
     pub(super) text: Option<String>,
-    /// Words to be looked for in documents, ranked by BM25
+    /// Keywords to search documents for, ranked by BM25
     #[arg(long, value_name = "WORDS")]
     pub(super) keywords: Option<String>,
 }
 
 #[derive(Args)]
 pub(super) struct TypedWhich {
-    /// The record with this id; may be repeated
-    #[arg(long = "id", value_name = "ID", conflicts_with_all = ["where", "where_document"])]
+    /// Id of a record; may be repeated
+    #[arg(long = "id", help_heading = "Filters", value_name = "ID", conflicts_with_all = ["where", "where_document"])]
     pub(super) ids: Vec<String>,
     #[command(flatten)]
     pub(super) filter: TypedFilter,
@@ -310,39 +360,48 @@ pub(super) struct TypedWhich {
 
 #[derive(Args)]
 pub(super) struct TypedFilter {
-    /// Only records whose metadata matches: {"key": value}, {"key": {"$gt": 1}}, $and, $or, $not;
-    /// $eq $ne $lt $lte $gt $gte $in $nin $contains $not_contains
-    #[arg(long = "where", value_name = "JSON", id = "where")]
+    /// Only records whose metadata matches
+    ///
+    /// {"key": value} or {"key": {"$gt": 1}}, with $eq, $ne, $lt, $lte, $gt, $gte, $in, $nin,
+    /// $contains and $not_contains, combined with $and, $or and $not.
+    #[arg(long = "where", help_heading = "Filters", value_name = "JSON", id = "where")]
     pub(super) metadata: Option<String>,
-    /// Only records whose document matches: {"$contains": "text"}, $not_contains, $regex, $not_regex
-    #[arg(long = "where-document", value_name = "JSON", id = "where_document")]
+    /// Only records whose document matches
+    ///
+    /// {"$contains": "text"}, or $not_contains, $regex, $not_regex.
+    #[arg(
+        long = "where-document",
+        help_heading = "Filters",
+        value_name = "JSON",
+        id = "where_document"
+    )]
     pub(super) document: Option<String>,
 }
 
 #[derive(Args)]
 pub(super) struct TypedIngest {
-    /// The files
+    /// Files to load
     #[arg(required = true, value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
-    /// The collection, made if it does not exist
+    /// Name of the collection, created if it does not exist
     #[arg(long, value_name = "NAME")]
     pub(super) collection: String,
-    /// Replace records whose ids exist (the default)
+    /// Replace records with existing ids (the default)
     #[arg(long, conflicts_with = "add")]
     pub(super) upsert: bool,
-    /// Refuse records whose ids exist with other content
+    /// Reject records whose ids exist with different content
     #[arg(long)]
     pub(super) add: bool,
-    /// What a bad row does: stop, before anything is written, or be skipped and reported
+    /// What to do about invalid rows: stop before anything is written, or skip and report them
     #[arg(long, value_enum, default_value_t = TypedOnError::Stop)]
     pub(super) on_error: TypedOnError,
-    /// Give up after so many seconds without progress
+    /// Seconds without progress before giving up
     #[arg(long, value_name = "S", default_value_t = 180, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(super) timeout: u64,
-    /// The metric of a collection that is made [default: cosine]
+    /// Distance metric of a collection that is created [default: cosine]
     #[arg(long, value_enum)]
     pub(super) metric: Option<TypedMetric>,
-    /// The id of the model that made the vectors
+    /// Id of the model that produced the vectors
     #[arg(long, value_name = "ID")]
     pub(super) model: Option<String>,
     #[command(flatten)]
@@ -373,19 +432,21 @@ pub(super) enum TypedMetric {
 
 #[derive(Args)]
 pub(super) struct TypedDoctor {
-    /// Mend what can be mended: damaged segments are made anew from the stored vectors, a
-    /// damaged truth is saved into a new file as far as it can be read (the old one is
-    /// kept), modes and counts are set right
+    /// Repair what can be repaired
+    ///
+    /// Rebuilds damaged segments from the stored vectors, salvages a damaged database into a
+    /// new file (the old one is kept), and corrects permissions and counts.
     #[arg(long)]
     pub(super) repair: bool,
-    /// Take the time to compare every index with its table
+    /// Also compare every index with its table, which takes longer
     #[arg(long)]
     pub(super) full: bool,
-    /// Give each check so many seconds [default: 60, and more for a large store]
+    /// Time limit of each check in seconds [default: 60, more for a large store]
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(super) timeout: Option<u64>,
-    /// Jobs that are skipped because they killed workers: list, retry ID (try that one
-    /// again), clear (forget all of them), clear ID
+    /// Show or release jobs that are skipped because they crashed workers
+    ///
+    /// list shows them, retry ID tries one again, clear releases all of them, clear ID one.
     #[arg(long, value_names = ["ACTION", "ID"], num_args = 1..=2, conflicts_with_all = ["repair", "full", "timeout"])]
     pub(super) quarantine: Option<Vec<String>>,
     #[command(flatten)]
@@ -394,10 +455,10 @@ pub(super) struct TypedDoctor {
 
 #[derive(Args)]
 pub(super) struct TypedDrill {
-    /// How many faults to inject, evenly over all kinds
+    /// Number of faults to inject, evenly over all kinds
     #[arg(long, value_name = "N", default_value_t = 280, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(super) count: u32,
-    /// The order of the faults; the same seed gives the same order [default: random]
+    /// Seed for the order of the faults [default: random]
     #[arg(long, value_name = "S")]
     pub(super) seed: Option<u64>,
 }

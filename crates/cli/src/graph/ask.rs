@@ -1,4 +1,4 @@
-//! What people ask of the graph of their code.
+//! Ready-made queries on the code graph.
 
 use std::fmt::Write as _;
 
@@ -10,12 +10,12 @@ use isolith_types::Failure;
 use serde_json::{Value, json};
 
 use crate::table::table;
-use crate::told::counted;
+use crate::wording::counted;
 
-/// Where a circle of many files is cut for people.
+/// Files of a cycle that are listed; the others are counted.
 const SHOWN_FILES: usize = 20;
 
-/// A question that needs no Cypher.
+/// A query that needs no Cypher.
 pub(crate) enum Question {
     Callers { symbol: String, walk: Walk },
     Callees { symbol: String, walk: Walk },
@@ -33,13 +33,21 @@ impl Question {
         Ok(match self {
             Self::Callers { symbol, walk } => {
                 let found = engine.callers(&symbol, &walk).await?;
-                let text = show_reached(&found.found, Side::Before, "nothing calls it for sure");
-                (neighbours("callers", &found), text + &tell_likely(&found, "callers"))
+                let text = show_reached(
+                    &found.found,
+                    Side::Before,
+                    "no callers found (calls inside macros are not seen)",
+                );
+                (neighbours("callers", &found), text + &tell_likely(&found, "caller"))
             }
             Self::Callees { symbol, walk } => {
                 let found = engine.callees(&symbol, &walk).await?;
-                let text = show_reached(&found.found, Side::After, "it calls nothing for sure");
-                (neighbours("callees", &found), text + &tell_likely(&found, "callees"))
+                let text = show_reached(
+                    &found.found,
+                    Side::After,
+                    "no callees found (calls inside macros are not seen)",
+                );
+                (neighbours("callees", &found), text + &tell_likely(&found, "callee"))
             }
             Self::Path { from, to, walk } => {
                 let path = engine.symbol_path(&from, &to, &walk).await?;
@@ -115,7 +123,7 @@ fn show_reached(found: &Listed<Reached>, side: Side, nothing: &str) -> String {
 fn show_path(path: &SymbolPath) -> String {
     let (from, to) = (&path.from.id, &path.to.id);
     let Some((start, steps)) = &path.steps else {
-        return format!("no way leads from {from} to {to}\n");
+        return format!("no path from {from} to {to}\n");
     };
     let mut text = format!("{}\n", start.told());
     for step in steps {
@@ -126,7 +134,8 @@ fn show_path(path: &SymbolPath) -> String {
 
 fn show_impact(impact: &Impact) -> String {
     let Impact { code, tests, .. } = impact;
-    let mut text = show_reached(code, Side::Before, "nothing needs it");
+    let mut text =
+        show_reached(code, Side::Before, "no dependents found (calls inside macros are not seen)");
     if !tests.items.is_empty() {
         text += "\ntests:\n";
         text += &show_reached(tests, Side::Before, "");
@@ -136,7 +145,7 @@ fn show_impact(impact: &Impact) -> String {
 
 fn show_cycles(cycles: &Listed<ImportCycle>) -> String {
     if cycles.items.is_empty() {
-        return "no file imports itself in a circle\n".to_owned();
+        return "no import cycles\n".to_owned();
     }
     let mut text = String::new();
     for (at, cycle) in cycles.items.iter().enumerate() {
@@ -152,7 +161,8 @@ fn show_cycles(cycles: &Listed<ImportCycle>) -> String {
             let _ = writeln!(text, "  {file}");
         }
         if others.len() > SHOWN_FILES {
-            let _ = writeln!(text, "  and {} more files", others.len() - SHOWN_FILES);
+            let more = (others.len() - SHOWN_FILES) as u64;
+            let _ = writeln!(text, "  and {}", counted(more, "more file", "more files"));
         }
     }
     tell_more(&mut text, cycles);
@@ -161,7 +171,7 @@ fn show_cycles(cycles: &Listed<ImportCycle>) -> String {
 
 fn show_unused(unused: &Listed<Symbol>) -> String {
     if unused.items.is_empty() {
-        return "nothing seems unused\n".to_owned();
+        return "no unused symbols found\n".to_owned();
     }
     let mut text = String::new();
     for symbol in &unused.items {
@@ -209,15 +219,16 @@ fn show_size(size: &GraphSize) -> String {
 fn tell_more<T>(text: &mut String, found: &Listed<T>) {
     let rest = found.total - found.items.len();
     if rest > 0 {
-        let _ = writeln!(text, "{rest} more with --limit {}", found.total);
+        let _ = writeln!(text, "{rest} more: use --limit {}", found.total);
     } else if found.more {
-        text.push_str("there is more, too much to follow: try a smaller --depth\n");
+        text.push_str("too many to list: use a smaller --depth\n");
     }
 }
 
-fn tell_likely(around: &Neighbours, what: &str) -> String {
+fn tell_likely(around: &Neighbours, one: &str) -> String {
     match around.likely {
         0 => String::new(),
-        likely => format!("{likely} more {what} are likely: --candidates shows them\n"),
+        1 => format!("1 more likely {one}: use --candidates to show it\n"),
+        likely => format!("{likely} more likely {one}s: use --candidates to show them\n"),
     }
 }

@@ -1,4 +1,4 @@
-//! Rows of the graph in the formats of people and programs.
+//! Formats for the rows of a graph query.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,14 +9,14 @@ use isolith_types::{Code, Failure};
 
 use crate::terminal::one_line;
 
-/// How rows are shown.
+/// Output format of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Columns for people
+    /// Aligned columns
     Table,
     /// One JSON document
     Json,
-    /// A JSON object a line
+    /// One JSON object per line
     Jsonl,
     /// Comma-separated values
     Csv,
@@ -38,12 +38,12 @@ pub(super) fn csv_line(cells: &[String]) -> String {
     cells.iter().map(quoted).collect::<Vec<_>>().join(",") + "\r\n"
 }
 
-/// A value in a table for people.
+/// A value as a table shows it.
 pub(super) fn cell_text(datum: &Datum) -> String {
     one_line(&datum_text(datum))
 }
 
-/// A value as a program reads it: text as it is, nothing for null, JSON for the rest.
+/// A value as CSV holds it: text unchanged, an empty cell for null, JSON for everything else.
 pub(super) fn plain(datum: &Datum) -> String {
     match datum {
         Datum::Null => String::new(),
@@ -76,13 +76,13 @@ impl Drawn {
         }
     }
 
-    /// Refuses what is too large to be drawn.
+    /// Fails if the drawing is too large.
     pub(super) fn check(&self) -> Result<(), Failure> {
         if self.bytes <= LARGEST_DRAWING {
             return Ok(());
         }
-        let message = format!("the drawing has more than {} MiB", LARGEST_DRAWING >> 20);
-        let hint = "add a LIMIT, or take the rows with --format jsonl";
+        let message = format!("the drawing is larger than {} MiB", LARGEST_DRAWING >> 20);
+        let hint = "add a LIMIT to the query, or use --format jsonl";
         Err(Failure::new(Code::TooLarge, message).with_hint(hint))
     }
 
@@ -92,7 +92,7 @@ impl Drawn {
         self.bytes += if known.flatten().is_some() { 0 } else { size };
     }
 
-    /// Its ends are drawn too, if only as numbers.
+    /// Also draws its ends, by their ids if nothing else is known of them.
     fn add_edge(&mut self, edge: RelationshipDatum) {
         for end in [edge.start, edge.end] {
             self.nodes.entry(end).or_default();
@@ -157,7 +157,7 @@ impl Drawn {
     }
 }
 
-/// About what a node or relationship with such properties takes.
+/// The approximate size of a node or relationship with these properties.
 fn size_of_all(properties: &BTreeMap<String, Datum>) -> usize {
     const EMPTY: usize = 256;
     let size = |value: &Datum| match value {
@@ -168,7 +168,7 @@ fn size_of_all(properties: &BTreeMap<String, Datum>) -> usize {
     properties.iter().fold(EMPTY, |sum, (key, value)| sum + 2 * EMPTY / 4 + key.len() + size(value))
 }
 
-/// What is written on a node: its name if it has one.
+/// The label of a node: its name if it has one.
 fn caption(node: &NodeDatum) -> String {
     let name = ["name", "title", "path", "id"].iter().find_map(|key| node.properties.get(*key));
     match (name, node.labels.first()) {
@@ -179,7 +179,7 @@ fn caption(node: &NodeDatum) -> String {
 }
 
 fn dot_id(id: i64) -> String {
-    // Graphviz takes a minus for a part of the syntax.
+    // Graphviz would parse a minus sign as syntax.
     format!("\"{id}\"")
 }
 

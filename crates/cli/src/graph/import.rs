@@ -1,4 +1,4 @@
-//! `isolith graph import`: tables in CSV.
+//! `isolith graph import`: CSV files.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,7 +11,7 @@ use isolith_types::Failure;
 use crate::output::Output;
 use crate::session::{Session, interrupted};
 use crate::terminal::visible;
-use crate::told::{counted, left_out};
+use crate::wording::{counted, left_out};
 
 pub(super) fn run(
     store: &StorePlace,
@@ -40,17 +40,18 @@ pub(super) fn run(
     };
     output.complain(error);
     if imported.rows > 0 {
-        output.note(&format!("the first {} rows were imported and stay", imported.rows));
+        let rows = counted(imported.rows, "row", "rows");
+        output.note(&format!("kept what was imported before the error: {rows}"));
     }
     session.close();
     Ok(ExitCode::from(error.code.exit_status()))
 }
 
-/// What the same command does after one that was interrupted.
+/// What running the same command again does after an interruption.
 fn continued(import: &GraphImport) -> &'static str {
     let is_known = matches!(&import.holds, TableHolds::Nodes { key: Some(_), .. });
     match is_known || import.key.is_some() {
-        true => "what was finished is kept; the same command continues",
+        true => "finished work is kept; run the same command to continue",
         false => {
             "what was finished is kept, and written again by the same command; \
              with --key from the start it would continue"
@@ -81,12 +82,12 @@ fn describe(file: &Path, imported: &GraphImported) -> String {
         false => writeln!(text, "  {}", made.join(", ")),
     };
     if imported.repeated {
-        text.push_str("  some or all of it was done by an earlier call with the same key\n");
+        text.push_str("  an earlier call with the same key did some or all of it\n");
     }
     text + &left_out(imported.rejected_rows, ("row", "rows"), &imported.rejected)
 }
 
-/// What is to be seen meanwhile: a bar on a terminal, a line for every step elsewhere.
+/// Shows progress: a bar on a terminal, otherwise a line for every step.
 struct Screen {
     bar: Option<ProgressBar>,
     output: Output,
@@ -97,7 +98,7 @@ impl Screen {
     fn new(file: &Path, output: &Output) -> Self {
         let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
         let bar = output.draws_progress().then(|| {
-            let template = "{msg}: {bar:30} {bytes} of {total_bytes}, {eta} to go";
+            let template = "{msg}: {bar:30} {bytes}/{total_bytes}, {eta} left";
             // The template is a constant; the plain style is only for the compiler.
             let style = ProgressStyle::with_template(template);
             let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());

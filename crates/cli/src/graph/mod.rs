@@ -1,4 +1,4 @@
-//! `isolith graph`: the graph of a store, by hand.
+//! `isolith graph`.
 
 mod ask;
 mod format;
@@ -7,19 +7,17 @@ mod print;
 
 use std::process::ExitCode;
 
-use isolith_engine::{
-    CypherQuery, EngineOptions, GraphImport, GraphStats, Key, StorePlace, may_change,
-};
-use isolith_types::Failure;
+use isolith_engine::{CypherQuery, EngineOptions, GraphImport, GraphStats, Key, StorePlace};
+use isolith_types::{Code, Failure};
 
 pub(crate) use ask::Question;
 pub(crate) use format::Format;
 
 use crate::output::Output;
-use crate::session::Session;
-use crate::told::counted;
+use crate::session::{self, Session};
+use crate::wording::counted;
 
-/// What is to be done.
+/// A command on the graph.
 pub(crate) enum GraphCommand {
     Query { query: CypherQuery, format: Format, key: Option<Key> },
     Ask(Question),
@@ -27,12 +25,12 @@ pub(crate) enum GraphCommand {
 }
 
 impl GraphCommand {
-    /// Whether it may change the graph.
+    /// Whether it may be the first that needs a store. Of a query only the parser knows,
+    /// which is asked if there is none.
     pub(crate) fn may_write(&self) -> bool {
         match self {
-            Self::Query { query, .. } => may_change(&query.text),
+            Self::Query { .. } | Self::Import(_) => true,
             Self::Ask(_) => false,
-            Self::Import(_) => true,
         }
     }
 }
@@ -62,9 +60,7 @@ fn run_query(
     key: Option<Key>,
     output: &Output,
 ) -> Result<(), Failure> {
-    let writes = may_change(&query.text);
-    let options = EngineOptions { create: writes, ..EngineOptions::default() };
-    let mut session = Session::open(store, options)?;
+    let mut session = open_for(store, &query)?;
     let mut cursor = session.run(async |engine| engine.cypher_rows(query, key).await)?;
     let shown = if output.is_json() { Format::Json } else { format };
     session.run(async |_| print::print(&mut cursor, shown).await)?;
@@ -72,17 +68,35 @@ fn run_query(
     if let Some(told) = told(cursor.stats()).filter(|_| is_for_people) {
         output.progress(&told);
     }
-    if let Some(degraded) = cursor.degraded().filter(|_| is_for_people) {
-        output.note(&format!("this answer could have been quicker: {degraded}"));
+    // Of all formats, JSON alone has a place for it.
+    if let Some(degraded) = cursor.degraded()
+        && shown != Format::Json
+        && !output.is_quiet()
+    {
+        output.note(&format!("slower than usual: {degraded}"));
     }
-    match writes {
+    match cursor.is_write() {
         true => session.settle()?,
         false => session.close(),
     }
     Ok(())
 }
 
-/// What was changed, in words; nothing if nothing was.
+/// Opens the store for a query. Where there is none, one is created if the query writes.
+fn open_for(store: &StorePlace, query: &CypherQuery) -> Result<Session, Failure> {
+    let options = EngineOptions::default();
+    match Session::open(store, options.clone()) {
+        Err(missing) if missing.code == Code::NoStore => {
+            match session::changes_graph(&options, query)? {
+                true => Session::open(store, EngineOptions { create: true, ..options }),
+                false => Err(missing),
+            }
+        }
+        opened => opened,
+    }
+}
+
+/// A summary of the changes; `None` if nothing changed.
 fn told(stats: &GraphStats) -> Option<String> {
     let changes = [
         (stats.nodes_created, "node", "nodes", "created"),

@@ -1,15 +1,16 @@
-//! Rows on their way to standard output, one by one: an answer may be longer than memory.
+//! Prints rows one by one, because an answer may be larger than memory.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 use isolith_engine::{Datum, GraphCursor, GraphRow};
-use isolith_types::{Code, Failure};
+use isolith_types::Failure;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::format::{Drawn, Format, cell_text, csv_line, plain};
+use crate::output::{ResultStream, unwritten};
 use crate::table::Columns;
-use crate::terminal::{self, Kind};
+use crate::terminal::Kind;
 
 /// Prints all rows of an answer.
 pub(super) async fn print(cursor: &mut GraphCursor, format: Format) -> Result<(), Failure> {
@@ -17,7 +18,7 @@ pub(super) async fn print(cursor: &mut GraphCursor, format: Format) -> Result<()
         Format::Json | Format::Jsonl => Kind::Json,
         Format::Table | Format::Csv | Format::Dot | Format::Graphml => Kind::Text,
     };
-    let mut out = BufWriter::new(terminal::stdout(kind));
+    let mut out = ResultStream::new(kind);
     let printed = match format {
         Format::Table => as_table(cursor, &mut out).await,
         Format::Json => as_json(cursor, &mut out).await,
@@ -25,43 +26,31 @@ pub(super) async fn print(cursor: &mut GraphCursor, format: Format) -> Result<()
         Format::Csv => as_csv(cursor, &mut out).await,
         Format::Dot | Format::Graphml => drawn(cursor, format, &mut out).await,
     };
-    match printed.and_then(|()| out.flush().map_err(Stopped::Output)) {
-        Ok(()) => Ok(()),
-        Err(Stopped::Failed(failure)) => Err(failure),
-        // A reader that has gone away is no error.
-        Err(Stopped::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(Stopped::Output(error)) => {
-            let message = format!("the result cannot be written: {error}");
-            Err(Failure::new(Code::Failed, message))
-        }
-    }
+    out.finish(printed.map_err(|Stopped(failure)| failure))
 }
 
 /// Why not all rows were printed.
-enum Stopped {
-    Failed(Failure),
-    Output(io::Error),
-}
+struct Stopped(Failure);
 
 impl From<Failure> for Stopped {
     fn from(failure: Failure) -> Self {
-        Stopped::Failed(failure)
+        Stopped(failure)
     }
 }
 
 impl From<io::Error> for Stopped {
     fn from(error: io::Error) -> Self {
-        Stopped::Output(error)
+        Stopped(unwritten(&error))
     }
 }
 
 impl From<serde_json::Error> for Stopped {
     fn from(error: serde_json::Error) -> Self {
-        Stopped::Output(error.into())
+        Stopped(unwritten(&error))
     }
 }
 
-/// Two passes: how wide the columns are is known after the last row.
+/// Takes two passes: the column widths are only known after the last row.
 async fn as_table(cursor: &mut GraphCursor, out: &mut impl Write) -> Result<(), Stopped> {
     let names = cursor.columns().to_vec();
     if names.is_empty() {
@@ -128,7 +117,7 @@ async fn as_csv(cursor: &mut GraphCursor, out: &mut impl Write) -> Result<(), St
     Ok(())
 }
 
-/// A drawing has each node once, so all of them are there before it begins.
+/// A drawing shows each node once, so it needs all rows first.
 async fn drawn(
     cursor: &mut GraphCursor,
     format: Format,

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::list::list;
 use super::{DrawerCommand, search, show};
 use crate::output::Output;
+use crate::wording::counted;
 
 /// Similar drawers that are shown.
 const SIMILAR: u32 = 10;
@@ -27,7 +28,7 @@ pub(super) async fn perform(
         DrawerCommand::Get { ids } => get(engine, ids, output).await?,
         DrawerCommand::Update { id, patch, key } => {
             let updated = engine.update_drawer(&id, *patch, key).await?;
-            let what = if updated.changed { "updated" } else { "nothing to change in" };
+            let what = if updated.changed { "updated" } else { "no changes to" };
             let document = json!({ "drawer": updated.drawer, "changed": updated.changed });
             (document, format!("{what} {id}\n"))
         }
@@ -40,7 +41,7 @@ pub(super) async fn perform(
         }
         DrawerCommand::WriteDiary { entry, key } => {
             let added = engine.write_diary(entry, key).await?;
-            let text = format!("written as {}\n", added.id);
+            let text = format!("stored as {}\n", added.id);
             (json!(added), text)
         }
         DrawerCommand::ReadDiary { agent, day, last } => {
@@ -68,10 +69,10 @@ async fn add(
     };
     let added = engine.add_drawers(vec![drawer], key).await?.into_iter().next();
     let added =
-        added.ok_or_else(|| Failure::new(Code::Failed, "the writer left the drawer out"))?;
+        added.ok_or_else(|| Failure::new(Code::Failed, "unexpected reply from the writer"))?;
     let mut text = match added.created {
-        true => format!("remembered as {}\n", added.id),
-        false => format!("known already as {}\n", added.id),
+        true => format!("stored as {}\n", added.id),
+        false => format!("already exists as {}\n", added.id),
     };
     let mut document = json!(added);
     if let Some(mut similar) = similar {
@@ -104,8 +105,8 @@ async fn get(
 fn nowhere(ids: &[&String]) -> Failure {
     let named: Vec<&str> = ids.iter().take(5).map(|id| id.as_str()).collect();
     let more = if ids.len() > named.len() { " ..." } else { "" };
-    let message = format!("there is no drawer {}{more}", named.join(", "));
-    Failure::new(Code::NotFound, message).with_hint("`isolith memory list` shows what there is")
+    let message = format!("no such drawer: {}{more}", named.join(", "));
+    Failure::new(Code::NotFound, message).with_hint("`isolith memory list` lists drawers")
 }
 
 async fn delete(
@@ -116,8 +117,10 @@ async fn delete(
 ) -> Result<(Value, String), Failure> {
     if let (false, WhichDrawers::Matching(filter)) = (sure, &which) {
         let (_, total) = engine.list_drawers(filter, DrawerPage::default()).await?;
-        let message = format!("this would delete {total} drawers in all rooms");
-        return Err(Failure::new(Code::Usage, message).with_hint("say --yes, or name a --room"));
+        let message =
+            format!("this would delete {} in all rooms", counted(total, "drawer", "drawers"));
+        return Err(Failure::new(Code::Usage, message)
+            .with_hint("confirm with --yes, or narrow it with --room"));
     }
     let ids = match &which {
         WhichDrawers::Ids(ids) => ids.clone(),
@@ -127,9 +130,9 @@ async fn delete(
     if done.deleted == 0 && done.missing > 0 {
         return Err(nowhere(&ids.iter().collect::<Vec<_>>()));
     }
-    let mut text = format!("deleted {} drawers\n", done.deleted);
+    let mut text = format!("deleted {}\n", counted(done.deleted, "drawer", "drawers"));
     if done.missing > 0 {
-        text += &format!("{} ids were not there\n", done.missing);
+        text += &format!("{} not found\n", counted(done.missing, "id", "ids"));
     }
     Ok((json!({ "deleted": done.deleted, "missing": done.missing }), text))
 }

@@ -20,9 +20,9 @@ use tempfile::{NamedTempFile, TempDir};
 
 use crate::output::Output;
 use crate::session::{Session, interrupted};
-use crate::told::left_out;
+use crate::wording::{counted, left_out};
 
-/// What is to be imported, and how.
+/// What to import, and how.
 pub(crate) struct ImportPlan {
     /// Files, folders of sessions, and - for standard input.
     pub(crate) paths: Vec<PathBuf>,
@@ -75,7 +75,7 @@ pub(crate) fn run(
     let seconds = started.elapsed().as_secs_f64();
     let error = report(&receipts, seconds, plan.dry_run, output)?;
     match error.map(|error| error.code) {
-        // Whoever interrupts does not want to wait for a fold.
+        // After an interruption, do not make the user wait for a fold.
         Some(Code::Interrupted | Code::Terminated | Code::StoreReplaced) => session.close(),
         _ if plan.dry_run => session.close(),
         _ => session.settle()?,
@@ -131,14 +131,14 @@ fn expand(plan: &ImportPlan) -> Result<Vec<PathBuf>, Failure> {
         if plan.turns.format.is_some_and(|format| format != TranscriptFormat::ClaudeCode) {
             let message = format!("{} is a folder", path.display());
             return Err(Failure::new(Code::BadInput, message)
-                .with_hint("name the files in it; folders are read for claude-code alone"));
+                .with_hint("name the files in it; only --format claude-code reads folders"));
         }
         let before = files.len();
         collect_sessions(path, &mut files)?;
         if files.len() == before {
-            let message = format!("{} has no sessions of Claude Code in it", path.display());
+            let message = format!("{} contains no sessions of Claude Code", path.display());
             return Err(Failure::new(Code::NotFound, message)
-                .with_hint("they are .jsonl files, usually below ~/.claude/projects"));
+                .with_hint("sessions are .jsonl files, usually in ~/.claude/projects"));
         }
     }
     Ok(files)
@@ -146,7 +146,7 @@ fn expand(plan: &ImportPlan) -> Result<Vec<PathBuf>, Failure> {
 
 fn collect_sessions(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let unread = |error: io::Error| {
-        Failure::new(Code::BadInput, format!("{} cannot be read: {error}", folder.display()))
+        Failure::new(Code::BadInput, format!("cannot read {}: {error}", folder.display()))
     };
     let entries: Result<Vec<_>, _> = fs::read_dir(folder).map_err(unread)?.collect();
     let mut entries = entries.map_err(unread)?;
@@ -191,7 +191,7 @@ fn keep_standard_input(
 }
 
 fn unwritten(error: &io::Error) -> Failure {
-    Failure::new(Code::Failed, format!("a temporary file cannot be written: {error}"))
+    Failure::new(Code::Failed, format!("cannot write a temporary file: {error}"))
 }
 
 /// Whether other files may do better.
@@ -199,7 +199,7 @@ fn concerns_one_file(error: &Failure) -> bool {
     matches!(error.code, Code::BadInput | Code::NotFound | Code::Quarantined | Code::WorkerDied)
 }
 
-/// Tells what came of it. Returns the first failure.
+/// Prints the result. Returns the first failure.
 fn report<'a>(
     receipts: &'a [ImportReceipt],
     seconds: f64,
@@ -243,17 +243,18 @@ fn describe(text: &mut String, receipt: &ImportReceipt, dry_run: bool) {
     if *skipped > 0 {
         let _ = writeln!(
             text,
-            "  {skipped} parts passed over that nobody said, such as calls of tools"
+            "  {} skipped: no user text, for example tool calls",
+            counted(*skipped, "part", "parts")
         );
     }
     text.push_str(&left_out(receipt.rejected_count, ("part", "parts"), &receipt.rejected));
 }
 
 fn counts(drawers: u64, created: u64, duplicates: u64, dry_run: bool) -> String {
-    let noun = if drawers == 1 { "drawer" } else { "drawers" };
+    let drawers = counted(drawers, "drawer", "drawers");
     match dry_run {
-        true => format!("{drawers} {noun}, nothing written"),
-        false => format!("{drawers} {noun}, {created} new, {duplicates} there already"),
+        true => format!("{drawers}, nothing written"),
+        false => format!("{drawers}, {created} new, {duplicates} existing"),
     }
 }
 
@@ -265,7 +266,7 @@ struct Screen {
     total: u64,
     /// Bytes of files that are done.
     before: AtomicU64,
-    /// The tenth that was told last.
+    /// The progress that was reported last, in tenths.
     told: AtomicU64,
 }
 
@@ -273,7 +274,7 @@ impl Screen {
     fn new(files: &[PathBuf], output: &Output) -> Self {
         let total = files.iter().map(|file| size_of(file)).sum();
         let bar = output.draws_progress().then(|| {
-            let template = "importing {bar:30} {bytes} of {total_bytes}, {eta} to go";
+            let template = "importing {bar:30} {bytes}/{total_bytes}, {eta} left";
             // The template is constant; the plain style is only for the compiler.
             let style = ProgressStyle::with_template(template);
             ProgressBar::new(total)
@@ -295,8 +296,10 @@ impl Screen {
         let tenth = done * 10 / total.max(1);
         if self.output.tells_progress() && self.told.fetch_max(tenth, Ordering::Relaxed) < tenth {
             let percent = tenth * 10;
-            self.output
-                .progress(&format!("importing, {percent} %: {drawers} drawers of this file"));
+            self.output.progress(&format!(
+                "importing, {percent} %: {} from this file",
+                counted(drawers, "drawer", "drawers")
+            ));
         }
     }
 

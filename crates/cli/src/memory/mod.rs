@@ -18,13 +18,13 @@ pub(crate) use import::ImportPlan;
 pub(crate) use input::read_text;
 pub(crate) use list::ListPlan;
 
-/// What is to be done.
+/// A command on memory.
 pub(crate) enum MemoryCommand {
     Import(ImportPlan),
     Drawers(DrawerCommand),
 }
 
-/// What is to be done about drawers.
+/// A command on drawers.
 pub(crate) enum DrawerCommand {
     Add { drawer: Box<NewDrawer>, near: Option<f32>, key: Option<Key> },
     Search { search: Box<MemorySearch>, lines: bool },

@@ -22,7 +22,7 @@ pub(super) fn print(
 ) -> Result<(), Failure> {
     let MemoryHits { hits, degraded, took } = found;
     if let Some(degraded) = &degraded {
-        output.note(&format!("this answer may be worse than it could be: {degraded}"));
+        output.note(&format!("results may be incomplete: {degraded}"));
     }
     let text = hits_for_people(&hits, question, &output.paint());
     let hits: Vec<Value> = hits.into_iter().map(document).collect();
@@ -46,7 +46,7 @@ fn document(hit: DrawerHit) -> Value {
 
 fn hits_for_people(hits: &[DrawerHit], question: &str, paint: &Paint) -> String {
     if hits.is_empty() {
-        return "nothing found\n".to_owned();
+        return "no results\n".to_owned();
     }
     let words = needles(question);
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Drawers for people.
+//! Drawers as text.
 
 use std::fmt::Write as _;
 
@@ -8,13 +8,14 @@ use crate::collection::excerpt;
 use crate::output::Paint;
 use crate::table::table;
 use crate::terminal::one_line;
+use crate::wording::counted;
 
 /// A page of drawers, a line each.
 pub(super) fn list(drawers: &[Drawer], total: u64, offset: u64, paint: &Paint) -> String {
     if drawers.is_empty() {
         return match total {
-            0 => "nothing is remembered\n".to_owned(),
-            total => format!("no more than {total} drawers\n"),
+            0 => "no drawers\n".to_owned(),
+            total => format!("no more: {} in total\n", counted(total, "drawer", "drawers")),
         };
     }
     let rows: Vec<Vec<String>> = drawers
@@ -82,7 +83,7 @@ pub(super) fn diary(entries: &[Drawer], paint: &Paint) -> String {
 /// Wings with their rooms.
 pub(super) fn taxonomy(wings: &[Wing]) -> String {
     if wings.is_empty() {
-        return "nothing is remembered\n".to_owned();
+        return "no drawers\n".to_owned();
     }
     let mut rows = Vec::new();
     for wing in wings {
@@ -98,7 +99,7 @@ pub(super) fn taxonomy(wings: &[Wing]) -> String {
 /// Drawers that say nearly the same.
 pub(super) fn similar(similar: &[SimilarDrawer]) -> String {
     if similar.is_empty() {
-        return "nothing like it was there\n".to_owned();
+        return "no similar drawers\n".to_owned();
     }
     let rows: Vec<Vec<String>> = similar
         .iter()

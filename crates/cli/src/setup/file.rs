@@ -44,14 +44,14 @@ impl ConfigFile {
     pub(super) fn check_writable(&self) -> Result<(), Failure> {
         let Some(Content { target, metadata, .. }) = &self.content else { return Ok(()) };
         let refused = |reason: &str| {
-            let message = format!("{} cannot be written: {reason}", self.path.display());
+            let message = format!("cannot write {}: {reason}", self.path.display());
             Err(Failure::new(Code::ReadOnly, message))
         };
         if metadata.permissions().readonly() {
             return refused("it is read-only");
         }
         if metadata.nlink() > 1 {
-            return refused("it has further names (hard links), which would keep the old text");
+            return refused("it has other hard links, which would keep the old content");
         }
         match OpenOptions::new().append(true).open(target) {
             Ok(_) => Ok(()),
@@ -127,7 +127,7 @@ impl Content {
         let target = fs::canonicalize(path).map_err(failed)?;
         let metadata = target.metadata().map_err(failed)?;
         let refused = |code, reason: String| {
-            Failure::new(code, format!("{} cannot be edited: {reason}", path.display()))
+            Failure::new(code, format!("cannot edit {}: {reason}", path.display()))
         };
         if !metadata.is_file() {
             return Err(refused(Code::BadInput, "it is not a file".to_owned()));
@@ -146,7 +146,7 @@ impl Content {
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    let failure = Failure::new(Code::Failed, format!("{} cannot be read: {error}", path.display()));
+    let failure = Failure::new(Code::Failed, format!("cannot read {}: {error}", path.display()));
     match path.is_symlink() && error.kind() == io::ErrorKind::NotFound {
         true => failure.with_hint("it is a link to a file that does not exist"),
         false => failure,

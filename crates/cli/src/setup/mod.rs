@@ -12,7 +12,7 @@ use isolith_types::{Code, Failure};
 use crate::output::Output;
 use step::Step;
 
-/// What is to be set up.
+/// Which agents to set up, and how.
 pub(crate) struct SetupPlan {
     /// The agents that were named; if none was, all that are found.
     pub(crate) agents: Vec<Agent>,
@@ -50,8 +50,10 @@ pub(crate) fn run(plan: &SetupPlan, output: &Output) -> Result<ExitCode, Failure
 
     let failures: Vec<&Failure> = steps.iter().filter_map(Step::failure).collect();
     failures.iter().for_each(|failure| output.complain(failure));
-    let unanswered = Failure::new(Code::Usage, "nothing was written, as nobody could be asked")
-        .with_hint("add --yes to write these changes, or --dry-run to only see them");
+    let unanswered = Failure::new(Code::Usage, "confirmation needed; nothing was written")
+        .with_hint(
+            "run it again with --yes to write these changes, or with --dry-run to only show them",
+        );
     let failure = match consent {
         None => {
             output.complain(&unanswered);

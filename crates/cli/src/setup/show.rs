@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::step::Step;
 use crate::output::Paint;
+use crate::wording::counted;
 
 /// The one document of the command.
 #[derive(Serialize)]
@@ -43,12 +44,12 @@ pub(super) fn preview(steps: &[Step], paint: &Paint) -> String {
     for step in steps {
         let path = step.config.path.display();
         let what = match step.action() {
-            None => format!("cannot be done in {path}"),
+            None => format!("cannot edit {path}"),
             Some(_) if !step.found && step.diff().is_empty() => "not found".to_owned(),
             Some(Action::Added) => format!("add to {path}"),
             Some(Action::Updated) => format!("update in {path}"),
             Some(Action::Removed) => format!("remove from {path}"),
-            Some(Action::Unchanged) => format!("registered already in {path}"),
+            Some(Action::Unchanged) => format!("already registered in {path}"),
             Some(Action::None) => format!("not registered in {path}"),
         };
         let _ = writeln!(text, "{}: {what}", paint.name(step.agent.name()));
@@ -67,11 +68,11 @@ pub(super) fn preview(steps: &[Step], paint: &Paint) -> String {
 /// What came of it.
 pub(super) fn outcome(steps: &[Step], pending: bool, written: usize) -> String {
     if written > 0 {
-        let files = if written == 1 { "1 file".to_owned() } else { format!("{written} files") };
-        return format!("{files} written. Agents that are running must be started again.\n");
+        let files = counted(written as u64, "file", "files");
+        return format!("{files} written. Restart agents that are running.\n");
     }
     if steps.iter().any(|step| step.found) || pending {
         return "Nothing was written.\n".to_owned();
     }
-    "No agent was found. --agent names one that is to be set up all the same.\n".to_owned()
+    "No agents found. Use --agent to set one up anyway.\n".to_owned()
 }

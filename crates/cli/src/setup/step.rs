@@ -23,7 +23,7 @@ struct Prepared {
 }
 
 impl Step {
-    /// Works out what is to be done. Nothing is written.
+    /// Determines the change. Writes nothing.
     pub(super) fn prepare(agent: Agent, plan: &SetupPlan) -> Self {
         let config = agent.config(&plan.places);
         let exists = |path: &Path| path.symlink_metadata().is_ok();
@@ -33,7 +33,7 @@ impl Step {
         Self { agent, config, found, outcome }
     }
 
-    /// Whether there is something to be written.
+    /// Whether there is something to write.
     pub(super) fn is_pending(&self) -> bool {
         self.outcome.as_ref().is_ok_and(|prepared| prepared.file.is_some())
     }
@@ -62,7 +62,7 @@ impl Step {
         self.outcome.as_ref().ok().map(|prepared| prepared.change.action)
     }
 
-    /// The change as people read it; empty if there is none.
+    /// The change as a diff; empty if there is none.
     pub(super) fn diff(&self) -> &str {
         self.outcome.as_ref().map_or("", |prepared| &prepared.diff)
     }
@@ -87,7 +87,7 @@ fn prepare(config: &Config, plan: &SetupPlan) -> Result<Prepared, Failure> {
     };
     let change = change.map_err(|error| {
         let mut failure = Failure::from(&error);
-        failure.message = format!("{} cannot be edited: {error}", config.path.display());
+        failure.message = format!("cannot edit {}: {error}", config.path.display());
         failure
     })?;
     let Some(text) = &change.text else { return Ok(Prepared { change, ..Prepared::nothing() }) };

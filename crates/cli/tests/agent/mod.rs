@@ -109,7 +109,7 @@ impl Agent {
         result["structuredContent"].clone()
     }
 
-    /// The error that a tool answers, which is no error of the protocol.
+    /// The error that a tool answers, which is not an error of the protocol.
     pub fn refused(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
         let result = &answer["result"];

@@ -98,7 +98,7 @@ fn short_run() -> Result<(), Failed> {
 fn run(arguments: &Arguments) -> Result<Account> {
     let place = tempfile::tempdir()?;
     let keep = arguments.keep.clone().unwrap_or_else(|| place.path().join("template"));
-    let template = store::Template::open(&keep).context("the store cannot be made")?;
+    let template = store::Template::open(&keep).context("cannot create the store")?;
     let before = template.ask_everything()?;
     let trials = match arguments.trial {
         Some(trial) => trial..trial + 1,

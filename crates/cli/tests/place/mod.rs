@@ -53,6 +53,7 @@ impl Place {
             "ISOLITH_LOG",
             "ISOLITH_FAULT",
             "ISOLITH_TOKEN",
+            "XDG_CONFIG_HOME",
             "XDG_DATA_HOME",
             "XDG_STATE_HOME",
         ] {

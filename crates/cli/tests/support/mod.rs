@@ -62,6 +62,7 @@ impl Place {
         command.args(arguments).arg("--store").arg(self.store());
         command.stdin(Stdio::null()).env_remove("ISOLITH_LOG").env_remove("ISOLITH_FAULT");
         command.env("ISOLITH_SECRET_FILE", self.folder.path().join("secret"));
+        command.env("XDG_CONFIG_HOME", self.folder.path().join("config"));
         command
     }
 

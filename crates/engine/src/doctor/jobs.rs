@@ -1,12 +1,10 @@
 //! Jobs that are not tried again because they killed workers.
 
 use isolate::{Poison, Quarantine};
-use isolith_roles::{ReadJob, ReadReply};
-use isolith_store::Action;
+use isolith_protocol::{ForgetPoison, GetOverview};
 use isolith_types::{Code, Failure};
 use serde::Serialize;
 
-use crate::collections::misfit;
 use crate::open::Engine;
 
 /// A job in quarantine.
@@ -24,7 +22,7 @@ pub struct QuarantinedJob {
     pub unix_ms: u64,
 }
 
-/// So many characters of an id are enough to name a job.
+/// This many characters of an id are enough to name a job.
 const LEAST_ID: usize = 4;
 
 impl Engine {
@@ -33,10 +31,7 @@ impl Engine {
     /// # Errors
     /// What keeps the store from being read.
     pub async fn quarantined_jobs(&self) -> Result<Vec<QuarantinedJob>, Failure> {
-        let poisons = match self.ask(ReadJob::Overview).await? {
-            ReadReply::Overview { poisons, .. } => poisons,
-            other => return Err(misfit(&other)),
-        };
+        let poisons = self.ask(GetOverview).await?.poisons;
         let mut jobs: Vec<QuarantinedJob> = poisons
             .into_iter()
             .map(|job| {
@@ -64,16 +59,14 @@ impl Engine {
     pub async fn release_jobs(&self, id: Option<&str>) -> Result<Vec<QuarantinedJob>, Failure> {
         let jobs = self.quarantined_jobs().await?;
         let Some(id) = id else {
-            self.write(Action::ForgetPoison { role: None, input: None }, None).await?;
+            self.write(ForgetPoison { role: None, input: None }, None).await?;
             self.forget(&jobs);
             return Ok(jobs);
         };
         let job = choose(&jobs, id)?;
-        let action = Action::ForgetPoison {
-            role: Some(job.role.clone()),
-            input: Some(job.id.clone().into_bytes()),
-        };
-        self.write(action, None).await?;
+        let one =
+            ForgetPoison { role: Some(job.role.clone()), input: Some(job.id.clone().into_bytes()) };
+        self.write(one, None).await?;
         self.forget(std::slice::from_ref(&job));
         Ok(vec![job])
     }

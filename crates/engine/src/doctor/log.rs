@@ -55,8 +55,8 @@ fn tell(recovery: &LogRecovery) -> Vec<String> {
     let saved = (recoverable_to.commits + 1).saturating_sub(from.commits);
     let kept = format!("the damaged files are {}", kept_as.display());
     told.push(match saved.min(to.commits + 1 - from.commits) {
-        0 => format!("made a new truth of what the damaged log left; {kept}"),
-        saved => format!("brought back {} from the damaged log; {kept}", commits(saved)),
+        0 => format!("rebuilt the database from the rest of the damaged log; {kept}"),
+        saved => format!("recovered {} from the damaged log; {kept}", commits(saved)),
     });
     if recovery.lost_commits() > 0 {
         let first = recoverable_to.commits.max(from.commits - 1) + 1;
@@ -97,15 +97,15 @@ mod tests {
     #[test]
     fn losses_are_said() {
         let kept = "the damaged files are truth.sqlite.damaged-1";
-        let all = format!("brought back 3 acknowledged commits from the damaged log; {kept}");
+        let all = format!("recovered 3 acknowledged commits from the damaged log; {kept}");
         assert_eq!(told((7, 20), true), all);
         let some = format!(
-            "brought back 1 acknowledged commit from the damaged log; {kept}\nlost 2 acknowledged \
+            "recovered 1 acknowledged commit from the damaged log; {kept}\nlost 2 acknowledged \
              commits (numbers 6 to 7), with changes 13 to 20 of records"
         );
         assert_eq!(told((5, 12), true), some);
         let none = format!(
-            "made a new truth of what the damaged log left; {kept}\nlost 3 acknowledged commits \
+            "rebuilt the database from the rest of the damaged log; {kept}\nlost 3 acknowledged commits \
              (numbers 5 to 7), with changes 11 to 20 of records"
         );
         assert_eq!(told((4, 10), true), none);

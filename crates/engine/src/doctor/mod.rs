@@ -56,10 +56,10 @@ pub struct Doctor {
 /// A check of an empty store may take this long.
 const LEAST_DEADLINE: Duration = Duration::from_secs(60);
 
-/// A slow disk reads so many bytes in a second.
+/// A slow disk reads this many bytes in a second.
 const BYTES_A_SECOND: u64 = 4 << 20;
 
-/// A salvage may take so many times as long as a check.
+/// A salvage may take this many times as long as a check.
 const SALVAGE_FACTOR: u32 = 10;
 
 impl Doctor {
@@ -104,8 +104,8 @@ impl Doctor {
     }
 
     /// The pools, to be drained on a signal.
-    pub fn pools(&self) -> Vec<&dyn Supervised> {
-        let mut pools: Vec<&dyn Supervised> = vec![&self.probes];
+    pub fn pools(&self) -> Vec<Arc<dyn Supervised>> {
+        let mut pools: Vec<Arc<dyn Supervised>> = vec![Arc::new(self.probes.clone())];
         pools.extend(self.engine.iter().flat_map(Engine::pools));
         pools
     }
@@ -135,9 +135,7 @@ impl Doctor {
         {
             match engine.remove_expired().await {
                 0 => {}
-                keys => {
-                    repaired.push(format!("forgot {keys} keys and loads that had had their day"))
-                }
+                keys => repaired.push(format!("removed {keys} expired keys and loads")),
             }
         }
         let checks = found.into_iter().map(|examined| examined.report).collect();
@@ -174,7 +172,7 @@ impl Doctor {
         let job = ProbeJob::Check { check, full: self.options.full };
         match self.probe(job, deadline).await {
             Ok(ProbeReply::Found(finding)) => finding,
-            Ok(_) => Finding::new(Health::Failed, "the probe answered another question"),
+            Ok(_) => Finding::new(Health::Failed, "unexpected reply from the probe"),
             Err(failure) => Finding::new(Health::Failed, failure.message),
         }
     }

@@ -3,10 +3,9 @@
 use std::time::{Duration, Instant};
 
 use isolate::Role;
-use isolith_roles::{
-    Cure, Damage, ProbeJob, ProbeReply, Rebuild, Searched, SegmentsOf, StoreReader,
-};
-use isolith_store::{Action, Loss, SalvageReport};
+use isolith_protocol::{Damage, ForgetPoison, Recount, Searched, SegmentsOf, Tidy};
+use isolith_roles::{Cure, ProbeJob, ProbeReply, Rebuild, StoreReader};
+use isolith_store::{Loss, SalvageReport};
 use isolith_types::{Code, Failure};
 
 use super::log::AfterLog;
@@ -132,7 +131,7 @@ impl Doctor {
     async fn mend(&self, job: ProbeJob, done: &mut Vec<String>) -> Result<(), Failure> {
         match self.probe(job, LEAST_DEADLINE).await? {
             ProbeReply::Mended(mended) => done.extend(mended),
-            _ => return Err(Failure::new(Code::Failed, "the probe answered another question")),
+            _ => return Err(Failure::new(Code::Failed, "unexpected reply from the probe")),
         }
         Ok(())
     }
@@ -145,7 +144,7 @@ impl Doctor {
             }
             Ok(_) => Err(Failure::new(Code::Failed, "unexpected reply from the probe")),
             Err(failure) if failure.code == Code::Corrupt => {
-                let message = format!("nothing of the truth can be saved: {}", failure.message);
+                let message = format!("no data can be recovered: {}", failure.message);
                 Err(Failure::new(Code::Corrupt, message).with_hint(
                     "restore truth.sqlite from a backup, or move the folder away and start again",
                 ))
@@ -155,7 +154,7 @@ impl Doctor {
     }
 
     async fn recount(&self, done: &mut Vec<String>) -> Result<(), Failure> {
-        self.engine()?.write(Action::Recount, None).await?;
+        self.engine()?.write(Recount, None).await?;
         done.push("counted the records of all collections again".to_owned());
         Ok(())
     }
@@ -218,7 +217,7 @@ impl Doctor {
     pub(super) async fn let_readers_try_again(&self) {
         let Ok(engine) = self.engine() else { return };
         let role = Some(StoreReader::NAME.to_owned());
-        let _ = engine.write(Action::ForgetPoison { role, input: None }, None).await;
+        let _ = engine.write(ForgetPoison { role, input: None }, None).await;
     }
 
     fn engine(&self) -> Result<&Engine, Failure> {
@@ -235,10 +234,10 @@ impl Engine {
     pub(super) async fn remove_expired(&self) -> u64 {
         let mut removed = 0;
         for _ in 0..MOST_TIDYING {
-            match self.write(Action::Tidy, None).await {
+            match self.write(Tidy, None).await {
                 Ok(written) => {
-                    removed += written.outcome.deleted;
-                    if !written.outcome.more {
+                    removed += written.done.reply.deleted;
+                    if !written.done.reply.more {
                         break;
                     }
                 }

@@ -52,6 +52,14 @@ impl DoctorReport {
         !self.lost.is_empty() || self.checks.iter().any(told_before)
     }
 
+    /// The first check that found damage which cannot be rebuilt from the data.
+    pub fn damaged_data(&self) -> Option<&CheckReport> {
+        let derived = [Check::Generations, Check::Segments, Check::SelfQueries].map(Check::name);
+        let is_bad =
+            |check: &&CheckReport| check.status > Health::Warn && !derived.contains(&check.name);
+        self.checks.iter().find(is_bad)
+    }
+
     /// The worst that any check found.
     pub fn worst(&self) -> Health {
         self.checks.iter().map(|check| check.status).max().unwrap_or(Health::Ok)

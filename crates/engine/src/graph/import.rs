@@ -5,7 +5,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use isolith_store::{Action, GraphTable, Key, Outcome, TableHolds};
+use isolith_protocol::{
+    Done, GraphImported as BlockImported, GraphTable, ImportGraph, Key, TableHolds,
+};
 use isolith_types::{Code, Failure};
 use serde::Serialize;
 
@@ -96,14 +98,14 @@ impl Engine {
                 is_last,
             };
             let key = import.key.map(|key| of_block(key, table.done));
-            let written = self.write(Action::ImportGraph(rows), key).await?;
-            let taken = written.outcome.table.unwrap_or_default();
+            let written = self.write(ImportGraph { table: rows }, key).await?;
+            let taken = written.done.reply.table;
             if taken.bytes == 0 && !is_last {
-                let message = format!("row {} has more than 16 MB", done.rows + 1);
+                let message = format!("row {} is larger than 16 MB", done.rows + 1);
                 return Err(Failure::new(Code::TooLarge, message)
                     .with_hint("is a closing quotation mark missing?"));
             }
-            done.add(written.outcome);
+            done.add(written.done);
             table.take(taken.bytes);
             watch(table.done, table.length);
         }
@@ -112,17 +114,18 @@ impl Engine {
 }
 
 impl GraphImported {
-    fn add(&mut self, outcome: Outcome) {
-        let stats = outcome.graph.unwrap_or_default().stats;
-        self.rows += outcome.table.unwrap_or_default().rows;
+    fn add(&mut self, block: Done<BlockImported>) {
+        let Done { reply, repeated, .. } = block;
+        let stats = reply.stats;
+        self.rows += reply.table.rows;
         self.nodes_created += stats.nodes_created;
         self.relationships_created += stats.relationships_created;
         self.properties_set += stats.properties_set;
-        self.rejected_rows += outcome.rejected_count;
+        self.rejected_rows += reply.rejected_count;
         let room = LISTED.saturating_sub(self.rejected.len());
-        let rejected = outcome.rejected.into_iter().take(room);
+        let rejected = reply.rejected.into_iter().take(room);
         self.rejected.extend(rejected.map(|(row, reason)| Rejected { row, reason }));
-        self.repeated |= outcome.repeated;
+        self.repeated |= repeated;
     }
 }
 
@@ -150,7 +153,7 @@ impl Table {
         let file = File::open(path).map_err(|error| unreadable(path, &error))?;
         let about = file.metadata().map_err(|error| unreadable(path, &error))?;
         if !about.is_file() {
-            let message = format!("{} is no file", path.display());
+            let message = format!("{} is not a file", path.display());
             return Err(Failure::new(Code::BadInput, message).with_hint("name a file in CSV"));
         }
         let (path, length) = (path.to_owned(), about.len());
@@ -168,7 +171,7 @@ impl Table {
         let length = line.iter().position(|byte| *byte == b'\n').unwrap_or(line.len());
         let header = std::str::from_utf8(&line[..length.min(LONGEST_HEADER)]);
         let (Ok(header), true) = (header, length <= LONGEST_HEADER) else {
-            let message = format!("{} does not begin with names of columns", self.path.display());
+            let message = format!("{} does not begin with column names", self.path.display());
             return Err(Failure::new(Code::BadInput, message)
                 .with_hint("it has to be text in CSV, as in `id:int,name`"));
         };

@@ -1,5 +1,6 @@
 //! The graph of a store: Cypher, and what people ask of their code.
 
+mod check;
 mod import;
 mod name;
 mod overview;
@@ -19,10 +20,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use isolate::CallOptions;
-use isolith_roles::{ReadJob, ReadReply, SegmentsOf};
-use isolith_store::{Action, CypherQuery, GraphAnswer, Key};
+use isolith_protocol::{ChangeGraph, CypherQuery, GraphAnswer, Key, RunCypher, SegmentsOf};
 use isolith_types::{Code, Failure};
 
+pub use check::QueryCheck;
 pub use import::{GraphImport, GraphImported};
 pub use overview::{FileImport, GraphSize, HotBy, Hotspot, ImportCycle, Kinds, Ties};
 use pages::blocking;
@@ -35,11 +36,18 @@ use spool::{Arriving, Rest};
 pub use told::Side;
 pub use walk::{Impact, Listed, Neighbours, Reached, SymbolPath, Walk};
 
-use crate::collections::misfit;
 use crate::open::Engine;
+use crate::search::Answered;
 
-/// Clauses that change a graph begin with one of these words.
-const CHANGES: [&str; 5] = ["create", "merge", "set", "delete", "remove"];
+/// What became of a query.
+struct Ran {
+    /// The answer, with its first rows.
+    answer: GraphAnswer,
+    /// A file with the rows behind those.
+    rest: Option<Rest>,
+    /// Whether the query was one that changes the graph.
+    is_write: bool,
+}
 
 impl Engine {
     /// Runs a query. One that changes the graph is one transaction; with a key, a repeat of
@@ -56,47 +64,66 @@ impl Engine {
         query: CypherQuery,
         key: Option<Key>,
     ) -> Result<GraphAnswer, Failure> {
-        let (answer, rest) = self.cypher_apart(query, key).await?;
+        let Ran { answer, rest, .. } = self.cypher_apart(query, key).await?;
         match rest {
             Some(rest) => Ok(answer.with_rest(&blocking(move || rest.read_all()).await?)),
             None => Ok(answer),
         }
     }
 
-    /// The first rows of an answer, and a file with those behind them.
-    async fn cypher_apart(
+    /// Runs a query. Only the parser knows whether it changes something, and no parser runs in
+    /// the front: every query goes to a reader, which leaves those that write to the writer.
+    async fn cypher_apart(&self, query: CypherQuery, key: Option<Key>) -> Result<Ran, Failure> {
+        self.check_all_roots().await?;
+        match self.read_cypher(&query).await? {
+            Some((answer, rest)) => Ok(Ran { answer, rest, is_write: false }),
+            None => {
+                let answer = self.write_cypher(query, key).await?;
+                Ok(Ran { answer, rest: None, is_write: true })
+            }
+        }
+    }
+
+    async fn write_cypher(
         &self,
         query: CypherQuery,
         key: Option<Key>,
-    ) -> Result<(GraphAnswer, Option<Rest>), Failure> {
-        self.check_all_roots().await?;
-        if may_change(&query.text) {
-            let written = self.write(Action::Cypher(query.clone()), key).await?;
-            if let Some(answer) = written.outcome.graph {
-                return if answer.forgotten { Err(applied(&answer)) } else { Ok((answer, None)) };
-            }
+    ) -> Result<GraphAnswer, Failure> {
+        let written = self.write(ChangeGraph { query }, key).await?;
+        match written.done.reply.graph {
+            Some(answer) if answer.forgotten => Err(applied(&answer)),
+            Some(answer) => Ok(answer),
+            None => Err(Failure::new(Code::Failed, "unexpected reply from the writer")),
         }
+    }
+
+    /// The first rows of an answer, and a file with those behind them; nothing if the query
+    /// changes the graph.
+    async fn read_cypher(
+        &self,
+        query: &CypherQuery,
+    ) -> Result<Option<(GraphAnswer, Option<Rest>)>, Failure> {
         let deadline = self.inner.options.deadline;
         let arriving = Arc::new(Arriving::default());
         let on_part = {
             let arriving = Arc::clone(&arriving);
             Arc::new(move |attempt, part: Bytes| arriving.take(attempt, &part))
         };
-        let job = ReadJob::Cypher { query: Box::new(query), time: time_of(deadline) };
+        let run = RunCypher { query: query.clone(), time: time_of(deadline) };
         let options = CallOptions {
             deadline: Some(patience_of(deadline)),
             on_part: Some(on_part),
             ..CallOptions::default()
         };
-        let answered = self.ask_for_with(&job, options).await?;
-        let ReadReply::Cypher(found) = answered.reply else { return Err(misfit(&answered.reply)) };
+        let Answered { reply: found, blamed } = self.ask_for_with(run, options).await?;
         if found.wanted {
             self.inner.graph_wanted.store(true, Ordering::Relaxed);
             self.build_later(SegmentsOf::Graph);
         }
-        self.quarantine(SegmentsOf::Graph, &found.searched, answered.blamed).await;
-        let rest = arriving.finish(found.answer.rest)?;
-        Ok((found.answer, rest))
+        self.quarantine(SegmentsOf::Graph, &found.searched, blamed).await;
+        let Some(answer) = found.answer else { return Ok(None) };
+        let rest = arriving.finish(answer.rest)?;
+        Ok(Some((answer, rest)))
     }
 }
 
@@ -111,37 +138,10 @@ pub(crate) fn patience_of(deadline: Duration) -> Duration {
     deadline.mul_f32(1.1) + Duration::from_secs(1)
 }
 
-/// Whether a query may be one that changes something. Only the parser knows, and it runs in
-/// workers: the writer hands back what it has nothing to do with.
-pub fn may_change(query: &str) -> bool {
-    let mut words = query.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
-    words.any(|word| CHANGES.iter().any(|change| word.eq_ignore_ascii_case(change)))
-}
-
 fn applied(answer: &GraphAnswer) -> Failure {
     let message = format!(
         "the query was applied before; its {} rows are too long to be remembered",
         answer.count
     );
     Failure::new(Code::AlreadyApplied, message).with_hint("read what it made with another query")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_may_change_something_goes_to_the_writer() {
-        for (query, expected) in [
-            ("MATCH (n) RETURN n", false),
-            ("match (n) SeT n.a = 1", true),
-            ("CREATE (:A)", true),
-            ("MATCH(n)SET n.a=1", true),
-            ("MATCH (n) RETURN n.offset, n.set_at", false),
-            // A property of that name: the writer says that it is none of its business.
-            ("MATCH (n) RETURN n.set", true),
-        ] {
-            assert_eq!(may_change(query), expected, "{query}");
-        }
-    }
 }

@@ -41,7 +41,7 @@ impl Name {
         }
     }
 
-    /// Whether a symbol is called so.
+    /// Whether a symbol has this name.
     pub(super) fn fits(&self, qualified_name: &str, path: &str, is_file: bool) -> bool {
         let path_fits = self.path.as_ref().is_none_or(|asked| ends_with(path, '/', asked));
         let name_fits = match &self.name {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use isolith_graph::Stats;
-use isolith_store::{CypherQuery, GraphAnswer, Key};
+use isolith_protocol::{CypherQuery, GraphAnswer, Key};
 use isolith_types::{Code, Failure};
 
+use super::Ran;
 use super::spool::{Place, Row, Spool, Spools, cut};
 use crate::open::Engine;
 
@@ -40,6 +41,7 @@ pub struct GraphPage {
 pub struct GraphCursor {
     engine: Engine,
     columns: Vec<String>,
+    is_write: bool,
     stats: Stats,
     degraded: Option<String>,
     rows: std::vec::IntoIter<Row>,
@@ -69,7 +71,7 @@ impl Engine {
         key: Option<Key>,
         size: PageSize,
     ) -> Result<GraphPage, Failure> {
-        let (answer, rest) = self.cypher_apart(query, key).await?;
+        let Ran { answer, rest, .. } = self.cypher_apart(query, key).await?;
         let (rows, taken) = cut(answer.row_bytes(), size);
         let (columns, stats) = (answer.columns.clone(), answer.stats);
         let degraded = answer.degraded.clone();
@@ -108,7 +110,7 @@ impl Engine {
         query: CypherQuery,
         key: Option<Key>,
     ) -> Result<GraphCursor, Failure> {
-        let (mut answer, rest) = self.cypher_apart(query, key).await?;
+        let Ran { mut answer, rest, is_write } = self.cypher_apart(query, key).await?;
         let (columns, stats) = (std::mem::take(&mut answer.columns), answer.stats);
         let degraded = answer.degraded.take();
         let source = match rest {
@@ -123,7 +125,7 @@ impl Engine {
             }
         };
         let rows = Vec::new().into_iter();
-        Ok(GraphCursor { engine: self.clone(), columns, stats, degraded, rows, source })
+        Ok(GraphCursor { engine: self.clone(), columns, is_write, stats, degraded, rows, source })
     }
 }
 
@@ -131,6 +133,11 @@ impl GraphCursor {
     /// The names of the columns.
     pub fn columns(&self) -> &[String] {
         &self.columns
+    }
+
+    /// Whether the query is one that changes the graph, even if it found nothing to change.
+    pub fn is_write(&self) -> bool {
+        self.is_write
     }
 
     /// What was changed.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use isolith_graph::{Datum, NodeDatum};
-use isolith_store::CypherQuery;
+use isolith_protocol::CypherQuery;
 use isolith_types::{Code, Failure};
 use serde::Serialize;
 
@@ -45,7 +45,7 @@ pub struct Symbol {
 }
 
 impl Symbol {
-    /// What a node is; none if it is no code.
+    /// What a node is; none if it is not code.
     pub(super) fn of(node: &NodeDatum) -> Option<Self> {
         let label = node.labels.iter().find(|label| LABELS.contains(&label.as_str()))?;
         let text = |key: &str| match node.properties.get(key) {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use isolith_graph::Datum;
-use isolith_store::first_row;
+use isolith_protocol::first_row;
 use isolith_types::{Code, Failure};
 
 use super::pages::PageSize;
@@ -287,8 +287,8 @@ fn unkept(error: &io::Error) -> Failure {
     let message = format!("the rest of the answer cannot be kept: {error}");
     match error.kind() {
         ErrorKind::StorageFull => Failure::new(Code::DiskFull, message)
-            .with_hint("make room in the folder for temporary files, or ask with LIMIT"),
-        _ => Failure::new(Code::Failed, message).with_hint("ask with LIMIT"),
+            .with_hint("make room in the folder for temporary files, or add LIMIT to the query"),
+        _ => Failure::new(Code::Failed, message).with_hint("add LIMIT to the query"),
     }
 }
 

@@ -10,11 +10,11 @@ use super::name::{Name, alike};
 use super::row::{Row, Symbol, not_found, numbers};
 use crate::open::Engine;
 
-/// So many of several that are meant are shown.
+/// This many of several that are meant are shown.
 const SHOWN: usize = 12;
 
 impl Engine {
-    /// The one symbol that is called so: by its name, with names around it or not, by its
+    /// The one symbol of that name: by its name, with names around it or not, by its
     /// id, by a path, or by a path and a line.
     ///
     /// # Errors
@@ -140,12 +140,12 @@ impl Engine {
             true => "search the code for what it does, or index it again if it is new".to_owned(),
             false => format!("alike: {}", names.join(", ")),
         };
-        Ok(not_found(format!("nothing in the graph of the code is called {text:?}"), hint))
+        Ok(not_found(format!("no symbol in the code graph is named {text:?}"), hint))
     }
 }
 
 /// Those that are most likely meant: a type stands for what is in it, and a variable gives
-/// way to what is no variable.
+/// way to what is not a variable.
 fn meant(mut found: Vec<Symbol>) -> Vec<Symbol> {
     if found.iter().any(|it| it.label != "Variable") {
         found.retain(|it| it.label != "Variable");
@@ -177,7 +177,7 @@ fn several(text: &str, found: &[Symbol], folders: &HashMap<i64, PathBuf>) -> Fai
         0 => String::new(),
         rest => format!(" and {rest} more"),
     };
-    let message = format!("{text:?} is ambiguous: {} symbols are called so", found.len());
+    let message = format!("{text:?} is ambiguous: {} symbols have this name", found.len());
     Failure::new(Code::BadInput, message)
         .with_hint(format!("name one by its id: {}{rest}", ids.join(", ")))
 }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use isolith_folder::Folder;
 use isolith_graph::Datum;
 use isolith_search::{Role, roles};
-use isolith_source::folder::Folder;
 use isolith_source::walk::read;
 use isolith_types::Failure;
 
@@ -15,7 +15,7 @@ use super::row::Symbol;
 use super::walk::Listed;
 use crate::open::Engine;
 
-/// The largest file that is looked into.
+/// The largest file that is read.
 const LARGEST_TEXT: u64 = 4 << 20;
 
 impl Engine {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::row::{Symbol, certainties, numbers};
 use crate::open::Engine;
 
-/// A walk ends when it has seen so many symbols.
+/// A walk ends when it has seen this many symbols.
 const MOST_SEEN: usize = 50_000;
 
 /// Along these, one definition needs another.
@@ -18,11 +18,11 @@ const NEEDS: &str = "CALLS|REFERENCES|INHERITS|IMPLEMENTS|IMPORTS";
 /// How far a question goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Walk {
-    /// So many steps; none for as far as there is anything.
+    /// This many steps; none for as far as there is anything.
     pub depth: Option<u32>,
     /// Along edges that are only likely, too.
     pub candidates: bool,
-    /// So many answers.
+    /// This many answers.
     pub limit: usize,
 }
 
@@ -32,7 +32,7 @@ pub struct Reached {
     /// What was reached.
     #[serde(flatten)]
     pub symbol: Symbol,
-    /// In so many steps.
+    /// In this many steps.
     pub depth: u32,
     /// The type of the edge of the last step.
     #[serde(rename = "type")]

@@ -5,8 +5,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use isolate::{CallOptions, Pool, PoolSettings, Supervised};
 use isolith_history::{FileChange, History, Repository, repository_of};
+use isolith_protocol::NoteGitFacts;
 use isolith_roles::{Intake, IntakeJob, IntakeReply, IntakeSettings};
-use isolith_store::Action;
 use isolith_types::{Code, Failure};
 
 use super::place::Place;
@@ -42,7 +42,7 @@ impl Engine {
         let mut noted = 0;
         for some in changes.chunks(MANY_FACTS) {
             let facts = some.iter().map(fact).collect();
-            noted += self.write(Action::GitFacts { root, facts }, None).await?.outcome.files;
+            noted += self.write(NoteGitFacts { root, facts }, None).await?.done.reply.files;
         }
         Ok(noted)
     }
@@ -76,7 +76,7 @@ impl Engine {
         intake.kill();
         match answer?.reply? {
             IntakeReply::History(history) => Ok(history),
-            _ => Err(Failure::new(Code::Failed, "the worker answered another question")),
+            _ => Err(Failure::new(Code::Failed, "unexpected reply from the worker")),
         }
     }
 }

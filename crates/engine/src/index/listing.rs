@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use isolate::{CallError, CallOptions, Pool, PoolSettings, Supervised};
+use isolith_folder::Folder;
 use isolith_history::repository_of;
 use isolith_roles::{Walk, WalkJob};
-use isolith_source::folder::Folder;
-use isolith_source::walk::{LeftOut, WalkPage, Walking, rules_above};
+use isolith_source::walk::{LeftOut, RulesAbove, WalkPage, Walking, rules_above};
 use isolith_types::Failure;
 
 use crate::failure::of_call;
@@ -38,8 +38,13 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    /// Begins to list what is in a root.
-    pub(crate) fn begin(engine: &Engine, folder: &Folder, what: Walking) -> Result<Self, Failure> {
+    /// Begins to list what is in a root, without what settings ignore.
+    pub(crate) fn begin(
+        engine: &Engine,
+        folder: &Folder,
+        what: Walking,
+        ignored: &[RulesAbove],
+    ) -> Result<Self, Failure> {
         let settings = PoolSettings {
             memory_cap: Some(MEMORY),
             job_deadline: DEADLINE,
@@ -50,6 +55,7 @@ impl Listing {
         let pool = Pool::start(&root, settings, engine.inner.hooks.clone())
             .map_err(|error| of_call(&error))?;
         let (above, left_out) = rules_above(&root, exclude_outside(&root).as_deref());
+        let above = [ignored, &above].concat();
         let job = WalkJob { input: identity(folder), what, above, after: None, limit: PAGE };
         Ok(Self {
             engine: engine.clone(),

@@ -8,6 +8,7 @@ mod pipeline;
 mod place;
 mod plan;
 mod report;
+mod settings;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,11 +17,12 @@ use std::time::{Duration, Instant};
 
 use isolate::Progress;
 use isolith_embed::{DIMENSION, model_name};
-use isolith_roles::SegmentsOf;
-use isolith_source::folder::Folder;
-use isolith_source::walk::WalkOptions;
+use isolith_folder::Folder;
+use isolith_protocol::{
+    AddRoot, CODE_COLLECTION, ClearFiles, FinishIndex, LinkFiles, RemoveRoot, SegmentsOf,
+    SetCodeModel, code_spec,
+};
 use isolith_store::names::is_segment;
-use isolith_store::{Action, CODE_COLLECTION, code_spec};
 use isolith_types::{Code, CollectionSpec, Failure};
 
 use crate::fold::BUILDER_BUSY;
@@ -34,6 +36,8 @@ pub(crate) use place::Place;
 pub use place::Root;
 use plan::Plan;
 pub use report::{FileCounts, IndexProblem, IndexReport, Seconds};
+pub(crate) use settings::RootSettings;
+pub use settings::indexed_languages;
 
 /// What is to be indexed, and how.
 #[derive(Debug, Clone)]
@@ -46,8 +50,8 @@ pub struct IndexOptions {
     pub reembed: bool,
     /// Wait for another run on the same root, or give up.
     pub wait: bool,
-    /// How files are found.
-    pub walk: WalkOptions,
+    /// Index files that look like secrets, too.
+    pub include_secrets: bool,
     /// How many files are parsed at the same time.
     pub parsers: usize,
     /// The root that is meant; if it is not one any more, nothing is done.
@@ -66,7 +70,7 @@ impl IndexOptions {
             rebuild: false,
             reembed: false,
             wait: true,
-            walk: WalkOptions::default(),
+            include_secrets: false,
             parsers: std::thread::available_parallelism().map_or(2, |cores| cores.get().min(8)),
             of_root: None,
             fold: FoldWhen::AtTheEnd,
@@ -122,6 +126,7 @@ struct Run<'a> {
     place: &'a Place,
     /// The root's folder, held open.
     folder: &'a Folder,
+    settings: &'a RootSettings,
     options: &'a IndexOptions,
     watcher: &'a IndexWatcher,
 }
@@ -149,12 +154,14 @@ impl Engine {
             return Err(place.not_indexed());
         }
         let folder = place.open(self)?;
+        let settings = &self.root_settings(place.folder())?;
         let lock = RootLock::take(self, place.folder(), options.wait, &watcher).await?;
         let mut report = IndexReport::default();
         // Another run may have added the root while this one waited.
         let (root, emptied) = self.add_root(&place, options).await?;
         hide_from_git(&self.inner.folder);
-        let run = Run { root, place: &place, folder: &folder, options, watcher: &watcher };
+        let run =
+            Run { root, place: &place, folder: &folder, settings, options, watcher: &watcher };
         let stopped = self.bring_up_to_date(run, &mut report).await?;
         report.interrupted = stopped;
         // Whoever else moves to another model at this moment has another root's lock.
@@ -179,7 +186,7 @@ impl Engine {
         let watcher: IndexWatcher = Arc::new(|_| {});
         let _lock = RootLock::take(self, &root.folder, true, &watcher).await?;
         self.forget_files(Some(root.id)).await?;
-        self.write(Action::RemoveRoot { root: root.id }, None).await?;
+        self.write(RemoveRoot { root: root.id }, None).await?;
         self.fold_later(CODE_COLLECTION);
         Ok(root)
     }
@@ -191,18 +198,16 @@ impl Engine {
         options: &IndexOptions,
     ) -> Result<(u64, Vec<Root>), Failure> {
         let spec = code_spec(DIMENSION as u32, model_name());
-        let action = Action::AddRoot { path: place.stored(), spec: spec.clone() };
-        let added = match self.write(action.clone(), None).await {
+        let add = AddRoot { path: place.stored(), spec: spec.clone() };
+        let added = match self.write(add.clone(), None).await {
             Err(failure) if failure.code == Code::ModelMismatch && options.reembed => {
                 self.forget_files(None).await?;
                 self.change_model(spec).await?;
-                self.write(action, None).await
+                self.write(add, None).await
             }
             added => added,
         };
-        let root = added?.outcome.root.ok_or_else(|| {
-            Failure::new(Code::Failed, "the writer did not say which root it added")
-        })?;
+        let root = added?.done.reply.root;
         // An earlier run that was to move everything may not have come to its end.
         let mut emptied = if options.reembed { self.roots().await? } else { Vec::new() };
         let is_emptied = |it: &Root| it.id != root.id && it.files == 0 && it.indexed_at.is_some();
@@ -211,13 +216,13 @@ impl Engine {
     }
 
     async fn change_model(&self, spec: CollectionSpec) -> Result<(), Failure> {
-        let outcome = self.write(Action::SetCodeModel { spec }, None).await?.outcome;
-        for file in outcome.obsolete_files.iter().filter(|file| is_segment(file)) {
+        let set = self.write(SetCodeModel { spec }, None).await?.done.reply;
+        for file in set.obsolete_files.iter().filter(|file| is_segment(file)) {
             // What cannot be removed now goes with the next fold.
-            let segments = isolith_folder::Folder::open(self.inner.folder.segments());
+            let segments = Folder::open(self.inner.folder.segments());
             let _ = segments.and_then(|segments| segments.remove(file));
         }
-        self.inner.purge_due.fetch_or(outcome.more, Ordering::Relaxed);
+        self.inner.purge_due.fetch_or(set.more, Ordering::Relaxed);
         Ok(())
     }
 
@@ -242,8 +247,8 @@ impl Engine {
     }
 
     async fn forget_files(&self, root: Option<u64>) -> Result<(), Failure> {
-        let forget = || Action::ClearFiles { root, limit_files: FORGET_FILES };
-        while self.write(forget(), None).await?.outcome.more {}
+        let forget = || ClearFiles { root, limit_files: FORGET_FILES };
+        while self.write(forget(), None).await?.done.reply.more {}
         Ok(())
     }
 
@@ -276,7 +281,7 @@ impl Engine {
 
     /// Finds out what the names in files mean, now that all files are there.
     async fn link(&self, root: u64, watcher: &IndexWatcher) -> Result<(), Failure> {
-        while self.write(Action::LinkFiles { root }, None).await?.outcome.more {
+        while self.write(LinkFiles { root }, None).await?.done.reply.more {
             watcher(IndexProgress { stage: IndexStage::Linking, done: 0, total: 0 });
         }
         Ok(())
@@ -292,7 +297,7 @@ impl Engine {
     ) -> Result<(), Failure> {
         self.link(root, watcher).await?;
         if place.under().is_empty() {
-            self.write(Action::FinishIndex { root }, None).await?;
+            self.write(FinishIndex { root }, None).await?;
         }
         watcher(IndexProgress { stage: IndexStage::Folding, done: 0, total: 0 });
         let watcher = Arc::clone(watcher);

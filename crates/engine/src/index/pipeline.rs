@@ -9,18 +9,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use isolate::{BatchPart, Bulk, CallError, CallOptions, Pool, PoolSettings, Supervised};
 use isolith_embed::{DIMENSION, model_name};
-use isolith_roles::{FileToParse, ParseJob, ParseNote, Parsed, Parser, ReadJob, ReadReply};
+use isolith_folder::Folder;
+use isolith_protocol::{EmbedMovedFile, MoveFile, PutFiles, RemoveFiles, TouchFiles};
+use isolith_roles::{FileToParse, ParseJob, ParseNote, Parsed, Parser};
 use isolith_source::Language;
-use isolith_source::folder::Folder;
 use isolith_source::walk::{Contents, ReadError, read};
-use isolith_store::Action;
 use isolith_types::{Code, Failure, FileVersion};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
 use super::plan::{Plan, ToRead};
 use super::{IndexProblem, IndexProgress, IndexReport, IndexStage, IndexWatcher, Run};
-use crate::collections::misfit;
 use crate::failure::of_call;
 use crate::open::{Engine, pool_settings};
 use crate::status::WatchedPool;
@@ -108,7 +107,7 @@ struct Stored {
 impl Pipeline {
     pub(super) fn new(
         engine: &Engine,
-        Run { root, folder, options, watcher, .. }: Run<'_>,
+        Run { root, folder, settings: limits, options, watcher, .. }: Run<'_>,
     ) -> Result<Self, Failure> {
         let settings = PoolSettings {
             memory_cap: Some(PARSER_MEMORY),
@@ -121,9 +120,9 @@ impl Pipeline {
             engine: engine.clone(),
             root,
             folder: folder.clone(),
-            largest_file: options.walk.largest_file,
+            largest_file: limits.max_file_size,
             rebuild: options.rebuild,
-            include_secrets: options.walk.include_secrets,
+            include_secrets: options.include_secrets,
             // One batch is stored while the others are parsed.
             tasks: options.parsers + 1,
             _shown: engine.watch_pool(Arc::new(parsers.clone())),
@@ -220,7 +219,7 @@ impl Pipeline {
                     (Err(error), [file]) if blames_input(&error) => {
                         self.put_plain(file, &error, stored).await?;
                     }
-                    // Several deadly files at once are no reason to give up on the others.
+                    // Several deadly files at once are not a reason to give up on the others.
                     (Err(CallError::BreakerOpen { retry_after, .. }), files)
                         if refusals < MOST_REFUSALS =>
                     {
@@ -296,7 +295,7 @@ impl Pipeline {
         let ages: Vec<i64> =
             all().filter(|(_, note)| note.stored).map(|(file, _)| file.modified).collect();
         if !ages.is_empty() {
-            let action = Action::PutFiles {
+            let put = PutFiles {
                 root: self.root,
                 files: parsed.files,
                 ages,
@@ -304,7 +303,7 @@ impl Pipeline {
                 vectors: parsed.vectors,
                 model: model_name().to_owned(),
             };
-            self.engine.write(action, None).await?;
+            self.engine.write(put, None).await?;
         }
         for (file, note) in all() {
             stored.note(&file.note.path, note, self.include_secrets);
@@ -328,7 +327,7 @@ impl Pipeline {
         for some in touched.chunks(MANY_PATHS) {
             let files =
                 some.iter().map(|(path, it)| (path.clone(), it.modified, it.size)).collect();
-            self.engine.write(Action::TouchFiles { root, files }, None).await?;
+            self.engine.write(TouchFiles { root, files }, None).await?;
         }
         let moved_files = moved.len() as u64;
         let not_moved = self.rename_all(moved.clone()).await?;
@@ -344,8 +343,8 @@ impl Pipeline {
             .filter(|path| !renamed.contains(path.as_str()))
             .collect();
         for some in gone.chunks(MANY_PATHS) {
-            let action = Action::RemoveFiles { root, paths: some.to_vec() };
-            self.engine.write(action, None).await?;
+            let remove = RemoveFiles { root, paths: some.to_vec() };
+            self.engine.write(remove, None).await?;
             report.files.removed += some.len() as u64;
         }
         Ok(())
@@ -379,10 +378,9 @@ impl Pipeline {
     /// The path is part of the vectors: they are made again from the stored chunks.
     async fn rename(&self, it: Move) -> Result<(), Failure> {
         let Move { from, to, version } = it;
-        let job = ReadJob::EmbedAgain { root: self.root, path: from.clone(), as_path: to.clone() };
-        let reply = self.engine.ask(job).await?;
-        let ReadReply::Vectors(vectors) = reply else { return Err(misfit(&reply)) };
-        let action = Action::MoveFile {
+        let embed = EmbedMovedFile { root: self.root, path: from.clone(), as_path: to.clone() };
+        let vectors = self.engine.ask(embed).await?;
+        let step = MoveFile {
             root: self.root,
             from,
             to,
@@ -391,7 +389,7 @@ impl Pipeline {
             vectors,
             model: model_name().to_owned(),
         };
-        self.engine.write(action, None).await.map(drop)
+        self.engine.write(step, None).await.map(drop)
     }
 }
 
@@ -480,12 +478,12 @@ impl Reader {
 
     /// Decides what is to be done with a content; returns how much is to be parsed.
     fn take(&mut self, file: ToRead, contents: Contents) -> usize {
-        let ToRead { path, known, again, secret } = file;
+        let ToRead { path, known, again, outdated, secret } = file;
         let Contents { bytes, modified } = contents;
         let size = bytes.len() as u64;
         let version = FileVersion { hash: *blake3::hash(&bytes).as_bytes(), size, modified };
         let same = known.is_some_and(|known| known.hash == version.hash);
-        if same && !again {
+        if same && !again && !outdated {
             self.aside.touched.push((path, version));
             return 0;
         }
@@ -497,7 +495,8 @@ impl Reader {
         }
         let secret = secret.filter(|_| same);
         let note = FileToParse { path, hash: version.hash, length: size, secret };
-        self.batch.push(File { note, modified, bytes: Bytes::from(bytes), again: again && same });
+        let again = again && same && !outdated;
+        self.batch.push(File { note, modified, bytes: Bytes::from(bytes), again });
         size as usize
     }
 

@@ -2,13 +2,11 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use isolith_roles::{ReadJob, ReadReply};
-use isolith_source::folder::Folder;
-use isolith_store::RootState;
+use isolith_folder::Folder;
+use isolith_protocol::{ListRoots, RootState};
 use isolith_types::{Code, Failure};
 use serde::Serialize;
 
-use crate::collections::misfit;
 use crate::open::Engine;
 
 /// A folder whose code is in the store.
@@ -32,9 +30,7 @@ impl Engine {
     /// # Errors
     /// What keeps the store from being read.
     pub async fn roots(&self) -> Result<Vec<Root>, Failure> {
-        let reply = self.ask(ReadJob::Roots).await?;
-        let ReadReply::Roots(roots) = reply else { return Err(misfit(&reply)) };
-        let roots = roots.into_iter().map(|state| self.root(state));
+        let roots = self.ask(ListRoots).await?.into_iter().map(|state| self.root(state));
         Ok(roots.filter(|root| self.allows_root(&root.folder)).collect())
     }
 
@@ -76,7 +72,7 @@ impl Engine {
 
     pub(crate) fn stored_path(&self, folder: &Path) -> String {
         let relative = folder.strip_prefix(self.home()).ok();
-        // The folder itself is stored as ".", which is no empty name.
+        // The folder itself is stored as ".", which is not an empty name.
         let relative =
             relative.map(|path| if path == Path::new("") { Path::new(".") } else { path });
         relative.unwrap_or(folder).to_string_lossy().into_owned()
@@ -205,6 +201,6 @@ fn plain(path: &Path) -> PathBuf {
 }
 
 fn no_unicode(path: &Path) -> Failure {
-    Failure::new(Code::BadInput, format!("{} is no Unicode", path.display()))
+    Failure::new(Code::BadInput, format!("{} is not valid Unicode", path.display()))
         .with_hint("give the folder another name")
 }

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
 
-use isolith_roles::{ReadJob, ReadReply};
+use isolith_protocol::ListFiles;
+use isolith_source::PARSER_VERSION;
 use isolith_source::secrets::is_secret_problem;
 use isolith_source::walk::{LeftOut, WalkPage, Walking, Why};
 use isolith_types::{Code, Failure, FileVersion};
@@ -12,7 +13,6 @@ use isolith_types::{Code, Failure, FileVersion};
 use super::listing::Listing;
 use super::place::Place;
 use super::{IndexProblem, IndexProgress, IndexReport, IndexStage, Run};
-use crate::collections::misfit;
 use crate::open::Engine;
 
 /// What a run has to do.
@@ -32,6 +32,8 @@ pub(super) struct ToRead {
     pub(super) known: Option<FileVersion>,
     /// Whether what the index has is less than it should be, whatever the content is now.
     pub(super) again: bool,
+    /// Whether an earlier version of the parser made what the index has.
+    pub(super) outdated: bool,
     /// What the index says of a secret in it.
     pub(super) secret: Option<String>,
 }
@@ -41,6 +43,8 @@ struct Known {
     version: FileVersion,
     /// Whether it had to be cut as text, or lost chunks to damage.
     lacking: bool,
+    /// Whether an earlier version of the parser made it.
+    outdated: bool,
     /// What was noted of a secret in it. It is looked at by every run, so that the run says
     /// so, and acts as its options and the rules of this program want it.
     secret: Option<String>,
@@ -50,7 +54,7 @@ impl Known {
     /// The version by which a renamed file is known again. One that has to be parsed anyway
     /// is known by none.
     fn under_another_name(self) -> FileVersion {
-        let hash = if self.lacking { [0; 32] } else { self.version.hash };
+        let hash = if self.lacking || self.outdated { [0; 32] } else { self.version.hash };
         FileVersion { hash, ..self.version }
     }
 }
@@ -71,17 +75,18 @@ impl Plan {
         run: Run<'_>,
         report: &mut IndexReport,
     ) -> Result<Self, Failure> {
-        let Run { place, folder, options, watcher, .. } = run;
+        let Run { place, folder, settings, options, watcher, .. } = run;
         let clock = Instant::now();
         watcher(IndexProgress { stage: IndexStage::Walking, done: 0, total: 0 });
         let what = Walking {
             under: place.under().to_owned(),
-            largest_file: options.walk.largest_file,
-            include_secrets: options.walk.include_secrets,
+            largest_file: settings.max_file_size,
+            include_secrets: options.include_secrets,
             folders: false,
             except: engine.private_folders(folder),
+            languages: settings.languages.clone(),
         };
-        let mut listing = Listing::begin(engine, folder, what)?;
+        let mut listing = Listing::begin(engine, folder, what, &settings.ignored)?;
         // The worker that walks starts while the index is read.
         let (known, page) = tokio::join!(known_files(engine, run), listing.next());
         let mut comparison = Comparison::new(known?, options.rebuild);
@@ -123,12 +128,16 @@ impl Comparison {
         for file in page.files {
             let before = self.known.remove(&file.path);
             let again = before.as_ref().is_some_and(|it| it.lacking);
+            let outdated = before.as_ref().is_some_and(|it| it.outdated);
             let secret = before.as_ref().and_then(|it| it.secret.clone());
             let known = before.filter(|_| !self.rebuild).map(|it| it.version);
             let same = |it: FileVersion| it.size == file.size && it.modified == file.modified;
             match known {
-                Some(it) if same(it) && !again => report.files.unchanged += 1,
-                known => self.plan.to_read.push(ToRead { path: file.path, known, again, secret }),
+                Some(it) if same(it) && !again && !outdated => report.files.unchanged += 1,
+                known => {
+                    let path = file.path;
+                    self.plan.to_read.push(ToRead { path, known, again, outdated, secret });
+                }
             }
         }
     }
@@ -172,15 +181,16 @@ async fn known_files(
     let mut after = None;
     loop {
         let under = Some(folder).filter(|folder| !folder.is_empty()).map(str::to_owned);
-        let reply = engine.ask(ReadJob::Files { root, under, after, limit: PAGE }).await?;
-        let ReadReply::Files(page) = reply else { return Err(misfit(&reply)) };
+        let page = engine.ask(ListFiles { root, under, after, limit: PAGE }).await?;
         let full = page.len() as u32 == PAGE;
         after = page.last().map(|file| file.path.clone());
         for file in page {
             // A hash of zeros stands for a file that lost chunks to damage.
             let lacking = file.problem.is_some() || file.version.hash == [0; 32];
-            let secret = file.problem.filter(|problem| is_secret_problem(problem));
-            known.insert(file.path, Known { version: file.version, lacking, secret });
+            // A newer program may use the same store: what its parser made is left alone.
+            let outdated = file.parser < PARSER_VERSION;
+            let secret = file.problem.filter(|problem| is_secret_problem(problem) && !outdated);
+            known.insert(file.path, Known { version: file.version, lacking, outdated, secret });
         }
         if !full {
             if single {
@@ -215,7 +225,7 @@ fn problem(left_out: LeftOut) -> IndexProblem {
         Why::TooLarge(bytes) => {
             ("too_large", format!("{bytes} bytes; --max-file-size raises the limit"))
         }
-        Why::Name => ("bad_name", "its name is no Unicode".to_owned()),
+        Why::Name => ("bad_name", "its name is not valid Unicode".to_owned()),
         Why::Unreadable(reason) => ("unreadable", reason),
         Why::Store => ("store", "it is a store of Isolith and was not read".to_owned()),
         Why::TooMany(most) => {

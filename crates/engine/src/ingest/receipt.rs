@@ -1,5 +1,5 @@
+use isolith_protocol::{Done, LoadProgress, RecordsPut};
 use isolith_roles::Layout;
-use isolith_store::LoadProgress;
 use isolith_types::Failure;
 use serde::Serialize;
 
@@ -93,15 +93,19 @@ impl Receipt {
     }
 
     /// Adds what one batch came to; `rows` are those of its records in the file.
-    pub(super) fn add(&mut self, written: &Written, rows: &mut dyn Iterator<Item = u64>) {
-        let outcome = &written.outcome;
-        self.inserted += outcome.inserted;
-        self.updated += outcome.updated;
-        self.unchanged += outcome.unchanged;
-        self.count_after = outcome.count_after;
-        self.rejected_rows += outcome.rejected_count;
+    pub(super) fn add(
+        &mut self,
+        written: &Written<RecordsPut>,
+        rows: &mut dyn Iterator<Item = u64>,
+    ) {
+        let Done { reply, collection, .. } = &written.done;
+        self.inserted += reply.inserted;
+        self.updated += reply.updated;
+        self.unchanged += reply.unchanged;
+        self.count_after = collection.as_ref().map_or(0, |state| state.records);
+        self.rejected_rows += reply.rejected_count;
         let mut passed = 0;
-        for (index, reason) in &outcome.rejected {
+        for (index, reason) in &reply.rejected {
             let ahead = usize::try_from(index.saturating_sub(passed)).unwrap_or(usize::MAX);
             let Some(row) = rows.nth(ahead) else { break };
             passed = index + 1;

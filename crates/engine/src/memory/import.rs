@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use isolate::{CallError, CallOptions, Pool, Role, Supervised};
+use isolith_protocol::MEMORY_COLLECTION;
 use isolith_roles::{
     Intake, IntakeJob, IntakeReply, TranscriptFormat, TranscriptPlace, TranscriptPlan, Turns,
 };
-use isolith_store::MEMORY_COLLECTION;
 use isolith_types::{Code, Failure, NewDrawer};
 use serde::Serialize;
 use tokio::sync::Notify;
 
 use crate::failure::of_call;
-use crate::ingest::{LET_OTHERS_IN, LISTED, Rejected, impatience, misfit};
+use crate::ingest::{LET_OTHERS_IN, LISTED, Rejected, impatience, unexpected_reply};
 use crate::open::Engine;
 use crate::opened::OpenFile;
 use crate::status::WatchedPool;
@@ -239,7 +239,7 @@ impl<'a> Import<'a> {
         *retries += answer.deaths.len() as u64;
         match answer.reply? {
             IntakeReply::Turns(turns) => Ok(turns),
-            _ => Err(misfit()),
+            _ => Err(unexpected_reply()),
         }
     }
 }

@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use isolate::DeathClass;
-use isolith_roles::{CrashHistory, ReadJob, ReadReply, bytes_below};
-use isolith_store::{
-    CollectionState, GraphState, LockHolder, StoreFolder, schema_version, write_lock_holder,
-};
+use isolith_protocol::{CollectionState, GetOverview, GraphState, Overview};
+use isolith_roles::{CrashHistory, bytes_below};
+use isolith_store::{LockHolder, StoreFolder, schema_version, write_lock_holder};
 use isolith_types::{Failure, Wing};
 use serde::Serialize;
 use tokio::task::JoinSet;
@@ -16,7 +15,6 @@ use tokio::task::JoinSet;
 use super::front::{FrontSnapshot, WorkerStatus};
 use super::recent::RecentJobs;
 use super::socket::{Asked, RunFolder, owner};
-use crate::collections::misfit;
 use crate::index::Root;
 use crate::open::Engine;
 
@@ -166,12 +164,8 @@ impl Engine {
     }
 
     async fn overview(&self) -> Result<(Vec<CollectionState>, u64, GraphState), Failure> {
-        match self.ask(ReadJob::Overview).await? {
-            ReadReply::Overview { collections, poisons, graph, .. } => {
-                Ok((collections, poisons.len() as u64, graph))
-            }
-            other => Err(misfit(&other)),
-        }
+        let Overview { collections, poisons, graph, .. } = self.ask(GetOverview).await?;
+        Ok((collections, poisons.len() as u64, graph))
     }
 }
 
@@ -217,7 +211,7 @@ impl StatusReport {
 
     fn warn(&mut self) {
         for root in self.roots.iter().filter(|root| !root.folder.is_dir()) {
-            self.warnings.push(format!("{} is indexed and not there", root.folder.display()));
+            self.warnings.push(format!("{} is indexed but does not exist", root.folder.display()));
         }
         for collection in &self.collections {
             if collection.rebuild_due {

@@ -109,13 +109,11 @@ impl Engine {
 
     /// The processes of all workers.
     pub(crate) fn worker_pids(&self) -> Vec<u32> {
-        let guests = self.inner.serving.guests();
-        let guests = guests.iter().map(|guest| guest.snapshot());
-        let pools = self.pools().into_iter().map(Supervised::snapshot).chain(guests);
+        let pools = self.pools().into_iter().map(|pool| pool.snapshot());
         pools.flat_map(|pool| pool.workers).filter_map(|worker| worker.pid).collect()
     }
 
-    /// Shows a pool that somebody else owns beside the engine's own.
+    /// Shows a pool that somebody else owns beside the engine's own, and has it stop with them.
     pub fn watch_pool(&self, pool: Arc<dyn Supervised>) -> WatchedPool {
         self.inner.serving.guests().push(Arc::clone(&pool));
         WatchedPool { inner: Arc::downgrade(&self.inner), pool }
@@ -123,11 +121,17 @@ impl Engine {
 }
 
 impl Inner {
+    pub(crate) fn pools(&self) -> Vec<Arc<dyn Supervised>> {
+        let Self { readers, writer, builder, .. } = self;
+        let mut pools: Vec<Arc<dyn Supervised>> =
+            vec![Arc::new(readers.clone()), Arc::new(writer.clone()), Arc::new(builder.clone())];
+        pools.extend(self.serving.guests().iter().cloned());
+        pools
+    }
+
     fn front_snapshot(&self) -> FrontSnapshot {
         let Serving { recent, since, .. } = &self.serving;
-        let mut pools: Vec<PoolSnapshot> =
-            vec![self.readers.snapshot(), self.writer.snapshot(), self.builder.snapshot()];
-        pools.extend(self.serving.guests().iter().map(|guest| guest.snapshot()));
+        let pools: Vec<PoolSnapshot> = self.pools().iter().map(|pool| pool.snapshot()).collect();
         let due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
         FrontSnapshot {
             pid: std::process::id(),
@@ -152,7 +156,7 @@ async fn answer_all(listener: UnixListener, inner: Weak<Inner>) {
         let snapshot = engine.front_snapshot();
         drop(engine);
         tokio::spawn(async move {
-            // A client that has gone away is no loss.
+            // A client that has gone away is not a loss.
             let _ = tokio::time::timeout(CLIENT_PATIENCE, answer(client, &snapshot)).await;
             drop(place);
         });

@@ -234,5 +234,4 @@ fn malformed() -> io::Error {
 }
 
 #[cfg(test)]
-#[path = "git_index_tests.rs"]
 mod tests;

@@ -10,7 +10,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use isolith_store::{StoreError, StoreFolder, TruthId, new_uuid};
+use isolith_protocol::StoreError;
+use isolith_store::{StoreFolder, TruthId, new_uuid};
 use isolith_types::{Code, Failure};
 
 use crate::location::PROJECT_FOLDER;
@@ -250,7 +251,7 @@ impl StorePlace {
 /// What to do about a store that is somebody else's, as far as anybody can tell.
 fn ways_out(store: &Path) -> String {
     let shown = store.display();
-    let adopt = format!("`isolith adopt --store '{shown}'` checks it and makes it yours");
+    let adopt = format!("`isolith adopt --store '{shown}'` checks it and trusts it from then on");
     match (store.file_name().is_some_and(|name| name == PROJECT_FOLDER), store.parent()) {
         (true, Some(project)) => format!(
             "it may have come with a clone or an archive: `isolith index --fresh '{}'` moves it \
@@ -262,7 +263,10 @@ fn ways_out(store: &Path) -> String {
 }
 
 fn foreign(path: &Path, why: &str) -> Failure {
-    let message = format!("the store in {} was not made by you here: {why}", path.display());
+    let message = format!(
+        "the store in {} was not created by this user on this machine: {why}",
+        path.display()
+    );
     Failure::new(Code::StoreForeign, message).with_hint(ways_out(path))
 }
 

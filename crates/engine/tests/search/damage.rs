@@ -1,5 +1,5 @@
 //! Segment files that are not what they were: the answer stays right, says so, and the
-//! file is put aside and made anew.
+//! file is quarantined and rebuilt.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -172,7 +172,7 @@ async fn server(store: &Path) {
             None if degraded > 0 => break,
             None => {}
         }
-        assert!(begun.elapsed() < Duration::from_secs(20), "it is never made anew");
+        assert!(begun.elapsed() < Duration::from_secs(20), "it is never rebuilt");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     model.check(&engine, false).await;

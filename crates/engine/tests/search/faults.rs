@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use isolate::Counter;
-use isolith_engine::{Engine, EngineOptions, IngestOptions, OnError, PutMode, PutRecords};
+use isolith_engine::{Engine, EngineOptions, IngestOptions, OnError, PutMode, Records};
 use isolith_types::{Code, Metric, NewFact, Provenance, Supersede, WhichFact};
 use libtest_mimic::Trial;
 
@@ -167,11 +167,11 @@ async fn deadly_write(store: &Path, options: EngineOptions) {
     let mut model = Model::new(Metric::Cosine, 4);
     model.create(&engine).await;
     let record = model.grow(0);
-    let records = PutRecords::from_records(vec![record]);
+    let records = Records::from_records(vec![record]);
     let written = engine.put("c", records, PutMode::Upsert, None).await.unwrap();
     assert_eq!(written.deaths.len(), 1);
     // Applied a second time it would have found the record there.
-    assert_eq!((written.outcome.inserted, written.outcome.unchanged), (1, 0));
+    assert_eq!((written.done.reply.inserted, written.done.reply.unchanged), (1, 0));
     let stored = model.stored(&engine).await;
     assert_eq!((stored.len(), stored[0].change), (1, stored[0].row), "one change, one number");
     engine.close().await;
@@ -184,14 +184,14 @@ async fn deadly_group(store: &Path, options: EngineOptions) {
     model.create(&engine).await;
     let mut writes = Vec::new();
     for _ in 0..40 {
-        let records = PutRecords::from_records(vec![model.grow(0)]);
+        let records = Records::from_records(vec![model.grow(0)]);
         let engine = engine.clone();
         writes.push(tokio::spawn(async move {
             engine.put("c", records, PutMode::Add { skip_existing: false }, None).await
         }));
     }
     for write in writes {
-        let outcome = write.await.unwrap().unwrap().outcome;
+        let outcome = write.await.unwrap().unwrap().done.reply;
         assert_eq!((outcome.inserted, outcome.unchanged), (1, 0));
     }
     let last = engine.collection("c").await.unwrap().last_change;

@@ -134,7 +134,7 @@ async fn many_ids(store: &Path) {
     model.add(&engine, 900).await;
     model.add(&engine, 100).await;
     let ids = (100..100_100).map(|number| format!("r{number}")).collect();
-    let outcome = engine.delete("c", Which::Ids(ids), None).await.unwrap().outcome;
+    let outcome = engine.delete("c", Which::Ids(ids), None).await.unwrap().done.reply;
     assert_eq!((outcome.deleted, outcome.missing), (900, 99_100));
     model.records.retain(|place, _| *place < 100);
     model.check(&engine, false).await;

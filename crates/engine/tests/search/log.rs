@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use isolith_engine::{Doctor, DoctorOptions, Engine, EngineOptions, Life, PutMode, PutRecords};
+use isolith_engine::{Doctor, DoctorOptions, Engine, EngineOptions, Life, PutMode, Records};
 use isolith_types::{Code, Failure, Metric};
 use libtest_mimic::Trial;
 
@@ -68,7 +68,7 @@ async fn ending(store: &Path) {
 }
 
 async fn refusal(engine: &Engine, model: &mut Model) -> Failure {
-    let records = PutRecords::from_records(vec![model.clone().grow(1)]);
+    let records = Records::from_records(vec![model.clone().grow(1)]);
     engine.put("c", records, PutMode::Upsert, None).await.unwrap_err()
 }
 
@@ -145,7 +145,7 @@ async fn damaged(place: &Path) {
     let report = examine(&store, true).await;
     assert_eq!((report.ok, report.exit_status()), (true, 0), "{report:?}");
     let repaired = report.repaired.join("\n");
-    assert!(repaired.contains("brought back ") && !repaired.contains("lost"), "{repaired}");
+    assert!(repaired.contains("recovered ") && !repaired.contains("lost"), "{repaired}");
     let engine = open(&store);
     model.check_stored(&engine).await;
     engine.close().await;

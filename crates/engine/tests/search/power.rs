@@ -1,5 +1,5 @@
 //! Power loss: the log of a store cut at any byte leaves exactly a prefix of its
-//! commits, and segments that fit it or are made anew.
+//! commits, and segments that fit it or are rebuilt.
 
 use std::fs;
 use std::path::Path;

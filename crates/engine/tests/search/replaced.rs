@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use isolith_engine::{Engine, EngineOptions, PutMode, PutRecords};
+use isolith_engine::{Engine, EngineOptions, PutMode, Records};
 use isolith_types::{Code, Metric};
 use libtest_mimic::Trial;
 
@@ -45,7 +45,7 @@ async fn two(store: &Path, model: &mut Model) -> [Engine; 2] {
 async fn insist(engine: &Engine, model: &mut Model) -> usize {
     let record = model.grow(9);
     for refusals in 0..5 {
-        let records = PutRecords::from_records(vec![record.clone()]);
+        let records = Records::from_records(vec![record.clone()]);
         match engine.put("c", records, PutMode::Upsert, None).await {
             Ok(_) => return refusals,
             Err(failure) => assert_eq!(failure.code, Code::StoreReplaced, "{failure:?}"),
@@ -87,7 +87,7 @@ async fn deleted(place: &Path) {
     fs::remove_dir_all(&store).unwrap();
     for engine in &engines {
         for attempt in 0..3 {
-            let records = PutRecords::from_records(vec![model.grow(1)]);
+            let records = Records::from_records(vec![model.grow(1)]);
             let outcome = engine.put("c", records, PutMode::Upsert, None).await;
             let failure = outcome.unwrap_err();
             let expected = [Code::StoreReplaced, Code::NoStore];

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use isolith_engine::{
-    Engine, EngineOptions, Hits, Page, PutMode, PutRecords, Scope, Selection, StorePlace,
+    Engine, EngineOptions, Hits, Page, PutMode, Records, Scope, Selection, StorePlace,
     StoredRecord, Surroundings, Which, find_store,
 };
 use isolith_types::{CollectionSpec, Metadata, Metric, Record};
@@ -127,7 +127,7 @@ impl Model {
     }
 
     pub async fn put(&self, engine: &Engine, records: Vec<Record>) {
-        let records = PutRecords::from_records(records);
+        let records = Records::from_records(records);
         engine.put(&self.name, records, PutMode::Upsert, None).await.unwrap();
     }
 
@@ -136,7 +136,7 @@ impl Model {
         let ids: Vec<String> =
             places.iter().map(|place| self.records.remove(place).unwrap().id).collect();
         let written = engine.delete(&self.name, Which::Ids(ids), None).await.unwrap();
-        assert_eq!(written.outcome.deleted, places.len() as u64);
+        assert_eq!(written.done.reply.deleted, places.len() as u64);
     }
 
     /// The ids nearest to a vector, with distances, found the slow way.

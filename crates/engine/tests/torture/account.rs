@@ -45,7 +45,7 @@ pub(crate) struct Account {
     pub(crate) problems: Vec<String>,
 }
 
-/// So many problems are told.
+/// This many problems are told.
 const TOLD: usize = 100;
 
 impl Account {

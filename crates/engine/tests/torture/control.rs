@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Account> {
     let folder = match &arguments.keep {
         Some(folder) => {
             fs::create_dir(folder)
-                .with_context(|| format!("{} cannot be made", folder.display()))?;
+                .with_context(|| format!("cannot create {}", folder.display()))?;
             fs::canonicalize(folder)?
         }
         None => temporary.path().to_owned(),
@@ -218,7 +218,7 @@ fn judge_end(member: usize, status: ExitStatus, account: &mut Account) {
     }
 }
 
-/// A random time until the next of so many in a second.
+/// A random time until the next of this many in a second.
 fn pause(random: &mut Rng, per_second: f64) -> Duration {
     Duration::from_secs_f64((0.2 + 1.6 * random.f64()) / per_second)
 }

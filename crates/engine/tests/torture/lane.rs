@@ -7,7 +7,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use fastrand::Rng;
-use isolith_engine::{Engine, Key, Outcome, Patch, PutMode, PutRecords, Which, Written};
+use isolith_engine::{
+    Engine, Key, Patch, PutMode, Records, RecordsDeleted, RecordsPut, RecordsUpdated, Which,
+    Written,
+};
 use isolith_types::{Code, Comparison, Failure, Filter, Metadata, Scalar};
 use serde_json::json;
 
@@ -102,9 +105,9 @@ impl Lane {
         let (op, counts) = self.recent[self.random.usize(..self.recent.len())];
         let (from, result) = (now(), perform(engine, &op).await);
         match result {
-            Ok(Written { outcome, .. }) if outcome.repeated && Counts::of(&outcome) == counts => {}
-            Ok(Written { outcome, .. }) => {
-                let what = format!("{op:?} was done again: {outcome:?}");
+            Ok(done) if done.repeated && done.counts == counts => {}
+            Ok(done) => {
+                let what = format!("{op:?} was done again: {done:?}");
                 self.problem(Fault::Duplicated, what)?;
             }
             Err(failure) => self.refused(&format!("repeat of {op:?}"), &failure)?,
@@ -188,11 +191,10 @@ impl Lane {
         }
         for attempt in 1..=TRIES {
             match perform(engine, &op).await {
-                Ok(written) => {
+                Ok(Performed { counts, repeated }) => {
                     let at = now();
-                    let repeated = written.outcome.repeated;
                     self.note(&Entry::Done { at, waited: at - from, resent, repeated })?;
-                    return self.acknowledged(op, &written.outcome);
+                    return self.acknowledged(op, counts);
                 }
                 Err(failure) => {
                     self.refused(&format!("{op:?}, try {attempt}"), &failure)?;
@@ -203,9 +205,8 @@ impl Lane {
         Err(Stuck)
     }
 
-    fn acknowledged(&mut self, op: Op, outcome: &Outcome) -> Result<(), Stuck> {
+    fn acknowledged(&mut self, op: Op, found: Counts) -> Result<(), Stuck> {
         let expected = Counts::expected(&op, self.expected(op.place));
-        let found = Counts::of(outcome);
         if found != expected {
             let second = Counts::expected(&op, op.after(self.expected(op.place)));
             let unchanged = Counts { unchanged: u64::from(op.place.size()), ..Counts::default() };
@@ -233,13 +234,13 @@ impl Lane {
         &mut self,
         code: Code,
         op: &Op,
-        result: Result<Written, Failure>,
+        result: Result<Performed, Failure>,
     ) -> Result<(), Stuck> {
         match result {
             Err(failure) if failure.code == code => Ok(()),
             Err(failure) => self.refused(&format!("{op:?}, to be refused as {code:?}"), &failure),
-            Ok(written) => {
-                let what = format!("{op:?} was not refused: {:?}", written.outcome);
+            Ok(done) => {
+                let what = format!("{op:?} was not refused: {done:?}");
                 self.problem(Fault::Wrong, what)
             }
         }
@@ -247,11 +248,6 @@ impl Lane {
 }
 
 impl Counts {
-    fn of(outcome: &Outcome) -> Self {
-        let Outcome { inserted, updated, unchanged, deleted, missing, .. } = *outcome;
-        Self { inserted, updated, unchanged, deleted, missing }
-    }
-
     /// What `op` must say if the unit is like that when it is done.
     fn expected(op: &Op, before: Option<State>) -> Self {
         let size = u64::from(op.place.size());
@@ -278,19 +274,58 @@ pub(crate) fn equal(key: &str, value: u32) -> Filter {
     Filter::Compare { key: key.to_owned(), how: Comparison::Equal, value }
 }
 
-async fn perform(engine: &Engine, op: &Op) -> Result<Written, Failure> {
+/// What an operation answered.
+#[derive(Debug)]
+struct Performed {
+    counts: Counts,
+    repeated: bool,
+}
+
+impl<R: Into<Counts>> From<Written<R>> for Performed {
+    fn from(written: Written<R>) -> Self {
+        Self { repeated: written.done.repeated, counts: written.done.reply.into() }
+    }
+}
+
+impl From<RecordsPut> for Counts {
+    fn from(reply: RecordsPut) -> Self {
+        let RecordsPut { inserted, updated, unchanged, .. } = reply;
+        Self { inserted, updated, unchanged, ..Self::default() }
+    }
+}
+
+impl From<RecordsUpdated> for Counts {
+    fn from(reply: RecordsUpdated) -> Self {
+        let RecordsUpdated { updated, unchanged, missing } = reply;
+        Self { updated, unchanged, missing, ..Self::default() }
+    }
+}
+
+impl From<RecordsDeleted> for Counts {
+    fn from(reply: RecordsDeleted) -> Self {
+        let RecordsDeleted { deleted, missing } = reply;
+        Self { deleted, missing, ..Self::default() }
+    }
+}
+
+async fn perform(engine: &Engine, op: &Op) -> Result<Performed, Failure> {
     let Op { number, place, act } = *op;
     let name = place.shelf().name;
     let key = Some(key(place.lane, number));
     let state = State { version: number, touched: None };
-    let put = |mode| engine.put(name, PutRecords::from_records(place.records(state)), mode, key);
+    let put = async |mode| {
+        let records = Records::from_records(place.records(state));
+        engine.put(name, records, mode, key).await.map(Performed::from)
+    };
+    let update = async |patches| engine.update(name, patches, key).await.map(Performed::from);
+    let delete = async |which| engine.delete(name, which, key).await.map(Performed::from);
     match act {
         Act::Add => put(PutMode::Add { skip_existing: false }).await,
         Act::Upsert => put(PutMode::Upsert).await,
-        Act::Replace => engine.update(name, replacements(place, state), key).await,
-        Act::Touch => engine.update(name, touches(place, number), key).await,
-        Act::Delete => engine.delete(name, Which::Ids(place.ids()), key).await,
-        Act::Prune => engine.delete(name, Which::Matching(unit_filter(place)), key).await,
+        Act::Replace => update(replacements(place, state)).await,
+        Act::Touch => update(touches(place, number)).await,
+        Act::Delete => delete(Which::Ids(place.ids())).await,
+        Act::Prune => delete(Which::Matching(unit_filter(place))).await,
     }
 }
 

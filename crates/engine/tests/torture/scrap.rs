@@ -1,7 +1,7 @@
 //! Collections that come and go: each lane has one, which it makes, fills, renames and
 //! deletes. After a death it may be in any of these states.
 
-use isolith_engine::{Engine, Page, PutMode, PutRecords, Selection};
+use isolith_engine::{Engine, Page, PutMode, Records, Selection};
 use isolith_types::{Code, CollectionSpec, Failure};
 
 use crate::content::{Place, SHELVES, State};
@@ -56,7 +56,7 @@ async fn live_and_die(
     let places = (0..UNITS).map(|unit| Place { shelf: 0, unit, ..place });
     let records: Vec<_> = places.flat_map(|place| place.records(state)).collect();
     let count = records.len();
-    let put = PutRecords::from_records(records);
+    let put = Records::from_records(records);
     timed(longest, engine.put(&name, put, PutMode::Add { skip_existing: false }, None)).await?;
     timed(longest, engine.rename_collection(&name, &renamed)).await?;
     let found =

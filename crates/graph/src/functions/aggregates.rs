@@ -61,7 +61,7 @@ impl Accumulator {
         }
     }
 
-    /// Takes a value that stands for so many rows. What it keeps is added to `kept`, to be
+    /// Takes a value that stands for this many rows. What it keeps is added to `kept`, to be
     /// released with the accumulator.
     pub(crate) fn add(
         &mut self,

@@ -297,7 +297,7 @@ impl<'r> Collector<'r> {
             }
             result.push(values);
         }
-        // What goes on is counted anew.
+        // What goes on is counted again.
         run.budget.release(std::mem::take(&mut self.kept));
         for values in &result {
             run.budget.keep(row_held(values))?;

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::Run;
 use crate::error::Result;
 
-/// So many items are sorted at once if they are light.
+/// This many items are sorted at once if they are light.
 const RUN: usize = 4096;
 
 /// Sorts items: runs of a few at once, which are merged then. Between runs, and for every item

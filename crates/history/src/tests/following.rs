@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use isolate::InWorker;
+use isolate_types::InWorker;
 
 use super::support::{Sample, git, history, lines};
 use crate::{History, HistoryError, last_changes, repository_of};

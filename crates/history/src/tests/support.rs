@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use isolate::InWorker;
+use isolate_types::InWorker;
 
 use crate::{History, HistoryError, Repository, last_changes, repository_of};
 

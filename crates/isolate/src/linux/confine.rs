@@ -5,7 +5,7 @@ use super::files::{self, Landlocked, RuledFolder};
 use crate::role::Refusal;
 use crate::sandbox::{Confinement, Enforcement, Sandbox};
 
-/// Restricts this thread and all it will start. A kernel that cannot is no error,
+/// Restricts this thread and all it will start. A kernel that cannot is not an error,
 /// a folder that is not there is one. With [`Files::Folder`](crate::Files::Folder), the
 /// folder that the rules are for comes back.
 pub(crate) fn confine(sandbox: &Sandbox) -> Result<(Confinement, Option<RuledFolder>), Refusal> {

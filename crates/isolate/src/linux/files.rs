@@ -19,7 +19,7 @@ use crate::sandbox::{Enforcement, Files};
 /// they know of it.
 const RIGHTS: ABI = ABI::V5;
 
-/// Restricts this thread and all it will start. A kernel that cannot is no error.
+/// Restricts this thread and all it will start. A kernel that cannot is not an error.
 ///
 /// Connections and signals are forbidden here as well, in the same rules: a second set
 /// would forbid every rename from one folder to another, which each set has to allow by

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use isolate_types::Bulk;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tracing::Instrument;
 
@@ -20,7 +21,7 @@ use crate::linux::{memory, socket};
 use crate::role::{Refusal, Role};
 use crate::settings::PoolSettings;
 use crate::supervisor::{JobId, WorkerId};
-use crate::wire::{Bulk, Fill, Frame, FrameReader, Header, Kind, PanicNote, Parcel, Progress};
+use crate::wire::{Fill, Frame, FrameReader, Header, Kind, PanicNote, Parcel, Progress};
 use crate::worker::WORKER_ARGUMENT;
 
 /// The end of the stream comes before the exit status; a worker that is still

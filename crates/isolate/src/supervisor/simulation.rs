@@ -19,7 +19,7 @@ use model::{Model, Phase};
 const SCHEDULES: u64 = 100_000;
 const THREADS: u64 = 4;
 
-/// A schedule that has not settled after so many steps never will.
+/// A schedule that has not settled after this many steps never will.
 const SETTLED: usize = 2_000;
 
 #[test]

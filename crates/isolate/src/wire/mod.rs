@@ -6,7 +6,6 @@
 //! shared memory first, so that nothing on the socket is ever long and no write
 //! ever blocks half-way.
 
-mod bulk;
 mod frame;
 mod parcel;
 mod reader;
@@ -15,7 +14,6 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-pub use bulk::Bulk;
 pub(crate) use frame::{HEADER_LEN, Header, Kind, Placement};
 pub(crate) use parcel::Parcel;
 pub(crate) use reader::{Fill, Frame, FrameReader};

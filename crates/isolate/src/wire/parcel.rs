@@ -1,8 +1,8 @@
 use bytes::Bytes;
+use isolate_types::for_isolate::{collect_slabs, with_slabs};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::bulk::{collect_slabs, with_slabs};
 use super::{Header, INLINE_LIMIT, Kind, Placement, WireError, padded};
 use crate::linux::area::Area;
 

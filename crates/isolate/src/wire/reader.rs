@@ -165,7 +165,9 @@ impl FrameReader {
 mod tests {
     use std::os::fd::BorrowedFd;
 
-    use super::super::{Bulk, Kind, Parcel};
+    use isolate_types::Bulk;
+
+    use super::super::{Kind, Parcel};
     use super::*;
 
     const LIMIT: u64 = 16 << 20;

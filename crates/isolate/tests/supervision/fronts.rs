@@ -248,7 +248,8 @@ async fn signalled(job: Duration) -> i32 {
         }
     };
     let budget = Duration::from_secs(10);
-    match run_until_signalled(&mut signals, &[&pool], budget, work).await {
+    let pools = || vec![Arc::new(pool.clone()) as _];
+    match run_until_signalled(&mut signals, pools, budget, work).await {
         Ok(()) => 0,
         Err(interrupted) => interrupted.signal.exit_status().into(),
     }

@@ -4,10 +4,15 @@
 
 mod calls;
 mod descriptors;
+mod examples;
 mod faults;
 mod fronts;
 mod hostile;
 mod lifecycle;
+// Its `main` is not used here.
+#[allow(dead_code)]
+#[path = "../../examples/restart.rs"]
+mod restart;
 mod sandbox;
 mod support;
 
@@ -19,6 +24,7 @@ fn main() {
         isolate::role::<support::Stubborn>(),
         isolate::role::<sandbox::Confined>(),
         isolate::role::<descriptors::Handed>(),
+        isolate::role::<restart::Flaky>(),
     ]);
     if let Some(scenario) = fronts::requested() {
         fronts::run(&scenario);
@@ -27,6 +33,7 @@ fn main() {
     let trials: Vec<Trial> = [
         calls::trials(),
         descriptors::trials(),
+        examples::trials(),
         faults::trials(),
         fronts::trials(),
         hostile::trials(),

@@ -30,12 +30,12 @@ pub enum Request {
     /// Sleeps until cancelled; writes the number of polls to the path.
     AwaitCancel(String),
     Count(u64),
-    /// So many bytes ahead of the reply; the first try dies after half of them.
+    /// This many bytes ahead of the reply; the first try dies after half of them.
     Parts(usize),
     /// Reads a file of /proc/self, or any other.
     Read(String),
     Descriptors,
-    /// Replies with so many bytes.
+    /// Replies with this many bytes.
     Produce(usize),
     Print(String),
     /// Leaves a child behind that does nothing.

@@ -28,7 +28,7 @@ impl Located {
     }
 }
 
-/// The module that a file imports under this name. What of the name is no module is the
+/// The module that a file imports under this name. What of the name is not a module is the
 /// rest, to be looked for inside.
 pub(crate) fn locate(look: &Look<'_>, from: &File, module: &str) -> Module {
     look.module(from, module, || located(look, from, module))

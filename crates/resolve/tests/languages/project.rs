@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use isolate::InWorker;
+use isolate_types::InWorker;
 use isolith_resolve::{Outline, Project, Resolution, module_keys, resolve};
 use isolith_source::{Chunker, Mode};
 use isolith_types::{Certainty, CodeEdge, CodeNode, EdgeKind, FileGraph};

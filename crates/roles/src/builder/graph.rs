@@ -1,9 +1,10 @@
 //! The segment of the graph: the edges of all nodes in one file.
 
 use isolate::{Context, InWorker};
+use isolith_protocol::{GraphSegmentEntry, GraphState, Key, SwapGraphSegment};
 use isolith_segment::storage::Disk;
 use isolith_segment::write_graph;
-use isolith_store::{Action, GraphSegmentEntry, GraphState, Key, Reader, StoreFolder, Truth};
+use isolith_store::{Reader, StoreFolder, Truth};
 use serde::{Deserialize, Serialize};
 
 use super::{FoldDone, Problem, remove, remove_rubbish, write};
@@ -41,7 +42,7 @@ impl GraphBuild<'_> {
         let made = entry.clone();
         // A build that died after its swap has nothing left to do when it is tried again.
         let key = Key(fastrand::u128(..).to_le_bytes());
-        let swap = Action::SwapGraph(entry);
+        let swap = SwapGraphSegment { entry };
         let outcome = write(self.folder, self.token, self.context, key, swap)?;
         fault::point("graph.swapped", self.context);
         for file in &outcome.obsolete_files {

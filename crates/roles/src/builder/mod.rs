@@ -7,14 +7,15 @@ use std::time::{Duration, Instant, SystemTime};
 
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
 use isolith_folder::Folder;
+use isolith_protocol::{
+    CollectionState, Key, Kind, Level, SegmentEntry, SegmentsSwapped, StoreError, SwapPlan,
+    SwapSegments, WriteOperation,
+};
 use isolith_segment::storage::{Disk, Storage};
 use isolith_segment::text::{TextBuilder, remove_scratch};
 use isolith_segment::{SegmentError, VectorBuilder, VectorSpec, remove_leftovers};
 use isolith_store::names::is_segment;
-use isolith_store::{
-    Action, BUILDER_LOCK, CollectionState, Key, Kind, Level, Outcome, Reader, Scope, SegmentEntry,
-    Snapshot, StoreError, StoreFolder, SwapPlan, Truth, Write, WriterOptions,
-};
+use isolith_store::{BUILDER_LOCK, Reader, Scope, Snapshot, StoreFolder, Truth, WriterOptions};
 use isolith_types::{Code, Failure};
 use serde::{Deserialize, Serialize};
 
@@ -115,6 +116,8 @@ fn lock_builder(folder: &StoreFolder) -> Result<Option<File>, Failure> {
     let refuse = |error: std::io::Error| {
         Failure::new(Code::ReadOnly, format!("cannot lock {}: {error}", path.display()))
     };
+    // A restored store may lack the folders that the first writer creates.
+    folder.create().map_err(|error| error.to_failure())?;
     let file = Folder::open(folder.run()).and_then(|run| run.file_or_create(BUILDER_LOCK));
     let file = file.map_err(refuse)?;
     match file.try_lock() {
@@ -272,30 +275,29 @@ impl Fold<'_> {
         Ok(Some(step.entry(Kind::Text, published, rows)))
     }
 
-    fn swap(&self, plan: SwapPlan) -> Result<Outcome, Problem> {
+    fn swap(&self, plan: SwapPlan) -> Result<SegmentsSwapped, Problem> {
         // A fold that died after its swap is tried again, with another plan, which needs
         // another key.
         let mut key = self.job.key;
         for (byte, other) in key.0.iter_mut().zip(plan.from_generation.to_le_bytes()) {
             *byte ^= other;
         }
-        write(&self.folder, self.token, self.context, key, Action::Swap(plan))
+        write(&self.folder, self.token, self.context, key, SwapSegments { plan })
     }
 }
 
-fn write(
+fn write<O: WriteOperation>(
     folder: &StoreFolder,
     token: InWorker,
     context: &Context<'_>,
     key: Key,
-    action: Action,
-) -> Result<Outcome, Problem> {
+    operation: O,
+) -> Result<O::Reply, Problem> {
     // A swap that is not on disk must not cost the files of the generation before.
     let options = WriterOptions { durability: isolith_store::Durability::Full, create: false };
     let mut writer = Truth::open_writer(folder, options, token)?;
     writer.set_deadline(Instant::now() + SWAP_PATIENCE.min(context.remaining()));
-    let write = Write { key, keep: false, action };
-    Ok(writer.apply(&[write], &[])?.pop().expect("one write has one result")?)
+    Ok(writer.apply_one(key, operation)?.reply)
 }
 
 /// Removes files that a builder left when it died.

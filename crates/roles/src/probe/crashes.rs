@@ -11,7 +11,7 @@ use isolith_store::names::is_crash_report;
 
 use super::finding::{Finding, Health};
 
-/// So many deaths in so short a time are worth a warning.
+/// This many deaths in so short a time are worth a warning.
 const DEATHS_TO_WARN: usize = 3;
 /// The time in which they are counted.
 const DEATHS_WITHIN: Duration = Duration::from_secs(600);

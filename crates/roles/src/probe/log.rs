@@ -1,7 +1,8 @@
 //! Whether the truth has come as far as was acknowledged.
 
 use isolate::InWorker;
-use isolith_store::{LogState, MarkState, Missing, Part, Progress, StoreError, StoreFolder, Truth};
+use isolith_protocol::StoreError;
+use isolith_store::{LogState, MarkState, Missing, Part, Progress, StoreFolder, Truth};
 
 use super::finding::{Cure, Finding, Health};
 
@@ -32,7 +33,7 @@ fn finding(state: &LogState) -> Finding {
         MarkState::Damaged => Finding::new(
             Health::Warn,
             "the file `acknowledged` is damaged, so that nobody can tell whether commits are \
-             missing; the next write makes it anew",
+             missing; the next write creates it again",
         ),
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn check(folder: &StoreFolder) -> Finding {
             told.push(format!("{name} cannot be read: what a salvage lost is unknown"));
             continue;
         };
-        // What indexing makes again is no loss any more.
+        // What indexing makes again is not a loss any more.
         let losses = report.lost.iter().filter(|loss| loss.extent != Extent::Derived);
         let losses: Vec<String> = losses.map(|loss| loss.in_words(NAMED_IDS)).collect();
         if !losses.is_empty() {

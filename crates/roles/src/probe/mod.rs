@@ -17,8 +17,9 @@ use std::time::Instant;
 
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
 use isolith_embed::{Model, model_name};
+use isolith_protocol::StoreError;
 use isolith_store::{
-    Check as Look, Embedder, LogRecovery, SalvageReport, StoreError, StoreFolder, Truth, TruthId,
+    Check as Look, Embedder, LogRecovery, SalvageReport, StoreFolder, Truth, TruthId,
 };
 use isolith_types::{Code, Failure};
 use serde::{Deserialize, Serialize};

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use isolate::InWorker;
 use isolith_folder::Folder;
+use isolith_protocol::{CollectionState, Damage, DamageKind, Kind, SegmentEntry, StoreError};
 use isolith_segment::text::TextSegment;
 use isolith_segment::{GraphSegment, SegmentError, VectorSegment};
 use isolith_store::names::is_segment;
-use isolith_store::{CollectionState, Kind, Reader, SegmentEntry, StoreError, StoreFolder};
+use isolith_store::{Reader, StoreFolder};
 
 use super::finding::{Cure, Finding, Health, Rebuild};
 use super::machine::megabytes;
-use crate::reader::{Damage, DamageKind};
+use crate::reader::damage_kind;
 
 /// A collection that is folded while it is looked at is looked at again, so often.
 const TRIES: usize = 4;
@@ -136,7 +137,7 @@ fn look_at_graph(
     if now.is_none_or(|now| now.file != entry.file) {
         return Ok(());
     }
-    let kind = DamageKind::of(&error);
+    let kind = damage_kind(&error);
     let damage = Damage { file: entry.file, reason: error.to_string(), kind };
     seen.notes.push(damage.reason.clone());
     if kind == DamageKind::Unreadable {
@@ -218,7 +219,7 @@ fn verify(
     let damaged =
         |reason: String| Damage { file: entry.file.clone(), reason, kind: DamageKind::Damaged };
     let rows = open_whole(folder, state, entry, token)
-        .map_err(|error| Damage { kind: DamageKind::of(&error), ..damaged(error.to_string()) })?
+        .map_err(|error| Damage { kind: damage_kind(&error), ..damaged(error.to_string()) })?
         .ok_or_else(|| {
             let file = &entry.file;
             damaged(format!("{file} has another dimension or metric than its collection"))

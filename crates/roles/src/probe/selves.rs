@@ -1,11 +1,15 @@
 //! Whether stored vectors find themselves, on the way that every search takes.
 
 use isolate::{Bulk, Context, InWorker, Role};
-use isolith_store::{CollectionState, Page, Reader, Selection, StoreError, StoredRecord};
+use isolith_protocol::{
+    CollectionState, FindNearest, Page, ReadOperation, ReadReply, RecordsFound, Selection,
+    StoreError, StoredRecord,
+};
+use isolith_store::Reader;
 use isolith_types::{Failure, Metric};
 
 use super::finding::{Cure, Finding, Health, Rebuild};
-use crate::reader::{Found, ReadJob, ReadReply, StoreReader};
+use crate::reader::StoreReader;
 use crate::settings::StoreSettings;
 
 /// Vectors tried in each collection.
@@ -31,13 +35,13 @@ pub(super) fn check(
     let mut seen = Seen::default();
     for state in states.iter().filter(|state| state.records > 0) {
         for stored in sample(reader, state)? {
-            let job = ReadJob::Nearest {
+            let search = FindNearest {
                 collection: state.name.clone(),
                 vector: Bulk::from(bytes(&stored.record.vector)),
                 limit: HITS,
                 filter: None,
             };
-            let reply = worker.handle(job, context);
+            let reply = worker.handle(search.into(), context);
             seen.judge(reader, state, &stored, reply)?;
         }
     }
@@ -63,8 +67,10 @@ impl Seen {
     ) -> Result<(), StoreError> {
         self.tried += 1;
         let failure = match reply {
-            Ok(ReadReply::Found(found)) => return self.compare(reader, state, stored, found),
-            Ok(_) => "the reader answered another question".to_owned(),
+            Ok(reply) => match FindNearest::reply_from(reply) {
+                Some(found) => return self.compare(reader, state, stored, found),
+                None => "unexpected reply from the reader".to_owned(),
+            },
             Err(failure) => format!("{}: {failure}", state.name),
         };
         self.failed.push(failure);
@@ -76,7 +82,7 @@ impl Seen {
         reader: &mut Reader,
         state: &CollectionState,
         stored: &StoredRecord,
-        found: Found,
+        found: RecordsFound,
     ) -> Result<(), StoreError> {
         if finds(state.metric, stored, &found) || !still_there(reader, state, stored)? {
             self.degraded = self.degraded.take().or(found.degraded);
@@ -114,7 +120,7 @@ impl Seen {
 
 /// A vector has found itself if it is among the hits, or if all of them are at least as
 /// near: for inner products, longer vectors are nearer than the vector itself.
-fn finds(metric: Metric, stored: &StoredRecord, found: &Found) -> bool {
+fn finds(metric: Metric, stored: &StoredRecord, found: &RecordsFound) -> bool {
     if found.hits.iter().any(|hit| hit.id == stored.record.id) {
         return true;
     }
@@ -165,7 +171,7 @@ mod tests {
     use isolith_types::{Hit, Metadata, Record};
 
     use super::*;
-    use crate::reader::Searched;
+    use isolith_protocol::Searched;
 
     fn stored(id: &str, vector: &[f32]) -> StoredRecord {
         StoredRecord {
@@ -182,7 +188,7 @@ mod tests {
         }
     }
 
-    fn found(hits: &[(&str, f32)]) -> Found {
+    fn found(hits: &[(&str, f32)]) -> RecordsFound {
         let hits = hits.iter().map(|(id, distance)| Hit {
             id: (*id).to_owned(),
             distance: Some(*distance),
@@ -190,7 +196,7 @@ mod tests {
             document: None,
             metadata: Metadata::default(),
         });
-        Found { hits: hits.collect(), degraded: None, searched: Searched::default() }
+        RecordsFound { hits: hits.collect(), degraded: None, searched: Searched::default() }
     }
 
     #[test]

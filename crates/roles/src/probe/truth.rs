@@ -3,9 +3,8 @@
 use std::time::Instant;
 
 use isolate::{Context, InWorker};
-use isolith_store::{
-    Check as Look, CollectionState, Kind, Level, Reader, Snapshot, StoreError, StoreFolder, Truth,
-};
+use isolith_protocol::{CollectionState, Kind, Level, StoreError};
+use isolith_store::{Check as Look, Reader, Snapshot, StoreFolder, Truth};
 
 use super::finding::{Cure, Finding, Health, Rebuild};
 
@@ -113,11 +112,17 @@ pub(super) fn contents(reader: &mut Reader) -> Result<String, StoreError> {
     let snapshot = reader.snapshot()?;
     let states = snapshot.collections()?;
     let records: u64 = states.iter().map(|state| state.records).sum();
-    let content = format!("{records} records in {} collections", states.len());
+    let collections = counted(states.len() as u64, "collection");
+    let content = format!("{} in {collections}", counted(records, "record"));
     Ok(match snapshot.fact_stats()?.facts {
         0 => content,
-        facts => format!("{content}, {facts} facts"),
+        facts => format!("{content}, {}", counted(facts, "fact")),
     })
+}
+
+fn counted(count: u64, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
 }
 
 /// The models and dimensions of all collections, for people.

@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use isolith_store::{Snapshot, StoreError};
+use isolith_protocol::StoreError;
+use isolith_store::Snapshot;
 use isolith_types::Hit;
 
 /// The best rows so far, by distance or by score. Rows that are equally good stand in

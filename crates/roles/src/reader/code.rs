@@ -4,116 +4,21 @@
 use std::collections::{BTreeMap, HashMap};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use isolate::{Bulk, Context};
+use isolate::Context;
 use isolith_embed::{Model, model_name};
-use isolith_search::{
-    Candidate, Definition, FileFacts, Mode, Question, Ranked, Role, Weights, Why, rank, roles,
+use isolith_protocol::{
+    ChunkFilter as StoredFilter, CodeFound, CodeScope, CollectionState, FileState, FoundChunk,
+    SearchCode, Searched, StoreError, StoredChunk,
 };
+use isolith_search::{Candidate, Definition, FileFacts, Mode, Question, Ranked, Role, rank, roles};
 use isolith_segment::exact::floats;
-use isolith_segment::text::{Analyzer, FieldWeight, Keywords as Words};
-use isolith_store::{
-    CodeFilter as StoredFilter, CollectionState, FileState, RootPlace, Snapshot, StoreError,
-    StoredChunk,
-};
-use isolith_types::{ChunkKind, FileVersion, Symbol};
-use serde::{Deserialize, Serialize};
+use isolith_segment::text::{Analyzer, FieldWeight, Keywords as Words, field};
+use isolith_store::Snapshot;
 
-use super::Searched;
 use super::keywords::Keywords;
 use super::segments::Segments;
 use super::tail::Tails;
 use super::vectors::{Nearest, dot};
-
-/// What is looked for in the code.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct CodeQuery {
-    /// A question, words or a name.
-    pub text: String,
-    /// A vector in the place of the text's own: f32, little-endian.
-    pub vector: Option<Bulk>,
-    /// What ranks.
-    pub mode: Mode,
-    /// How many hits.
-    pub limit: u32,
-    /// Which chunks.
-    pub filter: CodeFilter,
-    /// What signals are worth.
-    pub weights: Weights,
-}
-
-/// Which chunks are looked at.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CodeFilter {
-    /// Of these roots; of all if there are none.
-    pub roots: Vec<u64>,
-    /// In these languages.
-    pub languages: Vec<String>,
-    /// Whose paths match one of these patterns.
-    pub paths: Vec<String>,
-    /// Of these kinds.
-    pub kinds: Vec<ChunkKind>,
-    /// That define this name.
-    pub symbol: Option<String>,
-    /// Tests alone, or all but tests.
-    pub tests: Option<bool>,
-    /// Whose files changed since: milliseconds since 1970.
-    pub since: Option<i64>,
-    /// But not the chunk at a line of a file of a root.
-    pub except: Option<(u64, String, u32)>,
-}
-
-impl CodeFilter {
-    /// Whether rows have to be picked before the search.
-    fn picks(&self) -> bool {
-        *self != Self { except: self.except.clone(), ..Self::default() }
-    }
-}
-
-/// Code that was found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CodeFound {
-    /// The best first.
-    pub hits: Vec<FoundChunk>,
-    /// How the answer is less than it should be.
-    pub degraded: Option<String>,
-    /// What it was found with.
-    pub searched: Searched,
-    /// Whether there is any code to be found.
-    pub indexed: bool,
-    /// Where the roots are.
-    pub roots: Vec<RootPlace>,
-}
-
-/// A chunk that was found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FoundChunk {
-    /// The root's number.
-    pub root: u64,
-    /// The file's path, relative to the root.
-    pub path: String,
-    /// The file's language.
-    pub language: String,
-    /// The file's content when it was indexed.
-    pub version: FileVersion,
-    /// The first line, from 1.
-    pub start_line: u32,
-    /// The last line.
-    pub end_line: u32,
-    /// What it mostly is.
-    pub kind: ChunkKind,
-    /// The definition in it that fits best.
-    pub symbol: Option<Symbol>,
-    /// The definition around it.
-    pub parent: Option<String>,
-    /// How its first definition is declared.
-    pub signature: Option<String>,
-    /// Its text.
-    pub text: String,
-    /// From 0 upward; larger is better.
-    pub score: f32,
-    /// What put it here.
-    pub why: Why,
-}
 
 /// Chunks that are looked at on either side before files are ranked.
 const CANDIDATES: u32 = 200;
@@ -162,7 +67,7 @@ impl Scores {
 }
 
 impl CodeSearch<'_, '_> {
-    pub(super) fn run(&mut self, query: &CodeQuery) -> Result<CodeFound, StoreError> {
+    pub(super) fn run(&mut self, query: &SearchCode) -> Result<CodeFound, StoreError> {
         let Some(state) = self.snapshot.code_state()?.filter(|state| state.records > 0) else {
             let (hits, roots, searched) = (Vec::new(), Vec::new(), Searched::default());
             return Ok(CodeFound { hits, degraded: None, searched, indexed: false, roots });
@@ -205,7 +110,7 @@ impl CodeSearch<'_, '_> {
     fn rows(
         &mut self,
         state: &CollectionState,
-        filter: &CodeFilter,
+        filter: &CodeScope,
         searched: &mut Searched,
     ) -> Result<Option<Vec<u64>>, StoreError> {
         if !filter.picks() {
@@ -234,11 +139,11 @@ impl CodeSearch<'_, '_> {
     fn by_words(
         &mut self,
         state: &CollectionState,
-        query: &CodeQuery,
+        query: &SearchCode,
         rows: Option<&[u64]>,
         searched: &mut Searched,
     ) -> Result<Vec<(u64, f32)>, StoreError> {
-        let words = Words::of(Analyzer::Code, &query.text);
+        let words = Words::of(Analyzer::Code, &query.text, query.weights.stem_keywords);
         let want = CANDIDATES.max(query.limit);
         let best = self.keywords().best(state, words, want, rows, searched)?;
         Ok(best.into_ranked())
@@ -249,7 +154,7 @@ impl CodeSearch<'_, '_> {
     fn by_meaning(
         &mut self,
         state: &CollectionState,
-        query: &CodeQuery,
+        query: &SearchCode,
         rows: Option<&[u64]>,
         searched: &mut Searched,
     ) -> Result<Vec<(u64, f32)>, StoreError> {
@@ -325,17 +230,17 @@ impl CodeSearch<'_, '_> {
 
 /// A name as it is looked for among definitions.
 fn names(name: &str) -> Words {
-    let mut words = Words::of(Analyzer::Code, name);
-    let nothing = FieldWeight { weight: 0.0, b: 0.0, once: false };
-    let symbols = words.weights.fields[1];
-    words.weights.fields = [nothing, symbols, nothing, nothing];
+    let mut words = Words::of(Analyzer::Code, name, 0.0);
+    for at in [field::BODY, field::STEM, field::FOLDERS] {
+        words.weights.fields[at] = FieldWeight::NOTHING;
+    }
     words
 }
 
 /// What can rank, and what is to be said if that is less than was asked for.
 fn usable_mode(
     state: &CollectionState,
-    query: &CodeQuery,
+    query: &SearchCode,
 ) -> Result<(Mode, Option<String>), StoreError> {
     let known = state.model.as_deref().unwrap_or("unknown");
     match query.mode {

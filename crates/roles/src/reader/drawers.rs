@@ -3,52 +3,29 @@
 use std::collections::HashSet;
 
 use isolith_embed::{Model, Vector};
-use isolith_store::{StoreError, passages};
-use isolith_types::{DrawerFilter, SimilarDrawer};
-use serde::{Deserialize, Serialize};
+use isolith_protocol::{FindSimilarDrawers, SimilarFound, StoreError};
+use isolith_store::passages;
+use isolith_types::SimilarDrawer;
 
-use super::Searched;
 use super::vectors::Nearest;
 
-/// Drawers that are like a text, and what they were found with.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct SimilarFound {
-    /// The most similar first.
-    pub drawers: Vec<SimilarDrawer>,
-    /// What the search went through.
-    pub searched: Searched,
-}
-
-/// How alike drawers must be, and how many are wanted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Likeness {
-    /// The text they are to be like.
-    pub text: String,
-    /// Only these.
-    pub filter: DrawerFilter,
-    /// The least similarity.
-    pub threshold: f32,
-    /// How many.
-    pub limit: u32,
-}
-
-/// So many passages of a long text are compared one by one.
+/// This many passages of a long text are compared one by one.
 const PASSAGES: usize = 4;
 
-/// At least so many passages are taken as candidates.
+/// At least this many passages are taken as candidates.
 const CANDIDATES: u32 = 32;
 
 /// Drawers with a passage near to the text, or to a part of it, are compared as wholes.
 pub(super) fn similar(
     mut nearest: Nearest<'_, '_>,
     model: Model,
-    wanted: &Likeness,
+    wanted: &FindSimilarDrawers,
 ) -> Result<SimilarFound, StoreError> {
     let snapshot = nearest.snapshot;
     let mut found = SimilarFound::default();
-    let whole = model.embed(&wanted.text).ok_or_else(|| {
-        StoreError::Invalid("the text has no words that could be compared".to_owned())
-    })?;
+    let whole = model
+        .embed(&wanted.text)
+        .ok_or_else(|| StoreError::Invalid("the text has no words to compare".to_owned()))?;
     let Some(state) = snapshot.memory_state()? else { return Ok(found) };
     found.searched.collection = state.id;
     let rows = match wanted.filter.is_empty() {

@@ -5,24 +5,12 @@ use std::sync::Arc;
 
 use isolate::Context;
 use isolith_graph::Adjacency;
+use isolith_protocol::{CypherFound, CypherQuery, GraphState, Searched, StoreError};
 use isolith_segment::GraphSegment;
-use isolith_store::{AdjacencySource, CypherQuery, GraphAnswer, GraphState, Snapshot, StoreError};
-use serde::{Deserialize, Serialize};
+use isolith_store::{AdjacencySource, Snapshot};
 
-use super::Searched;
 use super::segments::Segments;
 use crate::fault;
-
-/// What a query found, and with what.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct CypherFound {
-    /// The answer.
-    pub answer: GraphAnswer,
-    /// What it went through.
-    pub searched: Searched,
-    /// Whether a segment would have helped that is not there, or is older than the graph.
-    pub wanted: bool,
-}
 
 /// The graph's segment, opened when it is first asked for.
 struct Asked<'a> {
@@ -53,7 +41,10 @@ pub(super) fn cypher(
     let wanted = asked.segment.get().is_some_and(Option::is_none)
         && asked.state.get().is_some_and(GraphState::is_large);
     let searched = asked.searched.into_inner();
-    answer.degraded = searched.trouble().map(|why| format!("{why}: walked in the truth instead"));
+    if let Some(answer) = &mut answer {
+        let trouble = searched.trouble();
+        answer.degraded = trouble.map(|why| format!("{why}: walked in the truth instead"));
+    }
     Ok(CypherFound { answer, searched, wanted })
 }
 

@@ -4,18 +4,19 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use isolate::Context;
+use isolith_protocol::{CollectionState, RecordsFound, Searched, StoreError};
+use isolith_search::Weights;
 use isolith_segment::text::{
     Keywords as Words, PerField, Ranking, Statistics, TermCounts, TextCandidate, TextSegment,
     Tokenizer, tokens_among,
 };
 use isolith_segment::{Bits, SegmentError};
-use isolith_store::{CollectionState, Scope, Snapshot, StoreError};
+use isolith_store::{Scope, Snapshot};
 use isolith_types::Filter;
 
 use super::best::{Best, Measured};
 use super::segments::{Live, Segments};
 use super::tail::{Tails, tail_of};
-use super::{Found, Searched};
 use crate::fault;
 use crate::texts::{analyzer, for_each_text};
 
@@ -51,15 +52,16 @@ impl Keywords<'_, '_> {
         text: &str,
         limit: u32,
         filter: Option<&Filter>,
-    ) -> Result<Found, StoreError> {
+    ) -> Result<RecordsFound, StoreError> {
         let mut searched = Searched { collection: state.id, ..Searched::default() };
         let rows = filter.map(|filter| self.snapshot.rows_matching(state.id, filter));
         let rows = rows.transpose()?;
-        let words = Words::of(analyzer(state), text);
+        let file_name = Weights::default().stem_keywords;
+        let words = Words::of(analyzer(state), text, file_name);
         let best = self.best(state, words, limit, rows.as_deref(), &mut searched)?;
         let measured = |score| Measured { score: Some(score), ..Measured::default() };
         let hits = best.into_hits(self.snapshot, measured)?;
-        Ok(Found { hits, degraded: searched.degraded(), searched })
+        Ok(RecordsFound { hits, degraded: searched.degraded(), searched })
     }
 
     /// The rows that fit some words best, among these rows if any are given.

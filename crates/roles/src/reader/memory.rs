@@ -5,46 +5,21 @@ use std::collections::{BTreeMap, HashMap};
 
 use isolate::Context;
 use isolith_embed::{Likeness, Model, model_name};
-use isolith_search::{DrawerCandidate, MemoryWeights, Mode, RankedDrawer, rank_drawers};
+use isolith_protocol::{
+    CollectionState, MemoryFound, SearchMemory, Searched, StoreError, StoredPassage,
+};
+use isolith_search::{DrawerCandidate, Mode, RankedDrawer, rank_drawers};
 use isolith_segment::exact::floats;
 use isolith_segment::text::{
     Analyzer, Keywords as Words, Ranking, Tokenizer, Weights as WordWeights, query_terms,
 };
-use isolith_store::{CollectionState, Snapshot, StoreError, StoredPassage};
-use isolith_types::{DrawerFilter, DrawerHit};
-use serde::{Deserialize, Serialize};
+use isolith_store::Snapshot;
+use isolith_types::DrawerHit;
 
-use super::Searched;
 use super::keywords::Keywords;
 use super::segments::Segments;
 use super::tail::Tails;
 use super::vectors::{Nearest, dot};
-
-/// What is looked for in memory.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct MemoryQuery {
-    /// A question, or words.
-    pub text: String,
-    /// What ranks.
-    pub mode: Mode,
-    /// How many hits.
-    pub limit: u32,
-    /// Which drawers.
-    pub filter: DrawerFilter,
-    /// What signals are worth.
-    pub weights: MemoryWeights,
-}
-
-/// Drawers that were found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct MemoryFound {
-    /// The best first.
-    pub hits: Vec<DrawerHit>,
-    /// How the answer is less than it should be.
-    pub degraded: Option<String>,
-    /// What it was found with.
-    pub searched: Searched,
-}
 
 /// Passages that are looked at on either side.
 const CANDIDATES: u32 = 120;
@@ -55,7 +30,7 @@ const SAMPLE: usize = 48;
 /// Fewer pairs than this tell nothing.
 const FEWEST_PAIRS: usize = 4;
 
-/// So many of the best drawers have their neighbours looked at, so far away.
+/// This many of the best drawers have their neighbours looked at, so far away.
 const LEADERS: usize = 16;
 const REACH: u32 = 2;
 
@@ -86,7 +61,7 @@ struct Fitting {
 }
 
 impl MemorySearch<'_, '_> {
-    pub(super) fn run(&mut self, query: &MemoryQuery) -> Result<MemoryFound, StoreError> {
+    pub(super) fn run(&mut self, query: &SearchMemory) -> Result<MemoryFound, StoreError> {
         let mut searched = Searched::default();
         let Some(state) = self.snapshot.memory_state()?.filter(|state| state.records > 0) else {
             return Ok(MemoryFound { hits: Vec::new(), degraded: None, searched });
@@ -119,7 +94,7 @@ impl MemorySearch<'_, '_> {
     fn fitting(
         &mut self,
         state: &CollectionState,
-        query: &MemoryQuery,
+        query: &SearchMemory,
         mode: Mode,
         rows: Option<&[u64]>,
         searched: &mut Searched,
@@ -208,7 +183,7 @@ impl MemorySearch<'_, '_> {
     fn beside(
         &self,
         drawers: &Drawers,
-        query: &MemoryQuery,
+        query: &SearchMemory,
         rows: Option<&[u64]>,
     ) -> Result<Vec<u64>, StoreError> {
         let leaders = rank_drawers(&drawers.candidates, 0.0, &query.weights, query.mode, LEADERS);

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use isolate::{Context, InWorker};
+use isolith_protocol::{
+    CollectionState, Damage, GraphSegmentEntry, Kind, Searched, SegmentEntry, StoreError,
+};
 use isolith_segment::text::TextSegment;
 use isolith_segment::{Bits, GraphSegment, SegmentError, VectorSegment};
-use isolith_store::{
-    CollectionState, GraphSegmentEntry, Kind, SegmentEntry, Snapshot, StoreError, StoreFolder,
-};
+use isolith_store::{Snapshot, StoreFolder};
 
-use super::{Damage, DamageKind, Searched};
+use super::damage_kind;
 
 /// The segments that this worker has open, by file name: a name never changes its
 /// content.
@@ -114,7 +115,7 @@ impl Segments {
         searched.damaged.push(Damage {
             file: file.to_owned(),
             reason: error.to_string(),
-            kind: DamageKind::of(error),
+            kind: damage_kind(error),
         });
     }
 

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
+use isolith_protocol::{CollectionState, StoreError};
 use isolith_segment::text::TermCounts;
-use isolith_store::{CollectionState, Scope, Snapshot, StoreError};
+use isolith_store::{Scope, Snapshot};
 
 use crate::texts::{analyzer, for_each_text};
 

@@ -5,17 +5,17 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use isolate::Context;
+use isolith_protocol::{CollectionState, Generation, RecordsFound, Searched, StoreError};
 use isolith_segment::exact::{Query, VectorProblem, floats};
 use isolith_segment::{
     Bits, Candidate, Scratch, SegmentError, VectorSegment, VectorSpec, VectorSum,
 };
-use isolith_store::{CollectionState, Generation, Scope, Snapshot, StoreError};
+use isolith_store::{Scope, Snapshot};
 use isolith_types::Filter;
 
 use super::best::{Best, Measured};
 use super::segments::{Live, Segments};
 use super::tail::{Part, Tails, tail_of};
-use super::{Found, Searched};
 use crate::fault;
 
 /// So few matching rows are compared in the truth, without asking a segment.
@@ -72,7 +72,7 @@ impl Nearest<'_, '_> {
         vector: &[u8],
         limit: u32,
         filter: Option<&Filter>,
-    ) -> Result<Found, StoreError> {
+    ) -> Result<RecordsFound, StoreError> {
         let mut searched = Searched { collection: state.id, ..Searched::default() };
         let rows = filter.map(|filter| self.snapshot.rows_matching(state.id, filter));
         let rows = rows.transpose()?;
@@ -80,7 +80,7 @@ impl Nearest<'_, '_> {
         let best = self.best(state, vector, limit, rows.as_deref(), &mut searched)?;
         let measured = |distance| Measured { distance: Some(distance), ..Measured::default() };
         let hits = best.into_hits(self.snapshot, measured)?;
-        Ok(Found { hits, degraded: searched.degraded(), searched })
+        Ok(RecordsFound { hits, degraded: searched.degraded(), searched })
     }
 
     /// The rows nearest to a vector, among these rows if any are given.

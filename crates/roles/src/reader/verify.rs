@@ -3,10 +3,13 @@
 use std::path::Path;
 
 use isolate::{Context, InWorker};
+use isolith_protocol::{
+    CollectionState, Damage, Kind, Searched, SegmentEntry, SegmentsOf, StoreError,
+};
 use isolith_segment::{Container, Kind as FileKind, SegmentError};
-use isolith_store::{CollectionState, Kind, SegmentEntry, Snapshot, StoreError};
+use isolith_store::Snapshot;
 
-use super::{Damage, DamageKind, Searched, SegmentsOf};
+use super::damage_kind;
 
 /// Where there are damaged segments. What is mapped and was sound once is read again: a file
 /// can be damaged at any time.
@@ -44,7 +47,7 @@ pub(super) fn verify(
 }
 
 fn damage(file: &str, error: &SegmentError) -> Damage {
-    Damage { file: file.to_owned(), reason: error.to_string(), kind: DamageKind::of(error) }
+    Damage { file: file.to_owned(), reason: error.to_string(), kind: damage_kind(error) }
 }
 
 fn usable(state: &CollectionState) -> impl Iterator<Item = &SegmentEntry> {

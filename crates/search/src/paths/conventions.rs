@@ -73,7 +73,7 @@ fn folder_role(name: &str) -> Option<Role> {
 }
 
 /// Folders by the last of several words: `integration-tests`, `Dapper.Tests`. A `test` in
-/// that place is no sign: such a module is often there for others to test with.
+/// that place is not a sign: such a module is often there for others to test with.
 fn folder_end(word: &str) -> Option<Role> {
     Some(match word {
         "tests" | "unittests" | "specs" => Role::Test,

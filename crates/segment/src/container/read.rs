@@ -2,7 +2,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use isolate::InWorker;
+use isolate_types::InWorker;
 use memmap2::Mmap;
 
 use super::layout::{BLOCK, EDGE, Header, Kind, Section, Trailer, decode_directory};

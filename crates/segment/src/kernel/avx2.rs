@@ -24,7 +24,7 @@ recompiled! {
     fn signs(values: &[f32], out: &mut [u8]) -> f64;
 }
 
-/// So many products of 127 × 32,767 fit an i32 in each of eight lanes.
+/// This many products of 127 × 32,767 fit an i32 in each of eight lanes.
 const SHORT: usize = 2048;
 
 #[target_feature(enable = "avx2")]

@@ -5,8 +5,9 @@ use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use isolate::InWorker;
+use isolate_types::InWorker;
 use isolith_folder::{EntryKind, Folder};
+use isolith_text::Analyzer;
 use tantivy::index::{Index, IndexBuilder};
 use tantivy::indexer::merge_filtered_segments;
 use tantivy::{SingleSegmentIndexWriter, TantivyDocument, TantivyError};
@@ -15,7 +16,6 @@ use super::directory::{ScratchDirectory, section_name};
 use super::fields::TextFields;
 use super::index::{fields, schema, settings, tokenizers};
 use super::parameters::{LAYOUT, Parameters, section};
-use super::tokens::Analyzer;
 use crate::storage::Storage;
 use crate::{ContainerWriter, Kind, Published, SegmentError};
 

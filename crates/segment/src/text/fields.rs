@@ -2,17 +2,28 @@
 
 use std::collections::HashMap;
 
+use isolith_text::{Analyzer, Tokenizer};
 use serde::{Deserialize, Serialize};
-
-use super::tokens::{Analyzer, Tokenizer};
 
 /// How many fields there are.
 pub const FIELDS: usize = 4;
 
-/// So many folders tell what a file is about; those above them are the same for many.
+/// This many folders tell what a file is about; those above them are the same for many.
 const FOLDERS: usize = 3;
 
-/// A number for each field: body, symbols, stem, folders.
+/// Where each field is in a [`PerField`].
+pub mod field {
+    /// The text itself.
+    pub const BODY: usize = 0;
+    /// Names that it defines.
+    pub const SYMBOLS: usize = 1;
+    /// The stem of its file's name.
+    pub const STEM: usize = 2;
+    /// The folders that its file is in.
+    pub const FOLDERS: usize = 3;
+}
+
+/// A number for each field: body, symbols, stem, folders; see [`field`].
 pub type PerField<T> = [T; FIELDS];
 
 /// The names of the fields, in the order of [`PerField`].

@@ -1,12 +1,12 @@
 //! What the index of every text segment looks like to tantivy.
 
+use isolith_text::{Analyzer, Terms, Tokenizer};
 use tantivy::index::IndexSettings;
 use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::store::Compressor;
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer as TantivyTokenizer, TokenizerManager};
 
 use super::fields::{FIELD_NAMES, PerField};
-use super::tokens::{Analyzer, Terms, Tokenizer};
 
 const TOKENIZER: &str = "isolith";
 

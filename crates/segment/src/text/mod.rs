@@ -1,4 +1,4 @@
-//! Keywords: tokenizers, one ranking formula, and segments of an inverted index.
+//! Keywords: one ranking formula, and segments of an inverted index.
 //!
 //! A query becomes [`Keywords`]; base, delta and tail each count for them
 //! ([`Statistics`]), the sum makes a [`Ranking`], and with it all three score alike:
@@ -14,14 +14,14 @@ mod parameters;
 mod ranking;
 mod search;
 mod segment;
-mod tokens;
 
 pub use build::{TextBuilder, remove_scratch};
-pub use fields::{FIELDS, PerField, TermCounts, TextFields};
+pub use fields::{FIELDS, PerField, TermCounts, TextFields, field};
 pub use ranking::{FieldWeight, Keywords, Ranking, Statistics, Weights, tokens_among};
 pub use search::TextCandidate;
 pub use segment::TextSegment;
-pub use tokens::{Analyzer, MAX_QUERY_TERMS, MAX_TERM_BYTES, Tokenizer, query_terms, stem, tokens};
+// What this module's interface is made of, so that its users need not name the crate.
+pub use isolith_text::{Analyzer, Tokenizer, query_terms};
 
 #[cfg(test)]
 mod tests;

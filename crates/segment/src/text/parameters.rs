@@ -1,6 +1,6 @@
 //! The small sections of a text segment.
 
-use super::tokens::Analyzer;
+use isolith_text::Analyzer;
 
 /// The version of the layout. It rises when the tokenizer gives other terms, too.
 pub(super) const LAYOUT: u32 = 1;

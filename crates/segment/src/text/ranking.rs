@@ -6,11 +6,11 @@
 //! run in the order of terms and fields, so that a record scores the same to the last
 //! bit wherever it is.
 
+use isolith_text::{Analyzer, query_terms};
 use serde::{Deserialize, Serialize};
 use tantivy::fieldnorm::FieldNormReader;
 
-use super::fields::{PerField, TermCounts};
-use super::tokens::{Analyzer, query_terms};
+use super::fields::{FIELDS, PerField, TermCounts, field};
 
 /// What is asked for: terms, and what their fields are worth.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,10 +22,11 @@ pub struct Keywords {
 }
 
 impl Keywords {
-    /// A question, with the usual weights of its analyzer.
-    pub fn of(analyzer: Analyzer, text: &str) -> Self {
+    /// A question, with the usual weights of its analyzer. `file_name` is for code: see
+    /// [`Weights::code`].
+    pub fn of(analyzer: Analyzer, text: &str, file_name: f32) -> Self {
         let weights = match analyzer {
-            Analyzer::Code => Weights::CODE,
+            Analyzer::Code => Weights::code(file_name),
             Analyzer::Prose => Weights::PROSE,
         };
         Self { terms: query_terms(analyzer, text), weights }
@@ -37,7 +38,7 @@ impl Keywords {
 pub struct Weights {
     /// How slowly further occurrences stop to count.
     pub k1: f32,
-    /// Body, symbols, stem, folders.
+    /// In the order of [`PerField`]: see [`field`].
     pub fields: PerField<FieldWeight>,
 }
 
@@ -56,40 +57,72 @@ impl Weights {
     /// BM25 over the body.
     pub const PROSE: Self = Self {
         k1: 1.2,
-        fields: [
-            FieldWeight::new(1.0, 0.75),
-            FieldWeight::new(0.0, 0.0),
-            FieldWeight::new(0.0, 0.0),
-            FieldWeight::new(0.0, 0.0),
-        ],
+        fields: Named { body: FieldWeight::new(1.0, 0.75), ..Named::NOTHING }.in_order(),
     };
 
     /// What ranked memories best: labels, and dates in words, count beside the text.
     pub const MEMORY: Self = Self {
         k1: 1.2,
-        fields: [
-            FieldWeight::new(1.0, 0.5),
-            FieldWeight { weight: 0.7, b: 0.0, once: true },
-            FieldWeight::new(0.0, 0.0),
-            FieldWeight { weight: 0.7, b: 0.0, once: true },
-        ],
+        fields: Named {
+            body: FieldWeight::new(1.0, 0.5),
+            symbols: FieldWeight::once(0.7),
+            folders: FieldWeight::once(0.7),
+            ..Named::NOTHING
+        }
+        .in_order(),
     };
 
-    /// What ranked code best: names and paths count beside the body.
-    pub const CODE: Self = Self {
-        k1: 1.2,
-        fields: [
-            FieldWeight::new(1.0, 0.5),
-            FieldWeight::new(1.0, 0.0),
-            FieldWeight::new(2.0, 0.0),
-            FieldWeight { weight: 1.0, b: 0.0, once: true },
-        ],
-    };
+    /// What ranked code best: names and paths count beside the body. `file_name` is what a
+    /// word in the name of the file is worth; it is set with the other weights of file names,
+    /// in `Weights` of `isolith-search`.
+    pub const fn code(file_name: f32) -> Self {
+        let fields = Named {
+            body: FieldWeight::new(1.0, 0.5),
+            symbols: FieldWeight::new(1.0, 0.0),
+            stem: FieldWeight::new(file_name, 0.0),
+            folders: FieldWeight::once(1.0),
+        };
+        Self { k1: 1.2, fields: fields.in_order() }
+    }
 }
 
 impl FieldWeight {
+    /// Leaves the field out.
+    pub const NOTHING: Self = Self::new(0.0, 0.0);
+
     const fn new(weight: f32, b: f32) -> Self {
         Self { weight, b, once: false }
+    }
+
+    const fn once(weight: f32) -> Self {
+        Self { weight, b: 0.0, once: true }
+    }
+}
+
+/// The weights of all fields, by name.
+struct Named {
+    body: FieldWeight,
+    symbols: FieldWeight,
+    /// Of the file's name.
+    stem: FieldWeight,
+    folders: FieldWeight,
+}
+
+impl Named {
+    const NOTHING: Self = Self {
+        body: FieldWeight::NOTHING,
+        symbols: FieldWeight::NOTHING,
+        stem: FieldWeight::NOTHING,
+        folders: FieldWeight::NOTHING,
+    };
+
+    const fn in_order(self) -> PerField<FieldWeight> {
+        let mut fields = [FieldWeight::NOTHING; FIELDS];
+        fields[field::BODY] = self.body;
+        fields[field::SYMBOLS] = self.symbols;
+        fields[field::STEM] = self.stem;
+        fields[field::FOLDERS] = self.folders;
+        fields
     }
 }
 
@@ -274,7 +307,7 @@ mod tests {
     #[test]
     fn the_body_alone_is_bm25() {
         let records = documents(&["cat cat dog", "dog bird", "bird bird bird fish ant"]);
-        let keywords = Keywords::of(Analyzer::Prose, "cat dog");
+        let keywords = Keywords::of(Analyzer::Prose, "cat dog", 2.0);
         let ranking = Ranking::new(&keywords, &statistics(&keywords, &records));
         let bm25 = |tf: f64, length: f64, having: f64| {
             let idf = (1.0 + (3.0 - having + 0.5) / (having + 0.5)).ln();
@@ -299,7 +332,7 @@ mod tests {
             folders: "open open",
         };
         let record = TermCounts::of(Analyzer::Code, &fields);
-        let keywords = Keywords::of(Analyzer::Code, "open");
+        let keywords = Keywords::of(Analyzer::Code, "open", 2.0);
         let ranking =
             Ranking::new(&keywords, &statistics(&keywords, std::slice::from_ref(&record)));
         let x = 2.0 + 1.0 + 2.0 + 1.0;
@@ -309,7 +342,7 @@ mod tests {
 
     #[test]
     fn scores_are_finite_whatever_is_counted() {
-        let keywords = Keywords::of(Analyzer::Code, "cat dog");
+        let keywords = Keywords::of(Analyzer::Code, "cat dog", 2.0);
         let record = TermCounts::of(Analyzer::Code, &TextFields::body("cat"));
         let mut odd = Statistics::none(&keywords);
         assert!(Ranking::new(&keywords, &odd).score(&record).is_finite());
@@ -323,7 +356,7 @@ mod tests {
     #[test]
     fn parts_add_up() {
         let records = documents(&["cat cat dog", "dog bird", "cat"]);
-        let keywords = Keywords::of(Analyzer::Prose, "cat bird");
+        let keywords = Keywords::of(Analyzer::Prose, "cat bird", 2.0);
         let mut sum = statistics(&keywords, &records[..1]);
         sum.add(&statistics(&keywords, &records[1..]));
         assert_eq!(sum, statistics(&keywords, &records));

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use isolate::InWorker;
+use isolate_types::InWorker;
+use isolith_text::Analyzer;
 use tantivy::Term;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::index::{Index, InvertedIndexReader, SegmentId, SegmentReader};
@@ -15,7 +16,6 @@ use super::fields::PerField;
 use super::index::{fields, schema, settings};
 use super::parameters::{Column, LAYOUT, Parameters, section};
 use super::ranking::{Keywords, Statistics, tokens_among};
-use super::tokens::Analyzer;
 use crate::{Bits, Container, Kind, SegmentError};
 
 /// A text segment that is open for reading. It may be shared between threads.

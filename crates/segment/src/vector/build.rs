@@ -1,4 +1,4 @@
-use isolate::InWorker;
+use isolate_types::InWorker;
 use isolith_types::Metric;
 
 use super::parameters::{MOST_DIMENSIONS, Parameters, RECORD_HEAD};

@@ -175,7 +175,7 @@ impl Scan<'_> {
                 self.enqueue(ones(word).map(|i| 64 * at + i))?;
                 continue;
             }
-            // So many of them come in the order of memory, which needs no hints.
+            // This many of them come in the order of memory, which needs no hints.
             let end = live.length.min(64 * at + 64);
             let bytes = self.segment.container.bytes(self.segment.records(64 * at..end))?;
             let stride = self.segment.parameters.stride();

@@ -1,7 +1,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use isolate::InWorker;
+use isolate_types::InWorker;
 use isolith_types::Metric;
 
 use super::parameters::Parameters;

@@ -1,6 +1,6 @@
 //! All ways through a search, on all kernels, over the same vectors.
 
-use isolate::InWorker;
+use isolate_types::InWorker;
 use isolith_types::Metric;
 
 use super::rotation::Rotation;

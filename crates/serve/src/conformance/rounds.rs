@@ -146,7 +146,7 @@ fn required(
     Ok(InputRequiredResult::new(Some(requests), state.map(sealed)))
 }
 
-/// What the client has answered; what is no object is no answer.
+/// What the client has answered; what is not an object is not an answer.
 fn answer<'a>(responses: Option<&'a InputResponses>, key: &str) -> Option<&'a Value> {
     responses?.get(key).filter(|answer| answer.is_object())
 }

@@ -54,7 +54,7 @@ pub(crate) async fn serve(
         let Incoming { stream, connection, refused } = match next {
             Ok(next) => next,
             Err(error) => {
-                tracing::debug!(%error, "a connection cannot be accepted");
+                tracing::debug!(%error, "cannot accept a connection");
                 if !is_clients_fault(&error) {
                     tokio::time::sleep(REST).await;
                 }

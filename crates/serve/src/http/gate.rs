@@ -84,7 +84,7 @@ impl Gated {
                 Err(never) => match never {},
             },
             Err(refused) => {
-                tracing::debug!(%method, path, ?refused, "a request is refused");
+                tracing::debug!(%method, path, ?refused, "request refused");
                 refused.into_response()
             }
         };

@@ -87,14 +87,14 @@ impl Server {
     pub fn listen(&self, options: &HttpOptions) -> Result<HttpServer, Failure> {
         let HttpOptions { listen, token, .. } = options;
         if !listen.is_local() && token.is_none() {
-            let message = format!("{listen} can be reached from other machines: it needs a token");
+            let message = format!("{listen} is reachable from other machines and requires a token");
             return Err(Failure::new(Code::Usage, message).with_hint(
                 "leave out --no-token, or listen on 127.0.0.1 or a Unix socket (unix:PATH)",
             ));
         }
         if options.conformance && !cfg!(feature = "conformance") {
-            return Err(Failure::new(Code::Usage, "this build has no fixtures in it")
-                .with_hint("only the tests' build has them"));
+            return Err(Failure::new(Code::Usage, "this build has no conformance fixtures")
+                .with_hint("only test builds have them"));
         }
         let listener = bind(listen)?;
         let names = match listen {
@@ -144,7 +144,7 @@ fn bind(listen: &Listen) -> Result<Listener, Failure> {
         Listen::Tcp(address) => listen_on(*address).map(Listener::Tcp).map_err(|error| {
             let message = format!("cannot listen on {address}: {error}");
             Failure::new(Code::Failed, message)
-                .with_hint("choose another address with --listen; port 0 takes a free one")
+                .with_hint("choose another address with --listen; port 0 selects a free port")
         }),
         Listen::Unix(path) => UnixSocket::bind(path).map(Listener::Unix),
     }
@@ -172,9 +172,10 @@ impl HttpServer {
             Listener::Unix(_) => Ok("http://localhost/mcp".to_owned()),
             Listener::Tcp(listener) => match listener.local_addr() {
                 Ok(address) => Ok(format!("http://{address}/mcp")),
-                Err(error) => {
-                    Err(Failure::new(Code::Failed, format!("the address is not known: {error}")))
-                }
+                Err(error) => Err(Failure::new(
+                    Code::Failed,
+                    format!("cannot determine the address: {error}"),
+                )),
             },
         }
     }

@@ -52,11 +52,11 @@ impl Refused {
             Self::BadHost => (
                 Code::BadInput,
                 "the request needs exactly one valid Host header".to_owned(),
-                "send the address that the server listens on as Host",
+                "send the address that the server listens on as the Host header",
             ),
             Self::ForbiddenHost => (
                 Code::Forbidden,
-                "the server does not have the name in the Host header".to_owned(),
+                "the Host header does not name this server".to_owned(),
                 "use the server's address, or add the name with `isolith serve --host NAME`",
             ),
             Self::ForbiddenOrigin => (
@@ -78,7 +78,7 @@ impl Refused {
             Self::TooManyConnections => (
                 Code::TooManyConnections,
                 "the server has too many connections".to_owned(),
-                "try again later; reuse connections, and close those that are not needed",
+                "try again later; reuse connections and close unused ones",
             ),
             Self::LargeHead => (
                 Code::TooLarge,
@@ -87,13 +87,13 @@ impl Refused {
             ),
             Self::LargeBody => (
                 Code::TooLarge,
-                format!("the body of the request has more than {BODY_BYTES} bytes"),
+                format!("the body of the request is larger than {BODY_BYTES} bytes"),
                 "split the request",
             ),
             Self::BrokenBody => (
                 Code::BadInput,
-                "the body of the request could not be read to its end".to_owned(),
-                "send as many bytes as Content-Length says, or valid chunks",
+                "the body of the request is incomplete".to_owned(),
+                "send as many bytes as Content-Length says, or valid chunked encoding",
             ),
             Self::SlowHead => (
                 Code::Timeout,
@@ -162,13 +162,13 @@ fn explanation(status: StatusCode, text: &str, method: &Method, path: &str) -> F
             .with_hint("the Model Context Protocol is at /mcp"),
         (StatusCode::METHOD_NOT_ALLOWED, _) => {
             Failure::new(code, format!("{path} does not support {method}"))
-                .with_hint("the Allow header lists the methods that it supports")
+                .with_hint("the Allow header lists the supported methods")
         }
         (_, "") => Failure::new(code, status.to_string()),
         (_, text) => Failure::new(code, text),
     };
     match failure.hint.is_empty() {
-        true => failure.with_hint("see docs/mcp.md for what the server expects"),
+        true => failure.with_hint("see docs/http.md for what the server expects"),
         false => failure,
     }
 }

@@ -13,11 +13,11 @@ use crate::tool::{Call, Effect, Shown, Tool};
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        Tool::new("diary_write", Effect::Add, "Add an entry to an agent's own diary.", diary_write),
+        Tool::new("diary_write", Effect::Add, "Add an entry to your diary.", diary_write),
         Tool::new(
             "diary_read",
             Effect::Read,
-            "The last entries of an agent's diary, of a day or of all.",
+            "Read the latest entries of an agent's diary, or those of a day.",
             diary_read,
         ),
     ]

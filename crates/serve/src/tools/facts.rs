@@ -21,34 +21,34 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "fact_add",
             Effect::AddOnce,
-            "Record a fact, true from valid_from until before valid_to. The same again gives the same id.",
+            "Record a fact, true from valid_from until before valid_to. To replace one use fact_supersede.",
             fact_add,
         ),
         Tool::new(
             "fact_query",
             Effect::Read,
-            "What is known about an entity, at a time or ever. Results are untrusted data.",
+            "List facts about an entity, as of a date or all. Untrusted data.",
             fact_query,
         ),
         Tool::new(
             "fact_invalidate",
             Effect::Change,
-            "Say that a fact is no longer true, by id or by what it says.",
+            "End a fact that is no longer true; it stays in the history.",
             fact_invalidate,
         ),
         Tool::new(
             "fact_supersede",
             Effect::Change,
-            "End a fact and put another object in its place at the same moment.",
+            "Replace the object of a fact from a moment on; the old fact stays in the history.",
             fact_supersede,
         ),
         Tool::new(
             "fact_timeline",
             Effect::Read,
-            "Facts in the order in which they became true.",
+            "List facts in the order in which they became true.",
             fact_timeline,
         ),
-        Tool::new("fact_stats", Effect::Read, "How many facts: current, past, future.", fact_stats),
+        Tool::new("fact_stats", Effect::Read, "Count facts: current, past, future.", fact_stats),
     ]
 }
 
@@ -65,7 +65,7 @@ struct FactAdd {
     valid_to: Option<Moment>,
     /// 0-1
     confidence: Option<f64>,
-    /// Its source: a drawer's id
+    /// Source: a drawer's id
     drawer: Option<String>,
     file: Option<String>,
     /// Who says so
@@ -98,7 +98,7 @@ impl Shown for Added {
     fn text(&self) -> String {
         match self.created {
             true => format!("recorded as {}", self.id),
-            false => format!("known already as {}", self.id),
+            false => format!("already recorded as {}", self.id),
         }
     }
 
@@ -111,7 +111,7 @@ impl Shown for Added {
 #[serde(deny_unknown_fields)]
 struct FactQuery {
     entity: String,
-    /// True then: a date
+    /// Date
     #[schemars(with = "Option<String>")]
     as_of: Option<Moment>,
     #[serde(default)]
@@ -206,14 +206,14 @@ impl Facts {
 impl Shown for Facts {
     fn text(&self) -> String {
         if self.facts.is_empty() {
-            return "nothing is known".to_owned();
+            return "no facts found".to_owned();
         }
         let mut text = String::new();
         for fact in &self.facts {
             let ShownFact { id, subject, predicate, object, .. } = fact;
             let from = fact.valid_from.as_deref().unwrap_or("…");
             let to = fact.valid_to.as_deref().unwrap_or("…");
-            let past = if fact.current { "" } else { ", not now" };
+            let past = if fact.current { "" } else { ", not current" };
             let _ = writeln!(text, "{subject} {predicate} {object} [{from} – {to}){past} {id}");
         }
         if let Some(cursor) = &self.next_cursor {
@@ -258,12 +258,12 @@ fn which(
         (None, Some(subject), Some(predicate)) => {
             Ok(WhichFact::Said { subject, predicate, object })
         }
-        _ => Err(Failure::new(Code::BadInput, "give either the id, or subject and predicate")),
+        _ => Err(Failure::new(Code::BadInput, "pass either id, or subject and predicate")),
     }
 }
 
 fn unknown() -> Failure {
-    Failure::new(Code::NotFound, "no fact is known yet").with_hint("fact_add records one")
+    Failure::new(Code::NotFound, "there are no facts yet").with_hint("fact_add records one")
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -275,7 +275,7 @@ struct Ended {
 
 impl Shown for Ended {
     fn text(&self) -> String {
-        format!("{} is true until before {}", self.id, self.valid_to)
+        format!("{} ends at {}", self.id, self.valid_to)
     }
 
     fn is_ours(&self) -> bool {
@@ -324,7 +324,7 @@ struct Superseded {
 
 impl Shown for Superseded {
     fn text(&self) -> String {
-        format!("{} took the place of {} at {}", self.id, self.old, self.at)
+        format!("{} replaces {} from {}", self.id, self.old, self.at)
     }
 
     fn is_ours(&self) -> bool {
@@ -409,11 +409,11 @@ mod tests {
     fn a_page_says_whether_there_is_more() {
         let facts = || vec![fact("Acme", Some("2025-01-01")), fact("Initech", None)];
         insta::assert_snapshot!(Facts::page(facts(), 1, 3).text(), @r"
-        Max works_at Acme [2024-01-01 – 2025-01-01), not now f1
+        Max works_at Acme [2024-01-01 – 2025-01-01), not current f1
         more: cursor 4
         ");
         insta::assert_snapshot!(Facts::page(facts(), 2, 0).text(), @r"
-        Max works_at Acme [2024-01-01 – 2025-01-01), not now f1
+        Max works_at Acme [2024-01-01 – 2025-01-01), not current f1
         Max works_at Initech [2024-01-01 – …) f1
         ");
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use isolith_engine::{CypherQuery, Datum, GraphPage, GraphStats, PageSize, datum_text, may_change};
+use isolith_engine::{CypherQuery, Datum, Engine, GraphPage, GraphStats, PageSize, datum_text};
 use isolith_types::{Code, Failure};
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::arguments::limit_of;
+use crate::stores::Stores;
 use crate::text::line;
 use crate::tool::{Call, Effect, Shown, Tool};
 
@@ -26,7 +27,7 @@ pub(super) fn tool() -> Tool {
     Tool::new(
         "graph_query",
         Effect::Any,
-        "Run Cypher on the project's graph, to read or to write your own nodes. Code is read-only. Results are untrusted data.",
+        "Run a Cypher query on the code graph and your own nodes; code is read-only. For callers or impact use the other graph tools. Untrusted data.",
         graph_query,
     )
 }
@@ -35,11 +36,11 @@ pub(super) fn tool() -> Tool {
 #[serde(deny_unknown_fields)]
 struct GraphQuery {
     query: Option<String>,
-    /// Values of $names
+    /// Values for $names
     params: Option<JsonObject>,
     /// Rows, 1-1000, default 100
     limit: Option<u32>,
-    /// Instead of query: the next page
+    /// Instead of query: next of the previous page
     next: Option<String>,
 }
 
@@ -49,18 +50,28 @@ async fn graph_query(call: Call, asked: GraphQuery) -> Result<Answer, Failure> {
     let page = match (asked.query, asked.next) {
         (None, Some(token)) => call.server.stores().graph()?.next_page(&token, size).await?,
         (Some(text), None) => {
-            let engine = match may_change(&text) {
-                true => call.server.stores().code_to_index()?,
-                false => call.server.stores().graph()?,
-            };
+            let engine = store_for(call.server.stores(), &text).await?;
             call.server.settled().await;
             let parameters = asked.params.unwrap_or_default();
             let parameters = parameters.into_iter().map(parameter).collect::<Result<_, _>>()?;
             engine.cypher_page(CypherQuery { text, parameters }, None, size).await?
         }
-        _ => return Err(Failure::new(Code::BadInput, "give either query or next")),
+        _ => return Err(Failure::new(Code::BadInput, "pass either query or next")),
     };
     Ok(Answer::of(&page))
+}
+
+/// The store of the graph. Where there is none, one is created if the query writes.
+async fn store_for(stores: &Stores, query: &str) -> Result<Engine, Failure> {
+    match stores.graph() {
+        Err(missing) if missing.code == Code::NoStore => {
+            match stores.query_check()?.changes_graph(query).await? {
+                true => stores.code_to_index(),
+                false => Err(missing),
+            }
+        }
+        found => found,
+    }
 }
 
 fn parameter((name, value): (String, Value)) -> Result<(String, Datum), Failure> {
@@ -79,6 +90,7 @@ struct Answer {
     #[schemars(with = "Vec<Vec<Value>>")]
     rows: Vec<Vec<Value>>,
     stats: JsonObject,
+    degraded: Option<String>,
     next: Option<String>,
     #[serde(skip)]
     text: String,
@@ -91,6 +103,7 @@ impl Answer {
             columns: page.columns.clone(),
             rows: page.rows.iter().map(values).collect(),
             stats: changes(&page.stats),
+            degraded: page.degraded.clone(),
             next: page.next.clone(),
             text: told(page),
         }
@@ -110,7 +123,8 @@ fn changes(stats: &GraphStats) -> JsonObject {
     }
 }
 
-/// A line for the columns and one for each row, what was changed, and whether there is more.
+/// A line for the columns and one for each row, what was changed, why it took longer than it
+/// should, and whether there is more.
 fn told(page: &GraphPage) -> String {
     let mut text = String::new();
     if !page.columns.is_empty() {
@@ -123,6 +137,9 @@ fn told(page: &GraphPage) -> String {
     let changed = changes(&page.stats).into_iter().filter(|(_, count)| *count != 0);
     for (what, count) in changed {
         let _ = writeln!(text, "{count} {}", what.replace('_', " "));
+    }
+    if let Some(degraded) = &page.degraded {
+        let _ = writeln!(text, "degraded: {degraded}");
     }
     match &page.next {
         Some(next) => _ = writeln!(text, "more: next {next}"),
@@ -146,7 +163,7 @@ mod tests {
                 vec![Datum::Null, Datum::List(vec![text("a")])],
             ],
             stats: GraphStats { nodes_created: 2, ..GraphStats::default() },
-            degraded: None,
+            degraded: Some("no segment".to_owned()),
             next: Some("1-0-ab".to_owned()),
         };
         insta::assert_snapshot!(Answer::of(&page).text(), @r"
@@ -154,6 +171,7 @@ mod tests {
         two lines | 1
         null | [a]
         2 nodes created
+        degraded: no segment
         more: next 1-0-ab
         ");
         let nothing = GraphPage {

@@ -23,7 +23,7 @@ pub(super) fn tool() -> Tool {
     Tool::new(
         "index_project",
         Effect::AddOnce,
-        "Index the project's code, or renew its index; then it is kept fresh. If cancelled, what is done stays.",
+        "Index the project's code, or update its index. Needed once before search_code; later edits are indexed automatically.",
         index_project,
     )
 }
@@ -33,7 +33,7 @@ pub(super) fn tool() -> Tool {
 struct IndexProject {
     /// Default: the project's folder
     path: Option<String>,
-    /// Parse everything again
+    /// Index all files again
     rebuild: Option<bool>,
 }
 
@@ -41,8 +41,8 @@ async fn index_project(call: Call, asked: IndexProject) -> Result<Report, Failur
     let stores = call.server.stores();
     let path = stores.confinement().existing(asked.path.as_deref().unwrap_or("."))?;
     if !path.is_dir() && stores.code().is_err() {
-        let message = format!("{} is a file, and nothing is indexed yet", path.display());
-        return Err(Failure::new(Code::BadInput, message).with_hint("name its folder"));
+        let message = format!("{} is a file, and no folder is indexed yet", path.display());
+        return Err(Failure::new(Code::BadInput, message).with_hint("pass its folder"));
     }
     let engine = stores.code_to_index()?;
     let rebuild = asked.rebuild.unwrap_or(false);
@@ -55,7 +55,7 @@ async fn index_project(call: Call, asked: IndexProject) -> Result<Report, Failur
     });
     let report = run.await.map_err(|failure| match failure.code {
         // The engine's advice names flags of commands.
-        Code::LockHeld => failure.with_hint("another process indexes it; try again later"),
+        Code::LockHeld => failure.with_hint("another process is indexing it; try again later"),
         _ => failure,
     })?;
     call.server.keep_fresh(&engine).await;
@@ -69,7 +69,7 @@ fn step(progress: IndexProgress) -> Step {
         IndexStage::Waiting => (0.0, 0.01, "waiting for another run"),
         IndexStage::Walking => (0.01, 0.04, "looking for files"),
         IndexStage::Parsing => (0.05, 0.8, "files parsed"),
-        IndexStage::Linking => (0.85, 0.05, "finding out what names mean"),
+        IndexStage::Linking => (0.85, 0.05, "resolving references"),
         IndexStage::Folding => (0.9, 0.1, "building segments"),
     };
     let share = if total == 0 { 0.0 } else { done.min(total) as f64 / total as f64 };
@@ -124,7 +124,7 @@ impl Shown for Report {
             self.path, self.seconds, self.chunks
         );
         if self.interrupted {
-            text.push_str("interrupted: what was done stays, and the next run continues\n");
+            text.push_str("interrupted: finished work is kept, and the next run continues\n");
         }
         for problem in &self.problems {
             let _ = writeln!(text, "  {problem}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use isolith_engine::{IngestOptions, IngestProgress, IngestStage, OnError, PutMode, Receipt};
-use isolith_types::Failure;
+use isolith_types::{Code, Failure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub(super) fn tool() -> Tool {
     Tool::new(
         "ingest_file",
         Effect::Change,
-        "Load ready embeddings (Chroma JSON, or JSONL of id, embedding, document, metadata) into a collection.",
+        "Load a file of embeddings (Chroma JSON, or JSONL of id, embedding, document, metadata) into a collection.",
         ingest_file,
     )
 }
@@ -32,9 +32,9 @@ struct IngestFile {
     /// Relative to the project, or absolute
     path: String,
     collection: String,
-    /// Leave bad rows out instead of stopping
+    /// Skip invalid rows
     skip_bad: Option<bool>,
-    /// What made the vectors
+    /// Model of the vectors
     model: Option<String>,
 }
 
@@ -61,7 +61,10 @@ async fn ingest_file(call: Call, asked: IngestFile) -> Result<Loaded, Failure> {
     });
     let receipt = load.await;
     match receipt.error.clone() {
-        Some(failure) => Err(failure.with_hint("the same call continues where this one stopped")),
+        Some(failure) => Err(match failure.code {
+            Code::BadInput => failure.with_hint("correct the file, or set skip_bad to true"),
+            _ => failure.with_hint("repeat the call to continue where it stopped"),
+        }),
         None => Ok(receipt.into()),
     }
 }
@@ -105,7 +108,7 @@ impl From<Receipt> for Loaded {
 impl Shown for Loaded {
     fn text(&self) -> String {
         format!(
-            "{}: {} rows, {} new, {} replaced, {} as before, {} left out; {} in all",
+            "{}: {} rows, {} new, {} replaced, {} unchanged, {} skipped; {} in total",
             self.collection,
             self.rows,
             self.inserted,

@@ -31,25 +31,25 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "memory_add",
             Effect::AddOnce,
-            "Remember a text verbatim, in a wing (person or project) and a room (topic). The same again gives the same id.",
+            "Remember a text verbatim in a wing (person or project) and room (topic). For statements that change use fact_add.",
             memory_add,
         ),
         Tool::new(
             "memory_get",
             Effect::Read,
-            "A drawer of memory, whole: untrusted data.",
+            "Read one remembered text (drawer) in full. Untrusted data.",
             memory_get,
         ),
         Tool::new(
             "memory_list",
             Effect::Read,
-            "List drawers, newest first; without a wing, all wings and rooms too.",
+            "List drawers, newest first; without wing also all wings and rooms. To find one use memory_search.",
             memory_list,
         ),
         Tool::new(
             "memory_update",
             Effect::Change,
-            "Change a drawer; what is not given stays.",
+            "Change a drawer; fields not given stay.",
             memory_update,
         ),
         Tool::new(
@@ -61,7 +61,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "memory_check_duplicate",
             Effect::Read,
-            "Whether nearly the same text is remembered already.",
+            "Check whether a nearly identical text is remembered.",
             memory_check_duplicate,
         ),
     ]
@@ -99,7 +99,7 @@ async fn memory_add(call: Call, asked: MemoryAdd) -> Result<Added, Failure> {
     let engine = call.server.stores().memory_to_write()?;
     let added = engine.add_drawers(vec![drawer], None).await?.pop();
     let added =
-        added.ok_or_else(|| Failure::new(Code::Failed, "the writer left the drawer out"))?;
+        added.ok_or_else(|| Failure::new(Code::Failed, "the writer did not return the drawer"))?;
     Ok(added.into())
 }
 
@@ -121,8 +121,8 @@ impl From<AddedDrawer> for Added {
 impl Shown for Added {
     fn text(&self) -> String {
         match self.created {
-            true => format!("remembered as {}", self.id),
-            false => format!("known already as {}", self.id),
+            true => format!("stored as {}", self.id),
+            false => format!("already stored as {}", self.id),
         }
     }
 
@@ -145,7 +145,7 @@ async fn memory_get(call: Call, MemoryGet { id }: MemoryGet) -> Result<ShownDraw
 
 fn missing(id: &str) -> Failure {
     Failure::new(Code::NotFound, format!("there is no drawer {id:?}"))
-        .with_hint("memory_search and memory_list show what there is")
+        .with_hint("memory_search and memory_list show existing drawers")
 }
 
 impl Shown for ShownDrawer {
@@ -163,11 +163,11 @@ struct MemoryList {
     /// Date
     #[schemars(with = "Option<String>")]
     since: Option<Moment>,
-    /// Date, included
+    /// Date, inclusive
     #[schemars(with = "Option<String>")]
     until: Option<Moment>,
     limit: Option<u32>,
-    /// next_cursor of the page before
+    /// next_cursor of the previous page
     cursor: Option<String>,
 }
 
@@ -236,7 +236,7 @@ struct MemoryUpdate {
     #[schemars(with = "Option<String>")]
     date: Option<Moment>,
     tags: Option<Vec<String>>,
-    /// Laid over the old; null removes a key
+    /// Merged; null removes a key
     metadata: Option<JsonObject>,
 }
 
@@ -265,7 +265,7 @@ struct Updated {
 
 impl Shown for Updated {
     fn text(&self) -> String {
-        format!("{} is {}", self.id, if self.changed { "changed" } else { "as it was" })
+        format!("{} {}", self.id, if self.changed { "updated" } else { "unchanged" })
     }
 
     fn is_ours(&self) -> bool {
@@ -286,7 +286,7 @@ async fn memory_delete(call: Call, asked: MemoryDelete) -> Result<Deleted, Failu
         (None, Some(source)) => {
             WhichDrawers::Matching(DrawerFilter { source: Some(source), ..DrawerFilter::default() })
         }
-        _ => return Err(Failure::new(Code::BadInput, "give either id or source")),
+        _ => return Err(Failure::new(Code::BadInput, "pass either id or source")),
     };
     let missing = u64::from(matches!(which, WhichDrawers::Ids(_)));
     let Some(engine) = call.server.stores().memory()? else {
@@ -304,7 +304,7 @@ struct Deleted {
 
 impl Shown for Deleted {
     fn text(&self) -> String {
-        format!("{} deleted, {} not there", self.deleted, self.missing)
+        format!("{} deleted, {} not found", self.deleted, self.missing)
     }
 
     fn is_ours(&self) -> bool {
@@ -329,7 +329,7 @@ async fn memory_check_duplicate(
     let MemoryCheckDuplicate { text, wing, room, threshold } = asked;
     let threshold = threshold.unwrap_or(NEARLY);
     if !(0.0..=1.0).contains(&threshold) {
-        return Err(Failure::new(Code::BadInput, "threshold is from 0 to 1"));
+        return Err(Failure::new(Code::BadInput, "threshold must be from 0 to 1"));
     }
     let filter = DrawerFilter { wing, room, ..DrawerFilter::default() };
     let Some(engine) = call.server.stores().memory()? else { return Ok(Checked::default()) };
@@ -364,7 +364,7 @@ impl From<SimilarDrawer> for Similar {
 impl Shown for Checked {
     fn text(&self) -> String {
         if self.similar.is_empty() {
-            return "nothing like it is remembered".to_owned();
+            return "no similar text found".to_owned();
         }
         let line =
             |it: &Similar| format!("{:.3} {} [{}/{}]\n", it.similarity, it.id, it.wing, it.room);

@@ -17,13 +17,13 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "repair",
             Effect::Change,
-            "Check the stores and mend what is damaged; nothing that can be read is lost.",
+            "Check the stores and repair damage. Use it after an error with code corrupt.",
             repair,
         ),
         Tool::new(
             "reconnect",
             Effect::AddOnce,
-            "Close the stores and open them anew, with fresh workers.",
+            "Close and reopen the stores, with fresh workers.",
             reconnect,
         ),
     ]
@@ -32,7 +32,7 @@ pub(super) fn tools() -> Vec<Tool> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Repair {
-    /// Compare indexes with their tables too
+    /// Check indexes against tables too
     full: Option<bool>,
 }
 
@@ -42,7 +42,7 @@ async fn repair(call: Call, asked: Repair) -> Result<Repaired, Failure> {
     let mut stores = Vec::new();
     for (whose, place) in call.server.stores().there() {
         let meanwhile = Failure::new(Code::LockHeld, "the store is being repaired")
-            .with_hint("try again in some seconds");
+            .with_hint("try again in a few seconds");
         let shut = call.server.shut(whose, meanwhile).await?;
         stores.push(examine(whose, &place, options.clone()).await);
         drop(shut);
@@ -128,7 +128,7 @@ struct Reconnect {}
 
 async fn reconnect(call: Call, Reconnect {}: Reconnect) -> Result<Reconnected, Failure> {
     for (whose, _) in call.server.stores().there() {
-        let meanwhile = Failure::new(Code::LockHeld, "the store is being opened anew")
+        let meanwhile = Failure::new(Code::LockHeld, "the store is being reopened")
             .with_hint("try again in a second");
         drop(call.server.shut(whose, meanwhile).await?);
     }

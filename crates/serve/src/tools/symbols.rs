@@ -16,7 +16,7 @@ const LIMITS: (u32, u32) = (30, 500);
 /// The longest name of a symbol.
 const SYMBOL_BYTES: usize = 2_048;
 
-/// So many steps are counted.
+/// This many steps are counted.
 const MOST_STEPS: u32 = 100;
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -24,19 +24,19 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "graph_neighbours",
             Effect::Read,
-            "What calls a symbol, or what it calls. SYMBOL: name, Type.name, path#Name, path:line.",
+            "List what calls a symbol, or what it calls. symbol: name, Type.name, path#Name or path:line.",
             graph_neighbours,
         ),
         Tool::new(
             "graph_path",
             Effect::Read,
-            "A shortest way from one symbol to another, along calls, references and imports.",
+            "Find a shortest path between two symbols along calls, references and imports.",
             graph_path,
         ),
         Tool::new(
             "graph_impact",
             Effect::Read,
-            "What may break if a symbol or file changes; tests apart.",
+            "List what may break if a symbol or file changes, and the tests to run.",
             graph_impact,
         ),
     ]
@@ -50,7 +50,7 @@ struct AskNeighbours {
     direction: Option<String>,
     /// Default 1
     depth: Option<u32>,
-    /// Unsure edges too
+    /// Include uncertain edges
     candidates: Option<bool>,
     limit: Option<u32>,
 }
@@ -64,14 +64,14 @@ async fn graph_neighbours(call: Call, asked: AskNeighbours) -> Result<Around, Fa
         None | Some("callers") => (Side::Before, engine.callers(symbol, &walk).await),
         Some("callees") => (Side::After, engine.callees(symbol, &walk).await),
         Some(other) => {
-            let message = format!("direction is callers or callees, not {other:?}");
+            let message = format!("direction must be callers or callees, not {other:?}");
             return Err(Failure::new(Code::BadInput, message));
         }
     };
-    let Neighbours { symbol, found, likely } = around.map_err(for_agents)?;
+    let Neighbours { symbol, found, likely } = around?;
     let mut text = told(&found, side);
     if likely > 0 {
-        let _ = writeln!(text, "{likely} more are likely: candidates true shows them");
+        let _ = writeln!(text, "{likely} more are likely: set candidates to true to see them");
     }
     Ok(Around { symbol: symbol.id, found: steps(&found), likely, more: found.more, text })
 }
@@ -89,9 +89,9 @@ async fn graph_path(call: Call, asked: AskPath) -> Result<Way, Failure> {
     let (from, to) = (named(&asked.from)?, named(&asked.to)?);
     let engine = call.server.stores().graph()?;
     call.server.settled().await;
-    let found = engine.symbol_path(from, to, &walk).await.map_err(for_agents)?;
+    let found = engine.symbol_path(from, to, &walk).await?;
     let Some((start, steps)) = found.steps else {
-        let text = format!("no way leads from {} to {}\n", found.from.id, found.to.id);
+        let text = format!("no path from {} to {}\n", found.from.id, found.to.id);
         return Ok(Way { path: Vec::new(), text });
     };
     let mut text = format!("{}\n", start.told());
@@ -115,7 +115,7 @@ async fn graph_impact(call: Call, asked: AskImpact) -> Result<Breaks, Failure> {
     let symbol = named(&asked.symbol)?;
     let engine = call.server.stores().graph()?;
     call.server.settled().await;
-    let found = engine.impact(symbol, &walk).await.map_err(for_agents)?;
+    let found = engine.impact(symbol, &walk).await?;
     let mut text = told(&found.code, Side::Before);
     if found.tests.total > 0 {
         text += "tests:\n";
@@ -128,7 +128,7 @@ async fn graph_impact(call: Call, asked: AskImpact) -> Result<Breaks, Failure> {
 
 fn walk(depth: Option<u32>, candidates: Option<bool>, limit: Option<u32>) -> Result<Walk, Failure> {
     if let Some(depth) = depth.filter(|depth| !(1..=MOST_STEPS).contains(depth)) {
-        let message = format!("depth is from 1 to {MOST_STEPS}, not {depth}");
+        let message = format!("depth must be from 1 to {MOST_STEPS}, not {depth}");
         return Err(Failure::new(Code::BadInput, message));
     }
     let limit = limit_of(limit, LIMITS)? as usize;
@@ -139,19 +139,11 @@ fn named(symbol: &str) -> Result<&str, Failure> {
     bounded("symbol", symbol, SYMBOL_BYTES)
 }
 
-/// Agents have no shell to type our commands into.
-fn for_agents(failure: Failure) -> Failure {
-    match failure.hint.contains("isolith index") {
-        true => failure.with_hint("call index_project first"),
-        false => failure,
-    }
-}
-
 fn told(found: &Listed<Reached>, side: Side) -> String {
     let mut text: String = found.items.iter().map(|it| it.told(side) + "\n").collect();
     match found.total - found.items.len() {
-        0 if found.total == 0 => text += "nothing for sure\n",
-        0 if found.more => text += "there is more, too much to follow\n",
+        0 if found.total == 0 => text += "nothing found for certain\n",
+        0 if found.more => text += "there is more than can be followed\n",
         0 => {}
         rest => _ = writeln!(text, "{rest} more"),
     }

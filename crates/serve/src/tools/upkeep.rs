@@ -15,8 +15,13 @@ use crate::tool::{Call, Effect, Shown, Tool};
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        Tool::new("health", Effect::Read, "How the stores are: counts, crashes, warnings.", health),
-        Tool::new("workers", Effect::Read, "The worker processes and what they do.", workers),
+        Tool::new(
+            "health",
+            Effect::Read,
+            "Report the state of the stores: counts, crashes, warnings.",
+            health,
+        ),
+        Tool::new("workers", Effect::Read, "List the worker processes and their jobs.", workers),
     ]
 }
 
@@ -95,11 +100,12 @@ impl Shown for Health {
         let mut text =
             format!("isolith {}: {}\n", self.version, if self.ok { "ok" } else { "not ok" });
         for store in &self.stores {
-            let crashes: u64 = store.crashes.values().sum();
+            let crashes = counted(store.crashes.values().sum(), "crash", "crashes");
+            let processes = counted(store.processes, "process", "processes");
             let _ = writeln!(
                 text,
-                "{} store {}: open in {} processes, {crashes} crashes remembered",
-                store.whose, store.store, store.processes
+                "{} store {}: open in {processes}, {crashes} recorded",
+                store.whose, store.store
             );
             for line in store.error.iter().chain(&store.warnings) {
                 let _ = writeln!(text, "  {line}");
@@ -114,6 +120,10 @@ impl Shown for Health {
     fn is_ours(&self) -> bool {
         true
     }
+}
+
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 async fn workers(call: Call, Nothing {}: Nothing) -> Result<Workers, Failure> {
@@ -166,7 +176,7 @@ impl Shown for Workers {
             format!("{} {}{pid}: {}, {} jobs done\n", it.store, it.role, it.state, it.jobs_done)
         };
         match self.workers.is_empty() {
-            true => "no workers: they start when they are needed".to_owned(),
+            true => "no workers: they start when needed".to_owned(),
             false => self.workers.iter().map(line).collect(),
         }
     }

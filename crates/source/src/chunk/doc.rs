@@ -16,7 +16,7 @@ pub(super) fn begin(comment: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Words with one space between them, up to so many characters.
+/// Words with one space between them, up to this many characters.
 pub(crate) fn on_one_line<'w>(words: impl Iterator<Item = &'w str>, most: usize) -> String {
     let mut line = String::new();
     let mut left = most;

@@ -4,7 +4,7 @@ use crate::Language;
 /// How much of a file may say what the whole is.
 const HEAD_BYTES: usize = 2_048;
 
-/// Lines of so many characters on average are not written by hand.
+/// Lines of this many characters on average are not written by hand.
 const MINIFIED_LINE: usize = 500;
 
 const MARKS: [&str; 6] = [

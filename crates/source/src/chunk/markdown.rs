@@ -131,7 +131,7 @@ fn is_paragraph(line: &str) -> bool {
     !line.is_empty() && !line.starts_with(['>', '|', '<', '-', '*', '+', '#', '='])
 }
 
-/// Metadata between `---` lines at the top, which is no heading.
+/// Metadata between `---` lines at the top, which is not a heading.
 fn rows_of_front_matter(lines: &Lines<'_>) -> usize {
     const LONGEST: usize = 200;
     if lines.row(0).trim_end() != "---" {

@@ -11,7 +11,7 @@ mod tree;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use isolate::InWorker;
+use isolate_types::InWorker;
 use isolith_types::{Chunk, FileGraph};
 use tree_sitter::{Parser, Tree};
 

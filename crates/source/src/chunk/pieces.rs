@@ -3,7 +3,7 @@ use std::ops::Range;
 use super::lines::{Lines, chars};
 use super::outline::Cut;
 
-/// Pieces are merged with the next until they have so many characters.
+/// Pieces are merged with the next until they have this many characters.
 const LEAST_CHARS: usize = 300;
 
 /// Pieces with more characters are split.
@@ -191,7 +191,7 @@ mod tests {
         pieces(&Lines::of(text), cuts).iter().map(ExactSizeIterator::len).collect()
     }
 
-    /// So many lines of 50 characters.
+    /// This many lines of 50 characters.
     fn filled(lines: usize) -> String {
         format!("{}\n", "x".repeat(49)).repeat(lines)
     }

@@ -196,7 +196,7 @@ impl<'t> Build<'t> {
         }
     }
 
-    /// A call: what is called is no mere use of its name.
+    /// A call: what is called is not just a use of its name.
     pub(super) fn call(&mut self, callee: Node<'t>) {
         let callee = self.bare(callee);
         self.site(callee, ReferenceKind::Call);
@@ -431,7 +431,7 @@ pub(super) fn named<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
     children(node).filter(|child| child.is_named() && !child.is_extra())
 }
 
-/// The first named child of a node that is no comment.
+/// The first named child of a node that is not a comment.
 pub(super) fn first_named<'t>(node: Node<'t>) -> Option<Node<'t>> {
     let count = node.named_child_count() as u32;
     (0..count).filter_map(|index| node.named_child(index)).find(|child| !child.is_extra())

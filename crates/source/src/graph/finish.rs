@@ -193,7 +193,7 @@ fn reference<'t>(build: &Build<'t>, site: &Site<'t>, stars: bool) -> Option<Refe
         },
         _ => true,
     };
-    // A variable that is used is no use of where its value came from.
+    // A variable that is used is not a use of where its value came from.
     let mere_value = matches!(
         target,
         Origin::Call(_)

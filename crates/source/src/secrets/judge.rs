@@ -42,7 +42,7 @@ const WORDS: &[&str] = &[
     "----",
 ];
 
-/// So many equal bytes in a row are nobody's secret.
+/// This many equal bytes in a row are nobody's secret.
 const REPEATED: usize = 6;
 
 /// Whether a value stands for a secret and is none.

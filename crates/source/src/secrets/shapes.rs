@@ -491,7 +491,7 @@ fn assigned(bytes: &[u8], after_key: usize) -> Option<&[u8]> {
     skip(&mut rest, b"\"'\\` \t", 6);
     let part = |byte: &u8| byte.is_ascii_graphic() && !b"\"'`\\,;<>(){}[]$".contains(byte);
     let length = rest.iter().take_while(|byte| part(byte)).count();
-    // A call or an index is no value.
+    // A call or an index is not a value.
     let ends = rest.get(length).is_none_or(|byte| !b"([{$<".contains(byte));
     (length > 0 && ends).then(|| &rest[..length])
 }

@@ -12,7 +12,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::{Deserialize, Serialize};
 
 use super::{IGNORE_FILE, LeftOut, Why};
-use crate::folder::Folder;
+use isolith_folder::Folder;
 
 /// The largest ignore file.
 pub const LARGEST_RULES: u64 = 1 << 20;
@@ -32,6 +32,8 @@ const MOST_FOLDERS_ABOVE: usize = 64;
 /// The kinds of rules; the first that says something about a path decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RuleKind {
+    /// The user's and the project's settings
+    Settings,
     /// `.isolithignore`
     Ours,
     /// `.ignore`
@@ -42,8 +44,11 @@ pub(super) enum RuleKind {
     Exclude,
 }
 
+/// How many kinds of rules there are.
+const KINDS: usize = 5;
+
 impl RuleKind {
-    /// All of them, with the file that they are in, relative to the folder they hold for.
+    /// Those that are in files, with the file, relative to the folder they hold for.
     pub(super) const FILES: [(Self, &'static str); 4] = [
         (Self::Ours, IGNORE_FILE),
         (Self::Plain, ".ignore"),
@@ -60,6 +65,15 @@ pub struct RulesAbove {
     /// What stands before a path of the root in a path of that folder.
     prefix: String,
     text: Vec<u8>,
+}
+
+impl RulesAbove {
+    /// Patterns of settings, which come before all other rules. `prefix` is the path of the
+    /// root in the folder that they are relative to, with a slash at its end; empty if that is
+    /// the root.
+    pub fn of_settings(prefix: String, patterns: &[String]) -> Self {
+        Self { kind: RuleKind::Settings as u8, prefix, text: patterns.join("\n").into_bytes() }
+    }
 }
 
 /// Reads the rules that hold for a root and are kept outside of it, and says what of them
@@ -131,7 +145,7 @@ pub(super) struct Rules {
 struct Scope {
     reach: Reach,
     /// By kind.
-    matchers: [Option<Gitignore>; 4],
+    matchers: [Option<Gitignore>; KINDS],
     patterns: usize,
 }
 
@@ -159,7 +173,7 @@ impl Rules {
         (all, problems)
     }
 
-    /// Enters a folder, which is so many bytes of a path away from the root, and takes the
+    /// Enters a folder, which is this many bytes of a path away from the root, and takes the
     /// rules of these files in it. [`Self::leave`] must follow in any case.
     pub(super) fn enter(
         &mut self,
@@ -170,7 +184,7 @@ impl Rules {
         self.scopes.push(Scope::new(Reach::Below(prefix.as_os_str().len())));
         let mut problems = Vec::new();
         for (kind, name) in files {
-            let text = match root.file(&prefix.join(name)) {
+            let text = match root.file_beneath(&prefix.join(name)) {
                 Ok(file) => bounded(&file),
                 Err(error) if is_gone(&error) => continue,
                 Err(error) => Err(Why::Rules(error.to_string())),
@@ -191,7 +205,7 @@ impl Rules {
 
     /// Whether a path of the root is to be left out.
     pub(super) fn ignore(&self, path: &Path, is_folder: bool) -> bool {
-        let mut verdicts = [None; 4];
+        let mut verdicts = [None; KINDS];
         for scope in self.scopes.iter().rev().filter(|scope| scope.patterns > 0) {
             scope.judge(path, is_folder, &mut verdicts);
             if verdicts[0].is_some() {
@@ -240,11 +254,11 @@ impl Rules {
 
 impl Scope {
     fn new(reach: Reach) -> Self {
-        Self { reach, matchers: [None, None, None, None], patterns: 0 }
+        Self { reach, matchers: [const { None }; KINDS], patterns: 0 }
     }
 
     /// Says of each kind that nothing inner has decided on whether the path is left out.
-    fn judge(&self, path: &Path, is_folder: bool, verdicts: &mut [Option<bool>; 4]) {
+    fn judge(&self, path: &Path, is_folder: bool, verdicts: &mut [Option<bool>; KINDS]) {
         use std::ffi::OsStr;
         use std::os::unix::ffi::OsStrExt;
         let above;

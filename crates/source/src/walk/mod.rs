@@ -17,21 +17,6 @@ pub use read::{Contents, ReadError, read, read_file};
 pub use rules::IGNORE_FILE;
 pub use tree::{WalkError, Walker};
 
-/// How a folder is walked.
-#[derive(Debug, Clone, Copy)]
-pub struct WalkOptions {
-    /// Larger files are left out, and listed.
-    pub largest_file: u64,
-    /// Show files whose names say that they are secrets, hidden ones too.
-    pub include_secrets: bool,
-}
-
-impl Default for WalkOptions {
-    fn default() -> Self {
-        Self { largest_file: 1 << 20, include_secrets: false }
-    }
-}
-
 /// A file that belongs to the code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundFile {
@@ -57,9 +42,9 @@ pub struct LeftOut {
 pub enum Why {
     /// It looks like a private key or holds passwords.
     Secret,
-    /// It has so many bytes.
+    /// It has this many bytes.
     TooLarge(u64),
-    /// Its name is no Unicode.
+    /// Its name is not valid Unicode.
     Name,
     /// It cannot be looked at.
     Unreadable(String),
@@ -87,6 +72,8 @@ pub struct Walking {
     pub folders: bool,
     /// Folders that are left out in silence, by their paths.
     pub except: Vec<String>,
+    /// The languages whose files are listed; empty for all of them.
+    pub languages: Vec<String>,
 }
 
 /// How far a walk has come: an opaque place from which another one can go on.
@@ -127,7 +114,7 @@ impl WalkPage {
 
 /// Whether a folder is a store, by the names that are in it.
 pub fn looks_like_store(has: impl Fn(&str) -> bool) -> bool {
-    let rest = ["segments", "lock", "quarantine", "truth.sqlite.salvaged"];
+    let rest = ["segments", "lock", "quarantine", "acknowledged"];
     has("truth.sqlite") || has("seal") && rest.into_iter().any(has)
 }
 
@@ -142,10 +129,10 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    use isolate::InWorker;
+    use isolate_types::InWorker;
 
     use super::*;
-    use crate::folder::Folder;
+    use isolith_folder::Folder;
 
     fn what(under: &str) -> Walking {
         Walking {
@@ -154,6 +141,7 @@ mod tests {
             include_secrets: false,
             folders: false,
             except: vec![],
+            languages: vec![],
         }
     }
 
@@ -175,7 +163,7 @@ mod tests {
         }
 
         fn walker(&self, what: Walking, after: Option<Place>) -> Walker {
-            let root = Folder::open(self.0.path()).unwrap();
+            let root = Folder::resolve(self.0.path()).unwrap();
             Walker::begin(root, what, &[], after, InWorker::in_process()).unwrap()
         }
 
@@ -186,6 +174,32 @@ mod tests {
         fn paths(&self, under: &str) -> Vec<String> {
             self.walk(under).files.into_iter().map(|file| file.path).collect()
         }
+    }
+
+    #[test]
+    fn settings_leave_out_paths_and_languages() {
+        let place = Tree::new(&[
+            ("a.rs", ""),
+            ("b.py", ""),
+            ("c.h", ""),
+            ("gen/d.rs", ""),
+            ("sub/gen/e.rs", ""),
+            (".isolithignore", "!gen/\n"),
+        ]);
+        let walk = |prefix: &str, pattern: &str, languages: &[&str]| {
+            let languages = languages.iter().map(|it| (*it).to_owned()).collect();
+            let rules = RulesAbove::of_settings(prefix.to_owned(), &[pattern.to_owned()]);
+            let root = Folder::resolve(place.0.path()).unwrap();
+            let what = Walking { languages, ..what("") };
+            let token = InWorker::in_process();
+            let mut walker = Walker::begin(root, what, &[rules], None, token).unwrap();
+            let files = walker.page(usize::MAX, &|| false).files;
+            files.into_iter().map(|file| file.path).collect::<Vec<_>>()
+        };
+        assert_eq!(walk("", "gen/", &[]), ["a.rs", "b.py", "c.h"]);
+        assert_eq!(walk("", "/gen/", &["rust"]), ["a.rs", "sub/gen/e.rs"]);
+        assert_eq!(walk("root/", "/root/gen/", &["cpp"]), ["c.h"]);
+        assert_eq!(walk("root/", "/gen/", &["rust"]), ["a.rs", "gen/d.rs", "sub/gen/e.rs"]);
     }
 
     #[test]
@@ -339,7 +353,7 @@ mod tests {
         let except = vec!["data".to_owned(), "other".to_owned()];
         let page = place.walker(Walking { except, ..what("") }, None).page(99, &|| false);
         assert_eq!((page.files.len(), page.left_out), (3, vec![]));
-        let root = Folder::open(&place.0.path().join("data")).unwrap();
+        let root = Folder::resolve(&place.0.path().join("data")).unwrap();
         let refused = Walker::begin(root, what(""), &[], None, InWorker::in_process());
         assert!(matches!(refused, Err(WalkError::Store)));
     }
@@ -419,7 +433,7 @@ mod tests {
             ("top/inner/draft.rs", ""),
             ("top/inner/out/b.rs", ""),
         ]);
-        let root = Folder::open(&place.0.path().join("top/inner")).unwrap();
+        let root = Folder::resolve(&place.0.path().join("top/inner")).unwrap();
         let (rules, problems) = rules_above(root.path(), None);
         assert_eq!(problems, []);
         let walker = Walker::begin(root, what(""), &rules, None, InWorker::in_process());

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use rustix::io::Errno;
 
 use super::modified;
-use crate::folder::Folder;
+use isolith_folder::Folder;
 
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum ReadError {
     #[error("it is gone")]
     Gone,
     /// It is a pipe, a folder, a device or a link.
-    #[error("it is no regular file")]
+    #[error("it is not a regular file")]
     NotAFile,
     /// It is too large.
     #[error("it is larger than {0} bytes")]
@@ -47,10 +47,12 @@ const CLOCK_TICK: Duration = Duration::from_millis(20);
 /// Why it was not read.
 pub fn read(folder: &Folder, path: &str, largest: u64) -> Result<Contents, ReadError> {
     let file =
-        folder.file(Path::new(path)).map_err(|error| match Errno::from_io_error(&error) {
-            Some(Errno::NOENT | Errno::NOTDIR) => ReadError::Gone,
-            Some(Errno::LOOP | Errno::XDEV | Errno::NXIO) => ReadError::NotAFile,
-            _ => ReadError::Io(error),
+        folder.file_beneath(Path::new(path)).map_err(|error| {
+            match Errno::from_io_error(&error) {
+                Some(Errno::NOENT | Errno::NOTDIR) => ReadError::Gone,
+                Some(Errno::LOOP | Errno::XDEV | Errno::NXIO) => ReadError::NotAFile,
+                _ => ReadError::Io(error),
+            }
         })?;
     read_file(&file, largest)
 }
@@ -86,7 +88,7 @@ mod tests {
     use super::*;
 
     fn read(path: &Path, largest: u64) -> Result<Contents, ReadError> {
-        let folder = Folder::open(path.parent().unwrap()).map_err(|_| ReadError::Gone)?;
+        let folder = Folder::resolve(path.parent().unwrap()).map_err(|_| ReadError::Gone)?;
         super::read(&folder, path.file_name().unwrap().to_str().unwrap(), largest)
     }
 

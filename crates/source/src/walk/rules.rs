@@ -3,7 +3,7 @@
 /// A file of further ignore rules, as in `.gitignore`.
 pub const IGNORE_FILE: &str = ".isolithignore";
 
-/// Whether a file of this name is no text, so that it need not be read to know.
+/// Whether a file of this name is not text, so that it need not be read to know.
 pub(super) fn is_binary(name: &str) -> bool {
     const EXTENSIONS: &[&str] = &[
         "7z",

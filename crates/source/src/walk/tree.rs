@@ -6,14 +6,15 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use isolate::InWorker;
+use isolate_types::InWorker;
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, statat};
 
 use super::ignoring::{RuleKind, Rules, RulesAbove};
 use super::rules::is_binary;
 use super::{FoundFile, LeftOut, Place, WalkPage, Walking, Why};
-use crate::folder::{Folder, open_beneath};
+use crate::language::Language;
 use crate::secrets::is_secret_name;
+use isolith_folder::{Folder, open_beneath};
 
 /// The most entries of one folder; one with more is left out, and listed.
 const MOST_ENTRIES: usize = 1 << 21;
@@ -262,10 +263,19 @@ impl Walker {
             Kind::LeftOut(Why::Name)
         } else if is_folder {
             Kind::Folder
+        } else if !self.is_wanted(&shown) {
+            return None;
         } else {
             self.file(folder, &name)?
         };
         Some(Entry { name, kind })
+    }
+
+    /// Whether files with this name can be in a language that is asked for.
+    fn is_wanted(&self, name: &str) -> bool {
+        let wanted = &self.what.languages;
+        wanted.is_empty()
+            || Language::of_name(name).iter().any(|it| wanted.iter().any(|name| name == it.name()))
     }
 
     fn file(&self, folder: &Dir, name: &[u8]) -> Option<Kind> {

@@ -6,10 +6,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use isolate::InWorker;
 use isolith_graph::{Budget, Datum, Error, Flow, MemoryGraph, prepare};
-use isolith_store::{
-    Action, CypherQuery, Durability, GraphAnswer, Key, Reader, StoreError, StoreFolder, Truth,
-    Write, Writer, WriterOptions,
-};
+use isolith_protocol::{ChangeGraph, CypherQuery, GraphAnswer, Key, StoreError};
+use isolith_store::{Durability, Reader, StoreFolder, Truth, Writer, WriterOptions};
 use isolith_types::Failure;
 use tempfile::TempDir;
 
@@ -81,10 +79,9 @@ impl StoreGraph {
         }
         self.writes += 1;
         let key = Key(u128::from(self.writes).to_be_bytes());
-        let write = Write { key, keep: false, action: Action::Cypher(query) };
         self.writer.set_deadline(Instant::now() + PATIENCE);
-        let outcome = self.writer.apply(&[write], &[])?.remove(0)?;
-        Ok(outcome.graph.unwrap_or_default())
+        let done = self.writer.apply_one(key, ChangeGraph { query })?;
+        Ok(done.reply.graph.unwrap_or_default())
     }
 }
 

@@ -148,7 +148,7 @@ impl Reader<'_> {
             _ => match (word.parse::<i64>(), word.parse::<f64>()) {
                 (Ok(number), _) => Datum::Integer(number),
                 (_, Ok(number)) => Datum::Float(number),
-                _ => bail!("{word:?} in {} is no value", self.text),
+                _ => bail!("{word:?} in {} is not a value", self.text),
             },
         })
     }

@@ -1,9 +1,9 @@
+use isolith_protocol::StoreError;
 use isolith_types::{Metadata, Scalar, Value};
 use rusqlite::{Connection, Params, params};
 
 use super::{Found, metadata_of};
 use crate::deadline::Deadline;
-use crate::error::StoreError;
 use crate::read::code::makes_sense;
 use crate::sqlite::During;
 use crate::write::{AsValue, IN_A_LIST, type_of};

@@ -1,10 +1,10 @@
 //! Whether facts and the names in them can be read as they were written.
 
+use isolith_protocol::StoreError;
 use rusqlite::{Connection, Row};
 
 use super::Found;
 use crate::deadline::Deadline;
-use crate::error::StoreError;
 use crate::facts::names::{fold, fold_predicate};
 use crate::read::facts::makes_sense;
 use crate::sqlite::During;

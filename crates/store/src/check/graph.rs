@@ -1,11 +1,11 @@
 //! Whether the graph is whole: every edge has its ends, nodes are found by what they hold
 //! and by nothing else, and counts are right.
 
+use isolith_protocol::StoreError;
 use rusqlite::Connection;
 
 use super::{Found, collect};
 use crate::deadline::Deadline;
-use crate::error::StoreError;
 use crate::graph::{KnownNames, NodeParts, TruthGraph, edge_names, has_ends, has_label, has_value};
 use crate::sqlite::During;
 

@@ -1,8 +1,8 @@
+use isolith_protocol::StoreError;
 use rusqlite::Connection;
 
 use super::{Found, metadata_of};
 use crate::deadline::Deadline;
-use crate::error::StoreError;
 use crate::memory::content_hash;
 use crate::read::memory::{tags_of, text_of};
 use crate::sqlite::During;

@@ -1,8 +1,7 @@
 //! Names of entities and predicates: what they may be, and which are the same.
 
+use isolith_protocol::StoreError;
 use unicode_normalization::UnicodeNormalization as _;
-
-use crate::error::StoreError;
 
 /// Names of entities, predicates, drawers and agents are at most this long.
 const LONGEST_NAME: usize = 1000;

@@ -1,8 +1,7 @@
 //! When a fact is true, and what to make of two that say the same.
 
+use isolith_protocol::StoreError;
 use isolith_types::Moment;
-
-use crate::error::StoreError;
 
 /// When a fact is true: half-open, in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use isolith_graph::{Edge, Entity, Graph, GraphMut, KeyId, LabelId, TypeId, Value};
+use isolith_protocol::StoreError;
 use isolith_types::{Code, Failure, FastMap};
 use rusqlite::{Connection, params};
 
@@ -11,7 +12,6 @@ use super::names::Kind;
 use super::owned::is_of_facts;
 use super::waiting::{NewEdge, Waiting};
 use super::{Lookup, TruthGraph, bytes, failure, one};
-use crate::error::StoreError;
 use crate::sqlite::During;
 
 /// What is counted while a write changes the graph, and written down by
@@ -134,7 +134,7 @@ impl<'a> TruthGraph<'a> {
         *self.counts().uses.borrow_mut().entry(name).or_default() += more;
     }
 
-    /// The first number of so many nodes that are to be made.
+    /// The first number of this many nodes that are to be made.
     pub(super) fn next_nodes(&self, count: i64) -> i64 {
         let last = &self.counts().last_node;
         let first = last.get() + 1;
@@ -142,7 +142,7 @@ impl<'a> TruthGraph<'a> {
         first
     }
 
-    /// The first number of so many edges that are made now.
+    /// The first number of this many edges that are made now.
     pub(super) fn next_edges(&self, kind: u32, count: i64) -> i64 {
         let Counts { last_edge, edges, .. } = self.changing();
         let first = last_edge.get() + 1;

@@ -3,12 +3,12 @@
 //! fact, below zero.
 
 use isolith_graph::Value;
+use isolith_protocol::StoreError;
 use isolith_types::{Failure, Moment, Source};
 use rusqlite::{Connection, OptionalExtension, Params};
 
 use super::names::Kind;
 use super::{Property, TruthGraph, bytes, failure, query_failed};
-use crate::error::StoreError;
 use crate::facts::id_of;
 use crate::read::facts::{Kept, aliases_of, kept_fact, sources_of};
 use crate::sqlite::During;

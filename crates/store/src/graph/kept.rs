@@ -15,7 +15,7 @@ use super::names::Names;
 use super::{TruthGraph, bytes, failure};
 use crate::sqlite::During;
 
-/// So many bytes are kept at most, about.
+/// This many bytes are kept at most, about.
 const MOST_BYTES: usize = 16 << 20;
 
 /// All of something is read once this part of it was asked for.

@@ -23,6 +23,7 @@ mod waiting;
 
 use std::cell::RefCell;
 
+use isolith_protocol::StoreError;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, ToSql};
 
@@ -35,19 +36,17 @@ pub(crate) use derived::{
 };
 pub(crate) use ends::{FIND_ALL_EDGES, has_ends};
 pub(crate) use facts::show_facts;
-pub(crate) use import::import;
-pub use import::{GraphTable, TableEnd, TableHolds, TableTaken};
+#[cfg(feature = "fuzzing")]
+pub use import::read_cells;
 pub(crate) use kept::Kept;
 use names::Names;
 use owned::Property;
 pub(crate) use owned::{OwnedKeys, SHARED};
-pub use query::{CypherQuery, GraphAnswer, Rows, first_row};
-pub(crate) use query::{KnownQueries, change};
+pub(crate) use query::KnownQueries;
 use row::LastRow;
-pub use segment::{AdjacencySource, GraphLists, GraphSegmentEntry, GraphState};
-pub(crate) use segment::{is_due, quarantine, swap};
+pub(crate) use segment::is_due;
+pub use segment::{AdjacencySource, GraphLists};
 
-use crate::error::StoreError;
 use crate::sqlite::During;
 
 /// The graph in one transaction.

@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use isolith_protocol::StoreError;
 use isolith_types::FastMap;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::error::StoreError;
 use crate::sqlite::During;
 
 /// What a name names.

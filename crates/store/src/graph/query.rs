@@ -1,19 +1,19 @@
 //! Cypher as the truth answers it.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use isolate::Bulk;
 use isolith_graph::{Budget, Datum, Error, Flow, Query, Stats, prepare};
+use isolith_protocol::{
+    ChangeGraph, CypherQuery, Done, GraphAnswer, GraphChanged, Rows, StoreError,
+};
 use isolith_types::{Code, Failure};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{AdjacencySource, TruthGraph};
+use super::{AdjacencySource, TruthGraph, is_due};
 use crate::deadline::Deadline;
-use crate::error::StoreError;
 use crate::read::Snapshot;
-use crate::write::Work;
+use crate::write::{Perform, Work};
 
 /// What a query may keep while it runs.
 const QUERY_MEMORY: usize = 256 << 20;
@@ -21,7 +21,7 @@ const QUERY_MEMORY: usize = 256 << 20;
 /// After a query that kept as much, memory is given back to the system.
 const MUCH_MEMORY: usize = 16 << 20;
 
-/// So many queries are known at most, and none that is longer.
+/// This many queries are known at most, and none that is longer.
 const MOST_QUERIES: usize = 128;
 const LONGEST_KNOWN: usize = 8 << 10;
 
@@ -44,86 +44,6 @@ const FIRST_ROWS: usize = 1 << 20;
 
 /// Rows are handed over in pieces of about this size.
 const PIECE: usize = 256 << 10;
-
-/// A query with the values of its parameters.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct CypherQuery {
-    /// The query.
-    pub text: String,
-    /// The values that it names as `$name`.
-    pub parameters: BTreeMap<String, Datum>,
-}
-
-/// What a query answered.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct GraphAnswer {
-    /// The names of the columns.
-    pub columns: Vec<String>,
-    /// How many rows there are.
-    pub count: u64,
-    /// The rows, or the first of them.
-    pub rows: Rows,
-    /// How many bytes of rows were handed over before the answer.
-    #[serde(default)]
-    pub rest: u64,
-    /// Whether the rows are not known any more: this is a repeated answer.
-    pub forgotten: bool,
-    /// What was changed.
-    pub stats: Stats,
-    /// How it was found less quickly than it should be.
-    pub degraded: Option<String>,
-}
-
-/// Rows, one `Vec<Datum>` after the other, in postcard; as text where bytes would be long.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Rows(Bulk);
-
-impl GraphAnswer {
-    /// The rows, one after the other.
-    ///
-    /// # Errors
-    /// That the bytes make no sense.
-    pub fn rows(&self) -> impl Iterator<Item = Result<Vec<Datum>, Failure>> + '_ {
-        let mut rest = &self.rows.0[..];
-        (0..self.count).map(move |_| {
-            let (row, after) = first_row(rest)?;
-            rest = after;
-            Ok(row)
-        })
-    }
-
-    /// The answer with the rows that were handed over before it.
-    #[must_use]
-    pub fn with_rest(mut self, rest: &[u8]) -> Self {
-        if !rest.is_empty() {
-            self.rows = Rows([self.row_bytes(), rest].concat().into());
-        }
-        self.rest = 0;
-        self
-    }
-
-    /// The rows as they are sent, for [`first_row`].
-    #[must_use]
-    pub fn row_bytes(&self) -> &[u8] {
-        &self.rows.0
-    }
-
-    /// The answer without its rows.
-    #[must_use]
-    pub(crate) fn without_rows(self) -> Self {
-        Self { rows: Rows::default(), forgotten: self.count > 0, ..self }
-    }
-}
-
-/// The first row of some, and what comes after it.
-///
-/// # Errors
-/// That the bytes make no sense, or are cut off.
-pub fn first_row(bytes: &[u8]) -> Result<(Vec<Datum>, &[u8]), Failure> {
-    postcard::take_from_bytes(bytes).map_err(|error| {
-        Failure::new(Code::Failed, format!("a row of the answer cannot be read: {error}"))
-    })
-}
 
 /// Takes rows behind the first ones of an answer, in postcard.
 pub(super) type Rest<'a> = &'a mut dyn FnMut(&[u8]);
@@ -161,12 +81,16 @@ impl Snapshot<'_> {
         query: &CypherQuery,
         segment: Option<&dyn AdjacencySource>,
     ) -> Result<GraphAnswer, StoreError> {
-        self.cypher_to(query, segment, None)
+        self.cypher_to(query, segment, None)?.ok_or_else(|| {
+            let message = "the query changes the graph, and this is a place for reading";
+            StoreError::Query(Box::new(Failure::new(Code::BadInput, message)))
+        })
     }
 
     /// The same; of a long answer only the first rows come with it. Those behind them go to
     /// `rest` as they are found, so that nobody has to hold all of them. They mean nothing
-    /// if there is an error in the end.
+    /// if there is an error in the end. There is no answer to a query that changes the graph:
+    /// it is for the writer.
     ///
     /// # Errors
     /// As [`Snapshot::cypher`].
@@ -175,11 +99,10 @@ impl Snapshot<'_> {
         query: &CypherQuery,
         segment: Option<&dyn AdjacencySource>,
         rest: Option<Rest<'_>>,
-    ) -> Result<GraphAnswer, StoreError> {
+    ) -> Result<Option<GraphAnswer>, StoreError> {
         let prepared = self.db.queries.prepare(&query.text)?;
         if prepared.is_write() {
-            let message = "the query changes the graph, and this is a place for reading";
-            return Err(StoreError::Query(Box::new(Failure::new(Code::BadInput, message))));
+            return Ok(None);
         }
         let graph = TruthGraph::reading(self.connection(), self.version, self.db.kept.take());
         let graph = TruthGraph { segment, ..graph };
@@ -188,16 +111,30 @@ impl Snapshot<'_> {
             prepared.run(&graph, &query.parameters, budget, sink)
         });
         self.db.kept.replace(graph.into_kept());
-        answer
+        answer.map(Some)
+    }
+}
+
+impl Perform for ChangeGraph {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        let graph = change(work, &self.query)?;
+        let graph_due = graph.is_some() && is_due(work, false)?;
+        Ok(Done { graph_due, ..GraphChanged { graph }.into() })
+    }
+
+    fn shorten(reply: &mut GraphChanged) -> bool {
+        let full = reply.graph.take_if(|answer| !answer.forgotten && answer.count > 0);
+        let is_full = full.is_some();
+        if let Some(answer) = full {
+            reply.graph = Some(answer.without_rows());
+        }
+        is_full
     }
 }
 
 /// Runs a query that changes the graph, in the transaction that is open. Nothing is done,
 /// and there is no answer, if it changes nothing: it is for a reader.
-pub(crate) fn change(
-    work: Work<'_>,
-    query: &CypherQuery,
-) -> Result<Option<GraphAnswer>, StoreError> {
+fn change(work: Work<'_>, query: &CypherQuery) -> Result<Option<GraphAnswer>, StoreError> {
     let prepared = prepare(&query.text).map_err(refused)?;
     if !prepared.is_write() {
         return Ok(None);
@@ -285,28 +222,4 @@ fn answer(
 
 fn refused(error: Error) -> StoreError {
     StoreError::Query(Box::new(error.into()))
-}
-
-impl Serialize for Rows {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if !serializer.is_human_readable() {
-            return self.0.serialize(serializer);
-        }
-        let text: String = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
-        text.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Rows {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        if !deserializer.is_human_readable() {
-            return Bulk::deserialize(deserializer).map(Self);
-        }
-        let text = String::deserialize(deserializer)?;
-        let bytes = text.as_bytes().chunks(2).map(|pair| {
-            std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok())
-        });
-        let bytes: Option<Vec<u8>> = bytes.collect();
-        bytes.map(|bytes| Self(bytes.into())).ok_or_else(|| serde::de::Error::custom("no rows"))
-    }
 }

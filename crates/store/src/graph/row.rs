@@ -2,14 +2,14 @@
 //! there is one row for both.
 
 use isolith_graph::LabelId;
+use isolith_protocol::StoreError;
 use isolith_types::Failure;
 use rusqlite::OptionalExtension;
 
 use super::{TruthGraph, bytes, failure};
-use crate::error::StoreError;
 use crate::sqlite::During;
 
-/// So many labels are read with the properties before it shows whether that helps.
+/// This many labels are read with the properties before it shows whether that helps.
 const TRIALS: u32 = 16;
 
 /// The row that was read last.

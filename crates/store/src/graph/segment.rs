@@ -4,53 +4,19 @@
 use std::collections::HashSet;
 
 use isolith_graph::{Adjacency, CsrLists, Link, position_of};
+use isolith_protocol::{
+    Done, GraphSegmentEntry, GraphState, Marked, QuarantineGraphSegment, SegmentsSwapped,
+    StoreError, SwapGraphSegment,
+};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params};
-use serde::{Deserialize, Serialize};
 
-use crate::error::StoreError;
 use crate::read::{Snapshot, segment_file};
 use crate::sqlite::During;
-use crate::write::{Outcome, Work};
-
-/// Smaller graphs are walked as quickly in the truth.
-const LARGE: u64 = 10_000;
-
-/// A file for more edges would have to be built in more memory than a worker may have.
-const TOO_LARGE: u64 = 100_000_000;
+use crate::write::{Perform, Work};
 
 /// How often a build looks at the clock.
 const CHECK_EVERY: u32 = 4096;
-
-/// How large the graph is, and its segment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GraphState {
-    /// Rises whenever nodes or edges come or go.
-    pub change: u64,
-    /// How many nodes there are.
-    pub nodes: u64,
-    /// How many edges there are.
-    pub edges: u64,
-    /// Its segment, which may be older than the graph.
-    pub segment: Option<GraphSegmentEntry>,
-}
-
-/// The file with the edges of all nodes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GraphSegmentEntry {
-    /// The change of the graph that it says everything of.
-    pub change: u64,
-    /// How many edges it holds.
-    pub edges: u64,
-    /// Its name in `segments/`.
-    pub file: String,
-    /// Its length.
-    pub bytes: u64,
-    /// The crc32c of its own table of checksums.
-    pub checksum: u32,
-    /// Why it must not be opened, if so.
-    pub quarantined: Option<String>,
-}
 
 /// The edges of all nodes, both ways, at one change of the graph.
 #[derive(Debug)]
@@ -67,36 +33,6 @@ pub struct GraphLists {
 pub trait AdjacencySource {
     /// What the graph's segment says, if it is all that the graph says.
     fn adjacency(&self) -> Option<Adjacency<'_>>;
-}
-
-impl GraphState {
-    /// Whether a segment makes sense.
-    pub fn is_large(&self) -> bool {
-        (LARGE..=TOO_LARGE).contains(&self.edges) && self.nodes <= TOO_LARGE
-    }
-
-    /// The segment that says exactly what the graph says, if it may be opened.
-    pub fn current(&self) -> Option<&GraphSegmentEntry> {
-        let segment = self.segment.as_ref()?;
-        (segment.change == self.change && segment.quarantined.is_none()).then_some(segment)
-    }
-
-    /// Whether the segment must not be opened.
-    pub fn is_quarantined(&self) -> bool {
-        self.segment.as_ref().is_some_and(|segment| segment.quarantined.is_some())
-    }
-
-    /// Whether so much has changed that a new segment should be made before anybody asks.
-    pub fn build_due(&self) -> bool {
-        match &self.segment {
-            // A small graph does without, even one that was large.
-            Some(_) if !self.is_large() => true,
-            Some(segment) if segment.quarantined.is_none() => {
-                self.edges.abs_diff(segment.edges) * 4 > self.edges
-            }
-            _ => self.is_large(),
-        }
-    }
 }
 
 impl Snapshot<'_> {
@@ -208,14 +144,26 @@ fn state(db: &Connection) -> Result<GraphState, StoreError> {
     Ok(read().during(db, "read the graph's state")?.unwrap_or_default())
 }
 
+impl Perform for SwapGraphSegment {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        swap(work, self.entry.as_ref())
+    }
+}
+
+impl Perform for QuarantineGraphSegment {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        quarantine(work, &self.file, &self.reason)
+    }
+}
+
 /// Makes a new segment current, if it says what the graph says; or lets there be none.
-pub(crate) fn swap(
+fn swap(
     work: Work<'_>,
     entry: Option<&GraphSegmentEntry>,
-) -> Result<Outcome, StoreError> {
+) -> Result<Done<SegmentsSwapped>, StoreError> {
     let before = state(work.db)?;
     if entry.is_some_and(|entry| entry.change != before.change) {
-        return Ok(Outcome::default());
+        return Ok(SegmentsSwapped::default().into());
     }
     let replace = || {
         work.db.prepare_cached("DELETE FROM graph_segment")?.execute([])?;
@@ -234,17 +182,17 @@ pub(crate) fn swap(
     let old = before.segment.map(|segment| segment.file);
     let obsolete = old.filter(|file| entry.is_none_or(|entry| entry.file != *file));
     let obsolete_files = obsolete.into_iter().collect();
-    Ok(Outcome { swapped: true, obsolete_files, ..Outcome::default() })
+    Ok(SegmentsSwapped { swapped: true, obsolete_files }.into())
 }
 
 /// Marks the segment of this name, if it is the graph's, as one that must not be opened.
-pub(crate) fn quarantine(work: Work<'_>, file: &str, reason: &str) -> Result<Outcome, StoreError> {
+fn quarantine(work: Work<'_>, file: &str, reason: &str) -> Result<Done<Marked>, StoreError> {
     let updated = work
         .db
         .prepare_cached("UPDATE graph_segment SET quarantined = ?2 WHERE file = ?1")
         .and_then(|mut mark| mark.execute(params![file, reason]))
         .during(work.db, "quarantine the graph's segment")? as u64;
-    Ok(Outcome { updated, ..Outcome::default() })
+    Ok(Marked { updated }.into())
 }
 
 /// Whether a new segment should be made after a write: if so much has changed, or at all.

@@ -7,12 +7,12 @@ use std::cell::RefCell;
 use std::cmp::Ordering;
 
 use isolith_graph::{Value, order};
+use isolith_protocol::StoreError;
 use isolith_types::Failure;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
 use super::{TruthGraph, failure, lookup, many, shortest_alike};
-use crate::error::StoreError;
 use crate::sqlite::During;
 
 /// How many edges wait at most.

@@ -16,12 +16,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use isolate::InWorker;
+use isolith_protocol::StoreError;
 use serde::{Deserialize, Serialize};
 
 use self::frames::{Frames, State, page_of};
 use self::store_row::STORE_PAGE;
 use crate::acknowledged::{Found, Progress};
-use crate::error::StoreError;
 use crate::folder::{StoreFolder, io_failure, is_missing};
 use crate::identity::with_suffix;
 use crate::open::Truth;
@@ -141,7 +141,7 @@ impl Files {
         Ok(files)
     }
 
-    /// The row of the store as of so many frames.
+    /// The row of the store as of this many frames.
     fn store_row(&self, frames: usize) -> Option<(String, Progress)> {
         let in_log = self.frames.all[..frames]
             .iter()

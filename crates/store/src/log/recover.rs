@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use isolate::InWorker;
 use isolith_pages::{Checking, RESERVED, seal};
+use isolith_protocol::StoreError;
 use rusqlite::{Connection, OpenFlags};
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,6 @@ use super::{Files, Missing};
 use crate::acknowledged::{self, Progress};
 use crate::create::{self, Aside, copy_content, sync_folder};
 use crate::deadline::Deadline;
-use crate::error::StoreError;
 use crate::folder::{StoreFolder, io_failure};
 use crate::lock::Lock;
 use crate::open::Truth;

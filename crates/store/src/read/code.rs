@@ -2,23 +2,23 @@
 
 use std::collections::HashSet;
 
+use isolith_protocol::{
+    ChunkFilter, CollectionState, FileState, RootPlace, RootState, StoreError, StoredChunk,
+};
 use isolith_types::{ChunkKind, FileVersion, Symbol, SymbolKind};
 use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
 use super::collections::{code, named};
 use super::{Snapshot, unreadable};
-use crate::code::{CodeFilter, FileState, RootPlace, RootState, StoredChunk};
-use crate::error::StoreError;
 use crate::sqlite::During;
-use crate::state::CollectionState;
 
 const ROOT: &str = "SELECT id, path, indexed_at, \
     (SELECT count(*) FROM file WHERE root = root.id), \
     (SELECT coalesce(sum(chunks), 0) FROM file WHERE root = root.id) FROM root";
 
 const FILE: &str = "SELECT id, root, path, hash, size, modified, language, generated, problem, \
-    chunks, author, changed_at FROM file";
+    chunks, author, changed_at, parser FROM file";
 
 impl Snapshot<'_> {
     /// The code index, if something was ever indexed.
@@ -157,7 +157,7 @@ impl Snapshot<'_> {
     /// That time is up, or that the truth cannot be read.
     pub fn code_rows(
         &self,
-        filter: &CodeFilter,
+        filter: &ChunkFilter,
         paths: &dyn Fn(&str, bool) -> bool,
     ) -> Result<Vec<u64>, StoreError> {
         let db = self.connection();
@@ -231,6 +231,7 @@ fn file_of(row: &Row<'_>) -> rusqlite::Result<FileState> {
         chunks: row.get(9)?,
         author: row.get(10)?,
         changed_at: row.get(11)?,
+        parser: row.get(12)?,
     })
 }
 
@@ -275,7 +276,7 @@ fn symbols_of(text: &str) -> rusqlite::Result<Vec<Symbol>> {
 /// The numbers of the files that a filter allows, in ascending order.
 fn files_matching(
     db: &Connection,
-    filter: &CodeFilter,
+    filter: &ChunkFilter,
     paths: &dyn Fn(&str, bool) -> bool,
 ) -> rusqlite::Result<Vec<u64>> {
     let roots: HashSet<u64> = filter.roots.iter().copied().collect();

@@ -1,17 +1,17 @@
 use std::collections::HashMap;
 
+use isolith_protocol::{
+    CODE_COLLECTION, CollectionState, Generation, Kind, Level, MEMORY_COLLECTION, SegmentEntry,
+    StoreError,
+};
 use isolith_types::{CollectionKind, Metric};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 
 use super::unreadable;
-use crate::error::StoreError;
 use crate::names::is_plain;
 use crate::sqlite::During;
-use crate::state::{
-    CODE_COLLECTION, CollectionState, Generation, Kind, Level, MEMORY_COLLECTION, SegmentEntry,
-};
 
-/// An error names at most so many others.
+/// An error names at most this many others.
 const MOST_SIMILAR: usize = 3;
 
 const STATE: &str = "SELECT c.id, c.name, c.dimension, c.metric, c.model, c.records, \

@@ -1,11 +1,11 @@
 //! Facts and entities.
 
+use isolith_protocol::StoreError;
 use isolith_types::{Direction, Entity, EntityQuery, Fact, FactQuery, FactStats, Moment, Source};
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
 use super::Snapshot;
 use crate::create::now;
-use crate::error::StoreError;
 use crate::facts::id_of;
 use crate::facts::names::{fold, fold_predicate};
 use crate::facts::validity::Validity;

@@ -6,13 +6,13 @@
 
 use std::collections::HashSet;
 
+use isolith_protocol::StoreError;
 use isolith_types::{Comparison, Filter, Scalar};
 use regex::{Regex, RegexBuilder};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::scan::all_rows;
 use crate::deadline::Deadline;
-use crate::error::StoreError;
 use crate::sqlite::During;
 use crate::write::{AsValue, IN_A_LIST, type_of};
 

@@ -2,15 +2,13 @@
 
 mod filter;
 
+use isolith_protocol::{CollectionState, StoreError, StoredPassage};
 use isolith_types::{Drawer, DrawerFilter, DrawerPage, Metadata, Moment, Room, Wing};
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use super::collections::memory;
 use super::{Snapshot, unreadable};
-use crate::error::StoreError;
-use crate::memory::StoredPassage;
 use crate::sqlite::During;
-use crate::state::CollectionState;
 pub(crate) use filter::numbers_matching;
 use filter::{Conditions, numbers_of_page};
 

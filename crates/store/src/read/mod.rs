@@ -12,7 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Instant;
 
-use isolith_types::Filter;
+use isolith_protocol::{CollectionState, Key, LoadProgress, PoisonedJob, StoreError};
 use rusqlite::{Connection, OptionalExtension};
 use serde::{Deserialize, Serialize};
 
@@ -20,12 +20,10 @@ pub use scan::{ChunkText, EachChunk, EachDocument, EachPassage, EachVector, Pass
 
 use crate::create::sync_folder;
 use crate::deadline::Canceller;
-use crate::error::StoreError;
 use crate::folder::io_failure;
 use crate::open::Db;
 use crate::sqlite::During;
-use crate::state::{CollectionState, LoadProgress, PoisonedJob};
-use crate::write::{Key, Outcome, progress_of};
+use crate::write::progress_of;
 pub(crate) use collections::segment_file;
 
 /// The truth, open for reading alone.
@@ -43,35 +41,6 @@ pub struct Snapshot<'a> {
     pub(crate) version: i64,
 }
 
-/// Which records to get.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Selection {
-    /// All of the collection.
-    All,
-    /// These, in this order; ids that are not there are left out.
-    Ids(Vec<String>),
-    /// All that match.
-    Matching(Filter),
-}
-
-/// Which part of a selection to get. All but [`Selection::Ids`] come in the order of
-/// their rows, which is the order of their arrival.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Page {
-    /// Only rows above this one: the last row of the page before, or 0.
-    pub after_row: u64,
-    /// How many of these to leave out.
-    pub offset: u64,
-    /// How many to get at most.
-    pub limit: u64,
-}
-
-impl Default for Page {
-    fn default() -> Self {
-        Self { after_row: 0, offset: 0, limit: u64::MAX }
-    }
-}
-
 /// Which records of a collection to walk through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scope {
@@ -79,15 +48,6 @@ pub enum Scope {
     All,
     /// Those with a change number above this one.
     ChangedAfter(u64),
-}
-
-/// What was answered to a write.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Receipt {
-    /// The answer.
-    pub outcome: Outcome,
-    /// When, in milliseconds since 1970.
-    pub at: i64,
 }
 
 impl Reader {
@@ -148,7 +108,7 @@ impl Reader {
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         made.map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => {
-                StoreError::Invalid(format!("{} exists already", path.display()))
+                StoreError::Invalid(format!("{} already exists", path.display()))
             }
             _ => io_failure(path, "create", &error),
         })?;
@@ -257,23 +217,11 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// That the truth cannot be read.
-    pub fn receipt(&self, key: Key) -> Result<Option<Receipt>, StoreError> {
+    pub fn receipt(&self, key: Key) -> Result<Option<String>, StoreError> {
         let db = self.connection();
-        let found: Option<(String, i64)> = db
-            .prepare_cached("SELECT result, at FROM receipt WHERE key = ?1")
-            .and_then(|mut statement| {
-                statement.query_row([key.0], |row| Ok((row.get(0)?, row.get(1)?))).optional()
-            })
-            .during(db, "look for a receipt")?;
-        found
-            .map(|(result, at)| {
-                let outcome = serde_json::from_str(&result).map_err(|error| {
-                    let reason = format!("a receipt cannot be read: {error}");
-                    StoreError::Corrupt { path: self.db.path.clone(), reason }
-                })?;
-                Ok(Receipt { outcome, at })
-            })
-            .transpose()
+        db.prepare_cached("SELECT result FROM receipt WHERE key = ?1")
+            .and_then(|mut statement| statement.query_row([key.0], |row| row.get(0)).optional())
+            .during(db, "look for a receipt")
     }
 
     pub(crate) fn connection(&self) -> &Connection {

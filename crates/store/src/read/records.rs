@@ -1,10 +1,9 @@
+use isolith_protocol::{Page, Selection, StoreError, StoredRecord};
 use isolith_types::{Metadata, Record};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
-use super::{Page, Selection, Snapshot, filter};
-use crate::error::StoreError;
+use super::{Snapshot, filter};
 use crate::sqlite::During;
-use crate::state::StoredRecord;
 
 impl Snapshot<'_> {
     /// Records of a collection, a page at a time.

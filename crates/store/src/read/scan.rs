@@ -2,13 +2,13 @@
 
 use std::ops::ControlFlow;
 
+use isolith_protocol::StoreError;
 use isolith_types::Moment;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::code::push_names;
 use super::memory::{push_labels, tags_of};
 use super::{Scope, Snapshot, unreadable};
-use crate::error::StoreError;
 use crate::sqlite::During;
 
 /// Takes row, change number and vector of a record.

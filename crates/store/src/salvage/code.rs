@@ -1,6 +1,7 @@
 //! The code index: a file is saved with all of its chunks or not at all. One that is lost
 //! is indexed again by the next run; one that only seems whole never would be.
 
+use isolith_protocol::StoreError;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
@@ -8,7 +9,6 @@ use super::indexes::Index;
 use super::rebuild::{Rescue, text};
 use super::report::Extent;
 use super::table::{Completed, Copy};
-use crate::error::StoreError;
 use crate::read::code::makes_sense;
 use crate::sqlite::During;
 
@@ -33,11 +33,11 @@ const ROOT: Copy = Copy {
 const FILE: Copy = Copy {
     table: "file",
     select: "SELECT id, root, path, hash, size, modified, language, generated, problem, chunks, \
-             author, changed_at FROM file WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
+             author, changed_at, parser FROM file WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
     insert: "INSERT INTO file (id, root, path, hash, size, modified, language, generated, \
-             problem, chunks, author, changed_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-    columns: 12,
+             problem, chunks, author, changed_at, parser) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+    columns: 13,
     key: "id",
     name: "path",
     indexes: &[Index {
@@ -49,6 +49,10 @@ const FILE: Copy = Copy {
     }],
     is_derived: true,
 };
+
+/// Before version 11 nobody noted which parser it was: they are parsed again.
+const FILE_WITHOUT_PARSER: &str = "SELECT id, root, path, hash, size, modified, language, generated, problem, chunks, \
+     author, changed_at, 0 FROM file WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
 
 const CHUNK: Copy = Copy {
     table: "chunk",
@@ -136,13 +140,17 @@ impl Rescue<'_> {
             let row = vec![id.into(), path.clone(), now.into(), Value::Null];
             Ok(Completed::Row(row, "when they were created and indexed is lost"))
         })?;
-        self.table_with(&FILE, &mut |id, known| {
+        let select = match self.knows("SELECT parser FROM file") {
+            true => FILE.select,
+            false => FILE_WITHOUT_PARSER,
+        };
+        self.table_with(&Copy { select, ..FILE }, &mut |id, known| {
             let (Some(root), Some(path)) = (known.get("root"), known.get("path")) else {
                 return Ok(Completed::Nothing);
             };
             let mut row = vec![id.into(), root.clone(), path.clone(), Value::Blob(vec![0; 32])];
             row.extend([0.into(), 0.into(), text(""), 0.into(), Value::Null, 0.into()]);
-            row.extend([Value::Null, Value::Null]);
+            row.extend([Value::Null, Value::Null, 0.into()]);
             Ok(Completed::Row(row, "only their paths were left"))
         })?;
         Ok(())

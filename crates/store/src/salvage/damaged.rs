@@ -5,11 +5,11 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
 use isolith_pages::{Checking, seal};
+use isolith_protocol::StoreError;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::create::{self, Aside, copy_content};
 use crate::deadline::Deadline;
-use crate::error::StoreError;
 use crate::folder::{StoreFolder, io_failure, is_missing};
 use crate::identity::with_suffix;
 use crate::migrations::{MIGRATIONS, migrate};

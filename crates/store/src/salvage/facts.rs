@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use isolith_protocol::StoreError;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
@@ -10,7 +11,6 @@ use super::rebuild::{Rescue, breaks_a_rule, text};
 use super::report::Extent;
 use super::shown::{ShownEntity, ShownFact};
 use super::table::{Completed, Copy};
-use crate::error::StoreError;
 use crate::facts::id_of;
 use crate::facts::names::{fold, fold_predicate};
 use crate::read::facts::makes_sense;

@@ -2,6 +2,7 @@
 //! from files is kept too, as users' own edges may lead to it; if any of it is lost, the
 //! files are to be indexed again. What shows facts is made to show those that were saved.
 
+use isolith_protocol::StoreError;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
@@ -9,7 +10,6 @@ use super::indexes::Index;
 use super::rebuild::Rescue;
 use super::report::Extent;
 use super::table::{Completed, Copy};
-use crate::error::StoreError;
 use crate::graph::{self, KnownNames, NodeParts, edge_names};
 use crate::sqlite::During;
 

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use isolith_protocol::StoreError;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
 use super::ranges::Gaps;
 use crate::deadline::Deadline;
-use crate::error::StoreError;
 use crate::sqlite::{During, explain};
 
 /// An index, or a table that repeats columns of another.

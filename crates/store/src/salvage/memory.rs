@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use isolith_protocol::StoreError;
 use isolith_types::Metadata;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -10,7 +11,6 @@ use super::indexes::{Index, Known};
 use super::rebuild::{Rescue, text};
 use super::report::{Extent, NAMED_IDS};
 use super::table::{Completed, Copy};
-use crate::error::StoreError;
 use crate::memory::{content_hash, id_of};
 use crate::read::memory::{tags_of, text_of};
 use crate::sqlite::During;

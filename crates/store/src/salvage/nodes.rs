@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isolith_graph::Value as Shown;
+use isolith_protocol::StoreError;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -11,7 +12,6 @@ use super::indexes::Index;
 use super::ranges::Gaps;
 use super::rebuild::{Rescue, breaks_a_rule};
 use super::report::Extent;
-use crate::error::StoreError;
 use crate::graph::{NodeParts, from_lookup};
 use crate::sqlite::During;
 

@@ -2,10 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use crate::deadline::Deadline;
-use crate::error::StoreError;
+use isolith_protocol::StoreError;
 
-/// So many failures are worth it; what is left then counts as lost.
+use crate::deadline::Deadline;
+
+/// This many failures are worth it; what is left then counts as lost.
 const MOST_FAILURES: u64 = 200_000;
 
 /// What a walk over a table could not read.

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use isolith_protocol::{CODE_COLLECTION, MEMORY_COLLECTION, StoreError};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, TransactionBehavior, params, params_from_iter};
 
@@ -14,10 +15,8 @@ use super::report::{Extent, Loss, NAMED_IDS, SalvageReport};
 use super::table::{Completed, Copy};
 use crate::create::now;
 use crate::deadline::Deadline;
-use crate::error::StoreError;
 use crate::graph;
 use crate::sqlite::{During, explain};
-use crate::state::{CODE_COLLECTION, MEMORY_COLLECTION};
 use crate::write::{KeptFiles, Work};
 
 /// Where no number of a last row can be read, none is expected above this.

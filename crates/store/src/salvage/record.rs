@@ -3,6 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
+use isolith_protocol::StoreError;
 use isolith_types::Metadata;
 use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 
@@ -10,7 +11,6 @@ use super::Embedder;
 use super::records::kind_of;
 use super::report::{Extent, NAMED_IDS};
 use crate::check::is_finite;
-use crate::error::StoreError;
 use crate::sqlite::During;
 use crate::write::{Fields, Work};
 

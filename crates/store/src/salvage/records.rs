@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use isolith_protocol::StoreError;
 use isolith_types::Metadata;
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, params};
@@ -13,7 +14,6 @@ use super::indexes::{Index, Known, evidence};
 use super::rebuild::Rescue;
 use super::record::{OldRecord, RECORDS, RecordSaver, Restored};
 use super::report::{Extent, NAMED_IDS};
-use crate::error::StoreError;
 use crate::sqlite::During;
 use crate::write::IN_A_LIST;
 

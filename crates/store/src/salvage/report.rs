@@ -6,9 +6,9 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use isolith_protocol::StoreError;
 use serde::{Deserialize, Serialize};
 
-use crate::error::StoreError;
 use crate::folder::{StoreFolder, io_failure};
 use crate::identity::with_suffix;
 
@@ -97,7 +97,7 @@ impl Loss {
     }
 }
 
-/// What users call so many rows of a table.
+/// What users call this many rows of a table.
 fn in_words(table: &str, rows: u64) -> String {
     let (one, many) = match table {
         "alias" => ("alias of an entity", "aliases of entities"),

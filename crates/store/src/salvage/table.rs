@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use isolith_protocol::StoreError;
 use rusqlite::types::Value;
 use rusqlite::{Row, params_from_iter};
 
@@ -9,7 +10,6 @@ use super::indexes::{Index, Known, evidence};
 use super::ranges::Gaps;
 use super::rebuild::{Rescue, breaks_a_rule};
 use super::report::Extent;
-use crate::error::StoreError;
 use crate::sqlite::During;
 
 /// How a table is copied as it is.

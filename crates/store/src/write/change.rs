@@ -1,13 +1,11 @@
 //! Change numbers and the counts that follow from them.
 
+use isolith_protocol::{CollectionState, Done, StoreError};
 use rusqlite::params;
 
 use super::Work;
-use super::request::Outcome;
-use crate::error::StoreError;
 use crate::read::collections;
 use crate::sqlite::During;
-use crate::state::CollectionState;
 
 /// The changes that one write makes in one collection, numbered as they come.
 #[derive(Debug)]
@@ -15,7 +13,6 @@ pub(super) struct Changes<'a> {
     work: Work<'a>,
     collection: u64,
     complete_to: u64,
-    before: u64,
     last: u64,
     first: u64,
     records: i64,
@@ -29,7 +26,6 @@ impl<'a> Changes<'a> {
             work,
             collection: state.id,
             complete_to: state.complete_to(),
-            before: state.records,
             last,
             first: last,
             records: 0,
@@ -67,19 +63,14 @@ impl<'a> Changes<'a> {
         self.bury(row, old)
     }
 
-    /// Writes the counts down and completes the outcome.
-    pub(super) fn finish(self, mut outcome: Outcome) -> Result<Outcome, StoreError> {
+    /// Writes the counts down; the reply with the state after it.
+    pub(super) fn finish<R>(self, reply: R) -> Result<Done<R>, StoreError> {
         if self.last > self.first {
             self.write_counts().during(self.work.db, "count")?;
         }
-        outcome.count_before = self.before;
-        let state = collections::by_id(self.work.db, self.collection)?;
-        if let Some(state) = state {
-            outcome.count_after = state.records;
-            outcome.fold_due = state.fold_due();
-            outcome.collection = Some(state);
-        }
-        Ok(outcome)
+        let collection = collections::by_id(self.work.db, self.collection)?;
+        let fold_due = collection.as_ref().is_some_and(CollectionState::fold_due);
+        Ok(Done { fold_due, ..Done::from(reply).with_collection(collection) })
     }
 
     fn bury(&self, row: u64, change: u64) -> Result<(), StoreError> {

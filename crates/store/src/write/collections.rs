@@ -1,19 +1,38 @@
+use isolith_protocol::{
+    CollectionCreated, CollectionDeleted, CollectionState, CreateCollection, DeleteCollection,
+    Done, RenameCollection, StoreError,
+};
 use isolith_types::{CollectionKind, CollectionSpec};
 use rusqlite::params;
 
-use super::request::Outcome;
-use super::{Work, validate};
-use crate::error::StoreError;
+use super::{Perform, Work, validate};
 use crate::read::collections::{by_name, require, require_records};
 use crate::sqlite::During;
-use crate::state::CollectionState;
+
+impl Perform for CreateCollection {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        create(work, &self.spec, self.if_missing)
+    }
+}
+
+impl Perform for DeleteCollection {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        delete(work, &self.name)
+    }
+}
+
+impl Perform for RenameCollection {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        rename(work, &self.from, &self.to)
+    }
+}
 
 /// Makes a collection, or finds it as it is wanted.
 pub(super) fn create(
     work: Work<'_>,
     spec: &CollectionSpec,
     if_missing: bool,
-) -> Result<Outcome, StoreError> {
+) -> Result<Done<CollectionCreated>, StoreError> {
     validate::name(&spec.name)?;
     check_dimension(spec)?;
     if let Some(found) = by_name(work.db, &spec.name)? {
@@ -26,7 +45,7 @@ pub(super) fn create(
         };
     }
     insert(work, spec, CollectionKind::Records)?;
-    answer(work, &spec.name, true)
+    answer(work, &spec.name, CollectionCreated { created: true })
 }
 
 /// Makes a collection of which the name is free.
@@ -56,13 +75,16 @@ pub(super) fn insert(
 }
 
 /// Takes the name away at once; the rows are purged later.
-pub(super) fn delete(work: Work<'_>, name: &str) -> Result<Outcome, StoreError> {
+pub(super) fn delete(work: Work<'_>, name: &str) -> Result<Done<CollectionDeleted>, StoreError> {
     let state = require_records(work.db, name)?;
-    retire(work, state)
+    Ok(retire(work, state)?.into())
 }
 
 /// Takes the name away from a collection of any kind.
-pub(super) fn retire(work: Work<'_>, state: CollectionState) -> Result<Outcome, StoreError> {
+pub(super) fn retire(
+    work: Work<'_>,
+    state: CollectionState,
+) -> Result<CollectionDeleted, StoreError> {
     let clear = || {
         let db = work.db;
         db.prepare_cached("UPDATE collection SET name = NULL, updated_at = ?2 WHERE id = ?1")?
@@ -74,17 +96,12 @@ pub(super) fn retire(work: Work<'_>, state: CollectionState) -> Result<Outcome, 
     };
     clear().during(work.db, "delete a collection")?;
     let segments = state.generation.map(|generation| generation.segments).unwrap_or_default();
-    Ok(Outcome {
-        deleted: state.records,
-        count_before: state.records,
-        obsolete_files: segments.into_iter().map(|segment| segment.file).collect(),
-        more: true,
-        ..Outcome::default()
-    })
+    let obsolete_files = segments.into_iter().map(|segment| segment.file).collect();
+    Ok(CollectionDeleted { deleted: state.records, obsolete_files, more: true })
 }
 
 /// Gives a collection another name.
-pub(super) fn rename(work: Work<'_>, from: &str, to: &str) -> Result<Outcome, StoreError> {
+pub(super) fn rename(work: Work<'_>, from: &str, to: &str) -> Result<Done<()>, StoreError> {
     validate::name(to)?;
     let state = require_records(work.db, from)?;
     if from != to && by_name(work.db, to)?.is_some() {
@@ -97,7 +114,7 @@ pub(super) fn rename(work: Work<'_>, from: &str, to: &str) -> Result<Outcome, St
         .prepare_cached("UPDATE collection SET name = ?2, updated_at = ?3 WHERE id = ?1")
         .and_then(|mut statement| statement.execute(params![state.id, to, work.now]))
         .during(work.db, "rename a collection")?;
-    answer(work, to, false)
+    answer(work, to, ())
 }
 
 fn check_dimension(spec: &CollectionSpec) -> Result<(), StoreError> {
@@ -116,7 +133,7 @@ fn accept(
     work: Work<'_>,
     spec: &CollectionSpec,
     found: &CollectionState,
-) -> Result<Outcome, StoreError> {
+) -> Result<Done<CollectionCreated>, StoreError> {
     let differs = |difference: String| {
         Err(StoreError::CollectionExists { name: spec.name.clone(), difference })
     };
@@ -140,16 +157,9 @@ fn accept(
         }
         _ => {}
     }
-    answer(work, &spec.name, false)
+    answer(work, &spec.name, CollectionCreated { created: false })
 }
 
-fn answer(work: Work<'_>, name: &str, created: bool) -> Result<Outcome, StoreError> {
-    let state = require(work.db, name)?;
-    Ok(Outcome {
-        created,
-        count_before: state.records,
-        count_after: state.records,
-        collection: Some(state),
-        ..Outcome::default()
-    })
+fn answer<R>(work: Work<'_>, name: &str, reply: R) -> Result<Done<R>, StoreError> {
+    Ok(Done::from(reply).with_collection(Some(require(work.db, name)?)))
 }

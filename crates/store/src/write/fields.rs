@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
+use isolith_protocol::StoreError;
 use isolith_types::{Metadata, Scalar, Value};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, OptionalExtension, ToSql, params};
 
 use super::Work;
-use crate::error::StoreError;
 use crate::sqlite::During;
 
 /// Elements of lists are kept apart from single values.

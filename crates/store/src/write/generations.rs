@@ -1,19 +1,34 @@
+use isolith_protocol::{
+    CollectionState, Done, Level, Marked, QuarantineSegments, SegmentsSwapped, StoreError,
+    SwapPlan, SwapSegments,
+};
 use rusqlite::params;
 
-use super::Work;
-use super::request::{Outcome, SwapPlan};
-use crate::error::StoreError;
+use super::{Perform, Work};
 use crate::read::collections::by_id;
 use crate::sqlite::During;
-use crate::state::{CollectionState, Level};
+
+impl Perform for SwapSegments {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        swap(work, &self.plan)
+    }
+}
+
+impl Perform for QuarantineSegments {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        let Self { collection, generation, files, reason } = self;
+        quarantine(work, *collection, *generation, files, reason)
+    }
+}
 
 /// Makes new segments current, if the generation that they were folded from still is.
-pub(super) fn swap(work: Work<'_>, plan: &SwapPlan) -> Result<Outcome, StoreError> {
+pub(super) fn swap(work: Work<'_>, plan: &SwapPlan) -> Result<Done<SegmentsSwapped>, StoreError> {
     let state = by_id(work.db, plan.collection)?;
     let Some(state) = state.filter(|state| state.generation_number() == plan.from_generation)
     else {
         // Someone else was faster, or the collection is gone: the new files are of no use.
-        return Ok(Outcome { obsolete_files: files_of(plan), ..Outcome::default() });
+        let obsolete_files = files_of(plan);
+        return Ok(SegmentsSwapped { swapped: false, obsolete_files }.into());
     };
     check(plan, &state)?;
     let base_to = match (plan.level, &state.generation) {
@@ -23,15 +38,9 @@ pub(super) fn swap(work: Work<'_>, plan: &SwapPlan) -> Result<Outcome, StoreErro
     replace(work, plan, base_to).during(work.db, "swap segments")?;
     let obsolete_files = obsolete(&state, plan);
     let after = by_id(work.db, plan.collection)?;
-    Ok(Outcome {
-        swapped: true,
-        obsolete_files,
-        count_before: state.records,
-        count_after: state.records,
-        fold_due: after.as_ref().is_some_and(CollectionState::fold_due),
-        collection: after,
-        ..Outcome::default()
-    })
+    let fold_due = after.as_ref().is_some_and(CollectionState::fold_due);
+    let done = Done::from(SegmentsSwapped { swapped: true, obsolete_files });
+    Ok(Done { fold_due, ..done.with_collection(after) })
 }
 
 /// Marks segments of the current generation that must not be opened.
@@ -41,7 +50,7 @@ pub(super) fn quarantine(
     generation: u64,
     files: &[String],
     reason: &str,
-) -> Result<Outcome, StoreError> {
+) -> Result<Done<Marked>, StoreError> {
     let mark_all = || {
         let mut mark = work.db.prepare_cached(
             "UPDATE segment SET quarantined = ?4 WHERE collection = ?1 AND file = ?3 AND EXISTS \
@@ -54,7 +63,7 @@ pub(super) fn quarantine(
         Ok(marked)
     };
     let updated = mark_all().during(work.db, "quarantine segments")?;
-    Ok(Outcome { updated, collection: by_id(work.db, collection)?, ..Outcome::default() })
+    Ok(Done::from(Marked { updated }).with_collection(by_id(work.db, collection)?))
 }
 
 fn check(plan: &SwapPlan, state: &CollectionState) -> Result<(), StoreError> {

@@ -1,18 +1,29 @@
 //! Jobs that kill workers, remembered beyond the life of a front.
 
+use isolith_protocol::{Done, ForgetPoison, Marked, RememberPoison, StoreError};
 use rusqlite::params;
 
-use super::Work;
-use super::request::Outcome;
-use crate::error::StoreError;
+use super::{Perform, Work};
 use crate::sqlite::During;
+
+impl Perform for RememberPoison {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        remember(work, &self.role, &self.input, &self.poison)
+    }
+}
+
+impl Perform for ForgetPoison {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        forget(work, self.role.as_deref(), self.input.as_deref())
+    }
+}
 
 pub(super) fn remember(
     work: Work<'_>,
     role: &str,
     input: &[u8],
     poison: &str,
-) -> Result<Outcome, StoreError> {
+) -> Result<Done<()>, StoreError> {
     work.db
         .prepare_cached(
             "INSERT OR REPLACE INTO quarantined_job (role, input, poison, at) \
@@ -20,14 +31,14 @@ pub(super) fn remember(
         )
         .and_then(|mut statement| statement.execute(params![role, input, poison, work.now]))
         .during(work.db, "remember a job")?;
-    Ok(Outcome { inserted: 1, ..Outcome::default() })
+    Ok(().into())
 }
 
 pub(super) fn forget(
     work: Work<'_>,
     role: Option<&str>,
     input: Option<&[u8]>,
-) -> Result<Outcome, StoreError> {
+) -> Result<Done<Marked>, StoreError> {
     let deleted = work
         .db
         .prepare_cached(
@@ -36,5 +47,5 @@ pub(super) fn forget(
         )
         .and_then(|mut statement| statement.execute(params![role, input]))
         .during(work.db, "forget jobs")?;
-    Ok(Outcome { deleted: deleted as u64, ..Outcome::default() })
+    Ok(Marked { updated: deleted as u64 }.into())
 }

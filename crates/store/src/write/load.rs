@@ -1,12 +1,10 @@
 //! How far an ingest has got, committed with each of its batches.
 
+use isolith_protocol::{CollectionState, LoadProgress, LoadStep, RecordsPut, StoreError};
 use rusqlite::{OptionalExtension, params};
 
 use super::Work;
-use super::request::{LoadStep, Outcome};
-use crate::error::StoreError;
 use crate::sqlite::During;
-use crate::state::{CollectionState, LoadProgress};
 
 /// Whether a step is still to be done.
 pub(super) enum Continue {
@@ -50,14 +48,14 @@ pub(super) fn record(
     collection: &CollectionState,
     step: &LoadStep,
     before: LoadProgress,
-    outcome: &Outcome,
+    reply: &RecordsPut,
 ) -> Result<LoadProgress, StoreError> {
     let after = LoadProgress {
         rows: before.rows.max(step.first_row + step.rows_covered),
-        inserted: before.inserted + outcome.inserted,
-        updated: before.updated + outcome.updated,
-        unchanged: before.unchanged + outcome.unchanged,
-        rejected: before.rejected + outcome.rejected_count + step.rejected,
+        inserted: before.inserted + reply.inserted,
+        updated: before.updated + reply.updated,
+        unchanged: before.unchanged + reply.unchanged,
+        rejected: before.rejected + reply.rejected_count + step.rejected,
         finished: step.finished,
     };
     work.db

@@ -12,14 +12,13 @@ mod put;
 mod receipts;
 mod recount;
 mod remove;
-mod request;
-mod size;
 mod update;
 mod validate;
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
+use isolith_protocol::{Action, Done, Key, StoreError, Write, WriteOperation, WriteReply};
 use rusqlite::Connection;
 use rusqlite::wal::CheckpointMode;
 use serde::{Deserialize, Serialize};
@@ -27,16 +26,11 @@ use serde::{Deserialize, Serialize};
 pub(crate) use code::KeptFiles;
 pub(crate) use fields::{AsValue, Fields, IN_A_LIST, type_of};
 pub(crate) use load::progress_of;
-pub use request::{
-    Action, Key, LoadStep, Outcome, Patch, PutMode, Records, SwapPlan, Which, Write,
-};
 
 use crate::acknowledged::{self, MarkFile, Progress};
 use crate::create::now;
 use crate::deadline::{Canceller, Deadline};
-use crate::error::StoreError;
 use crate::folder::io_failure;
-use crate::graph;
 use crate::identity::with_suffix;
 use crate::log;
 use crate::open::Db;
@@ -99,7 +93,7 @@ impl Writer {
         &mut self,
         group: &[Write],
         confirmed: &[Key],
-    ) -> Result<Vec<Result<Outcome, StoreError>>, StoreError> {
+    ) -> Result<Vec<Result<Done<WriteReply>, StoreError>>, StoreError> {
         if group.is_empty() && confirmed.is_empty() {
             return Ok(Vec::new());
         }
@@ -107,16 +101,31 @@ impl Writer {
         let applied = self.together_or_alone(group, confirmed);
         // Folds and clearing up come after much was written, and often last: whoever
         // opens the store next finds a short log, which need not be read back.
-        let last = |write: &Write| matches!(write.action, Action::Swap(_) | Action::Tidy);
+        let last =
+            |write: &Write| matches!(write.action, Action::SwapSegments(_) | Action::Tidy(_));
         let last = group.iter().any(last);
         self.cut_log(if last { 0 } else { pragmas::LOG_LIMIT });
         applied
     }
 
+    /// Applies one write by itself.
+    ///
+    /// # Errors
+    /// What went wrong; then nothing was changed.
+    pub fn apply_one<O: WriteOperation>(
+        &mut self,
+        key: Key,
+        operation: O,
+    ) -> Result<Done<O::Reply>, StoreError> {
+        let write = Write { key, keep: false, action: operation.into() };
+        let done = self.apply(&[write], &[])?.pop().expect("one write has one result")?;
+        Ok(done.map(|reply| O::reply_from(reply).expect("an operation has its own reply")))
+    }
+
     /// Copies the log into the file.
     ///
     /// # Errors
-    /// Whatever SQLite complained about; that others were in the way is no error.
+    /// Whatever SQLite complained about; that others were in the way is not an error.
     pub fn checkpoint(&mut self, kind: Checkpoint) -> Result<CheckpointResult, StoreError> {
         let mode = match kind {
             Checkpoint::Passive => CheckpointMode::PASSIVE,
@@ -136,7 +145,7 @@ impl Writer {
     /// Whether these writes must be on the disk before they are answered. The old files
     /// are unlinked after a swap, so that it must not be lost in any case.
     fn must_sync(&self, group: &[Write]) -> bool {
-        let swaps = |write: &Write| matches!(write.action, Action::Swap(_));
+        let swaps = |write: &Write| matches!(write.action, Action::SwapSegments(_));
         self.durability == Durability::Full || group.iter().any(swaps)
     }
 
@@ -154,7 +163,7 @@ impl Writer {
         &self,
         group: &[Write],
         confirmed: &[Key],
-    ) -> Result<Vec<Result<Outcome, StoreError>>, StoreError> {
+    ) -> Result<Vec<Result<Done<WriteReply>, StoreError>>, StoreError> {
         match self.attempt(group, confirmed)? {
             Attempt::Committed(results) => Ok(results),
             Attempt::Ended(error) => match group {
@@ -181,7 +190,7 @@ impl Writer {
     /// One transaction. An error comes from outside of any write: nothing was tried, or
     /// nothing can be said to have been kept.
     fn attempt(&self, group: &[Write], confirmed: &[Key]) -> Result<Attempt, StoreError> {
-        let links = matches!(group, [Write { action: Action::LinkFiles { .. }, .. }]);
+        let links = matches!(group, [Write { action: Action::LinkFiles(_), .. }]);
         if !links {
             self.kept.forget();
         }
@@ -307,7 +316,7 @@ pub struct CheckpointResult {
 }
 
 enum Attempt {
-    Committed(Vec<Result<Outcome, StoreError>>),
+    Committed(Vec<Result<Done<WriteReply>, StoreError>>),
     /// Nothing of the group counts.
     Ended(StoreError),
 }
@@ -327,12 +336,13 @@ impl Drop for OpenTransaction<'_> {
 /// Every commit that changes something has a number of its own. Returns how far the store has
 /// come with it.
 fn count_commit(db: &Db, is_new: bool) -> Result<Progress, StoreError> {
+    let statement = match is_new {
+        true => "UPDATE store SET commits = commits + 1 RETURNING commits, last_change",
+        false => "SELECT commits, last_change FROM store",
+    };
     let count = || {
-        if is_new {
-            db.connection.prepare_cached("UPDATE store SET commits = commits + 1")?.execute([])?;
-        }
         db.connection
-            .prepare_cached("SELECT commits, last_change FROM store")?
+            .prepare_cached(statement)?
             .query_row([], |row| Ok(Progress { commits: row.get(0)?, change: row.get(1)? }))
     };
     db.deadline.uninterrupted(count).during(&db.connection, "count the commit")
@@ -349,7 +359,7 @@ fn begin(db: &Db) -> Result<(), StoreError> {
     }
 }
 
-fn in_savepoint(db: &Db, work: Work<'_>, write: &Write) -> Result<Outcome, StoreError> {
+fn in_savepoint(db: &Db, work: Work<'_>, write: &Write) -> Result<Done<WriteReply>, StoreError> {
     control(db, "SAVEPOINT one")?;
     let result = receipts::once(work, write);
     if work.db.is_autocommit() {
@@ -372,62 +382,28 @@ fn control(db: &Db, sql: &str) -> Result<(), StoreError> {
     db.deadline.uninterrupted(run).during(connection, sql).map(|_| ())
 }
 
-/// Does what is asked, without looking at keys.
-fn perform(work: Work<'_>, action: &Action) -> Result<Outcome, StoreError> {
-    match action {
-        Action::CreateCollection { spec, if_missing } => {
-            collections::create(work, spec, *if_missing)
-        }
-        Action::DeleteCollection { name } => collections::delete(work, name),
-        Action::RenameCollection { from, to } => collections::rename(work, from, to),
-        Action::Put { collection, records, mode, load } => {
-            put::put(work, collection, records, *mode, load.as_ref())
-        }
-        Action::Update { collection, patches } => update::update(work, collection, patches),
-        Action::Delete { collection, which } => remove::remove(work, collection, which),
-        Action::AddRoot { path, spec } => code::add_root(work, path, spec),
-        Action::PutFiles { root, files, ages, dimension, vectors, model } => {
-            let vectors = code::Vectors { dimension: *dimension, bytes: vectors, model };
-            code::put_files(work, *root, files, ages, vectors)
-        }
-        Action::TouchFiles { root, files } => code::touch_files(work, *root, files),
-        Action::MoveFile { root, from, to, version, dimension, vectors, model } => {
-            let vectors = code::Vectors { dimension: *dimension, bytes: vectors, model };
-            code::move_file(work, *root, code::Move { from, to, version }, vectors)
-        }
-        Action::RemoveFiles { root, paths } => code::remove_files(work, *root, paths),
-        Action::ClearFiles { root, limit_files } => code::clear_files(work, *root, *limit_files),
-        Action::SetCodeModel { spec } => code::set_model(work, spec),
-        Action::RemoveRoot { root } => code::remove_root(work, *root),
-        Action::FinishIndex { root } => code::finish_index(work, *root),
-        Action::LinkFiles { root } => code::link_files(work, *root),
-        Action::GitFacts { root, facts } => code::git_facts(work, *root, facts),
-        Action::AddDrawers { drawers, skip_bad, vectors } => {
-            memory::add(work, drawers, *skip_bad, vectors)
-        }
-        Action::UpdateDrawer { id, patch, vectors } => memory::update(work, id, patch, vectors),
-        Action::DeleteDrawers { which } => memory::remove(work, which),
-        Action::Facts(write) => facts::perform(work, write),
-        Action::Cypher(query) => {
-            let graph = graph::change(work, query)?;
-            let graph_due = graph.is_some() && graph::is_due(work, false)?;
-            Ok(Outcome { graph, graph_due, ..Outcome::default() })
-        }
-        Action::ImportGraph(table) => graph::import(work, table),
-        Action::Swap(plan) => generations::swap(work, plan),
-        Action::QuarantineSegments { collection, generation, files, reason } => {
-            generations::quarantine(work, *collection, *generation, files, reason)
-        }
-        Action::SwapGraph(entry) => graph::swap(work, entry.as_ref()),
-        Action::QuarantineGraph { file, reason } => graph::quarantine(work, file, reason),
-        Action::Purge { limit_rows } => purge::purge(work, *limit_rows),
-        Action::RememberPoison { role, input, poison } => jobs::remember(work, role, input, poison),
-        Action::ForgetPoison { role, input } => {
-            jobs::forget(work, role.as_deref(), input.as_deref())
-        }
-        Action::Tidy => purge::tidy(work),
-        Action::Recount => recount::recount(work),
+/// An operation as the truth carries it out.
+pub(crate) trait Perform: WriteOperation {
+    /// Carries it out, without looking at keys.
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError>;
+
+    /// Leaves something out of a reply that is too long for a receipt; false if nothing can be
+    /// left out.
+    fn shorten(_reply: &mut Self::Reply) -> bool {
+        false
     }
+
+    /// Completes a reply that was read from a receipt.
+    fn complete(&self, _work: Work<'_>, _reply: &mut Self::Reply) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+/// Keeps the first half of what was rejected; false if there is nothing left.
+pub(crate) fn shorten(rejected: &mut Vec<(u64, String)>) -> bool {
+    let was_empty = rejected.is_empty();
+    rejected.truncate(rejected.len() / 2);
+    !was_empty
 }
 
 #[cfg(test)]

@@ -2,12 +2,23 @@
 
 use std::time::{Duration, Instant};
 
+use isolith_protocol::{Done, Purge, Purged, StoreError, Tidy};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::Work;
-use super::request::Outcome;
-use crate::error::StoreError;
+use super::{Perform, Work};
 use crate::sqlite::During;
+
+impl Perform for Purge {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        purge(work, self.limit_rows)
+    }
+}
+
+impl Perform for Tidy {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        tidy(work)
+    }
+}
 
 /// A slice ends after this long, whatever is left of its rows; committing it comes on top.
 const SLICE: Duration = Duration::from_millis(30);
@@ -31,7 +42,7 @@ const FREE_PAGES: i64 = 1000;
 const RECEIPTS: i64 = 5000;
 
 /// Removes rows of deleted collections.
-pub(super) fn purge(work: Work<'_>, limit: u32) -> Result<Outcome, StoreError> {
+pub(super) fn purge(work: Work<'_>, limit: u32) -> Result<Done<Purged>, StoreError> {
     let mut slice = Slice { end: Instant::now() + SLICE, left: limit.max(1), gone: 0 };
     let clear = |slice: &mut Slice| {
         while let Some(collection) = first_deleted(work.db)? {
@@ -42,11 +53,11 @@ pub(super) fn purge(work: Work<'_>, limit: u32) -> Result<Outcome, StoreError> {
         Ok(false)
     };
     let more = clear(&mut slice).during(work.db, "purge a deleted collection")?;
-    Ok(Outcome { deleted: slice.gone, more, ..Outcome::default() })
+    Ok(Purged { deleted: slice.gone, more }.into())
 }
 
 /// Removes what has had its day, and gives a little space back.
-pub(super) fn tidy(work: Work<'_>) -> Result<Outcome, StoreError> {
+pub(super) fn tidy(work: Work<'_>) -> Result<Done<Purged>, StoreError> {
     let clear = || {
         let db = work.db;
         let (receipts, mut more) = expired_receipts(db, work.now - DAY)?;
@@ -58,7 +69,7 @@ pub(super) fn tidy(work: Work<'_>) -> Result<Outcome, StoreError> {
             .execute([work.now - FORGIVEN])?;
         more |= give_space_back(db)?;
         let deleted = receipts + loads as u64 + jobs as u64;
-        Ok(Outcome { deleted, more, ..Outcome::default() })
+        Ok(Purged { deleted, more }.into())
     };
     clear().during(work.db, "tidy")
 }

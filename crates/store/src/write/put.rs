@@ -1,16 +1,26 @@
+use isolith_protocol::{
+    CollectionState, Done, LoadStep, PutMode, PutRecords, Records, RecordsPut, StoreError,
+};
 use isolith_types::Metadata;
 use rusqlite::{CachedStatement, params};
 
-use super::Work;
 use super::change::Changes;
 use super::fields::Fields;
 use super::load;
-use super::request::{LoadStep, Outcome, PutMode, Records};
 use super::validate;
-use crate::error::StoreError;
+use super::{Perform, Work, shorten};
 use crate::read::collections;
 use crate::sqlite::During;
-use crate::state::CollectionState;
+
+impl Perform for PutRecords {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        put(work, &self.collection, &self.records, self.mode, self.load.as_ref())
+    }
+
+    fn shorten(reply: &mut RecordsPut) -> bool {
+        shorten(&mut reply.rejected)
+    }
+}
 
 /// An error names at most so many ids.
 const NAMED_IDS: usize = 5;
@@ -22,14 +32,14 @@ pub(super) fn put(
     records: &Records,
     mode: PutMode,
     step: Option<&LoadStep>,
-) -> Result<Outcome, StoreError> {
+) -> Result<Done<RecordsPut>, StoreError> {
     let state = collections::require_records(work.db, collection)?;
     let progress = match step {
         Some(step) => match load::continue_at(work, &state, step)? {
             load::Continue::Done(progress) => {
                 let unchanged = records.ids.len() as u64;
-                let outcome = Outcome { unchanged, load: Some(progress), ..Outcome::default() };
-                return Changes::begin(work, &state)?.finish(outcome);
+                let reply = RecordsPut { unchanged, load: Some(progress), ..RecordsPut::default() };
+                return Changes::begin(work, &state)?.finish(reply);
             }
             load::Continue::From(progress) => Some(progress),
         },
@@ -44,16 +54,16 @@ pub(super) fn put(
     for at in 0..records.ids.len() {
         batch.put(&Row::of(records, at), mode)?;
     }
-    let mut outcome = batch.outcome;
-    if let (PutMode::Add { skip_existing: false }, true) = (mode, outcome.rejected_count > 0) {
-        let ids = outcome.rejected.iter().take(NAMED_IDS);
+    let mut reply = batch.reply;
+    if let (PutMode::Add { skip_existing: false }, true) = (mode, reply.rejected_count > 0) {
+        let ids = reply.rejected.iter().take(NAMED_IDS);
         let ids = ids.map(|(row, _)| records.ids[*row as usize].clone()).collect();
-        return Err(StoreError::IdsExist { count: outcome.rejected_count, ids });
+        return Err(StoreError::IdsExist { count: reply.rejected_count, ids });
     }
     if let (Some(step), Some(progress)) = (step, progress) {
-        outcome.load = Some(load::record(work, &state, step, progress, &outcome)?);
+        reply.load = Some(load::record(work, &state, step, progress, &reply)?);
     }
-    batch.changes.finish(outcome)
+    batch.changes.finish(reply)
 }
 
 /// The first vector decides.
@@ -97,7 +107,7 @@ struct Batch<'a> {
     work: Work<'a>,
     collection: u64,
     changes: Changes<'a>,
-    outcome: Outcome,
+    reply: RecordsPut,
     fields: Fields<'a>,
     insert: CachedStatement<'a>,
     insert_vector: CachedStatement<'a>,
@@ -114,7 +124,7 @@ impl<'a> Batch<'a> {
             work,
             collection: state.id,
             changes,
-            outcome: Outcome::default(),
+            reply: RecordsPut::default(),
             fields: Fields::of(work, state.id)?,
             insert: prepare(
                 "INSERT INTO record \
@@ -146,7 +156,7 @@ impl<'a> Batch<'a> {
             .during(self.work.db, "insert a vector")?;
         self.fields.add(number, row.metadata)?;
         self.changes.inserted();
-        self.outcome.inserted += 1;
+        self.reply.inserted += 1;
         Ok(())
     }
 
@@ -162,11 +172,11 @@ impl<'a> Batch<'a> {
         let same =
             same_vector && old.metadata == *new.metadata && old.document.as_deref() == new.document;
         match mode {
-            _ if same => self.outcome.unchanged += 1,
+            _ if same => self.reply.unchanged += 1,
             PutMode::Add { .. } => {
-                self.outcome.rejected_count += 1;
+                self.reply.rejected_count += 1;
                 let reason = format!("id {:?} exists with other content", new.id);
-                self.outcome.rejected.push((new.at as u64, reason));
+                self.reply.rejected.push((new.at as u64, reason));
             }
             PutMode::Upsert => {
                 let vector = (!same_vector).then_some(new.vector);
@@ -176,7 +186,7 @@ impl<'a> Batch<'a> {
                     &mut self.fields,
                     New { document: new.document, metadata: new.metadata, vector },
                 )?;
-                self.outcome.updated += 1;
+                self.reply.updated += 1;
             }
         }
         Ok(())

@@ -2,37 +2,76 @@
 
 use std::io::BufWriter;
 
+use isolith_protocol::{About, Done, ENCODING, Key, PerformsWrite, StoreError, Write, WriteReply};
 use rusqlite::{OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::request::{Action, Key, Outcome, Write};
-use super::{Work, memory, perform};
-use crate::error::StoreError;
-use crate::facts::FactWrite;
-use crate::graph::GraphAnswer;
-use crate::read::{collections, facts};
+use super::{Perform, Work};
+use crate::read::collections;
 use crate::sqlite::During;
 
 /// A result takes no more room than this.
 const LONGEST_RESULT: usize = 4096;
 
 /// Does the write, or answers what it answered the first time.
-pub(super) fn once(work: Work<'_>, write: &Write) -> Result<Outcome, StoreError> {
-    let request = hash(&write.action)?;
-    let known: Option<([u8; 16], String)> = work
-        .db
-        .prepare_cached("SELECT request, result FROM receipt WHERE key = ?1")
-        .and_then(|mut statement| {
-            statement.query_row([write.key.0], |row| Ok((row.get(0)?, row.get(1)?))).optional()
-        })
-        .during(work.db, "look for a receipt")?;
-    match known {
-        Some((of, _)) if of != request => Err(StoreError::KeyReused),
-        Some((_, result)) => repeat(work, &write.action, &result),
-        None => {
-            let outcome = perform(work, &write.action)?;
-            keep(work, write, &request, &outcome)?;
-            Ok(outcome)
+pub(super) fn once(work: Work<'_>, write: &Write) -> Result<Done<WriteReply>, StoreError> {
+    write.action.perform_with(&mut Once { work, write })
+}
+
+/// One write in its transaction.
+struct Once<'a> {
+    work: Work<'a>,
+    write: &'a Write,
+}
+
+/// What a receipt keeps of an answer.
+#[derive(Deserialize, Serialize)]
+struct Kept<R> {
+    /// The [`ENCODING`] of the request whose hash is kept beside it.
+    encoding: u32,
+    reply: R,
+}
+
+/// The encoding of a receipt from before encodings had numbers, whose reply is the object
+/// itself.
+const UNNUMBERED: u32 = 1;
+
+impl<O: Perform> PerformsWrite<O> for Once<'_> {
+    type Error = StoreError;
+
+    fn perform(&mut self, operation: &O) -> Result<Done<O::Reply>, StoreError> {
+        let Self { work, write } = *self;
+        let request = hash(operation)?;
+        let known: Option<([u8; 16], String)> = work
+            .db
+            .prepare_cached("SELECT request, result FROM receipt WHERE key = ?1")
+            .and_then(|mut statement| {
+                statement.query_row([write.key.0], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+            })
+            .during(work.db, "look for a receipt")?;
+        let Some((of, result)) = known else {
+            let done = operation.perform(work)?;
+            keep::<O>(work, write, &request, done.reply.clone())?;
+            return Ok(done);
+        };
+        let (encoding, kept) = opened(work, &result)?;
+        // Hashes of different encodings cannot be compared: the key has to do.
+        if encoding == ENCODING && of != request {
+            return Err(StoreError::KeyReused);
         }
+        let mut reply: O::Reply = match serde_json::from_value(kept) {
+            Ok(reply) => reply,
+            Err(_) if encoding != ENCODING => return Err(StoreError::KeyReused),
+            Err(error) => return Err(unreadable(work, &error)),
+        };
+        operation.complete(work, &mut reply)?;
+        let collection = match operation.handling().about {
+            About::Nothing => None,
+            About::Collection(name) => collections::by_name(work.db, name)?,
+            About::Number(id) => collections::by_id(work.db, id)?,
+        };
+        Ok(Done { repeated: true, ..Done::from(reply).with_collection(collection) })
     }
 }
 
@@ -46,93 +85,62 @@ pub(super) fn remove(work: Work<'_>, confirmed: &[Key]) -> Result<(), StoreError
     remove_all().during(work.db, "remove receipts")
 }
 
-fn hash(action: &Action) -> Result<[u8; 16], StoreError> {
+/// The hash of a request, with the name of its operation.
+fn hash<O: Perform>(operation: &O) -> Result<[u8; 16], StoreError> {
     let failed = |error: &dyn std::fmt::Display| {
         StoreError::Invalid(format!("the request cannot be encoded: {error}"))
     };
-    let buffered = BufWriter::with_capacity(16 << 10, blake3::Hasher::new());
-    let buffered = postcard::to_io(action, buffered).map_err(|error| failed(&error))?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(O::NAME.as_bytes());
+    let buffered = BufWriter::with_capacity(16 << 10, hasher);
+    let buffered = postcard::to_io(operation, buffered).map_err(|error| failed(&error))?;
     let hasher = buffered.into_inner().map_err(|error| failed(&error))?;
     let mut short = [0; 16];
     short.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
     Ok(short)
 }
 
-fn keep(
+fn keep<O: Perform>(
     work: Work<'_>,
     write: &Write,
     request: &[u8; 16],
-    outcome: &Outcome,
+    reply: O::Reply,
 ) -> Result<(), StoreError> {
+    let result = short::<O>(reply);
     work.db
         .prepare_cached(
             "INSERT INTO receipt (key, request, result, keep, at) VALUES (?1, ?2, ?3, ?4, ?5)",
         )
         .and_then(|mut statement| {
-            statement.execute(params![write.key.0, request, short(outcome), write.keep, work.now])
+            statement.execute(params![write.key.0, request, result, write.keep, work.now])
         })
         .during(work.db, "keep a receipt")?;
     Ok(())
 }
 
-/// The result as it is kept: without the collection and the entity, which are looked up
-/// again, with no more rejected rows than fit, and without drawers or rows if they do not fit.
-fn short(outcome: &Outcome) -> String {
-    let mut kept = Outcome { collection: None, entity: None, ..outcome.clone() };
+/// The reply as it is kept, without what does not fit.
+fn short<O: Perform>(reply: O::Reply) -> String {
+    let mut kept = Kept { encoding: ENCODING, reply };
     loop {
         let text = serde_json::to_string(&kept).unwrap_or_default();
-        if text.len() <= LONGEST_RESULT {
+        if text.len() <= LONGEST_RESULT || !O::shorten(&mut kept.reply) {
             return text;
         }
-        if !kept.drawers.is_empty() {
-            kept.drawers.clear();
-            continue;
-        }
-        if kept.graph.as_ref().is_some_and(|answer| !answer.forgotten && answer.count > 0) {
-            kept.graph = kept.graph.map(GraphAnswer::without_rows);
-            continue;
-        }
-        if kept.rejected.is_empty() {
-            return text;
-        }
-        kept.rejected.truncate(kept.rejected.len() / 2);
     }
 }
 
-fn repeat(work: Work<'_>, action: &Action, result: &str) -> Result<Outcome, StoreError> {
-    let mut outcome: Outcome =
-        serde_json::from_str(result).map_err(|error| StoreError::Corrupt {
-            path: work.db.path().unwrap_or_default().into(),
-            reason: format!("a receipt cannot be read: {error}"),
-        })?;
-    outcome.repeated = true;
-    if let Action::AddDrawers { drawers, vectors, .. } = action
-        && (outcome.drawers.len() + outcome.rejected.len()) < drawers.len()
-    {
-        outcome.drawers.clear();
-        memory::again(work, drawers, vectors, &mut outcome)?;
+/// The encoding of a receipt and the reply in it.
+fn opened(work: Work<'_>, result: &str) -> Result<(u32, Value), StoreError> {
+    let kept: Value = serde_json::from_str(result).map_err(|error| unreadable(work, &error))?;
+    Ok(match Kept::deserialize(&kept) {
+        Ok(Kept { encoding, reply }) => (encoding, reply),
+        Err(_) => (UNNUMBERED, kept),
+    })
+}
+
+fn unreadable(work: Work<'_>, error: &serde_json::Error) -> StoreError {
+    StoreError::Corrupt {
+        path: work.db.path().unwrap_or_default().into(),
+        reason: format!("a receipt cannot be read: {error}"),
     }
-    outcome.collection = match action {
-        Action::CreateCollection { spec, .. } => collections::by_name(work.db, &spec.name)?,
-        Action::RenameCollection { to: name, .. }
-        | Action::Put { collection: name, .. }
-        | Action::Update { collection: name, .. }
-        | Action::Delete { collection: name, .. } => collections::by_name(work.db, name)?,
-        Action::AddRoot { .. }
-        | Action::PutFiles { .. }
-        | Action::MoveFile { .. }
-        | Action::RemoveFiles { .. }
-        | Action::ClearFiles { .. }
-        | Action::SetCodeModel { .. } => collections::code(work.db)?,
-        Action::AddDrawers { .. } | Action::UpdateDrawer { .. } | Action::DeleteDrawers { .. } => {
-            collections::memory(work.db)?
-        }
-        Action::Swap(plan) => collections::by_id(work.db, plan.collection)?,
-        Action::QuarantineSegments { collection, .. } => collections::by_id(work.db, *collection)?,
-        _ => None,
-    };
-    if let Action::Facts(FactWrite::Describe(patch)) = action {
-        outcome.entity = facts::entity_named(work.db, &patch.name)?;
-    }
-    Ok(outcome)
 }

@@ -1,14 +1,20 @@
 //! Counts that are wrong, made right again.
 
-use super::Work;
-use super::request::Outcome;
-use crate::error::StoreError;
+use isolith_protocol::{Done, Marked, Recount, StoreError};
+
+use super::{Perform, Work};
 use crate::graph;
 use crate::sqlite::During;
 
+impl Perform for Recount {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        recount(work)
+    }
+}
+
 /// Counts records and what is unfolded of every collection, nodes and edges of the graph,
 /// and makes sure that the next change number is a new one.
-pub(super) fn recount(work: Work<'_>) -> Result<Outcome, StoreError> {
+pub(super) fn recount(work: Work<'_>) -> Result<Done<Marked>, StoreError> {
     let count = || {
         let updated = work.db.execute(
             "UPDATE collection SET \
@@ -43,5 +49,5 @@ pub(super) fn recount(work: Work<'_>) -> Result<Outcome, StoreError> {
         Ok(updated)
     };
     let updated = count().during(work.db, "count the records")?;
-    Ok(Outcome { updated: updated as u64, ..Outcome::default() })
+    Ok(Marked { updated: updated as u64 }.into())
 }

@@ -1,28 +1,33 @@
 use std::collections::HashSet;
 
+use isolith_protocol::{DeleteRecords, Done, RecordsDeleted, StoreError, Which};
 use isolith_types::Metadata;
 use rusqlite::{OptionalExtension, params};
 
-use super::Work;
 use super::change::Changes;
 use super::fields::Fields;
-use super::request::{Outcome, Which};
-use crate::error::StoreError;
+use super::{Perform, Work};
 use crate::read::{collections, filter};
 use crate::sqlite::During;
+
+impl Perform for DeleteRecords {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        remove(work, &self.collection, &self.which)
+    }
+}
 
 /// Removes records by id or by filter.
 pub(super) fn remove(
     work: Work<'_>,
     collection: &str,
     which: &Which,
-) -> Result<Outcome, StoreError> {
+) -> Result<Done<RecordsDeleted>, StoreError> {
     let state = collections::require_records(work.db, collection)?;
-    let mut outcome = Outcome::default();
+    let mut reply = RecordsDeleted::default();
     let rows = match which {
         Which::Ids(ids) => {
             let rows = rows_of(work, state.id, ids).during(work.db, "look for records")?;
-            outcome.missing = rows.missing;
+            reply.missing = rows.missing;
             rows.found
         }
         Which::Matching(filter) => filter::rows_matching(work.db, work.deadline, state.id, filter)?,
@@ -31,9 +36,9 @@ pub(super) fn remove(
     let mut fields = Fields::of(work, state.id)?;
     for row in rows {
         remove_one(work, &mut changes, &mut fields, row)?;
-        outcome.deleted += 1;
+        reply.deleted += 1;
     }
-    changes.finish(outcome)
+    changes.finish(reply)
 }
 
 struct Found {

@@ -1,6 +1,10 @@
 //! Errors that come from inside SQLite, made by limiting the file's size.
 
 use isolate::InWorker;
+use isolith_protocol::{
+    CreateCollection, DeleteCollection, DeleteRecords, PutMode, PutRecords, Records, SwapPlan,
+    SwapSegments, Tidy, Which,
+};
 use isolith_types::{CollectionSpec, Metric};
 
 use super::*;
@@ -18,13 +22,13 @@ fn store() -> (tempfile::TempDir, Writer) {
         metric: Metric::L2,
         model: None,
     };
-    let create = write(0, Action::CreateCollection { spec, if_missing: false });
+    let create = write(0, CreateCollection { spec, if_missing: false });
     writer.apply(&[create], &[]).unwrap().remove(0).unwrap();
     (place, writer)
 }
 
-fn write(key: u8, action: Action) -> Write {
-    Write { key: Key([key; 16]), keep: false, action }
+fn write(key: u8, operation: impl WriteOperation) -> Write {
+    Write { key: Key([key; 16]), keep: false, action: operation.into() }
 }
 
 /// A record with a text of this many kilobytes.
@@ -37,7 +41,7 @@ fn put_long(key: u8, kilobytes: usize) -> Write {
         vectors: vec![0; 8].into(),
     };
     let collection = "c".to_owned();
-    write(key, Action::Put { collection, records, mode: PutMode::Upsert, load: None })
+    write(key, PutRecords { collection, records, mode: PutMode::Upsert, load: None })
 }
 
 fn limit_file(writer: &Writer, more_pages: i64) {
@@ -75,7 +79,7 @@ fn a_full_disk_fails_the_write_that_does_not_fit() {
 fn confirmed_keys_go_even_if_the_write_fails() {
     let (_place, mut writer) = store();
     writer.apply(&[put_long(1, 1)], &[]).unwrap().remove(0).unwrap();
-    let bad = write(2, Action::DeleteCollection { name: "nothing".to_owned() });
+    let bad = write(2, DeleteCollection { name: "nothing".to_owned() });
     assert!(writer.apply(&[bad], &[Key([0; 16]), Key([1; 16])]).unwrap()[0].is_err());
     let receipts: i64 = writer
         .db
@@ -91,15 +95,15 @@ fn a_swap_is_synced_whatever_the_durability() {
     let plan = SwapPlan {
         collection: 1,
         from_generation: 0,
-        level: crate::state::Level::Base,
+        level: isolith_protocol::Level::Base,
         complete_to: 0,
         segments: Vec::new(),
     };
-    let group = [write(1, Action::Swap(plan))];
+    let group = [write(1, SwapSegments { plan })];
     assert!(writer.must_sync(&group));
     assert!(!writer.must_sync(&[put_long(2, 1)]));
     let swapped = writer.apply(&group, &[]).unwrap().remove(0).unwrap();
-    assert!(swapped.swapped);
+    assert!(SwapSegments::reply_from(swapped.reply).unwrap().swapped);
     writer.durability = Durability::Full;
     assert!(writer.must_sync(&[put_long(2, 1)]));
 }
@@ -116,7 +120,7 @@ fn what_is_old_is_tidied_away() {
     )
     .unwrap();
     db.execute("INSERT INTO quarantined_job VALUES ('parse', x'00', '{}', 0)", []).unwrap();
-    let tidied = writer.apply(&[write(2, Action::Tidy)], &[]).unwrap().remove(0).unwrap();
+    let tidied = writer.apply_one(Key([2; 16]), Tidy).unwrap().reply;
     assert_eq!((tidied.deleted, tidied.more), (4, false));
 }
 
@@ -125,10 +129,10 @@ fn free_pages_are_given_back_in_slices() {
     let (_place, mut writer) = store();
     writer.apply(&[put_long(1, 30_000)], &[]).unwrap().remove(0).unwrap();
     let delete =
-        Action::Delete { collection: "c".to_owned(), which: Which::Ids(vec!["id-1".to_owned()]) };
+        DeleteRecords { collection: "c".to_owned(), which: Which::Ids(vec!["id-1".to_owned()]) };
     writer.apply(&[write(2, delete)], &[]).unwrap().remove(0).unwrap();
     let mut key = 3;
-    while writer.apply(&[write(key, Action::Tidy)], &[]).unwrap().remove(0).unwrap().more {
+    while writer.apply_one(Key([key; 16]), Tidy).unwrap().reply.more {
         key += 1;
     }
     let free: i64 =

@@ -1,23 +1,27 @@
 use std::collections::HashSet;
 
+use isolith_protocol::{CollectionState, Done, Patch, RecordsUpdated, StoreError, UpdateRecords};
 use isolith_types::Metadata;
 
-use super::Work;
 use super::change::Changes;
 use super::fields::Fields;
 use super::put::{New, Version, fix_dimension};
-use super::request::{Outcome, Patch};
 use super::validate;
-use crate::error::StoreError;
+use super::{Perform, Work};
 use crate::read::collections;
-use crate::state::CollectionState;
+
+impl Perform for UpdateRecords {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        update(work, &self.collection, &self.patches)
+    }
+}
 
 /// Changes parts of records that are there.
 pub(super) fn update(
     work: Work<'_>,
     collection: &str,
     patches: &[Patch],
-) -> Result<Outcome, StoreError> {
+) -> Result<Done<RecordsUpdated>, StoreError> {
     let state = collections::require_records(work.db, collection)?;
     let vectors = encode(patches, &state)?;
     if let (None, Some(vector)) = (state.dimension, vectors.iter().flatten().next()) {
@@ -25,10 +29,10 @@ pub(super) fn update(
     }
     let mut changes = Changes::begin(work, &state)?;
     let mut fields = Fields::of(work, state.id)?;
-    let mut outcome = Outcome::default();
+    let mut reply = RecordsUpdated::default();
     for (patch, vector) in patches.iter().zip(&vectors) {
         let Some(old) = Version::find(work, state.id, &patch.id)? else {
-            outcome.missing += 1;
+            reply.missing += 1;
             continue;
         };
         let vector = match vector {
@@ -44,14 +48,14 @@ pub(super) fn update(
             None => Metadata::clone(&old.metadata),
         };
         if vector.is_none() && document == old.document.as_deref() && metadata == old.metadata {
-            outcome.unchanged += 1;
+            reply.unchanged += 1;
             continue;
         }
         let new = New { document, metadata: &metadata, vector };
         old.replace(work, &mut changes, &mut fields, new)?;
-        outcome.updated += 1;
+        reply.updated += 1;
     }
-    changes.finish(outcome)
+    changes.finish(reply)
 }
 
 /// Checks all patches; their vectors as they are stored.

@@ -2,11 +2,8 @@
 
 use std::collections::HashSet;
 
+use isolith_protocol::{CollectionState, Records, StoreError};
 use isolith_types::{LONGEST_VECTOR, Metric};
-
-use super::request::Records;
-use crate::error::StoreError;
-use crate::state::CollectionState;
 
 /// Ids are at most this long.
 const LONGEST_ID: usize = 1000;

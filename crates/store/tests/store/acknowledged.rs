@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use isolith_store::{
-    Action, Checkpoint, CypherQuery, Key, PutMode, StoreError, StoreFolder, Truth, Write,
+use isolith_protocol::{
+    AddRoot, ChangeGraph, CypherQuery, Key, Purge, PutMode, StoreError, Write, code_spec,
 };
+use isolith_store::{Checkpoint, StoreFolder, Truth};
 use isolith_types::Code;
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -90,7 +91,7 @@ pub(crate) fn busy_store() -> TestStore {
 
 fn cypher(store: &mut TestStore, text: &str) {
     let query = CypherQuery { text: text.to_owned(), ..CypherQuery::default() };
-    store.one(Action::Cypher(query)).unwrap();
+    store.one(ChangeGraph { query }).unwrap();
 }
 
 /// Whether the store can be opened. If not, the error says what is missing, and for reading
@@ -184,13 +185,15 @@ fn a_log_that_is_cut_zeroed_deleted_shuffled_or_old_loses_nothing_silently() {
 #[test]
 fn every_kind_of_acknowledged_write_is_covered() {
     let mut store = busy_store();
-    let root = Action::AddRoot { path: "/r".to_owned(), spec: isolith_store::code_spec(2, "m") };
+    let root = AddRoot { path: "/r".to_owned(), spec: code_spec(2, "m") };
     let query = CypherQuery { text: "CREATE (:Alone)".to_owned(), ..CypherQuery::default() };
-    let purge = Action::Purge { limit_rows: 10 };
+    let purge = Purge { limit_rows: 10 };
     // The last one changes nothing but its receipt.
-    for (number, action) in [root, Action::Cypher(query), purge].into_iter().enumerate() {
+    for (number, action) in
+        [root.into(), ChangeGraph { query }.into(), purge.into()].into_iter().enumerate()
+    {
         let before = Moment::of(&store.folder);
-        store.one(action).unwrap();
+        store.any(action).unwrap();
         let after = Moment::of(&store.folder);
         let place = store.place.path().join(format!("copy-{number}"));
         assert!(!opens(&after.with_log(&place, Some(before.log())), &after.content), "{number}");
@@ -204,7 +207,7 @@ fn a_write_that_is_answered_from_its_receipt_is_covered() {
     let write = Write {
         key: Key([9; 16]),
         keep: true,
-        action: put("c", numbered(300..301), PutMode::Upsert),
+        action: put("c", numbered(300..301), PutMode::Upsert).into(),
     };
     let marked_before = fs::read(&mark).unwrap();
     let log_before = Moment::of(&store.folder);

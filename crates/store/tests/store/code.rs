@@ -1,13 +1,16 @@
 //! The code index: roots, files, chunks, and who may change them.
 
-use isolith_store::{
-    Action, CODE_COLLECTION, Check, ChunkText, CodeFilter, FileState, Level, Outcome, Patch,
-    PutMode, Scope, Snapshot, StoreError, SwapPlan, Which, code_spec,
+use isolith_protocol::{
+    About, AddRoot, CODE_COLLECTION, ChunkFilter, ClearFiles, CreateCollection, DeleteCollection,
+    DeleteRecords, FileState, FinishIndex, Handled, Level, MoveFile, NoteGitFacts, Patch, Purge,
+    PutFiles, PutMode, RemoveFiles, RemoveRoot, RenameCollection, SetCodeModel, StoreError,
+    SwapPlan, SwapSegments, TouchFiles, UpdateRecords, Which, code_spec,
 };
+use isolith_store::{Check, ChunkText, Scope, Snapshot};
 use isolith_types::{ChunkKind, Code, CollectionKind, FileVersion, ParsedFile};
 
 use crate::common::{
-    MODEL, TestStore, add_root, bytes, file, key, numbered, put, put_files, version, write,
+    MODEL, TestStore, add_root, bytes, file, key, numbered, put, put_files, version,
 };
 
 /// A store with one root and three files in it.
@@ -44,7 +47,7 @@ fn texts(snapshot: &Snapshot<'_>, root: u64, path: &str) -> Vec<String> {
     chunks.into_iter().map(|chunk| chunk.text.unwrap()).collect()
 }
 
-fn refused(result: Result<Outcome, StoreError>) -> String {
+fn refused<T: std::fmt::Debug>(result: Result<T, StoreError>) -> String {
     let error = result.unwrap_err();
     assert_eq!(error.to_failure().code, Code::BadInput, "{error}");
     error.to_string()
@@ -81,12 +84,13 @@ fn files_are_stored_with_their_chunks() {
         assert_eq!(by_id, [Some(lib), None]);
         assert_eq!(snapshot.chunks_of_file(root, "src").unwrap(), None);
     });
-    let finished = store.one(Action::FinishIndex { root }).unwrap().root.unwrap();
+    store.one(FinishIndex { root }).unwrap();
+    let finished = with(&store, |snapshot| snapshot.roots().unwrap().remove(0));
     assert!(finished.indexed_at.is_some());
     // A root that is there is found.
     let spec = code_spec(2, MODEL);
-    let again = store.one(Action::AddRoot { path: "/project".to_owned(), spec }).unwrap();
-    assert_eq!((again.created, again.root), (false, Some(finished)));
+    let again = store.one(AddRoot { path: "/project".to_owned(), spec }).unwrap();
+    assert_eq!((again.created, &again.root), (false, &finished));
 }
 
 #[test]
@@ -94,10 +98,10 @@ fn a_file_is_replaced_as_a_whole() {
     let (mut store, root) = indexed();
     let facts =
         vec![("src/lib.rs".to_owned(), Some("Ada".to_owned()), 5), ("no".to_owned(), None, 6)];
-    let noted = store.one(Action::GitFacts { root, facts }).unwrap();
+    let noted = store.one(NoteGitFacts { root, facts }).unwrap();
     assert_eq!((noted.files, noted.missing), (1, 1));
     let touched = vec![("src/lib.rs".to_owned(), 9, 10), ("no".to_owned(), 1, 1)];
-    let touched = store.one(Action::TouchFiles { root, files: touched }).unwrap();
+    let touched = store.one(TouchFiles { root, files: touched }).unwrap();
     assert_eq!((touched.files, touched.missing), (1, 1));
     let before = with(&store, |snapshot| {
         let (file, _) = snapshot.chunks_of_file(root, "src/lib.rs").unwrap().unwrap();
@@ -108,7 +112,7 @@ fn a_file_is_replaced_as_a_whole() {
 
     let outcome = store.one(put_files(root, &[file("src/lib.rs", &["fn d", "x"])], 2.0)).unwrap();
     assert_eq!((outcome.inserted, outcome.deleted, outcome.files), (2, 3, 1));
-    assert_eq!((outcome.count_before, outcome.count_after), (6, 5));
+    assert_eq!(outcome.count_after, 5);
     with(&store, |snapshot| {
         assert_eq!(texts(snapshot, root, "src/lib.rs"), ["fn d", "x"]);
         let (after, chunks) = snapshot.chunks_of_file(root, "src/lib.rs").unwrap().unwrap();
@@ -131,9 +135,9 @@ fn a_file_is_replaced_as_a_whole() {
 #[test]
 fn files_and_roots_are_removed() {
     let (mut store, root) = indexed();
-    assert!(refused(store.one(Action::RemoveRoot { root })).contains("still has 3 files"));
+    assert!(refused(store.one(RemoveRoot { root })).contains("still has 3 files"));
     let paths = vec!["src/main.rs".to_owned(), "src".to_owned()];
-    let removed = store.one(Action::RemoveFiles { root, paths }).unwrap();
+    let removed = store.one(RemoveFiles { root, paths }).unwrap();
     assert_eq!((removed.deleted, removed.files, removed.missing), (2, 1, 1));
     with(&store, |snapshot| {
         assert_eq!(snapshot.chunks_of_file(root, "src/main.rs").unwrap(), None);
@@ -141,29 +145,29 @@ fn files_and_roots_are_removed() {
     });
     let other = add_root(&mut store, "/other");
     store.one(put_files(other, &[file("x", &["y"])], 1.0)).unwrap();
-    let clear = |root, limit_files| Action::ClearFiles { root, limit_files };
+    let clear = |root, limit_files| ClearFiles { root, limit_files };
     let first = store.one(clear(Some(root), 1)).unwrap();
     assert_eq!((first.files, first.deleted, first.more), (1, 1, true));
     let second = store.one(clear(Some(root), 100)).unwrap();
     assert_eq!((second.files, second.deleted, second.more), (1, 3, false));
     assert_eq!(store.one(clear(Some(root), 1)).unwrap().files, 0);
-    store.one(Action::RemoveRoot { root }).unwrap();
+    store.one(RemoveRoot { root }).unwrap();
     with(&store, |snapshot| assert_eq!(snapshot.roots().unwrap().len(), 1));
     assert_eq!(store.one(clear(None, 100)).unwrap().count_after, 0);
     for gone in [
-        Action::RemoveRoot { root },
-        Action::FinishIndex { root },
-        Action::TouchFiles { root, files: Vec::new() },
-        put_files(root, &three(), 1.0),
+        RemoveRoot { root }.into(),
+        FinishIndex { root }.into(),
+        TouchFiles { root, files: Vec::new() }.into(),
+        put_files(root, &three(), 1.0).into(),
     ] {
-        let error = store.one(gone).unwrap_err();
+        let error = store.any(gone).unwrap_err();
         assert_eq!(error, StoreError::NoRoot { root });
         assert_eq!(error.to_failure().code, Code::NotFound);
     }
 }
 
-fn move_file(root: u64, from: &str, to: &str, numbers: &[f32]) -> Action {
-    Action::MoveFile {
+fn move_file(root: u64, from: &str, to: &str, numbers: &[f32]) -> MoveFile {
+    MoveFile {
         root,
         from: from.to_owned(),
         to: to.to_owned(),
@@ -178,7 +182,7 @@ fn move_file(root: u64, from: &str, to: &str, numbers: &[f32]) -> Action {
 fn a_moved_file_keeps_its_rows_and_gets_other_vectors() {
     let (mut store, root) = indexed();
     let facts = vec![("src/main.rs".to_owned(), None, 5)];
-    store.one(Action::GitFacts { root, facts }).unwrap();
+    store.one(NoteGitFacts { root, facts }).unwrap();
     let rows = |store: &TestStore, path: &str| {
         with(store, |snapshot| {
             let (_, chunks) = snapshot.chunks_of_file(root, path).unwrap().unwrap();
@@ -226,7 +230,7 @@ fn a_moved_file_keeps_its_rows_and_gets_other_vectors() {
 #[test]
 fn bad_batches_are_refused_whole() {
     let (mut store, root) = indexed();
-    let batch = |files: &[ParsedFile], vectors: &[f32]| Action::PutFiles {
+    let batch = |files: &[ParsedFile], vectors: &[f32]| PutFiles {
         root,
         files: postcard::to_allocvec(files).unwrap().into(),
         ages: Vec::new(),
@@ -250,7 +254,7 @@ fn bad_batches_are_refused_whole() {
         let message = refused(store.one(batch(&files, &vectors)));
         assert!(message.contains(says), "{message}");
     }
-    let raw = |bytes: Vec<u8>| Action::PutFiles {
+    let raw = |bytes: Vec<u8>| PutFiles {
         root,
         files: bytes.into(),
         ages: Vec::new(),
@@ -261,9 +265,7 @@ fn bad_batches_are_refused_whole() {
     assert!(refused(store.one(raw(vec![200, 1, 2]))).contains("the files cannot be read"));
     assert!(refused(store.one(raw(vec![0, 0]))).contains("1 bytes are left over"));
     let mut other = put_files(root, &one("a"), 1.0);
-    if let Action::PutFiles { model, .. } = &mut other {
-        *model = "other".to_owned();
-    }
+    other.model = "other".to_owned();
     let failure = store.one(other).unwrap_err().to_failure();
     assert_eq!((failure.code, failure.hint.contains("--reembed")), (Code::ModelMismatch, true));
     with(&store, |snapshot| {
@@ -275,16 +277,17 @@ fn bad_batches_are_refused_whole() {
 #[test]
 fn a_batch_is_stored_once() {
     let (mut store, root) = indexed();
-    let again = write(put_files(root, &[file("new", &["a", "b"])], 1.0));
-    let first = store.writer.apply(std::slice::from_ref(&again), &[]).unwrap().remove(0).unwrap();
-    let second = store.writer.apply(&[again], &[]).unwrap().remove(0).unwrap();
+    let (put, once) = (put_files(root, &[file("new", &["a", "b"])], 1.0), key());
+    let first = store.keyed(once, put.clone()).unwrap();
+    let second = store.keyed(once, put).unwrap();
     assert_eq!((first.repeated, second.repeated), (false, true));
-    assert_eq!((second.inserted, second.files, second.collection), (2, 1, first.collection));
-    let add = Action::AddRoot { path: "/project".to_owned(), spec: code_spec(2, MODEL) };
-    let add = isolith_store::Write { key: key(), keep: true, action: add };
-    let first = store.writer.apply(std::slice::from_ref(&add), &[]).unwrap().remove(0).unwrap();
-    let second = store.writer.apply(&[add], &[]).unwrap().remove(0).unwrap();
-    assert_eq!((second.repeated, second.root), (true, first.root));
+    assert_eq!((second.inserted, second.files), (2, 1));
+    assert_eq!(second.collection, first.collection);
+    let add = || AddRoot { path: "/project".to_owned(), spec: code_spec(2, MODEL) };
+    let once = key();
+    let first = store.keyed(once, add()).unwrap();
+    let second = store.keyed(once, add()).unwrap();
+    assert_eq!((second.repeated, &second.root), (true, &first.root));
 }
 
 #[test]
@@ -293,20 +296,21 @@ fn people_do_not_write_to_the_code_index() {
     let code = || CODE_COLLECTION.to_owned();
     let patch = Patch { id: "x".to_owned(), document: None, metadata: None, vector: None };
     for action in [
-        put(CODE_COLLECTION, numbered(0..1), PutMode::Upsert),
-        Action::Update { collection: code(), patches: vec![patch] },
-        Action::Delete { collection: code(), which: Which::Ids(vec!["00000001:0000".to_owned()]) },
-        Action::DeleteCollection { name: code() },
-        Action::RenameCollection { from: code(), to: "mine".to_owned() },
+        put(CODE_COLLECTION, numbered(0..1), PutMode::Upsert).into(),
+        UpdateRecords { collection: code(), patches: vec![patch] }.into(),
+        DeleteRecords { collection: code(), which: Which::Ids(vec!["00000001:0000".to_owned()]) }
+            .into(),
+        DeleteCollection { name: code() }.into(),
+        RenameCollection { from: code(), to: "mine".to_owned() }.into(),
     ] {
-        let message = refused(store.one(action));
+        let message = refused(store.any(action));
         assert_eq!(message, "@code is the code index; `isolith index` changes it");
     }
     for action in [
-        Action::CreateCollection { spec: code_spec(2, MODEL), if_missing: true },
-        Action::RenameCollection { from: "c".to_owned(), to: "@c".to_owned() },
+        CreateCollection { spec: code_spec(2, MODEL), if_missing: true }.into(),
+        RenameCollection { from: "c".to_owned(), to: "@c".to_owned() }.into(),
     ] {
-        assert!(refused(store.one(action)).contains("begins with @"));
+        assert!(refused(store.any(action)).contains("begins with @"));
     }
     with(&store, |snapshot| assert_eq!(snapshot.code_state().unwrap().unwrap().records, 6));
 }
@@ -315,9 +319,9 @@ fn people_do_not_write_to_the_code_index() {
 fn another_model_is_another_index() {
     let (mut store, root) = indexed();
     let old = with(&store, |snapshot| snapshot.code_state().unwrap().unwrap().id);
-    let add = Action::AddRoot { path: "/x".to_owned(), spec: code_spec(2, "other") };
+    let add = AddRoot { path: "/x".to_owned(), spec: code_spec(2, "other") };
     assert_eq!(store.one(add).unwrap_err().to_failure().code, Code::ModelMismatch);
-    let set = |dimension| Action::SetCodeModel { spec: code_spec(dimension, "other") };
+    let set = |dimension| SetCodeModel { spec: code_spec(dimension, "other") };
     assert!(refused(store.one(set(3))).contains("still has 6 chunks"));
     let plan = SwapPlan {
         collection: old,
@@ -326,7 +330,7 @@ fn another_model_is_another_index() {
         complete_to: 6,
         segments: Vec::new(),
     };
-    store.one(Action::ClearFiles { root: None, limit_files: 100 }).unwrap();
+    store.one(ClearFiles { root: None, limit_files: 100 }).unwrap();
     let changed = store.one(set(3)).unwrap();
     assert!(changed.created && changed.more);
     let state = changed.collection.unwrap();
@@ -335,8 +339,8 @@ fn another_model_is_another_index() {
         (Some(3), Some("other"), 0)
     );
     // A fold that began before cannot be recorded any more.
-    assert!(!store.one(Action::Swap(plan)).unwrap().swapped);
-    assert!(!store.one(Action::Purge { limit_rows: 1000 }).unwrap().more);
+    assert!(!store.one(SwapSegments { plan }).unwrap().swapped);
+    assert!(!store.one(Purge { limit_rows: 1000 }).unwrap().more);
     let same = store.one(set(3)).unwrap();
     assert_eq!((same.created, same.collection), (false, Some(state)));
     with(&store, |snapshot| {
@@ -345,7 +349,7 @@ fn another_model_is_another_index() {
     });
     let mut wrong = code_spec(3, "other");
     wrong.name = "mine".to_owned();
-    assert!(refused(store.one(Action::SetCodeModel { spec: wrong })).contains("is called @code"));
+    assert!(refused(store.one(SetCodeModel { spec: wrong })).contains("is called @code"));
 }
 
 #[test]
@@ -382,20 +386,20 @@ fn chunks_are_filtered_by_what_their_files_are() {
     python.version.modified = 5_000_000_000;
     store.one(put_files(other, &[python], 1.0)).unwrap();
     let facts = vec![("src/lib.rs".to_owned(), None, 4_000)];
-    store.one(Action::GitFacts { root, facts }).unwrap();
+    store.one(NoteGitFacts { root, facts }).unwrap();
     with(&store, |snapshot| {
-        let rows = |filter: CodeFilter, paths: &dyn Fn(&str, bool) -> bool| {
+        let rows = |filter: ChunkFilter, paths: &dyn Fn(&str, bool) -> bool| {
             snapshot.code_rows(&filter, paths).unwrap()
         };
         let any = &|_: &str, _: bool| true;
-        let all = CodeFilter::default();
+        let all = ChunkFilter::default();
         assert_eq!(rows(all.clone(), any), [1, 2, 3, 4, 5, 6, 7, 8]);
-        assert_eq!(rows(CodeFilter { roots: vec![other], ..all.clone() }, any), [7, 8]);
+        assert_eq!(rows(ChunkFilter { roots: vec![other], ..all.clone() }, any), [7, 8]);
         let languages = vec!["python".to_owned(), "go".to_owned()];
-        assert_eq!(rows(CodeFilter { languages, ..all.clone() }, any), [7, 8]);
-        let functions = CodeFilter { kinds: vec![ChunkKind::Function], ..all.clone() };
+        assert_eq!(rows(ChunkFilter { languages, ..all.clone() }, any), [7, 8]);
+        let functions = ChunkFilter { kinds: vec![ChunkKind::Function], ..all.clone() };
         assert_eq!(rows(functions.clone(), any), [3, 4, 5, 6, 7]);
-        let since = CodeFilter { changed_since: Some(4_000), ..all.clone() };
+        let since = ChunkFilter { changed_since: Some(4_000), ..all.clone() };
         assert_eq!(rows(since, any), [2, 3, 4, 7, 8]);
         assert_eq!(
             rows(functions, &|path, generated| path.contains("lib") || generated),
@@ -414,7 +418,7 @@ fn sparse_files_are_looked_up_one_by_one() {
     store.one(put_files(root, &files, 1.0)).unwrap();
     with(&store, |snapshot| {
         let rows = |kinds: Vec<ChunkKind>, paths: &dyn Fn(&str) -> bool| {
-            let filter = CodeFilter { kinds, ..CodeFilter::default() };
+            let filter = ChunkFilter { kinds, ..ChunkFilter::default() };
             snapshot.code_rows(&filter, &|path, _| paths(path)).unwrap()
         };
         let sparse = |path: &str| path == "000" || path == "099";
@@ -465,10 +469,8 @@ fn an_index_run_makes_a_fold_due() {
     let texts = vec!["x"; 1001];
     let outcome = store.one(put_files(root, &[file("long", &texts)], 1.0)).unwrap();
     assert!(outcome.fold_due);
-    let action = put_files(root, &three(), 1.0);
-    assert!(action.goes_alone());
-    assert_eq!(
-        (action.name(), action.size().0, action.collection()),
-        ("put_files", 6, Some("@code"))
-    );
+    let put = put_files(root, &three(), 1.0);
+    let handling = put.handling();
+    assert!(handling.alone);
+    assert_eq!((handling.rows, handling.about), (6, About::Collection("@code")));
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use isolith_store::{Action, Check, Checkpoint, Extent, Snapshot, StoreFolder, Truth};
+use isolith_protocol::{AddRoot, FinishIndex, Recount, code_spec};
+use isolith_store::{Check, Checkpoint, Extent, Snapshot, StoreFolder, Truth};
 use isolith_types::ParsedFile;
 
 use crate::common::{TestStore, add_root, database, file, numbered, one, put_files, token, writer};
@@ -19,7 +20,7 @@ fn closed() -> (tempfile::TempDir, StoreFolder, u64) {
     for batch in files.chunks(50) {
         store.one(put_files(root, batch, 1.0)).unwrap();
     }
-    store.one(Action::FinishIndex { root }).unwrap();
+    store.one(FinishIndex { root }).unwrap();
     assert!(store.writer.checkpoint(Checkpoint::Truncate).unwrap().complete);
     (store.place, store.folder, root)
 }
@@ -165,9 +166,9 @@ fn a_lost_first_page_is_replaced_whatever_version_the_store_began_with() {
     .unwrap();
     drop(db);
     let mut writer = writer(&folder).unwrap();
-    let spec = isolith_store::code_spec(2, crate::common::MODEL);
-    let added = one(&mut writer, Action::AddRoot { path: "/project".to_owned(), spec }).unwrap();
-    let root = added.root.unwrap().id;
+    let spec = code_spec(2, crate::common::MODEL);
+    let added = one(&mut writer, AddRoot { path: "/project".to_owned(), spec }).unwrap();
+    let root = added.root.id;
     one(&mut writer, put_files(root, &[content(1), content(2)], 1.0)).unwrap();
     assert!(writer.checkpoint(Checkpoint::Truncate).unwrap().complete);
     drop(writer);
@@ -255,7 +256,7 @@ fn a_recount_makes_a_file_be_indexed_again() {
     db.execute_batch("UPDATE file SET chunks = 2 WHERE id = 1").unwrap();
     drop(db);
     let mut writer = writer(&folder).unwrap();
-    one(&mut writer, Action::Recount).unwrap();
+    one(&mut writer, Recount).unwrap();
     assert_eq!(problems(&folder, Check::Counts), 0);
     with(&folder, |snapshot| {
         let files = snapshot.files(root, None, None, 2).unwrap();

@@ -1,7 +1,8 @@
 //! The graph of code: made of files, resolved among them, and gone with them.
 
 use isolith_graph::Datum;
-use isolith_store::{Action, Check, CypherQuery};
+use isolith_protocol::{ChangeGraph, CypherQuery, LinkFiles, NoteGitFacts, RemoveFiles};
+use isolith_store::Check;
 use isolith_types::{
     Code, Definition, DefinitionKind, FileGraph, Import, Imported, Origin, Reference, ReferenceKind,
 };
@@ -11,7 +12,7 @@ use crate::doctor::problems;
 
 /// A Python file that defines functions, each calling what is given with it, by name, from
 /// modules that are imported as a whole.
-fn python(functions: &[(&str, &[&str])], imports: &[(&str, &str)]) -> FileGraph {
+pub(crate) fn python(functions: &[(&str, &[&str])], imports: &[(&str, &str)]) -> FileGraph {
     let definition = |(at, (name, _)): (u32, &(&str, &[&str]))| Definition {
         parent: None,
         kind: DefinitionKind::Function,
@@ -88,7 +89,7 @@ impl Project {
     fn link(&mut self) -> u64 {
         let mut files = 0;
         loop {
-            let outcome = self.store.one(Action::LinkFiles { root: self.root }).unwrap();
+            let outcome = self.store.one(LinkFiles { root: self.root }).unwrap();
             files += outcome.files;
             if !outcome.more {
                 return files;
@@ -117,7 +118,7 @@ impl Project {
 
     fn change(&mut self, text: &str) -> Result<(), isolith_types::Failure> {
         let query = CypherQuery { text: text.to_owned(), ..CypherQuery::default() };
-        self.store.one(Action::Cypher(query)).map(|_| ()).map_err(|error| error.to_failure())
+        self.store.one(ChangeGraph { query }).map(|_| ()).map_err(|error| error.to_failure())
     }
 }
 
@@ -201,7 +202,7 @@ fn changing_between_slices(put: impl FnOnce(&mut Project, &str, FileGraph)) {
     };
     let callers: Vec<_> = (0..CALLERS).map(caller).collect();
     code.store.one(put_files(code.root, &callers, 1.0)).unwrap();
-    let slice = Action::LinkFiles { root: code.root };
+    let slice = LinkFiles { root: code.root };
     assert!(code.store.one(slice).unwrap().more);
     put(&mut code, "util.py", python(&[("other", &[]), ("helper", &[])], &[]));
     code.link();
@@ -211,7 +212,7 @@ fn changing_between_slices(put: impl FnOnce(&mut Project, &str, FileGraph)) {
 #[test]
 fn a_file_takes_its_part_with_it_and_nothing_else() {
     let mut code = two_files();
-    let remove = Action::RemoveFiles { root: code.root, paths: vec!["app/util.py".to_owned()] };
+    let remove = RemoveFiles { root: code.root, paths: vec!["app/util.py".to_owned()] };
     code.store.one(remove).unwrap();
     code.link();
     assert_eq!(code.calls(), Vec::<String>::new());
@@ -220,7 +221,7 @@ fn a_file_takes_its_part_with_it_and_nothing_else() {
         ["alone", "app", "main", "main.py", "other.py", "project"]
     );
     let paths = ["app/main.py", "app/other.py"].map(str::to_owned).to_vec();
-    code.store.one(Action::RemoveFiles { root: code.root, paths }).unwrap();
+    code.store.one(RemoveFiles { root: code.root, paths }).unwrap();
     assert_eq!(code.rows("MATCH (n) RETURN n.name"), Vec::<String>::new());
     assert_eq!(code.rows("MATCH ()-[r]->() RETURN r"), Vec::<String>::new());
 }
@@ -256,7 +257,7 @@ fn what_is_made_of_files_is_only_read() {
 fn names_that_users_had_first_find_code_as_well() {
     let mut code = Project::new();
     code.change("CREATE (:Mine {language: 'python', line: 1, name: 'mine'})").unwrap();
-    // So many that looking them up is better than looking at all.
+    // This many that looking them up is better than looking at all.
     let names: Vec<String> = (1..=30).map(|at| format!("f{at}")).collect();
     let functions: Vec<(&str, &[&str])> = names.iter().map(|name| (&**name, &[][..])).collect();
     code.put("app/main.py", python(&functions, &[]));
@@ -274,7 +275,7 @@ fn who_changed_a_file_is_in_the_graph() {
     let mut code = two_files();
     let mut told = |author: &str, at: i64| {
         let facts = vec![("app/main.py".to_owned(), Some(author.to_owned()), at)];
-        code.store.one(Action::GitFacts { root: code.root, facts }).unwrap();
+        code.store.one(NoteGitFacts { root: code.root, facts }).unwrap();
         code.rows("MATCH (p:Person)-[:AUTHORED]->(f) RETURN p.name, f.path")
     };
     assert_eq!(told("Ann", 1_000_000_000_000_000), ["Ann app/main.py"]);

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use isolith_store::{Action, Check, Level, Scope, SwapPlan};
+use isolith_protocol::{ClearFiles, Level, MoveFile, RemoveFiles, SwapPlan, SwapSegments};
+use isolith_store::{Check, Scope};
 use isolith_types::{FileVersion, ParsedFile};
 
 use crate::common::{MODEL, TestStore, add_root, bytes, file, put_files, version};
@@ -79,7 +80,7 @@ impl Run {
         for path in &paths {
             expected += usize::from(self.known.remove(&(root, path.clone())).is_some());
         }
-        let outcome = self.store.one(Action::RemoveFiles { root, paths: paths.clone() }).unwrap();
+        let outcome = self.store.one(RemoveFiles { root, paths: paths.clone() }).unwrap();
         assert_eq!(outcome.files, expected as u64);
         assert_eq!(outcome.missing, (paths.len() - expected) as u64);
     }
@@ -91,7 +92,7 @@ impl Run {
         let there: Vec<&str> = texts.iter().map(String::as_str).collect();
         let version = FileVersion { modified: 77, ..version(&there) };
         let numbers = texts.iter().flat_map(|text| [text.len() as f32, self.mark]);
-        let action = Action::MoveFile {
+        let action = MoveFile {
             root,
             from,
             to: to.clone(),
@@ -113,7 +114,7 @@ impl Run {
         // Which files go first is not said, so all go.
         let mut gone = 0;
         loop {
-            let outcome = self.store.one(Action::ClearFiles { root: Some(root), limit_files: 2 });
+            let outcome = self.store.one(ClearFiles { root: Some(root), limit_files: 2 });
             let outcome = outcome.unwrap();
             gone += outcome.files;
             if !outcome.more {
@@ -137,7 +138,7 @@ impl Run {
             segments: Vec::new(),
         };
         drop(snapshot);
-        assert!(self.store.one(Action::Swap(plan)).unwrap().swapped);
+        assert!(self.store.one(SwapSegments { plan }).unwrap().swapped);
     }
 
     /// Files, chunks and vectors are the model's; and what segments hold, without the dead,

@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use isolate::InWorker;
 use isolith_pages::Checking;
-use isolith_store::{
-    Action, Durability, Key, Outcome, PutMode, Reader, Records, StoreError, StoreFolder, Truth,
-    Write, Writer, WriterOptions, code_spec,
+use isolith_protocol::{
+    Action, AddRoot, CollectionState, CreateCollection, Done, Key, PutFiles, PutMode, PutRecords,
+    Records, RecordsPut, StoreError, Write, WriteOperation, WriteReply, code_spec,
 };
+use isolith_store::{Durability, Reader, StoreFolder, Truth, Writer, WriterOptions};
 use isolith_types::{
     Chunk, ChunkKind, CollectionSpec, FileGraph, FileVersion, Metadata, Metric, ParsedFile, Symbol,
     SymbolKind,
@@ -44,14 +45,32 @@ impl TestStore {
     pub(crate) fn create(&mut self, name: &str, metric: Metric) {
         let spec =
             CollectionSpec { name: name.to_owned(), dimension: Some(2), metric, model: None };
-        self.one(Action::CreateCollection { spec, if_missing: false }).unwrap();
+        self.one(CreateCollection { spec, if_missing: false }).unwrap();
     }
 
-    pub(crate) fn one(&mut self, action: Action) -> Result<Outcome, StoreError> {
-        one(&mut self.writer, action)
+    pub(crate) fn one<O: WriteOperation>(
+        &mut self,
+        operation: O,
+    ) -> Result<Written<O::Reply>, StoreError> {
+        one(&mut self.writer, operation)
     }
 
-    pub(crate) fn upsert(&mut self, records: Records) -> Outcome {
+    /// The same under a given key.
+    pub(crate) fn keyed<O: WriteOperation>(
+        &mut self,
+        key: Key,
+        operation: O,
+    ) -> Result<Written<O::Reply>, StoreError> {
+        self.writer.apply_one(key, operation).map(Written::from)
+    }
+
+    /// The same for operations of several kinds.
+    pub(crate) fn any(&mut self, action: Action) -> Result<Done<WriteReply>, StoreError> {
+        let write = Write { key: key(), keep: false, action };
+        self.writer.apply(&[write], &[])?.remove(0)
+    }
+
+    pub(crate) fn upsert(&mut self, records: Records) -> Written<RecordsPut> {
         self.one(put("c", records, PutMode::Upsert)).unwrap()
     }
 
@@ -74,16 +93,46 @@ pub(crate) fn key() -> Key {
     Key((number << 64 | u128::from(std::process::id())).to_be_bytes())
 }
 
-pub(crate) fn write(action: Action) -> Write {
-    Write { key: key(), keep: false, action }
+pub(crate) fn write(operation: impl WriteOperation) -> Write {
+    Write { key: key(), keep: false, action: operation.into() }
 }
 
-pub(crate) fn one(writer: &mut Writer, action: Action) -> Result<Outcome, StoreError> {
-    writer.apply(&[write(action)], &[])?.remove(0)
+/// What a write did, with the fields of its reply.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Written<R> {
+    pub(crate) reply: R,
+    pub(crate) repeated: bool,
+    pub(crate) collection: Option<CollectionState>,
+    pub(crate) fold_due: bool,
+    /// How many records the collection has after it.
+    pub(crate) count_after: u64,
 }
 
-pub(crate) fn put(collection: &str, records: Records, mode: PutMode) -> Action {
-    Action::Put { collection: collection.to_owned(), records, mode, load: None }
+impl<R> std::ops::Deref for Written<R> {
+    type Target = R;
+
+    fn deref(&self) -> &R {
+        &self.reply
+    }
+}
+
+impl<R> From<Done<R>> for Written<R> {
+    fn from(done: Done<R>) -> Self {
+        let Done { reply, repeated, collection, fold_due, .. } = done;
+        let count_after = collection.as_ref().map_or(0, |state| state.records);
+        Self { reply, repeated, collection, fold_due, count_after }
+    }
+}
+
+pub(crate) fn one<O: WriteOperation>(
+    writer: &mut Writer,
+    operation: O,
+) -> Result<Written<O::Reply>, StoreError> {
+    writer.apply_one(key(), operation).map(Written::from)
+}
+
+pub(crate) fn put(collection: &str, records: Records, mode: PutMode) -> PutRecords {
+    PutRecords { collection: collection.to_owned(), records, mode, load: None }
 }
 
 /// Records with an id, a text, metadata and two numbers each.
@@ -121,8 +170,8 @@ pub(crate) const MODEL: &str = "static";
 /// A root with the code index that it needs. Returns its number.
 pub(crate) fn add_root(store: &mut TestStore, path: &str) -> u64 {
     let spec = code_spec(2, MODEL);
-    let outcome = store.one(Action::AddRoot { path: path.to_owned(), spec }).unwrap();
-    outcome.root.unwrap().id
+    let outcome = store.one(AddRoot { path: path.to_owned(), spec }).unwrap();
+    outcome.root.id
 }
 
 /// A file with a chunk for each text, a line each. The hash is of all texts.
@@ -149,6 +198,7 @@ pub(crate) fn file(path: &str, texts: &[&str]) -> ParsedFile {
         problem: None,
         chunks: (1..).zip(texts).map(chunk).collect(),
         graph: FileGraph::default(),
+        parser: 1,
     }
 }
 
@@ -167,8 +217,8 @@ pub(crate) fn vectors_of(files: &[ParsedFile], mark: f32) -> Vec<u8> {
     bytes(chunks.flat_map(|chunk| [chunk.text.len() as f32, mark]))
 }
 
-pub(crate) fn put_files(root: u64, files: &[ParsedFile], mark: f32) -> Action {
-    Action::PutFiles {
+pub(crate) fn put_files(root: u64, files: &[ParsedFile], mark: f32) -> PutFiles {
+    PutFiles {
         root,
         files: postcard::to_allocvec(files).unwrap().into(),
         ages: Vec::new(),

@@ -4,10 +4,8 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use isolith_store::{
-    Check, Checkpoint, Embedder, Extent, Page, PutMode, SalvageReport, Selection, StoreError,
-    StoreFolder, Truth,
-};
+use isolith_protocol::{Page, PutMode, Recount, Selection, StoreError};
+use isolith_store::{Check, Checkpoint, Embedder, Extent, SalvageReport, StoreFolder, Truth};
 use isolith_types::Metric;
 
 use crate::common::{MODEL, TestStore, bytes, database, numbered, one, put, token, writer};
@@ -265,7 +263,7 @@ fn a_recount_makes_counts_right() {
     }
     assert!(problems(&folder, Check::Counts) > 0);
     let mut writer = writer(&folder).unwrap();
-    one(&mut writer, isolith_store::Action::Recount).unwrap();
+    one(&mut writer, Recount).unwrap();
     assert_eq!(problems(&folder, Check::Counts), 0);
     let outcome = one(&mut writer, put("c", numbered(20..21), PutMode::Upsert)).unwrap();
     assert_eq!((outcome.count_after, outcome.collection.unwrap().last_change), (21, 31));

@@ -1,6 +1,7 @@
 //! Checks and salvage of facts.
 
-use isolith_store::{Action, Check, Checkpoint, Extent, FactWrite, StoreFolder, Truth, Write};
+use isolith_protocol::{AddFact, Write};
+use isolith_store::{Check, Checkpoint, Extent, StoreFolder, Truth};
 use isolith_types::{EntityPatch, Fact, FactQuery, FactStats, NewFact};
 
 use crate::common::{database, one, token, write, writer};
@@ -18,7 +19,7 @@ fn closed() -> (tempfile::TempDir, StoreFolder) {
     };
     let again = |number| NewFact { confidence: Some(0.5), ..said(number) };
     let all = (0..FACTS).map(said).chain((0..FACTS).step_by(100).map(again));
-    let writes: Vec<Write> = all.map(|fact| write(Action::Facts(FactWrite::Add(fact)))).collect();
+    let writes: Vec<Write> = all.map(|fact| write(AddFact { fact })).collect();
     facts.0.writer.apply(&writes, &[]).unwrap();
     facts.supersede(id("f7"), "company-99", "2024-01-01").unwrap();
     facts
@@ -58,8 +59,8 @@ fn sound_facts_survive_whole() {
     drop(reader);
     // Adding goes on where it was.
     let mut writer = writer(&folder).unwrap();
-    let add = Action::Facts(FactWrite::Add(fact("a p b", "")));
-    let added = one(&mut writer, add).unwrap().fact.unwrap();
+    let add = AddFact { fact: fact("a p b", "") };
+    let added = one(&mut writer, add).unwrap().reply.fact;
     assert_eq!(added.id, format!("f{}", FACTS + 2));
 }
 

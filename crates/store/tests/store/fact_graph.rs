@@ -2,7 +2,8 @@
 //! read.
 
 use isolith_graph::Datum;
-use isolith_store::{Action, Check, Checkpoint, CypherQuery, FactWrite, Key, StoreFolder, Write};
+use isolith_protocol::{AddFact, ChangeGraph, CypherQuery, InvalidateFact, Key, Write};
+use isolith_store::{Check, Checkpoint, StoreFolder};
 use isolith_types::{Code, EntityPatch, NewFact, Provenance};
 
 use crate::common::{TestStore, database, writer};
@@ -36,7 +37,7 @@ fn shown(datum: &Datum) -> String {
 }
 
 fn change(store: &mut TestStore, text: &str) -> Result<(), isolith_types::Failure> {
-    let changed = store.one(Action::Cypher(query(text)));
+    let changed = store.one(ChangeGraph { query: query(text) });
     changed.map(|_| ()).map_err(|error| error.to_failure())
 }
 
@@ -93,9 +94,8 @@ fn the_graph_follows_every_change_of_a_fact() {
     facts.supersede(id("f1"), "Zeta", "2023-01-01").unwrap();
     let superseded = "f1 | Max | works_at | Acme | 2019-01-01 | 2023-01-01 | 1 | f2";
     assert_eq!(now(&facts), [superseded, "f2 | Max | works_at | Zeta | 2023-01-01 | - | 1 | -"]);
-    facts
-        .write(FactWrite::Invalidate { which: id("f2"), at: Some("2024-01-01".parse().unwrap()) })
-        .unwrap();
+    let at = Some("2024-01-01".parse().unwrap());
+    facts.0.one(InvalidateFact { which: id("f2"), at }).unwrap();
     let ended = "f2 | Max | works_at | Zeta | 2023-01-01 | 2024-01-01 | 1 | -";
     assert_eq!(now(&facts), [superseded, ended]);
     // What is refused leaves nothing.
@@ -163,7 +163,7 @@ fn a_repeated_write_changes_nothing() {
     let add = || Write {
         key: Key::of_text("once"),
         keep: true,
-        action: Action::Facts(FactWrite::Add(fact("Max likes tea", ""))),
+        action: AddFact { fact: fact("Max likes tea", "") }.into(),
     };
     facts.0.writer.apply(&[add()], &[]).unwrap().remove(0).unwrap();
     let number = |facts: &Facts| {
@@ -211,44 +211,6 @@ fn queries_read_facts_and_change_none() {
     change(&mut facts.0, "MATCH (e:Entity {name: 'mine'}) SET e.type = 'own' DELETE e").unwrap();
     assert_eq!(rows(&facts.0, ENTITIES), ["Max | - | -", "tea | - | chai"]);
     assert_sound(&facts.0.folder, "read");
-}
-
-/// Makes a store of version 6 out of one of today.
-const FIND_EDGES_BY_INDEXES: &str = "DROP TABLE edge_out; DROP TABLE edge_in; \
-    CREATE INDEX edge_out ON edge (src, type, dst); CREATE INDEX edge_in ON edge (dst, type, src); \
-    PRAGMA user_version = 6;";
-
-/// Makes one of version 5 out of that.
-const FORGET_THE_GRAPH: &str = "DELETE FROM node; DELETE FROM edge; DELETE FROM node_label; \
-    DELETE FROM node_value; DELETE FROM graph_name; UPDATE graph SET nodes = 0, edges = 0; \
-    PRAGMA user_version = 5;";
-
-#[test]
-fn facts_that_were_there_before_the_graph_are_shown() {
-    facts_after_migration_of(&[FIND_EDGES_BY_INDEXES, FORGET_THE_GRAPH]);
-}
-
-#[test]
-fn edges_that_were_found_by_indexes_are_found_by_tables() {
-    facts_after_migration_of(&[FIND_EDGES_BY_INDEXES]);
-}
-
-fn facts_after_migration_of(older: &[&str]) {
-    let mut facts = Facts::new();
-    facts.add("Max likes tea", "2020-01-01");
-    facts.supersede(id("f1"), "milk", "2021-01-01").unwrap();
-    facts.describe(EntityPatch { add_aliases: vec!["Maxi".to_owned()], ..patch("Max") }).unwrap();
-    let before = (rows(&facts.0, FACTS), rows(&facts.0, ENTITIES));
-    let Facts(TestStore { place, folder, writer: open }) = facts;
-    drop(open);
-    let db = database(&folder);
-    db.execute_batch("ALTER TABLE store DROP COLUMN commits").unwrap();
-    db.execute_batch(&older.concat()).unwrap();
-    drop(db);
-    std::fs::remove_file(folder.path().join("acknowledged")).unwrap();
-    let store = TestStore { writer: writer(&folder).unwrap(), place, folder };
-    assert_eq!((rows(&store, FACTS), rows(&store, ENTITIES)), before);
-    assert_sound(&store.folder, "migrated");
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! Adding, ending and replacing facts: cases of docs/facts.md, each under the name it has there.
 
-use isolith_store::{Action, FactWrite, Key, Outcome, StoreError, Write};
+use isolith_protocol::{
+    AddFact, DescribeEntity, InvalidateFact, Key, StoreError, SupersedeFact, Write, WriteOperation,
+};
 use isolith_types::{
     AddedFact, Code, EndedFact, Entity, EntityPatch, Fact, FactQuery, Moment, NewFact, Provenance,
     Supersede, WhichFact,
 };
 
-use crate::common::{TestStore, key};
+use crate::common::{TestStore, Written, key, write};
 
 /// A store with short ways to say things.
 pub(crate) struct Facts(pub(crate) TestStore);
@@ -16,12 +18,8 @@ impl Facts {
         Self(TestStore::empty())
     }
 
-    pub(crate) fn write(&mut self, write: FactWrite) -> Result<Outcome, StoreError> {
-        self.0.one(Action::Facts(write))
-    }
-
     pub(crate) fn try_add(&mut self, fact: NewFact) -> Result<AddedFact, StoreError> {
-        self.write(FactWrite::Add(fact)).map(|outcome| outcome.fact.unwrap())
+        self.0.one(AddFact { fact }).map(|written| written.reply.fact)
     }
 
     pub(crate) fn add(&mut self, said: &str, dates: &str) -> AddedFact {
@@ -29,8 +27,8 @@ impl Facts {
     }
 
     fn end(&mut self, which: WhichFact, at: &str) -> Result<EndedFact, StoreError> {
-        let write = FactWrite::Invalidate { which, at: moment(at) };
-        self.write(write).map(|outcome| outcome.ended_fact.unwrap())
+        let end = InvalidateFact { which, at: moment(at) };
+        self.0.one(end).map(|written| written.reply.ended_fact)
     }
 
     pub(crate) fn supersede(
@@ -39,12 +37,12 @@ impl Facts {
         object: &str,
         at: &str,
     ) -> Result<(String, AddedFact), StoreError> {
-        let outcome = self.write(FactWrite::Supersede(superseding(old, object, at)))?;
-        Ok((outcome.ended_fact.unwrap().id, outcome.fact.unwrap()))
+        let written = self.0.one(SupersedeFact { change: superseding(old, object, at) })?;
+        Ok((written.reply.ended_fact.id, written.reply.fact))
     }
 
     pub(crate) fn describe(&mut self, patch: EntityPatch) -> Result<Entity, StoreError> {
-        self.write(FactWrite::Describe(patch)).map(|outcome| outcome.entity.unwrap())
+        self.0.one(DescribeEntity { patch }).map(|written| written.reply.entity.unwrap())
     }
 
     pub(crate) fn query(&self, query: &FactQuery) -> Vec<Fact> {
@@ -96,7 +94,7 @@ fn by(agent: &str, fact: NewFact) -> NewFact {
     NewFact { provenance, ..fact }
 }
 
-fn superseding(old: WhichFact, object: &str, at: &str) -> Supersede {
+pub(crate) fn superseding(old: WhichFact, object: &str, at: &str) -> Supersede {
     Supersede {
         old,
         object: object.to_owned(),
@@ -475,31 +473,23 @@ fn what_cannot_be_a_fact_is_refused() {
 #[test]
 fn a_key_makes_it_happen_once() {
     let mut facts = Facts::new();
-    let mut send = |key: Key, write: FactWrite| {
-        let write = Write { key, keep: true, action: Action::Facts(write) };
-        facts.0.writer.apply(&[write], &[]).unwrap().remove(0)
+    let add = || AddFact { fact: fact("Max loves chess", "2020-01-01") };
+    let end = || InvalidateFact { which: id("f1"), at: None };
+    let patch = EntityPatch {
+        name: "Max".to_owned(),
+        add_aliases: vec!["Maxi".to_owned()],
+        ..EntityPatch::default()
     };
-    let add = || FactWrite::Add(fact("Max loves chess", "2020-01-01"));
-    let end = || FactWrite::Invalidate { which: id("f1"), at: None };
-    let describe = || {
-        FactWrite::Describe(EntityPatch {
-            name: "Max".to_owned(),
-            add_aliases: vec!["Maxi".to_owned()],
-            ..EntityPatch::default()
-        })
-    };
+    let describe = || DescribeEntity { patch: patch.clone() };
     let (one, two, three) = (Key::of_text("one"), key(), key());
-    let first = send(one, add()).unwrap();
-    let ended = send(two, end()).unwrap();
-    let described = send(three, describe()).unwrap();
+    let first = facts.0.keyed(one, add()).unwrap();
+    let ended = facts.0.keyed(two, end()).unwrap();
+    let described = facts.0.keyed(three, describe()).unwrap();
     // Without the key it would be another fact now.
-    for (key, write, before) in
-        [(one, add(), first), (two, end(), ended), (three, describe(), described)]
-    {
-        let again = send(key, write).unwrap();
-        assert_eq!(again, Outcome { repeated: true, ..before });
-    }
-    assert_eq!(send(one, end()).unwrap_err(), StoreError::KeyReused);
+    assert_eq!(facts.0.keyed(one, add()).unwrap(), Written { repeated: true, ..first });
+    assert_eq!(facts.0.keyed(two, end()).unwrap(), Written { repeated: true, ..ended });
+    assert_eq!(facts.0.keyed(three, describe()).unwrap(), Written { repeated: true, ..described });
+    assert_eq!(facts.0.keyed(one, end()).unwrap_err(), StoreError::KeyReused);
     assert_eq!(facts.all("maxi"), "f1");
 }
 
@@ -513,13 +503,13 @@ fn a_bad_one_fails_alone_in_a_group() {
             if *said == "x p y" {
                 fact.confidence = Some(2.0);
             }
-            Write { key: key(), keep: false, action: Action::Facts(FactWrite::Add(fact)) }
+            write(AddFact { fact })
         })
         .collect();
     let results = facts.0.writer.apply(&group, &[]).unwrap();
     let ids: Vec<Option<String>> = results
         .into_iter()
-        .map(|result| result.ok().map(|outcome| outcome.fact.unwrap().id))
+        .map(|result| Some(AddFact::reply_from(result.ok()?.reply)?.fact.id))
         .collect();
     assert_eq!(ids, [Some("f1".to_owned()), Some("f1".to_owned()), None]);
     assert_eq!(facts.all("x"), "");

@@ -1,6 +1,6 @@
 //! Filters against a plain evaluation of the same filter.
 
-use isolith_store::{PutMode, Records, StoreError};
+use isolith_protocol::{PutMode, Records, StoreError};
 use isolith_types::{Comparison, Filter, Metadata, Metric, Scalar, Value};
 use serde_json::{Map, Value as Json, json};
 

@@ -1,8 +1,12 @@
 //! Swaps of segments, tombstones and what stays to be folded.
 
-use isolith_store::{Action, Check, Kind, Level, Outcome, SegmentEntry, SwapPlan, Which};
+use isolith_protocol::{
+    DeleteCollection, DeleteRecords, Kind, Level, QuarantineSegments, SegmentEntry,
+    SegmentsSwapped, SwapPlan, SwapSegments, Which,
+};
+use isolith_store::Check;
 
-use crate::common::{TestStore, numbered};
+use crate::common::{TestStore, Written, numbered};
 
 fn segment(level: Level, file: &str, rows: u64) -> SegmentEntry {
     SegmentEntry {
@@ -16,15 +20,21 @@ fn segment(level: Level, file: &str, rows: u64) -> SegmentEntry {
     }
 }
 
-fn swap(store: &mut TestStore, from: u64, level: Level, complete_to: u64, file: &str) -> Outcome {
+fn swap(
+    store: &mut TestStore,
+    from: u64,
+    level: Level,
+    complete_to: u64,
+    file: &str,
+) -> Written<SegmentsSwapped> {
     let segments = vec![segment(level, file, 10)];
     let plan = SwapPlan { collection: 1, from_generation: from, level, complete_to, segments };
-    store.one(Action::Swap(plan)).unwrap()
+    store.one(SwapSegments { plan }).unwrap()
 }
 
-fn delete(store: &mut TestStore, id: &str) {
+pub(crate) fn delete(store: &mut TestStore, id: &str) {
     let which = Which::Ids(vec![id.to_owned()]);
-    store.one(Action::Delete { collection: "c".to_owned(), which }).unwrap();
+    store.one(DeleteRecords { collection: "c".to_owned(), which }).unwrap();
 }
 
 fn tombstones(store: &TestStore) -> Vec<(u64, u64)> {
@@ -86,7 +96,7 @@ fn only_the_first_of_two_folds_counts() {
     let late = swap(&mut store, 0, Level::Base, 10, "late");
     assert!(!late.swapped);
     assert_eq!(late.obsolete_files, ["late"]);
-    let deleted = store.one(Action::DeleteCollection { name: "c".to_owned() }).unwrap();
+    let deleted = store.one(DeleteCollection { name: "c".to_owned() }).unwrap();
     assert_eq!(deleted.obsolete_files, ["b1"]);
     assert!(!swap(&mut store, 1, Level::Base, 10, "gone").swapped);
 }
@@ -100,7 +110,7 @@ fn bad_plans_are_refused() {
     {
         let segments = vec![segment(of, "x", 1)];
         let plan = SwapPlan { collection: 1, from_generation: 0, level, complete_to, segments };
-        assert!(store.one(Action::Swap(plan)).is_err());
+        assert!(store.one(SwapSegments { plan }).is_err());
     }
 }
 
@@ -109,7 +119,7 @@ fn segments_are_quarantined_in_their_generation_only() {
     let mut store = TestStore::new();
     store.upsert(numbered(0..10));
     swap(&mut store, 0, Level::Base, 10, "b1");
-    let quarantine = |generation| Action::QuarantineSegments {
+    let quarantine = |generation| QuarantineSegments {
         collection: 1,
         generation,
         files: vec!["b1".to_owned(), "unknown".to_owned()],

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 
 use isolith_graph::{Adjacency, Budget, Datum, Flow, Graph, MemoryGraph, prepare};
-use isolith_store::{
-    Action, AdjacencySource, CypherQuery, GraphAnswer, GraphLists, GraphSegmentEntry, Key,
-    StoreError, Write,
+use isolith_protocol::{
+    ChangeGraph, CypherQuery, GraphAnswer, GraphSegmentEntry, Key, QuarantineGraphSegment,
+    StoreError, SwapGraphSegment,
 };
+use isolith_store::{AdjacencySource, GraphLists};
 use isolith_types::Code;
 
 use crate::common::TestStore;
@@ -17,8 +18,8 @@ fn query(text: &str) -> CypherQuery {
 }
 
 fn change(store: &mut TestStore, text: &str) -> Result<GraphAnswer, StoreError> {
-    let outcome = store.one(Action::Cypher(query(text)))?;
-    Ok(outcome.graph.expect("it changes something"))
+    let outcome = store.one(ChangeGraph { query: query(text) })?;
+    Ok(outcome.reply.graph.expect("it changes something"))
 }
 
 fn read(store: &TestStore, text: &str) -> Vec<Vec<Datum>> {
@@ -132,20 +133,17 @@ fn a_query_that_fails_changes_nothing() {
 #[test]
 fn a_key_makes_a_query_happen_once() {
     let mut store = TestStore::empty();
-    let mut run = |text: &str, key: &str| {
-        let action = Action::Cypher(query(text));
-        let write = Write { key: Key::of_text(key), keep: true, action };
-        store.writer.apply(&[write], &[]).unwrap().remove(0)
-    };
+    let mut run =
+        |text: &str, key: &str| store.keyed(Key::of_text(key), ChangeGraph { query: query(text) });
     let create = "CREATE (n:A {x: 0.0 / 0.0, t: 'short'}) RETURN n.x, n.t";
     let first = run(create, "one").unwrap();
     let again = run(create, "one").unwrap();
     assert!(again.repeated && !first.repeated);
     let rows = |answer: &GraphAnswer| format!("{:?}", answer.rows().collect::<Vec<_>>());
-    assert_eq!(rows(&again.graph.unwrap()), rows(&first.graph.unwrap()));
+    assert_eq!(rows(again.graph.as_ref().unwrap()), rows(first.graph.as_ref().unwrap()));
     let long = "UNWIND range(1, 1000) AS i CREATE (n:B {i: i}) RETURN n";
-    assert!(!run(long, "two").unwrap().graph.unwrap().forgotten);
-    let again = run(long, "two").unwrap().graph.unwrap();
+    assert!(!run(long, "two").unwrap().reply.graph.unwrap().forgotten);
+    let again = run(long, "two").unwrap().reply.graph.unwrap();
     assert!(again.forgotten, "too long to be remembered");
     assert_eq!((again.count, again.stats.nodes_created), (1000, 1000));
     assert_eq!(run("CREATE (:C)", "two").unwrap_err(), StoreError::KeyReused);
@@ -155,7 +153,7 @@ fn a_key_makes_a_query_happen_once() {
 #[test]
 fn a_query_for_readers_is_not_the_writers_business() {
     let mut store = TestStore::empty();
-    let outcome = store.one(Action::Cypher(query("MATCH (n) RETURN n.set"))).unwrap();
+    let outcome = store.one(ChangeGraph { query: query("MATCH (n) RETURN n.set") }).unwrap();
     assert_eq!(outcome.graph, None);
     let mut reader = store.reader();
     let error = reader.snapshot().unwrap().cypher(&query("CREATE (:A)"), None).unwrap_err();
@@ -206,7 +204,7 @@ fn a_segment_of_the_graph_counts_only_for_what_it_says() {
         checksum: 1,
         quarantined: None,
     };
-    let swap = |entry| Action::SwapGraph(entry);
+    let swap = |entry| SwapGraphSegment { entry };
     let swapped = store.one(swap(Some(entry(before.change, "one")))).unwrap();
     assert!(swapped.swapped && swapped.obsolete_files.is_empty());
     assert_eq!(state(&store).current().unwrap().file, "one");
@@ -220,10 +218,8 @@ fn a_segment_of_the_graph_counts_only_for_what_it_says() {
     let now = state(&store).change;
     let swapped = store.one(swap(Some(entry(now, "two")))).unwrap();
     assert_eq!(swapped.obsolete_files, ["one"]);
-    let quarantine = |file: &str| Action::QuarantineGraph {
-        file: file.to_owned(),
-        reason: "damaged".to_owned(),
-    };
+    let quarantine =
+        |file: &str| QuarantineGraphSegment { file: file.to_owned(), reason: "damaged".to_owned() };
     assert_eq!(store.one(quarantine("one")).unwrap().updated, 0);
     assert!(state(&store).current().is_some());
     assert_eq!(store.one(quarantine("two")).unwrap().updated, 1);

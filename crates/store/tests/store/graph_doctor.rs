@@ -1,9 +1,8 @@
 //! Checks and salvage of the graph.
 
 use isolith_graph::Datum;
-use isolith_store::{
-    Action, Check, Checkpoint, CypherQuery, Extent, GraphAnswer, StoreFolder, Truth,
-};
+use isolith_protocol::{ChangeGraph, CypherQuery, GraphAnswer, Recount};
+use isolith_store::{Check, Checkpoint, Extent, StoreFolder, Truth};
 
 use crate::common::{TestStore, database, one, token, writer};
 use crate::doctor::{named, pages_of, problems, salvage, spoil};
@@ -25,7 +24,7 @@ fn closed() -> (tempfile::TempDir, StoreFolder) {
         "MATCH (a:Left {n: 1}) SET a:Side, a.more = ['x'] REMOVE a.is",
         "MATCH (a:Left {n: 2}) DETACH DELETE a",
     ] {
-        store.one(Action::Cypher(cypher(query))).unwrap();
+        store.one(ChangeGraph { query: cypher(query) }).unwrap();
     }
     assert!(store.writer.checkpoint(Checkpoint::Truncate).unwrap().complete);
     (store.place, store.folder)
@@ -68,7 +67,7 @@ fn a_sound_graph_survives_whole() {
     assert_eq!(all(&folder), before);
     // Numbers go on where they were: that of a deleted node is not given again.
     let mut writer = writer(&folder).unwrap();
-    one(&mut writer, Action::Cypher(cypher("CREATE (:New)"))).unwrap();
+    one(&mut writer, ChangeGraph { query: cypher("CREATE (:New)") }).unwrap();
     drop(writer);
     let new = rows(&folder, "MATCH (n:New) RETURN id(n)");
     assert_eq!(new, [[Datum::Integer(2 * PAIRS + 1)]]);
@@ -121,7 +120,7 @@ fn a_recount_makes_counts_of_the_graph_right() {
     .unwrap();
     drop(db);
     assert_eq!(problems(&folder, Check::Counts), 7);
-    one(&mut writer(&folder).unwrap(), Action::Recount).unwrap();
+    one(&mut writer(&folder).unwrap(), Recount).unwrap();
     assert_sound(&folder, "recounted");
 }
 

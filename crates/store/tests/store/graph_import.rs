@@ -1,10 +1,12 @@
 //! Tables of nodes and edges.
 
-use isolith_store::{
-    Action, Check, CypherQuery, GraphTable, Outcome, StoreError, TableEnd, TableHolds,
+use isolith_protocol::{
+    ChangeGraph, CypherQuery, GraphImported, GraphTable, ImportGraph, StoreError, TableEnd,
+    TableHolds,
 };
+use isolith_store::Check;
 
-use crate::common::TestStore;
+use crate::common::{TestStore, Written};
 use crate::doctor::problems;
 
 struct Imported(TestStore);
@@ -14,21 +16,25 @@ impl Imported {
         Self(TestStore::empty())
     }
 
-    fn table(&mut self, table: GraphTable) -> Result<Outcome, StoreError> {
-        self.0.one(Action::ImportGraph(table))
+    fn table(&mut self, table: GraphTable) -> Result<Written<GraphImported>, StoreError> {
+        self.0.one(ImportGraph { table })
     }
 
-    fn nodes(&mut self, id: Option<&str>, text: &str) -> Result<Outcome, StoreError> {
+    fn nodes(
+        &mut self,
+        id: Option<&str>,
+        text: &str,
+    ) -> Result<Written<GraphImported>, StoreError> {
         self.table(table(people(id), text))
     }
 
-    fn edges(&mut self, text: &str) -> Result<Outcome, StoreError> {
+    fn edges(&mut self, text: &str) -> Result<Written<GraphImported>, StoreError> {
         self.table(table(knows("id", "id"), text))
     }
 
     fn change(&mut self, query: &str) {
         let query = CypherQuery { text: query.to_owned(), ..CypherQuery::default() };
-        self.0.one(Action::Cypher(query)).unwrap();
+        self.0.one(ChangeGraph { query }).unwrap();
     }
 
     /// What a query answers, a line for each row. The store is sound besides.
@@ -68,7 +74,7 @@ fn table(holds: TableHolds, text: &str) -> GraphTable {
     }
 }
 
-fn refused(outcome: Result<Outcome, StoreError>) -> String {
+fn refused(outcome: Result<Written<GraphImported>, StoreError>) -> String {
     match outcome.unwrap_err() {
         StoreError::Query(failure) => failure.message,
         other => panic!("{other}"),
@@ -85,13 +91,13 @@ const ALL_KNOWN: &str =
 fn rows_become_nodes_and_edges() {
     let mut graph = Imported::new();
     let made = graph.nodes(Some("id"), PEOPLE).unwrap();
-    let stats = made.graph.unwrap().stats;
+    let stats = made.stats;
     assert_eq!((stats.nodes_created, stats.properties_set), (3, 9));
-    assert_eq!(made.table.unwrap().rows, 3);
+    assert_eq!(made.table.rows, 3);
     let expected = ["1 \"Ann\" 1.7 true", "2 \"Bob, the other\" null false", "3 \"Cid\" null null"];
     assert_eq!(graph.rows(ALL_PEOPLE), expected);
     let made = graph.edges("from:int,to:int,since:int\n1,2,1999\n2,1,\n1,2,1998\n3,3,7\n").unwrap();
-    let stats = made.graph.unwrap().stats;
+    let stats = made.stats;
     assert_eq!((stats.relationships_created, stats.properties_set), (4, 3));
     let expected = [
         "\"Ann\" 1998 \"Bob, the other\"",
@@ -111,14 +117,14 @@ fn a_node_that_is_there_gets_what_the_row_says() {
     let mut graph = Imported::new();
     graph.change("CREATE (:Person {id: 2, name: 'Bo', age: 7}), (:Robot {id: 1})");
     let text = "id:int,name,kind\n1,Ann,a\n2,Bob,\n1,,b\n2,Bobby,\n";
-    let made = graph.nodes(Some("id"), text).unwrap().graph.unwrap().stats;
+    let made = graph.nodes(Some("id"), text).unwrap().stats;
     assert_eq!((made.nodes_created, made.properties_set), (1, 5));
     let all = "MATCH (p:Person) RETURN p.id, p.name, p.kind, p.age ORDER BY p.id";
     let expected = ["1 \"Ann\" \"b\" null", "2 \"Bobby\" null 7"];
     assert_eq!(graph.rows(all), expected);
     // The same again changes nothing more than it has to.
     let again = graph.nodes(Some("id"), "id:int,name,kind\n1,Ann,b\n2,Bobby,\n").unwrap();
-    assert_eq!(again.graph.unwrap().stats, isolith_graph::Stats::default());
+    assert_eq!(again.stats, isolith_graph::Stats::default());
     assert_eq!(graph.rows(all), expected);
     // Without a key every row is a node.
     graph.nodes(None, "id:int\n1\n1\n").unwrap();
@@ -145,7 +151,7 @@ fn nodes_are_named_by_text_as_well_however_long() {
 fn a_bad_row_refuses_all_or_is_left_out() {
     let mut graph = Imported::new();
     let bad = "id:int,name\n1,Ann\ntwo,Bob\n3\n,Dee\n5,Eve\n";
-    let message = "row 2: id is \"two\", which is no whole number";
+    let message = "row 2: id is \"two\", which is not a whole number";
     assert_eq!(refused(graph.nodes(Some("id"), bad)), message);
     assert_eq!(graph.rows("MATCH (n) RETURN count(n)"), ["0"]);
     let skipping = |holds: TableHolds, text: &str| GraphTable {
@@ -162,7 +168,7 @@ fn a_bad_row_refuses_all_or_is_left_out() {
     assert_eq!(refused(graph.edges(edges)), message);
     assert_eq!(graph.rows("MATCH ()-[k]->() RETURN count(k)"), ["0"]);
     let made = graph.table(skipping(knows("id", "id"), edges)).unwrap();
-    assert_eq!((made.rejected_count, made.graph.unwrap().stats.relationships_created), (2, 1));
+    assert_eq!((made.rejected_count, made.stats.relationships_created), (2, 1));
     assert_eq!(graph.rows("MATCH (a)-[:KNOWS]->(b) RETURN a.id, b.id"), ["1 5"]);
 }
 
@@ -193,9 +199,9 @@ fn rows_that_are_cut_off_come_with_the_next() {
         is_last,
         ..whole.clone()
     };
-    let taken = graph.table(part(first, 0, false)).unwrap().table.unwrap();
+    let taken = graph.table(part(first, 0, false)).unwrap().table;
     assert_eq!((taken.rows, taken.bytes), (1, 15));
-    let taken = graph.table(part(&whole.rows[15..], 1, true)).unwrap().table.unwrap();
+    let taken = graph.table(part(&whole.rows[15..], 1, true)).unwrap().table;
     assert_eq!(taken.rows, 2);
     assert_eq!(graph.rows("MATCH (n) RETURN count(n)"), ["3"]);
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::ops::Range;
 
+use isolith_protocol::{ChangeGraph, CypherQuery, PutMode};
 use isolith_store::{Check, LogRecovery, MarkState, StoreFolder, Truth};
 
 use crate::acknowledged::{LOG, Moment, busy_store, content};
@@ -105,8 +106,8 @@ fn what_is_missing_is_named() {
     let before = Moment::of(&store.folder);
     store.upsert(numbered(500..503));
     let add = "CREATE (:Late)-[:AFTER]->(:Later)".to_owned();
-    let query = isolith_store::CypherQuery { text: add, ..Default::default() };
-    store.one(isolith_store::Action::Cypher(query)).unwrap();
+    let query = CypherQuery { text: add, ..Default::default() };
+    store.one(ChangeGraph { query }).unwrap();
     let moment = Moment::of(&store.folder);
     let mut log = moment.log().to_vec();
     let first = (before.log().len() - 32) / FRAME;
@@ -155,7 +156,7 @@ fn what_cannot_be_had_back_is_counted() {
         assert!(recovery.lost_commits() > 0, "{number}: {recovery:?}");
         // What is written next has numbers that were never given.
         let mut writer = writer(&folder).unwrap();
-        let put = put("c", numbered(900..901), isolith_store::PutMode::Upsert);
+        let put = put("c", numbered(900..901), PutMode::Upsert);
         let change = one(&mut writer, put).unwrap().collection.unwrap().last_change;
         assert!(change > recovery.missing.to.change);
     }

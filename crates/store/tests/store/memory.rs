@@ -1,9 +1,10 @@
 //! Memory: drawers, their passages, and which drawer a text is.
 
-use isolith_store::{
-    Action, Check, DrawerVectors, Key, MEMORY_COLLECTION, Outcome, PutMode, Scope, Snapshot,
-    StoreError, WhichDrawers, Write, passages,
+use isolith_protocol::{
+    AddDrawers, DeleteCollection, DeleteDrawers, DrawerVectors, Key, MEMORY_COLLECTION, PutMode,
+    StoreError, UpdateDrawer, WhichDrawers,
 };
+use isolith_store::{Check, Scope, Snapshot, passages};
 use isolith_types::{
     Code, CollectionKind, Drawer, DrawerFilter, DrawerOrder, DrawerPage, DrawerPatch, DrawerPlace,
     LONGEST_DRAWER, Metadata, Moment, NewDrawer,
@@ -34,19 +35,19 @@ pub(crate) fn vectors<'t>(texts: impl IntoIterator<Item = &'t str>) -> DrawerVec
     }
 }
 
-pub(crate) fn add(drawers: Vec<NewDrawer>) -> Action {
+pub(crate) fn add(drawers: Vec<NewDrawer>) -> AddDrawers {
     let vectors = vectors(drawers.iter().map(|drawer| drawer.text.as_str()));
-    Action::AddDrawers { drawers, skip_bad: false, vectors }
+    AddDrawers { drawers, skip_bad: false, vectors }
 }
 
-fn update(id: &str, patch: DrawerPatch) -> Action {
+fn update(id: &str, patch: DrawerPatch) -> UpdateDrawer {
     let vectors = vectors(patch.text.as_deref());
-    Action::UpdateDrawer { id: id.to_owned(), patch: Box::new(patch), vectors }
+    UpdateDrawer { id: id.to_owned(), patch: Box::new(patch), vectors }
 }
 
-fn remove(ids: &[&str]) -> Action {
+fn remove(ids: &[&str]) -> DeleteDrawers {
     let ids = ids.iter().map(|id| (*id).to_owned()).collect();
-    Action::DeleteDrawers { which: WhichDrawers::Ids(ids) }
+    DeleteDrawers { which: WhichDrawers::Ids(ids) }
 }
 
 fn with<T>(store: &TestStore, read: impl FnOnce(&Snapshot<'_>) -> T) -> T {
@@ -76,7 +77,7 @@ fn versions(store: &TestStore) -> Vec<(u64, u64)> {
     })
 }
 
-fn refused(result: Result<Outcome, StoreError>) -> (Code, String) {
+fn refused<T: std::fmt::Debug>(result: Result<T, StoreError>) -> (Code, String) {
     let error = result.unwrap_err();
     (error.to_failure().code, error.to_string())
 }
@@ -137,7 +138,7 @@ fn a_drawer_is_stored_as_it_was_written() {
     // Only memory changes it.
     let records = put(MEMORY_COLLECTION, numbered(0..1), PutMode::Upsert);
     assert_eq!(refused(store.one(records)).0, Code::BadInput);
-    let delete = Action::DeleteCollection { name: MEMORY_COLLECTION.to_owned() };
+    let delete = DeleteCollection { name: MEMORY_COLLECTION.to_owned() };
     assert!(refused(store.one(delete)).1.contains("`isolith memory` changes it"));
 }
 
@@ -147,7 +148,7 @@ fn the_same_text_is_the_same_drawer() {
     let one = added(&mut store, drawer("Hello."));
     let before = (get(&store, &one), versions(&store));
     let outcome = store.one(add(vec![drawer("Hello."), drawer("Hello."), drawer("Bye.")])).unwrap();
-    assert_eq!((outcome.inserted, outcome.unchanged, outcome.known), (1, 2, vec![0, 1]));
+    assert_eq!((outcome.inserted, outcome.unchanged, &outcome.known[..]), (1, 2, &[0, 1][..]));
     for again in &outcome.drawers[..2] {
         assert_eq!(
             (&again.id, again.created, again.duplicate_of.as_ref()),
@@ -236,7 +237,7 @@ fn what_cannot_be_stored_is_refused_with_all_that_came_with_it() {
     drawers.splice(1..1, cases.iter().map(|case| case.0.clone()));
     let texts: Vec<String> = drawers.iter().map(|drawer| drawer.text.clone()).collect();
     let vectors = vectors(texts.iter().map(String::as_str));
-    let outcome = store.one(Action::AddDrawers { drawers, skip_bad: true, vectors }).unwrap();
+    let outcome = store.one(AddDrawers { drawers, skip_bad: true, vectors }).unwrap();
     assert_eq!((outcome.inserted, outcome.rejected_count), (2, 8));
     let rows: Vec<u64> = outcome.rejected.iter().map(|(row, _)| *row).collect();
     assert_eq!((rows, outcome.rejected[0].1.as_str()), ((1..9).collect(), "the text is blank"));
@@ -246,7 +247,7 @@ fn what_cannot_be_stored_is_refused_with_all_that_came_with_it() {
 fn vectors_must_fit() {
     let mut store = TestStore::new();
     added(&mut store, drawer("first"));
-    let make = |vectors: DrawerVectors| Action::AddDrawers {
+    let make = |vectors: DrawerVectors| AddDrawers {
         drawers: vec![drawer("second")],
         skip_bad: false,
         vectors,
@@ -288,7 +289,7 @@ fn an_updated_drawer_keeps_its_id() {
     };
     assert_eq!(store.one(update(&id, noted)).unwrap().updated, 1);
     assert_eq!(versions(&store), after);
-    assert_eq!(store.one(update(&id, author)).unwrap().unchanged, 1);
+    assert_eq!(store.one(update(&id, author)).unwrap().updated, 0);
 
     let text = DrawerPatch { text: Some("New text.".to_owned()), ..DrawerPatch::default() };
     assert_eq!(store.one(update(&id, text)).unwrap().updated, 1);
@@ -503,9 +504,9 @@ fn lists_come_in_pages() {
 #[test]
 fn drawers_are_deleted_by_what_they_have_in_common() {
     let mut store = dated();
-    let matching = |filter| Action::DeleteDrawers { which: WhichDrawers::Matching(filter) };
+    let matching = |filter| DeleteDrawers { which: WhichDrawers::Matching(filter) };
     let all = DrawerFilter::default();
-    assert!(refused(store.one(matching(all.clone()))).1.contains("this would be all"));
+    assert!(refused(store.one(matching(all.clone()))).1.contains("this would delete all"));
     let by_source = DrawerFilter { source: Some("mail".to_owned()), ..all.clone() };
     let outcome = store.one(matching(by_source.clone())).unwrap();
     assert_eq!((outcome.deleted, outcome.more), (1, false));
@@ -544,32 +545,28 @@ fn a_repeated_write_answers_as_it_did() {
             (0..count).map(|n| drawer(&format!("text {n}"))).collect();
         drawers[1] = drawer("-");
         let vectors = vectors(drawers.iter().map(|drawer| drawer.text.as_str()));
-        let action = Action::AddDrawers { drawers: drawers.clone(), skip_bad: true, vectors };
-        let write = Write { key: key(), keep: true, action };
-        let first =
-            store.writer.apply(std::slice::from_ref(&write), &[]).unwrap().remove(0).unwrap();
+        let action = AddDrawers { drawers: drawers.clone(), skip_bad: true, vectors };
+        let once = key();
+        let first = store.keyed(once, action.clone()).unwrap();
         assert_eq!((first.drawers.len() as u32, first.rejected_count), (count - 1, 1));
         let state = get(&store, &first.drawers[0].id);
-        let mut again =
-            store.writer.apply(std::slice::from_ref(&write), &[]).unwrap().remove(0).unwrap();
-        assert!(std::mem::take(&mut again.repeated));
+        let again = store.keyed(once, action).unwrap();
+        assert!(again.repeated);
         assert_eq!(again.drawers, first.drawers);
-        assert_eq!((again.rejected, again.known), (first.rejected, first.known));
+        assert_eq!((&again.rejected, &again.known), (&first.rejected, &first.known));
         assert_eq!(get(&store, &first.drawers[0].id), state);
-        let kept = with(&store, |snapshot| snapshot.receipt(write.key).unwrap().unwrap());
-        assert!(serde_json::to_string(&kept.outcome).unwrap().len() < 4096);
+        let kept = with(&store, |snapshot| snapshot.receipt(once).unwrap().unwrap());
+        assert!(kept.len() < 4096);
         // The vectors follow from the texts: other ones are not another request.
-        let action = Action::AddDrawers {
+        let action = AddDrawers {
             drawers,
             skip_bad: true,
             vectors: DrawerVectors { model: MODEL.to_owned(), dimension: 2, of_drawers: vec![] },
         };
-        let write = Write { action, ..write };
-        assert!(store.writer.apply(&[write], &[]).unwrap().remove(0).unwrap().repeated);
+        assert!(store.keyed(once, action).unwrap().repeated);
     }
-    let reused = Write { key: Key([9; 16]), keep: true, action: add(vec![drawer("a")]) };
-    store.writer.apply(std::slice::from_ref(&reused), &[]).unwrap().remove(0).unwrap();
-    let other = Write { action: add(vec![drawer("b")]), ..reused };
-    let error = store.writer.apply(&[other], &[]).unwrap().remove(0).unwrap_err();
+    let reused = Key([9; 16]);
+    store.keyed(reused, add(vec![drawer("a")])).unwrap();
+    let error = store.keyed(reused, add(vec![drawer("b")])).unwrap_err();
     assert_eq!(error, StoreError::KeyReused);
 }

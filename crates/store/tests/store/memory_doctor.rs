@@ -1,6 +1,7 @@
 //! Checks and salvage of memory: no text is lost that could be read.
 
-use isolith_store::{Action, Check, Checkpoint, Extent, StoreFolder, Truth, passages};
+use isolith_protocol::Recount;
+use isolith_store::{Check, Checkpoint, Extent, StoreFolder, Truth, passages};
 use isolith_types::{Drawer, DrawerFilter, DrawerOrder, DrawerPage, NewDrawer};
 
 use crate::common::{TestStore, database, numbered, one, token, writer};
@@ -111,7 +112,7 @@ fn checks_find_what_is_wrong_with_drawers() {
     }
     let (_place, folder) = closed();
     damage(&folder, "UPDATE drawer SET passages = 9");
-    one(&mut writer(&folder).unwrap(), Action::Recount).unwrap();
+    one(&mut writer(&folder).unwrap(), Recount).unwrap();
     assert_eq!(problems(&folder, Check::Counts), 0);
 }
 

@@ -3,11 +3,9 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use isolith_store::{
-    Checkpoint, Durability, PutMode, StoreError, StoreFolder, Truth, WriterOptions, lock_holders,
-    schema_version,
-};
-use isolith_types::{Code, CollectionKind};
+use isolith_protocol::{PutMode, StoreError};
+use isolith_store::{Checkpoint, StoreFolder, Truth, lock_holders, schema_version};
+use isolith_types::Code;
 use rusqlite::Connection;
 
 use crate::common::{CREATE, OPEN, TestStore, database, numbered, one, put, token, writer};
@@ -200,94 +198,4 @@ fn leaving_does_not_touch_the_log() {
     assert_eq!(std::fs::metadata(&log).unwrap().len(), before);
     let mut reader = Truth::open_reader(&store.folder, token()).unwrap();
     assert_eq!(reader.snapshot().unwrap().collection("c").unwrap().records, 10);
-}
-
-/// A store as an earlier program left it.
-fn fixture(sql: &str) -> (tempfile::TempDir, StoreFolder) {
-    let place = tempfile::tempdir().unwrap();
-    let folder = StoreFolder::new(place.path());
-    folder.create().unwrap();
-    Connection::open(folder.truth()).unwrap().execute_batch(sql).unwrap();
-    (place, folder)
-}
-
-#[test]
-fn a_store_of_version_1_is_still_read() {
-    let (_place, folder) = fixture(include_str!("../fixtures/version-1.sql"));
-    let mut writer = Truth::open_writer(
-        &folder,
-        WriterOptions { durability: Durability::Full, create: false },
-        token(),
-    )
-    .unwrap();
-    let outcome = one(&mut writer, put("c", numbered(3..4), PutMode::Upsert)).unwrap();
-    assert_eq!((outcome.count_before, outcome.count_after), (2, 3));
-    let mut reader = Truth::open_reader(&folder, token()).unwrap();
-    for check in isolith_store::Check::ALL {
-        assert_eq!(reader.check(check, 10).unwrap(), [], "{check:?}");
-    }
-    let snapshot = reader.snapshot().unwrap();
-    let state = snapshot.collection("c").unwrap();
-    assert_eq!(state.kind, CollectionKind::Records);
-    assert_eq!(state.generation.unwrap().segments[0].file, "c1-1-base.vec");
-    assert_eq!(snapshot.tombstones(1).unwrap(), [(3, 3)]);
-    assert_eq!(snapshot.code_state().unwrap(), None);
-    assert_eq!(snapshot.roots().unwrap(), []);
-}
-
-#[test]
-fn a_collection_of_version_1_gives_up_a_name_that_is_taken() {
-    for name in ["@code", "@memory"] {
-        let (_place, folder) = fixture(include_str!("../fixtures/version-1.sql"));
-        let db = database(&folder);
-        db.execute("UPDATE collection SET name = ?1", [name]).unwrap();
-        drop(db);
-        let mut reader = Truth::open_reader(&folder, token()).unwrap();
-        let snapshot = reader.snapshot().unwrap();
-        assert_eq!(snapshot.code_state().unwrap(), None);
-        assert_eq!(snapshot.memory_state().unwrap(), None);
-        assert_eq!(snapshot.collection(&format!("was-{name}-1")).unwrap().records, 2);
-    }
-}
-
-#[test]
-fn a_store_of_version_2_is_still_read() {
-    let (_place, folder) = fixture(include_str!("../fixtures/version-2.sql"));
-    let mut reader = Truth::open_reader(&folder, token()).unwrap();
-    for check in isolith_store::Check::ALL {
-        assert_eq!(reader.check(check, 10).unwrap(), [], "{check:?}");
-    }
-    let snapshot = reader.snapshot().unwrap();
-    assert_eq!(snapshot.collection("c").unwrap().records, 2);
-    let code = snapshot.code_state().unwrap().unwrap();
-    assert_eq!((code.records, code.kind), (2, CollectionKind::Code));
-    let root = &snapshot.roots().unwrap()[0];
-    assert_eq!((root.files, root.chunks, root.indexed_at), (1, 2, Some(1_700_000_000_500)));
-    let (file, chunks) = snapshot.chunks_of_file(1, "src/main.rs").unwrap().unwrap();
-    // It looks changed: what it defines is not known yet.
-    assert_eq!((file.version.hash, file.version.modified), ([0; 32], 0));
-    assert_eq!(file.changed_at, Some(1_600_000_000_000));
-    assert_eq!(chunks[1].symbols[0].name, "main");
-    assert_eq!(chunks[1].text.as_deref(), Some("fn main() {}"));
-    assert_eq!(snapshot.fact_stats().unwrap().facts, 0);
-}
-
-#[test]
-fn a_store_of_version_3_is_still_read() {
-    let version_2 = include_str!("../fixtures/version-2.sql");
-    let (_place, folder) =
-        fixture(&[version_2, include_str!("../fixtures/version-3.sql")].concat());
-    let mut reader = Truth::open_reader(&folder, token()).unwrap();
-    for check in isolith_store::Check::ALL {
-        assert_eq!(reader.check(check, 10).unwrap(), [], "{check:?}");
-    }
-    let snapshot = reader.snapshot().unwrap();
-    let facts = snapshot.fact_timeline(Some("MAXI"), 10, 0).unwrap();
-    let [berlin, cologne] = facts.as_slice() else { panic!("{facts:?}") };
-    assert_eq!((berlin.object.as_str(), cologne.object.as_str()), ("Berlin", "Köln"));
-    assert_eq!(berlin.valid_from.unwrap().to_string(), "2020-01-01");
-    assert_eq!((berlin.valid_to, cologne.current), (cologne.valid_from, true));
-    assert_eq!(berlin.superseded_by.as_ref(), Some(&cologne.id));
-    assert_eq!((berlin.confidence, berlin.sources[0].confidence), (0.5, 1.0));
-    assert_eq!(berlin.sources[1].file.as_deref(), Some("notes.md"));
 }

@@ -1,7 +1,8 @@
 //! The log cut anywhere, as a power loss may leave it: a prefix of the commits is there,
 //! whole.
 
-use isolith_store::{Check, Page, PutMode, Selection, StoreFolder, Truth};
+use isolith_protocol::{Page, PutMode, Selection};
+use isolith_store::{Check, StoreFolder, Truth};
 
 use crate::common::{TestStore, numbered, put, token};
 

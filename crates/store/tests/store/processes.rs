@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use isolith_store::{Check, Page, PutMode, Selection, StoreError, StoreFolder, Truth, Writer};
+use isolith_protocol::{CreateCollection, Page, PutMode, Selection, StoreError};
+use isolith_store::{Check, StoreFolder, Truth, Writer};
 use isolith_types::{CollectionSpec, Metric};
 
 use crate::common::{CREATE, TestStore, database, numbered, one, put, token};
@@ -86,7 +87,7 @@ fn create_and_put(writer: &mut Writer, numbers: std::ops::Range<u32>) {
         metric: Metric::L2,
         model: None,
     };
-    one(writer, isolith_store::Action::CreateCollection { spec, if_missing: true }).unwrap();
+    one(writer, CreateCollection { spec, if_missing: true }).unwrap();
     one(writer, put("c", numbered(numbers), PutMode::Upsert)).unwrap();
 }
 

@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use isolith_store::{Action, Check, Page, Scope, Selection, StoreError, StoreFolder, Truth, Which};
+use isolith_protocol::{DeleteRecords, Page, PutMode, Selection, StoreError, Which};
+use isolith_store::{Check, Scope, StoreFolder, Truth};
 use isolith_types::{Comparison, Filter, Metric, Scalar};
 
 use crate::common::{OPEN, TestStore, bytes, numbered, one, put, token};
@@ -30,7 +31,7 @@ fn pages_cover_a_collection_among_others() {
     for part in 0..5 {
         store.upsert(numbered(part * 3..part * 3 + 3));
         let others = numbered(part * 100..part * 100 + 100);
-        store.one(put("large", others, isolith_store::PutMode::Upsert)).unwrap();
+        store.one(put("large", others, PutMode::Upsert)).unwrap();
     }
     let mut reader = store.reader();
     let snapshot = reader.snapshot().unwrap();
@@ -73,9 +74,9 @@ fn vectors_and_documents_are_walked_through_by_row() {
     let mut store = TestStore::new();
     store.create("other", Metric::L2);
     store.upsert(numbered(0..2500));
-    store.one(put("other", numbered(0..50), isolith_store::PutMode::Upsert)).unwrap();
+    store.one(put("other", numbered(0..50), PutMode::Upsert)).unwrap();
     let even = (0..1500).filter(|n| n % 5 != 0).map(|n| format!("id-{n}")).collect();
-    store.one(Action::Delete { collection: "c".to_owned(), which: Which::Ids(even) }).unwrap();
+    store.one(DeleteRecords { collection: "c".to_owned(), which: Which::Ids(even) }).unwrap();
     let mut reader = store.reader();
     let snapshot = reader.snapshot().unwrap();
     let mut seen = Vec::new();
@@ -134,7 +135,7 @@ fn operations_end_at_their_deadline_or_when_cancelled() {
     assert!(reader.snapshot().unwrap().rows_matching(1, &slow).is_ok());
 
     store.writer.set_deadline(Instant::now());
-    let late = store.one(put("c", numbered(0..1), isolith_store::PutMode::Upsert)).unwrap_err();
+    let late = store.one(put("c", numbered(0..1), PutMode::Upsert)).unwrap_err();
     assert_eq!(late.to_failure().code, isolith_types::Code::Timeout);
     store.writer.set_deadline(None);
     store.upsert(numbered(0..1));
@@ -149,13 +150,12 @@ fn a_copy_is_a_store_of_its_own() {
     let mut reader = store.reader();
     reader.copy_to(&copied.truth()).unwrap();
     assert!(matches!(reader.copy_to(&copied.truth()), Err(StoreError::Invalid(_))));
-    // Read as it is, then brought back into the mode that many processes need.
+    // Read as it is, then put back into the mode that many processes need.
     let mut there = Truth::open_reader(&copied, token()).unwrap();
     assert_eq!(there.snapshot().unwrap().collection("c").unwrap().records, 100);
     drop(there);
     let mut writer = Truth::open_writer(&copied, OPEN, token()).unwrap();
-    let outcome =
-        one(&mut writer, put("c", numbered(100..101), isolith_store::PutMode::Upsert)).unwrap();
+    let outcome = one(&mut writer, put("c", numbered(100..101), PutMode::Upsert)).unwrap();
     assert_eq!(outcome.count_after, 101);
     assert!(copied.path().join("truth.sqlite-wal").exists());
     let mut there = Truth::open_reader(&copied, token()).unwrap();

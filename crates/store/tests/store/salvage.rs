@@ -5,10 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use isolith_store::{
-    Action, Checkpoint, CypherQuery, Extent, FactWrite, PutMode, SalvageReport, SavedReport,
-    StoreFolder, Write,
-};
+use isolith_protocol::{AddFact, ChangeGraph, CypherQuery, DescribeEntity, PutMode, Write};
+use isolith_store::{Checkpoint, Extent, SalvageReport, SavedReport, StoreFolder};
 use isolith_types::{EntityPatch, Metric, NewDrawer, NewFact, ParsedFile, Provenance};
 use rusqlite::Connection;
 
@@ -45,7 +43,7 @@ fn everything() -> TestStore {
     let witness = Provenance { agent: Some("witness".to_owned()), ..Provenance::default() };
     let again = |number| NewFact { provenance: witness.clone(), ..said(number) };
     let all = (0..200).map(said).chain((0..200).step_by(10).map(again));
-    let writes: Vec<Write> = all.map(|fact| write(Action::Facts(FactWrite::Add(fact)))).collect();
+    let writes: Vec<Write> = all.map(|fact| write(AddFact { fact })).collect();
     store.writer.apply(&writes, &[]).unwrap();
     for number in 0..30 {
         let patch = EntityPatch {
@@ -54,12 +52,12 @@ fn everything() -> TestStore {
             add_aliases: vec![format!("Number {number}")],
             remove_aliases: Vec::new(),
         };
-        store.one(Action::Facts(FactWrite::Describe(patch))).unwrap();
+        store.one(DescribeEntity { patch }).unwrap();
     }
     let query = "UNWIND range(1, 300) AS n CREATE (:Left {n: n, name: 'left ' + n})\
                  -[:PAIR {n: n}]->(:Right {n: n, tags: ['a', 'b']})";
     let query = CypherQuery { text: query.to_owned(), ..CypherQuery::default() };
-    store.one(Action::Cypher(query)).unwrap();
+    store.one(ChangeGraph { query }).unwrap();
     assert!(store.writer.checkpoint(Checkpoint::Truncate).unwrap().complete);
     store
 }

@@ -1,9 +1,12 @@
 //! What writes do, one by one.
 
-use crate::common::{TestStore, bytes, key, numbered, put, records, write};
-use isolith_store::{
-    Action, Check, LoadStep, Patch, PutMode, Records, Selection, StoreError, Which, Write,
+use crate::common::{TestStore, bytes, database, key, numbered, put, records, write};
+use isolith_protocol::{
+    AddFact, CreateCollection, DeleteCollection, DeleteRecords, Done, ForgetPoison, LoadStep,
+    Patch, Purge, PutMode, PutRecords, Records, RememberPoison, RenameCollection, Selection,
+    StoreError, Tidy, UpdateRecords, Which, Write, WriteOperation, WriteReply,
 };
+use isolith_store::Check;
 use isolith_types::{CollectionSpec, Comparison, Filter, Metadata, Metric, Scalar};
 
 const ADD: PutMode = PutMode::Add { skip_existing: false };
@@ -20,7 +23,7 @@ fn adding_upserting_and_what_they_count() {
     let mut store = TestStore::new();
     let first = records(&[("a", "one", r#"{"x":1}"#, [1.0, 0.0]), ("b", "two", "{}", [0.0, 1.0])]);
     let outcome = store.one(put("c", first.clone(), ADD)).unwrap();
-    assert_eq!((outcome.inserted, outcome.count_before, outcome.count_after), (2, 0, 2));
+    assert_eq!((outcome.inserted, outcome.count_after), (2, 2));
     assert_eq!(outcome.collection.as_ref().unwrap().unfolded, 2);
 
     let outcome = store.one(put("c", first.clone(), ADD)).unwrap();
@@ -69,7 +72,7 @@ fn updates_merge_and_deletes_count_what_is_missing() {
     store.upsert(records(&[("a", "one", r#"{"x":1,"y":[1,1.0,"z"]}"#, [1.0, 0.0])]));
     let patch =
         |id: &str| Patch { id: id.to_owned(), document: None, metadata: None, vector: None };
-    let update = |patches| Action::Update { collection: "c".to_owned(), patches };
+    let update = |patches| UpdateRecords { collection: "c".to_owned(), patches };
     let outcome = store
         .one(update(vec![
             Patch {
@@ -96,7 +99,7 @@ fn updates_merge_and_deletes_count_what_is_missing() {
     assert!(found[0].created_at <= found[0].updated_at);
     drop(snapshot);
 
-    let delete = |ids: &[&str]| Action::Delete {
+    let delete = |ids: &[&str]| DeleteRecords {
         collection: "c".to_owned(),
         which: Which::Ids(ids.iter().map(|id| (*id).to_owned()).collect()),
     };
@@ -114,7 +117,7 @@ fn what_cannot_be_stored_is_named_and_nothing_is_written() {
         assert_eq!(error.to_string(), says);
     }
     let patch = Patch { id: "x".repeat(1001), document: None, metadata: None, vector: None };
-    let update = Action::Update { collection: "c".to_owned(), patches: vec![patch] };
+    let update = UpdateRecords { collection: "c".to_owned(), patches: vec![patch] };
     assert!(matches!(store.one(update), Err(StoreError::BadRecord { row: 0, .. })));
     let outcome = store.upsert(Records::default());
     assert_eq!((outcome.count_after, outcome.collection.unwrap().last_change), (0, 0));
@@ -182,23 +185,23 @@ fn a_write_happens_once() {
     let first = store.writer.apply(std::slice::from_ref(&once), &[]).unwrap().remove(0).unwrap();
     assert!(!first.repeated);
     store
-        .one(Action::Delete {
+        .one(DeleteRecords {
             collection: "c".to_owned(),
             which: Which::Ids(vec!["id-1".to_owned()]),
         })
         .unwrap();
     let again = store.writer.apply(std::slice::from_ref(&once), &[]).unwrap().remove(0).unwrap();
-    assert_eq!((again.repeated, again.inserted, again.count_after), (true, 3, 3));
+    assert!(again.repeated);
     assert_eq!(again.collection.unwrap().records, 2);
+    assert_eq!(PutRecords::reply_from(again.reply).unwrap().inserted, 3);
 
-    let reused = Write { action: put("c", numbered(0..2), ADD), ..once.clone() };
-    let refused = store.writer.apply(&[reused], &[]).unwrap().remove(0);
-    assert_eq!(refused, Err(StoreError::KeyReused));
+    let refused = store.keyed(once.key, put("c", numbered(0..2), ADD));
+    assert_eq!(refused.unwrap_err(), StoreError::KeyReused);
 
     // A write that failed leaves no key.
     let mut bad = write(put("nowhere", numbered(0..1), ADD));
     assert!(store.writer.apply(std::slice::from_ref(&bad), &[]).unwrap()[0].is_err());
-    bad.action = put("c", numbered(0..1), ADD);
+    bad.action = put("c", numbered(0..1), ADD).into();
     assert!(store.writer.apply(&[bad], &[]).unwrap()[0].is_ok());
 
     // A confirmed key is forgotten, one that the caller chose is not.
@@ -208,7 +211,30 @@ fn a_write_happens_once() {
     let mut reader = store.reader();
     let snapshot = reader.snapshot().unwrap();
     assert_eq!(snapshot.receipt(once.key).unwrap(), None);
-    assert_eq!(snapshot.receipt(kept.key).unwrap().unwrap().outcome.inserted, 1);
+    assert!(snapshot.receipt(kept.key).unwrap().unwrap().contains("\"inserted\":1,"));
+}
+
+#[test]
+fn a_receipt_of_another_encoding_is_answered_by_its_key() {
+    let mut store = TestStore::new();
+    let (once, add) = (key(), put("c", numbered(0..3), ADD));
+    store.keyed(once, add.clone()).unwrap();
+    let receipts = [
+        // From before encodings had numbers: the reply alone, with fields of other operations.
+        r#"{"created":false,"inserted":3,"rejected":[],"swapped":false,"graph":null}"#,
+        r#"{"encoding":1000,"reply":{"inserted":3}}"#,
+    ];
+    for receipt in receipts {
+        let db = database(&store.folder);
+        db.execute("UPDATE receipt SET request = zeroblob(16), result = ?1", [receipt]).unwrap();
+        drop(db);
+        let again = store.keyed(once, add.clone()).unwrap();
+        assert_eq!((again.repeated, again.inserted, again.count_after), (true, 3, 3), "{receipt}");
+    }
+    // A reply that belongs to another operation says that the key does, too.
+    let fact = isolith_types::NewFact::default();
+    let refused = store.keyed(once, AddFact { fact });
+    assert_eq!(refused.unwrap_err(), StoreError::KeyReused);
 }
 
 #[test]
@@ -223,7 +249,7 @@ fn a_bad_write_fails_alone() {
     let results = store.writer.apply(&group, &[]).unwrap();
     let ok: Vec<bool> = results.iter().map(Result::is_ok).collect();
     assert_eq!(ok, [true, false, false, true]);
-    assert_eq!(results[3].as_ref().unwrap().count_after, 3);
+    assert_eq!(results[3].as_ref().unwrap().collection.as_ref().unwrap().records, 3);
     let mut reader = store.reader();
     assert!(reader.snapshot().unwrap().receipt(group[1].key).unwrap().is_none());
     assert_sound(&store);
@@ -235,11 +261,10 @@ fn a_long_result_is_kept_in_short() {
     store.upsert(numbered(0..500));
     let mut changed = numbered(0..500);
     changed.documents.iter_mut().for_each(|document| *document = None);
-    let skipping = write(put("c", changed, PutMode::Add { skip_existing: true }));
-    let first =
-        store.writer.apply(std::slice::from_ref(&skipping), &[]).unwrap().remove(0).unwrap();
+    let (skipping, once) = (put("c", changed, PutMode::Add { skip_existing: true }), key());
+    let first = store.keyed(once, skipping.clone()).unwrap();
     assert_eq!((first.rejected.len(), first.rejected_count), (500, 500));
-    let again = store.writer.apply(&[skipping], &[]).unwrap().remove(0).unwrap();
+    let again = store.keyed(once, skipping).unwrap();
     assert_eq!(again.rejected_count, 500);
     assert!(!again.rejected.is_empty() && again.rejected.len() < 100);
 }
@@ -253,7 +278,7 @@ fn collections_are_made_renamed_and_deleted() {
         metric: Metric::Cosine,
         model: Some("m".to_owned()),
     };
-    let create = |spec: CollectionSpec, if_missing| Action::CreateCollection { spec, if_missing };
+    let create = |spec: CollectionSpec, if_missing| CreateCollection { spec, if_missing };
     assert!(store.one(create(spec("docs"), false)).unwrap().created);
     assert!(!store.one(create(spec("docs"), true)).unwrap().created);
     let exists = store.one(create(spec("docs"), false)).unwrap_err();
@@ -262,7 +287,7 @@ fn collections_are_made_renamed_and_deleted() {
     let differs = store.one(create(other, true)).unwrap_err();
     assert_eq!(
         differs.to_string(),
-        "collection \"docs\" exists already, with metric cosine, not dot"
+        "collection \"docs\" already exists, with metric cosine, not dot"
     );
     let other = CollectionSpec { model: Some("n".to_owned()), ..spec("docs") };
     assert!(matches!(store.one(create(other, true)), Err(StoreError::ModelMismatch { .. })));
@@ -271,21 +296,19 @@ fn collections_are_made_renamed_and_deleted() {
     }
 
     store.one(create(spec("notes"), false)).unwrap();
-    let rename = |from: &str, to: &str| Action::RenameCollection {
-        from: from.to_owned(),
-        to: to.to_owned(),
-    };
+    let rename =
+        |from: &str, to: &str| RenameCollection { from: from.to_owned(), to: to.to_owned() };
     assert!(matches!(store.one(rename("docs", "notes")), Err(StoreError::CollectionExists { .. })));
     assert_eq!(store.one(rename("docs", "papers")).unwrap().collection.unwrap().name, "papers");
     let missing = store.one(rename("docs", "x")).unwrap_err();
     assert!(matches!(missing, StoreError::NotFound { .. }));
-    let near = store.one(Action::DeleteCollection { name: "paper".to_owned() }).unwrap_err();
+    let near = store.one(DeleteCollection { name: "paper".to_owned() }).unwrap_err();
     assert_eq!(near.to_failure().hint, "did you mean \"papers\"?");
     // The first vector decides the dimension, and the next ones must follow.
     let outcome = store.one(put("papers", numbered(1..3), ADD)).unwrap();
     assert_eq!(outcome.collection.unwrap().dimension, Some(2));
 
-    store.one(Action::DeleteCollection { name: "papers".to_owned() }).unwrap();
+    store.one(DeleteCollection { name: "papers".to_owned() }).unwrap();
     store.one(create(spec("papers"), false)).unwrap();
     let mut reader = store.reader();
     let snapshot = reader.snapshot().unwrap();
@@ -305,15 +328,15 @@ fn deleted_collections_are_purged_in_slices() {
     store.one(put("other", numbered(0..10), ADD)).unwrap();
     store.upsert(numbered(5..10));
     store
-        .one(Action::Delete {
+        .one(DeleteRecords {
             collection: "c".to_owned(),
             which: Which::Ids(vec!["id-3".to_owned()]),
         })
         .unwrap();
-    let deleted = store.one(Action::DeleteCollection { name: "c".to_owned() }).unwrap();
+    let deleted = store.one(DeleteCollection { name: "c".to_owned() }).unwrap();
     assert_eq!((deleted.deleted, deleted.more), (899, true));
     let mut slices = 0;
-    while store.one(Action::Purge { limit_rows: 500 }).unwrap().more {
+    while store.one(Purge { limit_rows: 500 }).unwrap().more {
         slices += 1;
         assert!(slices < 100, "the purge does not end");
     }
@@ -325,7 +348,7 @@ fn deleted_collections_are_purged_in_slices() {
     assert_eq!(snapshot.collection("other").unwrap().records, 10);
     drop(snapshot);
     assert_sound(&store);
-    store.one(Action::Tidy).unwrap();
+    store.one(Tidy).unwrap();
 }
 
 #[test]
@@ -333,7 +356,7 @@ fn a_hundred_thousand_ids_are_deleted_in_one_call() {
     let mut store = TestStore::new();
     store.upsert(numbered(0..3000));
     let ids = (0..100_000).map(|n| format!("id-{n}")).collect();
-    let delete = Action::Delete { collection: "c".to_owned(), which: Which::Ids(ids) };
+    let delete = DeleteRecords { collection: "c".to_owned(), which: Which::Ids(ids) };
     let outcome = store.one(delete).unwrap();
     assert_eq!((outcome.deleted, outcome.missing, outcome.count_after), (3000, 97_000, 0));
 }
@@ -347,7 +370,7 @@ fn records_are_deleted_by_filter() {
         how: Comparison::AtLeast,
         value: Scalar::Integer(3),
     };
-    let delete = Action::Delete { collection: "c".to_owned(), which: Which::Matching(filter) };
+    let delete = DeleteRecords { collection: "c".to_owned(), which: Which::Matching(filter) };
     let outcome = store.one(delete).unwrap();
     assert_eq!((outcome.deleted, outcome.count_after), (70, 30));
     assert_sound(&store);
@@ -356,7 +379,7 @@ fn records_are_deleted_by_filter() {
 #[test]
 fn a_load_goes_on_where_it_stopped() {
     let mut store = TestStore::new();
-    let step = |first_row, rows: u32, finished| Action::Put {
+    let step = |first_row, rows: u32, finished| PutRecords {
         collection: "c".to_owned(),
         records: numbered(first_row..first_row + rows),
         mode: PutMode::Upsert,
@@ -382,7 +405,7 @@ fn a_load_goes_on_where_it_stopped() {
     let mut reader = store.reader();
     assert_eq!(reader.snapshot().unwrap().load_progress("file").unwrap().unwrap().rows, 10);
     drop(reader);
-    store.one(Action::DeleteCollection { name: "c".to_owned() }).unwrap();
+    store.one(DeleteCollection { name: "c".to_owned() }).unwrap();
     store.create("c", Metric::L2);
     let fresh = store.one(step(0, 10, false)).unwrap();
     assert_eq!(fresh.inserted, 10);
@@ -392,24 +415,23 @@ fn a_load_goes_on_where_it_stopped() {
 fn jobs_that_kill_are_remembered() {
     let mut store = TestStore::empty();
     for input in [vec![1], vec![2]] {
-        let poison =
-            Action::RememberPoison { role: "parse".to_owned(), input, poison: "{}".to_owned() };
+        let poison = RememberPoison { role: "parse".to_owned(), input, poison: "{}".to_owned() };
         store.one(poison).unwrap();
     }
     let mut reader = store.reader();
     assert_eq!(reader.snapshot().unwrap().poisons().unwrap().len(), 2);
-    let forget = Action::ForgetPoison { role: Some("parse".to_owned()), input: Some(vec![1]) };
-    assert_eq!(store.one(forget).unwrap().deleted, 1);
-    assert_eq!(store.one(Action::ForgetPoison { role: None, input: None }).unwrap().deleted, 1);
+    let forget = ForgetPoison { role: Some("parse".to_owned()), input: Some(vec![1]) };
+    assert_eq!(store.one(forget).unwrap().updated, 1);
+    assert_eq!(store.one(ForgetPoison { role: None, input: None }).unwrap().updated, 1);
 }
 
 #[test]
 fn requests_cross_between_processes() {
-    let write = Write { key: key(), keep: true, action: put("c", numbered(0..3), ADD) };
+    let write = Write { key: key(), keep: true, action: put("c", numbered(0..3), ADD).into() };
     let bytes = postcard::to_allocvec(&write).unwrap();
     assert_eq!(postcard::from_bytes::<Write>(&bytes).unwrap(), write);
     let mut store = TestStore::new();
-    let outcome = store.upsert(numbered(0..3));
-    let bytes = postcard::to_allocvec(&outcome).unwrap();
-    assert_eq!(postcard::from_bytes::<isolith_store::Outcome>(&bytes).unwrap(), outcome);
+    let done = store.writer.apply(&[write], &[]).unwrap().remove(0).unwrap();
+    let bytes = postcard::to_allocvec(&done).unwrap();
+    assert_eq!(postcard::from_bytes::<Done<WriteReply>>(&bytes).unwrap(), done);
 }

@@ -6,6 +6,9 @@ use super::*;
 use crate::storage::Disk;
 use crate::storage::lossy::Lossy;
 
+/// What a word in the name of a file is worth.
+const FILE_NAME: f32 = 2.0;
+
 fn token() -> InWorker {
     InWorker::in_process()
 }
@@ -46,7 +49,7 @@ fn parts_that_spill_make_the_same_segment() {
     };
     let (whole, spilled) = (open(&one, &whole), open(&many, &spilled));
     for query in ["record shared", "fooBar3", "symbol_1 main", "src 42"] {
-        let keywords = Keywords::of(Analyzer::Code, query);
+        let keywords = Keywords::of(Analyzer::Code, query, FILE_NAME);
         let statistics = whole.statistics(&keywords).unwrap();
         assert_eq!(statistics, spilled.statistics(&keywords).unwrap());
         let ranking = Ranking::new(&keywords, &statistics);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use isolate::InWorker;
+use isolate_types::InWorker;
 
 use super::super::*;
 use crate::storage::Disk;

@@ -4,6 +4,9 @@ use super::super::*;
 use super::corpus::{Chance, Made, made, segment_of};
 use crate::Bits;
 
+/// What a word in the name of a file is worth.
+const FILE_NAME: f32 = 2.0;
+
 /// More than one window of positions.
 const LARGE: usize = 5000;
 
@@ -60,7 +63,7 @@ fn cut(text: &mut String, most: usize) {
 }
 
 fn search(segment: &TextSegment, query: &str, want: usize) -> Vec<TextCandidate> {
-    let keywords = Keywords::of(segment.analyzer(), query);
+    let keywords = Keywords::of(segment.analyzer(), query, FILE_NAME);
     let ranking = Ranking::new(&keywords, &segment.statistics(&keywords).unwrap());
     segment.search(&ranking, want, None, None).unwrap()
 }
@@ -75,7 +78,7 @@ fn a_segment_finds_what_the_formula_says() {
         let counted: Vec<_> =
             records.iter().map(|made| TermCounts::of(analyzer, &made.fields())).collect();
         for query in QUERIES {
-            let keywords = Keywords::of(analyzer, query);
+            let keywords = Keywords::of(analyzer, query, FILE_NAME);
             let expected = by_hand(&keywords, &counted);
             let found = search(&segment, query, usize::MAX);
             let matching = expected.iter().filter(|score| **score > 0.0).count();
@@ -109,7 +112,7 @@ fn base_delta_and_tail_rank_as_one_segment() {
         let delta = segment_of(folder.path(), analyzer, &records[300..380]);
         let tail = &records[380..];
         for query in QUERIES {
-            let keywords = Keywords::of(analyzer, query);
+            let keywords = Keywords::of(analyzer, query, FILE_NAME);
             let mut tokenizer = Tokenizer::new(analyzer);
             let counted: Vec<_> = tail
                 .iter()
@@ -143,7 +146,7 @@ fn a_part_is_counted_as_if_there_were_nothing_else() {
     let mut positions = Bits::new(records.len());
     (0..records.len()).filter(|at| at % 7 == 3).for_each(|at| positions.insert(at));
     for query in QUERIES {
-        let keywords = Keywords::of(Analyzer::Prose, query);
+        let keywords = Keywords::of(Analyzer::Prose, query, FILE_NAME);
         let mut expected = Statistics::none(&keywords);
         for made in records.iter().skip(3).step_by(7) {
             expected.add_record(&keywords, &TermCounts::of(Analyzer::Prose, &made.fields()));
@@ -180,7 +183,7 @@ fn dead_and_forbidden_records_are_skipped_and_no_others() {
             assert_eq!(allowed_bits.count(), allowed.len());
             assert_eq!(dead_bits.count(), dead.len());
             for query in QUERIES {
-                let keywords = Keywords::of(analyzer, query);
+                let keywords = Keywords::of(analyzer, query, FILE_NAME);
                 let ranking = Ranking::new(&keywords, &segment.statistics(&keywords).unwrap());
                 let mut expected = segment.search(&ranking, usize::MAX, None, None).unwrap();
                 expected.retain(|candidate| {

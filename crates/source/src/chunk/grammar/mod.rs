@@ -47,7 +47,7 @@ struct Table {
     grammar: fn() -> tree_sitter::Language,
     /// Kinds of nodes that matter; all others are passed over.
     rules: &'static [(&'static str, Action)],
-    /// Nodes that are bodies without being called so: a signature ends before them.
+    /// Nodes that are bodies without that name: a signature ends before them.
     bodies: &'static [&'static str],
     /// What a comment begins with that documents the thing around it.
     inner_docs: &'static [&'static str],

@@ -2,7 +2,7 @@ macro_rules! fields {
     ($($field:ident $name:literal,)*) => {
         /// The fields of nodes that are asked for, in whatever language.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        #[allow(clippy::enum_variant_names, reason = "one of them is called so")]
+        #[allow(clippy::enum_variant_names, reason = "one of them has that name")]
         pub(in crate::graph) enum Field {
             $($field,)*
         }

@@ -280,7 +280,7 @@ fn range<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     Enter::Into
 }
 
-/// The names of fields in a literal are no names of the file.
+/// The names of fields in a literal are not names of the file.
 fn keyed<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     let key = named(node).next().and_then(|element| element.named_child(0));
     if let Some(key) = key.filter(|key| key.kind() == "identifier") {

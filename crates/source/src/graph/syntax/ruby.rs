@@ -134,7 +134,7 @@ fn assignment<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     Enter::Into
 }
 
-/// A bare name that is no variable is a call.
+/// A bare name that is not a variable is a call.
 fn bare<'t>(build: &mut Build<'t>, node: Node<'t>) -> Enter {
     build.site(node, ReferenceKind::Call);
     Enter::Over

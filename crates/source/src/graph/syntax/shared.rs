@@ -48,7 +48,7 @@ pub(super) fn class<'t>(
     Some((index, scope))
 }
 
-/// Notes a member that is no function.
+/// Notes a member that is not a function.
 pub(super) fn field<'t>(
     build: &mut Build<'t>,
     node: Node<'t>,

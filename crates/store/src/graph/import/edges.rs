@@ -1,11 +1,12 @@
 //! Rows that are edges.
 
+use isolith_protocol::TableEnd;
 use isolith_types::{Code, Failure};
 
+use super::Import;
 use super::find::Finder;
 use super::nodes::keyed;
 use super::table::MOST_ROWS;
-use super::{Import, TableEnd};
 use crate::graph::TruthGraph;
 use crate::graph::bytes;
 use crate::graph::names::Kind;
@@ -64,7 +65,7 @@ impl Import<'_> {
     }
 }
 
-/// Nodes for no more than so many rows.
+/// Nodes for no more than this many rows.
 fn finder<'a>(graph: &TruthGraph<'_>, end: &'a TableEnd, rows: u64) -> Result<Finder<'a>, Failure> {
     let mut finder = Finder::new(graph, end)?.ok_or_else(|| {
         let TableEnd { label, key } = end;

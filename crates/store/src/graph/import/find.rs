@@ -1,11 +1,11 @@
 //! Nodes by what a cell says of them.
 
 use isolith_graph::{Found, Graph, KeyId, LabelId, Text, Value, equals};
+use isolith_protocol::TableEnd;
 use isolith_types::{Code, Failure, FastMap};
 use rusqlite::params;
 use rusqlite::types::ValueRef;
 
-use super::TableEnd;
 use crate::graph::{LONGEST_LOOKUP, TruthGraph, failure};
 use crate::sqlite::During;
 

@@ -6,82 +6,35 @@ mod find;
 mod nodes;
 mod table;
 
-use isolate::Bulk;
+#[cfg(feature = "fuzzing")]
+pub use table::read_cells;
+
 use isolith_graph::{Stats, Value};
+use isolith_protocol::{
+    Done, GraphImported, GraphTable, ImportGraph, StoreError, TableHolds, TableTaken,
+};
 use isolith_types::{Code, Failure};
-use serde::{Deserialize, Serialize};
 
 use self::table::{Header, Rows};
-use super::{GraphAnswer, TruthGraph, is_due, query_failed};
+use super::{TruthGraph, is_due, query_failed};
 use crate::deadline::Deadline;
-use crate::error::StoreError;
-use crate::write::{Outcome, Work};
+use crate::write::{Perform, Work, shorten};
 
-/// Time is looked at after so many rows.
+/// Time is looked at after this many rows.
 const CHECK_EVERY: u64 = 1024;
 
-/// Some rows of a table that become nodes or edges, in one transaction: all of them, or as
-/// many as one takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct GraphTable {
-    /// What a row is.
-    pub holds: TableHolds,
-    /// The first line of the table.
-    pub header: String,
-    /// What is between cells.
-    pub delimiter: u8,
-    /// Whether a bad row is left out; otherwise nothing is written.
-    pub skip_bad: bool,
-    /// How many rows were before these.
-    pub rows_before: u64,
-    /// The rows, possibly the beginning of one more if they are not the last.
-    pub rows: Bulk,
-    /// Whether the table ends with these.
-    pub is_last: bool,
-}
+impl Perform for ImportGraph {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        import(work, &self.table)
+    }
 
-/// What the rows of a table are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum TableHolds {
-    /// Nodes; columns are their properties.
-    Nodes {
-        /// The label that all of them get.
-        label: String,
-        /// The property that tells nodes with the label apart: one that is there gets the
-        /// row's other properties. Without, each row is a new node.
-        key: Option<String>,
-    },
-    /// Edges; the first two columns are where they begin and end, others are properties.
-    Edges {
-        /// Their type.
-        kind: String,
-        /// What the first column says of a node.
-        from: TableEnd,
-        /// What the second column says.
-        to: TableEnd,
-    },
-}
-
-/// How a cell names a node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TableEnd {
-    /// A label of the node.
-    pub label: String,
-    /// The property that the cell is the value of.
-    pub key: String,
-}
-
-/// How far a write has come with the rows of a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct TableTaken {
-    /// How many rows it has seen.
-    pub rows: u64,
-    /// How many bytes these took.
-    pub bytes: u64,
+    fn shorten(reply: &mut GraphImported) -> bool {
+        shorten(&mut reply.rejected)
+    }
 }
 
 /// Writes rows in the transaction that is open.
-pub(crate) fn import(work: Work<'_>, table: &GraphTable) -> Result<Outcome, StoreError> {
+fn import(work: Work<'_>, table: &GraphTable) -> Result<Done<GraphImported>, StoreError> {
     let names = match &table.holds {
         TableHolds::Nodes { label, key } => vec![label, key.as_ref().unwrap_or(label)],
         TableHolds::Edges { kind, from, to } => {
@@ -112,14 +65,9 @@ pub(crate) fn import(work: Work<'_>, table: &GraphTable) -> Result<Outcome, Stor
     let taken = TableTaken { rows: rows.count, bytes: rows.taken };
     let is_done = table.is_last && taken.bytes == table.rows.len() as u64;
     graph.finish()?;
-    Ok(Outcome {
-        rejected_count: rejected.len() as u64,
-        rejected,
-        graph: Some(GraphAnswer { stats, ..GraphAnswer::default() }),
-        table: Some(taken),
-        graph_due: is_due(work, is_done)?,
-        ..Outcome::default()
-    })
+    let rejected_count = rejected.len() as u64;
+    let reply = GraphImported { table: taken, stats, rejected, rejected_count };
+    Ok(Done { graph_due: is_due(work, is_done)?, ..reply.into() })
 }
 
 struct Import<'a> {

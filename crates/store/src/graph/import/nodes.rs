@@ -3,10 +3,11 @@
 use std::collections::hash_map::Entry;
 
 use isolith_graph::{Entity, Graph, GraphMut, KeyId, Value, equals};
+use isolith_protocol::TableEnd;
 use isolith_types::{Failure, FastMap};
 
+use super::Import;
 use super::find::{Finder, Name, Named};
-use super::{Import, TableEnd};
 use crate::graph::bytes;
 use crate::graph::names::Kind;
 use crate::graph::waiting::NewNode;

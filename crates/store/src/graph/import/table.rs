@@ -4,7 +4,7 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 use isolith_graph::Value;
 use isolith_types::{Code, Failure};
 
-/// So many rows are handed out at once: they are kept in memory, and others wait meanwhile.
+/// This many rows are handed out at once: they are kept in memory, and others wait meanwhile.
 pub(super) const MOST_ROWS: u64 = 1 << 19;
 
 /// What the cells of a column are.
@@ -66,7 +66,7 @@ impl Column {
             Some((name, "float")) => (name, Kind::Float),
             Some((name, "bool")) => (name, Kind::Boolean),
             Some((_, kind)) => {
-                return Err(bad_header(format!("{kind:?} in {text:?} is no type of a column")));
+                return Err(bad_header(format!("{kind:?} in {text:?} is not a column type")));
             }
         };
         match name.is_empty() {
@@ -90,7 +90,7 @@ impl Column {
     /// What a cell holds; nothing if it is empty.
     fn value(&self, cell: &[u8]) -> Result<Value, String> {
         let Column { name, kind } = self;
-        let text = std::str::from_utf8(cell).map_err(|_| format!("{name} is no UTF-8"))?;
+        let text = std::str::from_utf8(cell).map_err(|_| format!("{name} is not valid UTF-8"))?;
         if text.is_empty() {
             return Ok(Value::Null);
         }
@@ -103,12 +103,12 @@ impl Column {
         value.ok_or_else(|| {
             let wanted = match kind {
                 Kind::Text => "text",
-                Kind::Integer => "whole number",
-                Kind::Float => "number",
+                Kind::Integer => "a whole number",
+                Kind::Float => "a number",
                 Kind::Boolean => "true or false",
             };
             let shown: String = text.chars().take(40).collect();
-            format!("{name} is {shown:?}, which is no {wanted}")
+            format!("{name} is {shown:?}, which is not {wanted}")
         })
     }
 }
@@ -168,7 +168,7 @@ impl<'a> Rows<'a> {
     fn cells(&self) -> Result<Vec<Value>, String> {
         let (found, named) = (self.record.len(), self.header.0.len());
         if found != named {
-            return Err(format!("the number of its cells is {found}, that of columns {named}"));
+            return Err(format!("it has {found} cells, but the table has {named} columns"));
         }
         let mut cells = Vec::with_capacity(named);
         for (column, cell) in self.header.0.iter().zip(&self.record) {
@@ -176,6 +176,23 @@ impl<'a> Rows<'a> {
         }
         Ok(cells)
     }
+}
+
+/// All rows of a table as text, or why its header is refused; for fuzz targets. The table comes
+/// in two parts, of which the first ends at `cut`.
+///
+/// # Errors
+/// If the header is refused.
+#[cfg(feature = "fuzzing")]
+pub fn read_cells(header: &str, bytes: &[u8], cut: usize) -> Result<Vec<String>, Failure> {
+    let header = Header::read(header, b',')?;
+    let mut cells = Vec::new();
+    let mut first = Rows::new(&header, &bytes[..cut.min(bytes.len())], b',', false);
+    cells.extend(std::iter::from_fn(|| first.next()).map(|row| format!("{row:?}")));
+    let taken = usize::try_from(first.taken).unwrap_or(usize::MAX);
+    let mut rest = Rows::new(&header, bytes.get(taken..).unwrap_or_default(), b',', true);
+    cells.extend(std::iter::from_fn(|| rest.next()).map(|row| format!("{row:?}")));
+    Ok(cells)
 }
 
 fn reader(bytes: &[u8], delimiter: u8) -> Reader<&[u8]> {
@@ -221,7 +238,7 @@ mod tests {
             ("", "the header is empty"),
             ("a,,b", "a column has no name"),
             ("a:int,a", "two columns are called \"a\""),
-            ("a:date", "\"date\" in \"a:date\" is no type of a column"),
+            ("a:date", "\"date\" in \"a:date\" is not a column type"),
         ] {
             assert_eq!(Header::read(line, b',').unwrap_err().message, expected);
         }
@@ -249,10 +266,10 @@ mod tests {
         let (all, _) = rows(b"1,x\nseven,x,1,true\n1,\xff,1,true\n1,x,1,maybe\n1,x,1,true", true);
         let wrong: Vec<String> = all.into_iter().filter_map(Result::err).collect();
         let expected = [
-            "the number of its cells is 2, that of columns 4",
-            "id is \"seven\", which is no whole number",
-            "name is no UTF-8",
-            "ok is \"maybe\", which is no true or false",
+            "it has 2 cells, but the table has 4 columns",
+            "id is \"seven\", which is not a whole number",
+            "name is not valid UTF-8",
+            "ok is \"maybe\", which is not true or false",
         ];
         assert_eq!(wrong, expected);
     }

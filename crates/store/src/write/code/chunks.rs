@@ -1,11 +1,11 @@
 use std::fmt::Write as _;
 
+use isolith_protocol::StoreError;
 use isolith_types::{Chunk, Symbol, SymbolKind};
 use rusqlite::{CachedStatement, params};
 
 use super::super::Work;
 use super::super::change::Changes;
-use crate::error::StoreError;
 use crate::sqlite::During;
 
 /// Writes the chunks of files, each as a record with its vector.

@@ -1,19 +1,20 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use isolith_protocol::{
+    CODE_COLLECTION, ClearFiles, CollectionState, Done, FileMoved, FilesCleared, FilesNoted,
+    FilesPut, FilesRemoved, MoveFile, NoteGitFacts, PutFiles, RemoveFiles, StoreError, TouchFiles,
+};
 use isolith_types::{FileVersion, ParsedFile};
 use rusqlite::{OptionalExtension, params};
 
 use super::super::change::Changes;
-use super::super::request::Outcome;
-use super::super::{Work, validate};
+use super::super::{Perform, Work, validate};
 use super::chunks::{self, ChunkWriter};
 use super::graph::{CodeGraph, Place, place_of};
-use crate::error::StoreError;
 use crate::read::code::root_exists;
 use crate::read::collections;
 use crate::sqlite::During;
-use crate::state::{CODE_COLLECTION, CollectionState};
 
 /// A slice of clearing ends after this long, whatever is left of its files.
 const SLICE: Duration = Duration::from_millis(30);
@@ -34,6 +35,46 @@ pub(in crate::write) struct Move<'a> {
     pub(in crate::write) version: &'a FileVersion,
 }
 
+impl Perform for PutFiles {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        let vectors =
+            Vectors { dimension: self.dimension, bytes: &self.vectors, model: &self.model };
+        put_files(work, self.root, &self.files, &self.ages, vectors)
+    }
+}
+
+impl Perform for TouchFiles {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        touch_files(work, self.root, &self.files)
+    }
+}
+
+impl Perform for MoveFile {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        let Self { root, from, to, version, dimension, vectors, model } = self;
+        let vectors = Vectors { dimension: *dimension, bytes: vectors, model };
+        move_file(work, *root, Move { from, to, version }, vectors)
+    }
+}
+
+impl Perform for RemoveFiles {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        remove_files(work, self.root, &self.paths)
+    }
+}
+
+impl Perform for ClearFiles {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        clear_files(work, self.root, self.limit_files)
+    }
+}
+
+impl Perform for NoteGitFacts {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        git_facts(work, self.root, &self.facts)
+    }
+}
+
 /// Stores files, each in the place of what is there.
 pub(in crate::write) fn put_files(
     work: Work<'_>,
@@ -41,7 +82,7 @@ pub(in crate::write) fn put_files(
     files: &[u8],
     ages: &[i64],
     vectors: Vectors<'_>,
-) -> Result<Outcome, StoreError> {
+) -> Result<Done<FilesPut>, StoreError> {
     let state = index_of(work, Some(root))?;
     let mut files = decode(files)?;
     check_files(&files)?;
@@ -57,23 +98,23 @@ pub(in crate::write) fn put_files(
     let mut changes = Changes::begin(work, &state)?;
     let mut writer = ChunkWriter::new(work, state.id)?;
     let mut graph = CodeGraph::begin(work)?;
-    let mut outcome = Outcome::default();
+    let mut reply = FilesPut::default();
     let mut left = vectors.bytes;
     for file in files {
         work.deadline.check("store files")?;
         let (id, is_new) = put_file(work, root, &file).during(work.db, "store a file")?;
         if !is_new {
-            outcome.deleted += chunks::remove(work, &mut changes, id)?;
+            reply.deleted += chunks::remove(work, &mut changes, id)?;
         }
         let (own, rest) = left.split_at(file.chunks.len() * width);
         left = rest;
         writer.insert(&mut changes, id, &file.chunks, own, width)?;
         graph.put(Place { root, file: id, path: &file.path }, file.graph)?;
-        outcome.inserted += file.chunks.len() as u64;
-        outcome.files += 1;
+        reply.inserted += file.chunks.len() as u64;
+        reply.files += 1;
     }
     graph.finish()?;
-    changes.finish(outcome)
+    changes.finish(reply)
 }
 
 /// Notes the age of files that did not change.
@@ -81,22 +122,22 @@ pub(in crate::write) fn touch_files(
     work: Work<'_>,
     root: u64,
     files: &[(String, i64, u64)],
-) -> Result<Outcome, StoreError> {
+) -> Result<Done<FilesNoted>, StoreError> {
     let touch = || {
         let mut touch = work.db.prepare_cached(
             "UPDATE file SET modified = ?3, size = ?4 WHERE root = ?1 AND path = ?2",
         )?;
-        let mut outcome = Outcome::default();
+        let mut reply = FilesNoted::default();
         for (path, modified, size) in files {
             match touch.execute(params![root, path, modified, size])? {
-                0 => outcome.missing += 1,
-                _ => outcome.files += 1,
+                0 => reply.missing += 1,
+                _ => reply.files += 1,
             }
         }
-        Ok(outcome)
+        Ok(reply)
     };
     require_root(work, root)?;
-    touch().during(work.db, "note the age of files")
+    Ok(touch().during(work.db, "note the age of files")?.into())
 }
 
 /// Gives a file another path, and its chunks the vectors that go with it.
@@ -105,23 +146,23 @@ pub(in crate::write) fn move_file(
     root: u64,
     step: Move<'_>,
     vectors: Vectors<'_>,
-) -> Result<Outcome, StoreError> {
+) -> Result<Done<FileMoved>, StoreError> {
     let state = index_of(work, Some(root))?;
     check_path(step.to)?;
     let Some(id) = find(work, root, step.from)? else {
-        let outcome = Outcome { missing: 1, ..Outcome::default() };
-        return Changes::begin(work, &state)?.finish(outcome);
+        let reply = FileMoved { missing: 1, ..FileMoved::default() };
+        return Changes::begin(work, &state)?.finish(reply);
     };
     let versions = chunks::versions(work, id)?;
     let places = (0..versions.len()).map(|position| (step.to, position as u64));
     let width = vectors.check(&state, places)?;
     let mut changes = Changes::begin(work, &state)?;
     let mut graph = CodeGraph::begin(work)?;
-    let mut outcome = Outcome { files: 1, ..Outcome::default() };
+    let mut reply = FileMoved { files: 1, ..FileMoved::default() };
     if step.from != step.to
         && let Some(other) = find(work, root, step.to)?
     {
-        outcome.deleted += remove_file(work, &mut changes, &mut graph, other)?;
+        reply.deleted += remove_file(work, &mut changes, &mut graph, other)?;
     }
     if step.from != step.to {
         graph.rename(Place { root, file: id, path: step.from }, step.to)?;
@@ -138,8 +179,8 @@ pub(in crate::write) fn move_file(
         })
         .during(work.db, "move a file")?;
     chunks::replace_vectors(work, &mut changes, &versions, vectors.bytes, width)?;
-    outcome.updated = versions.len() as u64;
-    changes.finish(outcome)
+    reply.updated = versions.len() as u64;
+    changes.finish(reply)
 }
 
 /// Removes files by path.
@@ -147,23 +188,23 @@ pub(in crate::write) fn remove_files(
     work: Work<'_>,
     root: u64,
     paths: &[String],
-) -> Result<Outcome, StoreError> {
+) -> Result<Done<FilesRemoved>, StoreError> {
     let state = index_of(work, Some(root))?;
     let mut changes = Changes::begin(work, &state)?;
     let mut graph = CodeGraph::begin(work)?;
-    let mut outcome = Outcome::default();
+    let mut reply = FilesRemoved::default();
     for path in paths {
         work.deadline.check("remove files")?;
         match find(work, root, path)? {
             Some(id) => {
-                outcome.deleted += remove_file(work, &mut changes, &mut graph, id)?;
-                outcome.files += 1;
+                reply.deleted += remove_file(work, &mut changes, &mut graph, id)?;
+                reply.files += 1;
             }
-            None => outcome.missing += 1,
+            None => reply.missing += 1,
         }
     }
     graph.finish()?;
-    changes.finish(outcome)
+    changes.finish(reply)
 }
 
 /// Removes the first files of a root, or of all.
@@ -171,7 +212,7 @@ pub(in crate::write) fn clear_files(
     work: Work<'_>,
     root: Option<u64>,
     limit: u32,
-) -> Result<Outcome, StoreError> {
+) -> Result<Done<FilesCleared>, StoreError> {
     let state = index_of(work, root)?;
     let limit = u64::from(limit.max(1));
     // One more than may go tells whether there is more.
@@ -187,17 +228,17 @@ pub(in crate::write) fn clear_files(
     let end = Instant::now() + SLICE;
     let mut changes = Changes::begin(work, &state)?;
     let mut graph = CodeGraph::begin(work)?;
-    let mut outcome = Outcome::default();
+    let mut reply = FilesCleared::default();
     for id in &files {
-        if outcome.files == limit || (outcome.files > 0 && Instant::now() >= end) {
-            outcome.more = true;
+        if reply.files == limit || (reply.files > 0 && Instant::now() >= end) {
+            reply.more = true;
             break;
         }
-        outcome.deleted += remove_file(work, &mut changes, &mut graph, *id)?;
-        outcome.files += 1;
+        reply.deleted += remove_file(work, &mut changes, &mut graph, *id)?;
+        reply.files += 1;
     }
     graph.finish()?;
-    changes.finish(outcome)
+    changes.finish(reply)
 }
 
 /// Notes what git says. Files that it knows and the index does not are left out.
@@ -205,28 +246,28 @@ pub(in crate::write) fn git_facts(
     work: Work<'_>,
     root: u64,
     facts: &[(String, Option<String>, i64)],
-) -> Result<Outcome, StoreError> {
+) -> Result<Done<FilesNoted>, StoreError> {
     let note = || {
         let mut note = work.db.prepare_cached(
             "UPDATE file SET author = ?3, changed_at = ?4 WHERE root = ?1 AND path = ?2 \
              AND (changed_at IS NULL OR changed_at <= ?4) RETURNING id",
         )?;
-        let mut outcome = Outcome::default();
+        let mut reply = FilesNoted::default();
         let mut authors = Vec::new();
         for (path, author, changed_at) in facts {
             let mut noted = note.query(params![root, path, author, changed_at])?;
             match noted.next()? {
-                None => outcome.missing += 1,
+                None => reply.missing += 1,
                 Some(row) => {
-                    outcome.files += 1;
+                    reply.files += 1;
                     authors.push((row.get::<_, u64>(0)?, path, author));
                 }
             }
         }
-        Ok((outcome, authors))
+        Ok((reply, authors))
     };
     require_root(work, root)?;
-    let (outcome, authors) = note().during(work.db, "note what git says")?;
+    let (reply, authors) = note().during(work.db, "note what git says")?;
     let graph = CodeGraph::begin(work)?;
     for (file, path, author) in authors {
         if let Some(author) = author {
@@ -234,7 +275,7 @@ pub(in crate::write) fn git_facts(
         }
     }
     graph.finish()?;
-    Ok(Outcome { graph_due: crate::graph::is_due(work, true)?, ..outcome })
+    Ok(Done { graph_due: crate::graph::is_due(work, true)?, ..reply.into() })
 }
 
 impl Vectors<'_> {
@@ -339,14 +380,15 @@ fn put_file(work: Work<'_>, root: u64, file: &ParsedFile) -> rusqlite::Result<(u
         file.language,
         file.generated,
         file.problem,
-        chunks
+        chunks,
+        file.parser
     ];
     let inserted = work
         .db
         .prepare_cached(
             "INSERT INTO file \
-             (root, path, hash, size, modified, language, generated, problem, chunks) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (root, path) DO NOTHING",
+             (root, path, hash, size, modified, language, generated, problem, chunks, parser) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (root, path) DO NOTHING",
         )?
         .execute(values)?;
     if inserted > 0 {
@@ -358,8 +400,8 @@ fn put_file(work: Work<'_>, root: u64, file: &ParsedFile) -> rusqlite::Result<(u
         .db
         .prepare_cached(
             "UPDATE file SET hash = ?3, size = ?4, modified = ?5, language = ?6, generated = ?7, \
-             problem = ?8, chunks = ?9, author = NULL, changed_at = nullif(?5, 0) / 1000000 \
-             WHERE root = ?1 AND path = ?2 RETURNING id",
+             problem = ?8, chunks = ?9, author = NULL, changed_at = nullif(?5, 0) / 1000000, \
+             parser = ?10 WHERE root = ?1 AND path = ?2 RETURNING id",
         )?
         .query_row(values, |row| row.get(0))?;
     Ok((id, false))

@@ -5,15 +5,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::mem;
 
 use isolith_graph::Value;
+use isolith_protocol::{Done, LinkFiles, StoreError};
 use isolith_resolve::{Key, changed_keys, module_keys};
 use isolith_types::{Definition, FileGraph, Reference};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::super::Work;
-use super::super::request::Outcome;
+use super::super::{Perform, Work};
 use super::folders;
 use super::link;
-use crate::error::StoreError;
 use crate::graph::{OwnedKeys, TruthGraph, query_failed};
 use crate::read::code::root_exists;
 use crate::sqlite::During;
@@ -230,12 +229,14 @@ impl<'a> CodeGraph<'a> {
     }
 }
 
-/// Resolves the names of files that have to be looked at, a slice at a time.
-pub(in crate::write) fn link_files(work: Work<'_>, root: u64) -> Result<Outcome, StoreError> {
-    if !root_exists(work.db, root)? {
-        return Err(StoreError::NoRoot { root });
+impl Perform for LinkFiles {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        let root = self.root;
+        if !root_exists(work.db, root)? {
+            return Err(StoreError::NoRoot { root });
+        }
+        link::link(work, root)
     }
-    link::link(work, root)
 }
 
 /// Marks the files of a root that have looked at any of these.

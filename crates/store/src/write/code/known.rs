@@ -3,20 +3,20 @@
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
+use isolith_protocol::StoreError;
 use isolith_resolve::{Outline, Project};
 use isolith_types::{CodeNode, Definition, FastMap, FastSet, FileGraph};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::super::Work;
 use super::link::decoded;
-use crate::error::StoreError;
 use crate::graph::{TruthGraph, query_failed};
 use crate::sqlite::During;
 
 /// How much is kept for the next slice, in bytes of outlines as they are stored.
 const MOST_KEPT: usize = 16 << 20;
 
-/// So many files that are due are worth a look at all paths.
+/// This many files that are due are worth a look at all paths.
 const MANY_DUE: usize = 50;
 
 /// What one slice has read of the files of a root, for the next. It holds as long as nothing

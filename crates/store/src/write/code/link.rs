@@ -4,15 +4,14 @@
 use std::time::{Duration, Instant};
 
 use isolith_graph::Value;
+use isolith_protocol::{Done, FilesLinked, StoreError};
 use isolith_resolve::{Key, Resolution, resolve};
 use isolith_types::{Certainty, FileGraph, Reference};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::super::Work;
-use super::super::request::Outcome;
 use super::graph::{AUTHORED, CONTAINS, Due};
 use super::known::Files;
-use crate::error::StoreError;
 use crate::graph::{TruthGraph, query_failed};
 use crate::sqlite::During;
 
@@ -30,15 +29,15 @@ struct DueFile {
 }
 
 /// Resolves files that are due until the slice is over.
-pub(super) fn link(work: Work<'_>, root: u64) -> Result<Outcome, StoreError> {
+pub(super) fn link(work: Work<'_>, root: u64) -> Result<Done<FilesLinked>, StoreError> {
     let due = due(work, root)?;
     let graph = TruthGraph::begin(work.db)?;
     let files = Files::new(work, root, due.len())?;
     let end = Instant::now() + SLICE;
-    let mut outcome = Outcome::default();
+    let mut reply = FilesLinked::default();
     for file in &due {
         work.deadline.check("resolve names")?;
-        if outcome.files > 0 && Instant::now() >= end {
+        if reply.files > 0 && Instant::now() >= end {
             break;
         }
         let Some(own) = files.outline(&file.path)? else { continue };
@@ -47,14 +46,14 @@ pub(super) fn link(work: Work<'_>, root: u64) -> Result<Outcome, StoreError> {
         files.check()?;
         write(&graph, &files, file, &resolution)?;
         note(work.db, file.file, &resolution.keys).during(work.db, "note what was looked up")?;
-        outcome.files += 1;
+        reply.files += 1;
     }
     graph.finish()?;
-    outcome.more = outcome.files < due.len() as u64 || due.len() == SLICE_FILES as usize;
-    if outcome.more {
+    reply.more = reply.files < due.len() as u64 || due.len() == SLICE_FILES as usize;
+    if reply.more {
         files.keep(work);
     }
-    Ok(outcome)
+    Ok(reply.into())
 }
 
 fn due(work: Work<'_>, root: u64) -> Result<Vec<DueFile>, StoreError> {

@@ -1,21 +1,46 @@
+use isolith_protocol::{
+    AddRoot, CODE_COLLECTION, CodeModelSet, CollectionDeleted, CollectionState, Done, FinishIndex,
+    RemoveRoot, RootAdded, SetCodeModel, StoreError,
+};
 use isolith_types::{CollectionKind, CollectionSpec, Metric};
 use rusqlite::params;
 
-use super::super::request::Outcome;
-use super::super::{Work, collections};
-use crate::error::StoreError;
+use super::super::{Perform, Work, collections};
 use crate::graph;
 use crate::read::code::root_state;
 use crate::read::collections::{by_name, code};
 use crate::sqlite::During;
-use crate::state::{CODE_COLLECTION, CollectionState};
+
+impl Perform for AddRoot {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        add_root(work, &self.path, &self.spec)
+    }
+}
+
+impl Perform for RemoveRoot {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        remove_root(work, self.root)
+    }
+}
+
+impl Perform for FinishIndex {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        finish_index(work, self.root)
+    }
+}
+
+impl Perform for SetCodeModel {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        set_model(work, &self.spec)
+    }
+}
 
 /// Adds a root, or finds it; and the code index with it.
 pub(in crate::write) fn add_root(
     work: Work<'_>,
     path: &str,
     spec: &CollectionSpec,
-) -> Result<Outcome, StoreError> {
+) -> Result<Done<RootAdded>, StoreError> {
     if path.is_empty() {
         return Err(StoreError::Invalid("the path of the root is empty".to_owned()));
     }
@@ -37,18 +62,12 @@ pub(in crate::write) fn add_root(
         Ok((added > 0, id))
     };
     let (created, id) = add().during(work.db, "add a root")?;
-    Ok(Outcome {
-        created,
-        root: root_state(work.db, id)?,
-        count_before: state.records,
-        count_after: state.records,
-        collection: Some(state),
-        ..Outcome::default()
-    })
+    let root = root_state(work.db, id)?.ok_or(StoreError::NoRoot { root: id })?;
+    Ok(Done::from(RootAdded { created, root }).with_collection(Some(state)))
 }
 
 /// Removes a root that has no files any more.
-pub(in crate::write) fn remove_root(work: Work<'_>, root: u64) -> Result<Outcome, StoreError> {
+pub(in crate::write) fn remove_root(work: Work<'_>, root: u64) -> Result<Done<()>, StoreError> {
     let state = root_state(work.db, root)?.ok_or(StoreError::NoRoot { root })?;
     if state.files > 0 {
         let reason = format!("root {:?} still has {} files", state.path, state.files);
@@ -58,11 +77,11 @@ pub(in crate::write) fn remove_root(work: Work<'_>, root: u64) -> Result<Outcome
         .prepare_cached("DELETE FROM root WHERE id = ?1")
         .and_then(|mut statement| statement.execute([root]))
         .during(work.db, "remove a root")?;
-    Ok(Outcome { deleted: 1, root: Some(state), ..Outcome::default() })
+    Ok(().into())
 }
 
 /// Notes the end of a complete run.
-pub(in crate::write) fn finish_index(work: Work<'_>, root: u64) -> Result<Outcome, StoreError> {
+pub(in crate::write) fn finish_index(work: Work<'_>, root: u64) -> Result<Done<()>, StoreError> {
     let updated = work
         .db
         .prepare_cached("UPDATE root SET indexed_at = ?2 WHERE id = ?1")
@@ -72,7 +91,7 @@ pub(in crate::write) fn finish_index(work: Work<'_>, root: u64) -> Result<Outcom
         return Err(StoreError::NoRoot { root });
     }
     let graph_due = graph::is_due(work, true)?;
-    Ok(Outcome { updated: 1, root: root_state(work.db, root)?, graph_due, ..Outcome::default() })
+    Ok(Done { graph_due, ..().into() })
 }
 
 /// Makes the code index anew. A collection of its own for each model keeps folds that
@@ -80,21 +99,23 @@ pub(in crate::write) fn finish_index(work: Work<'_>, root: u64) -> Result<Outcom
 pub(in crate::write) fn set_model(
     work: Work<'_>,
     spec: &CollectionSpec,
-) -> Result<Outcome, StoreError> {
+) -> Result<Done<CodeModelSet>, StoreError> {
     check(spec)?;
-    let mut outcome = Outcome::default();
+    let mut reply = CodeModelSet::default();
     if let Some(state) = code(work.db)? {
         if state.model == spec.model && state.dimension == spec.dimension {
-            return Ok(Outcome { collection: Some(state), ..outcome });
+            return Ok(Done::from(reply).with_collection(Some(state)));
         }
         if state.records > 0 {
             let reason = format!("the code index still has {} chunks", state.records);
             return Err(StoreError::Invalid(reason));
         }
-        outcome = collections::retire(work, state)?;
+        let CollectionDeleted { obsolete_files, more, .. } = collections::retire(work, state)?;
+        reply = CodeModelSet { created: true, obsolete_files, more };
     }
     let state = make(work, spec)?;
-    Ok(Outcome { created: true, collection: Some(state), ..outcome })
+    reply.created = true;
+    Ok(Done::from(reply).with_collection(Some(state)))
 }
 
 fn check(spec: &CollectionSpec) -> Result<(), StoreError> {

@@ -1,10 +1,9 @@
+use isolith_protocol::{FactSuperseded, StoreError};
 use isolith_types::{EndedFact, Moment, Supersede, WhichFact};
 use rusqlite::params;
 
 use super::super::Work;
-use super::super::request::Outcome;
 use super::{entities, say, word};
-use crate::error::StoreError;
 use crate::facts::names::{self, Name};
 use crate::facts::validity::Validity;
 use crate::facts::{id_of, number_of};
@@ -16,19 +15,13 @@ pub(super) fn invalidate(
     work: Work<'_>,
     which: &WhichFact,
     at: Option<Moment>,
-) -> Result<Outcome, StoreError> {
+) -> Result<EndedFact, StoreError> {
     let at = at.unwrap_or(Moment::instant(work.now));
-    let ended = end(work, &find(work, which, at)?, at)?;
-    Ok(Outcome {
-        updated: u64::from(ended.changed),
-        unchanged: u64::from(!ended.changed),
-        ended_fact: Some(ended),
-        ..Outcome::default()
-    })
+    end(work, &find(work, which, at)?, at)
 }
 
 /// Ends a fact and puts another in its place.
-pub(super) fn supersede(work: Work<'_>, change: &Supersede) -> Result<Outcome, StoreError> {
+pub(super) fn supersede(work: Work<'_>, change: &Supersede) -> Result<FactSuperseded, StoreError> {
     let object = Name::of_entity("object", &change.object)?;
     let object_type = names::type_of(change.object_type.as_deref())?;
     let word = word(change.confidence, &change.provenance)?;
@@ -51,14 +44,7 @@ pub(super) fn supersede(work: Work<'_>, change: &Supersede) -> Result<Outcome, S
         .prepare_cached("UPDATE fact SET superseded_by = ?2 WHERE id = ?1")
         .and_then(|mut statement| statement.execute([old.id, placed.id]))
         .during(work.db, "supersede a fact")?;
-    Ok(Outcome {
-        created: placed.created,
-        inserted: u64::from(placed.created),
-        updated: u64::from(ended.changed) + u64::from(placed.updated),
-        fact: Some(placed.added()),
-        ended_fact: Some(ended),
-        ..Outcome::default()
-    })
+    Ok(FactSuperseded { fact: placed.added(), ended_fact: ended })
 }
 
 /// Ends it then, unless it has ended then already. No end is put off.

@@ -1,9 +1,8 @@
+use isolith_protocol::{EntityDescribed, StoreError};
 use isolith_types::EntityPatch;
 use rusqlite::params;
 
 use super::super::Work;
-use super::super::request::Outcome;
-use crate::error::StoreError;
 use crate::facts::names::{self, Name};
 use crate::read::facts::{entity_number, predicate_number, require_entity};
 use crate::sqlite::During;
@@ -51,25 +50,28 @@ pub(super) fn predicate(work: Work<'_>, name: &Name) -> Result<i64, StoreError> 
 }
 
 /// Notes what is known of an entity.
-pub(super) fn describe(work: Work<'_>, patch: &EntityPatch) -> Result<Outcome, StoreError> {
+pub(super) fn describe(
+    work: Work<'_>,
+    patch: &EntityPatch,
+) -> Result<(i64, EntityDescribed), StoreError> {
     let name = Name::of_entity("name", &patch.name)?;
     let of_type = names::type_of(patch.r#type.as_deref())?;
     let (entity, created) = find_or_make(work, &name, None)?;
-    let mut outcome = Outcome { created, inserted: u64::from(created), ..Outcome::default() };
+    let mut reply = EntityDescribed { created, ..EntityDescribed::default() };
     if patch.r#type.is_some() {
-        outcome.updated += set_type(work, entity, of_type)?;
+        reply.updated += set_type(work, entity, of_type)?;
     }
     for alias in &patch.remove_aliases {
         match remove_alias(work, entity, &Name::of_entity("alias", alias)?)? {
-            0 => outcome.missing += 1,
-            gone => outcome.updated += gone,
+            0 => reply.missing += 1,
+            gone => reply.updated += gone,
         }
     }
     for alias in &patch.add_aliases {
-        outcome.updated += add_alias(work, entity, &Name::of_entity("alias", alias)?)?;
+        reply.updated += add_alias(work, entity, &Name::of_entity("alias", alias)?)?;
     }
-    outcome.entity = Some(require_entity(work.db, entity)?);
-    Ok(outcome)
+    reply.entity = Some(require_entity(work.db, entity)?);
+    Ok((entity, reply))
 }
 
 fn set_type(work: Work<'_>, entity: i64, of_type: Option<&str>) -> Result<u64, StoreError> {

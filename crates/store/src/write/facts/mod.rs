@@ -4,47 +4,77 @@ mod end;
 mod entities;
 mod say;
 
-use isolith_types::{NewFact, Provenance};
+use isolith_protocol::{
+    AddFact, DescribeEntity, Done, EntityDescribed, FactAdded, FactEnded, InvalidateFact,
+    StoreError, SupersedeFact,
+};
+use isolith_types::{AddedFact, NewFact, Provenance};
 
-use super::Work;
-use super::request::Outcome;
-use crate::error::StoreError;
+use super::{Perform, Work};
 use crate::facts::names::{self, Name};
+use crate::facts::number_of;
 use crate::facts::validity::Validity;
-use crate::facts::{FactWrite, number_of};
 use crate::graph::{TruthGraph, query_failed};
-use crate::read::facts::entity_number;
+use crate::read::facts::entity_named;
 use say::{Said, Word};
 
-/// Does what is asked.
-pub(super) fn perform(work: Work<'_>, write: &FactWrite) -> Result<Outcome, StoreError> {
-    let outcome = match write {
-        FactWrite::Add(fact) => add(work, fact),
-        FactWrite::Invalidate { which, at } => end::invalidate(work, which, *at),
-        FactWrite::Supersede(change) => end::supersede(work, change),
-        FactWrite::Describe(patch) => entities::describe(work, patch),
-    }?;
-    show(work, &outcome)?;
-    Ok(outcome)
+impl Perform for AddFact {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        let fact = add(work, &self.fact)?;
+        show_facts(work, [&fact.id])?;
+        Ok(FactAdded { fact }.into())
+    }
 }
 
-/// Has the graph show what has changed: all that a write touches is in its outcome, or is
-/// named by a fact that is.
-fn show(work: Work<'_>, outcome: &Outcome) -> Result<(), StoreError> {
-    let graph = TruthGraph::begin(work.db)?;
-    let added = outcome.fact.iter().map(|fact| &fact.id);
-    for id in added.chain(outcome.ended_fact.iter().map(|fact| &fact.id)) {
-        graph.show_fact(number_of(id)?).map_err(query_failed)?;
+impl Perform for InvalidateFact {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        let ended_fact = end::invalidate(work, &self.which, self.at)?;
+        show_facts(work, [&ended_fact.id])?;
+        Ok(FactEnded { ended_fact }.into())
     }
-    if let Some(entity) = &outcome.entity {
-        let number = entity_number(work.db, &names::fold(&entity.name))?;
-        number.map(|number| graph.show_entity(number)).transpose().map_err(query_failed)?;
+}
+
+impl Perform for SupersedeFact {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        let reply = end::supersede(work, &self.change)?;
+        show_facts(work, [&reply.fact.id, &reply.ended_fact.id])?;
+        Ok(reply.into())
+    }
+}
+
+impl Perform for DescribeEntity {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        let (number, reply) = entities::describe(work, &self.patch)?;
+        let graph = TruthGraph::begin(work.db)?;
+        graph.show_entity(number).map_err(query_failed)?;
+        graph.finish()?;
+        Ok(reply.into())
+    }
+
+    fn complete(&self, work: Work<'_>, reply: &mut EntityDescribed) -> Result<(), StoreError> {
+        reply.entity = entity_named(work.db, &self.patch.name)?;
+        Ok(())
+    }
+
+    fn shorten(reply: &mut EntityDescribed) -> bool {
+        reply.entity.take().is_some()
+    }
+}
+
+/// Has the graph show facts that have changed, and the entities that they name.
+fn show_facts<'a>(
+    work: Work<'_>,
+    ids: impl IntoIterator<Item = &'a String>,
+) -> Result<(), StoreError> {
+    let graph = TruthGraph::begin(work.db)?;
+    for id in ids {
+        graph.show_fact(number_of(id)?).map_err(query_failed)?;
     }
     graph.finish()
 }
 
 /// Adds a fact, or finds the one that says the same.
-fn add(work: Work<'_>, fact: &NewFact) -> Result<Outcome, StoreError> {
+fn add(work: Work<'_>, fact: &NewFact) -> Result<AddedFact, StoreError> {
     let subject = Name::of_entity("subject", &fact.subject)?;
     let predicate = Name::of_predicate(&fact.predicate)?;
     let object = Name::of_entity("object", &fact.object)?;
@@ -58,14 +88,7 @@ fn add(work: Work<'_>, fact: &NewFact) -> Result<Outcome, StoreError> {
         object: entities::find_or_make(work, &object, object_type)?.0,
     };
     let placed = say::say(work, said, validity, &word)?;
-    Ok(Outcome {
-        created: placed.created,
-        inserted: u64::from(placed.created),
-        updated: u64::from(placed.updated),
-        unchanged: u64::from(!placed.created && !placed.updated),
-        fact: Some(placed.added()),
-        ..Outcome::default()
-    })
+    Ok(placed.added())
 }
 
 /// What somebody says of a fact, if it can be accepted.

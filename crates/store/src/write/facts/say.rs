@@ -1,8 +1,8 @@
+use isolith_protocol::StoreError;
 use isolith_types::AddedFact;
 use rusqlite::{Connection, params};
 
 use super::super::Work;
-use crate::error::StoreError;
 use crate::facts::id_of;
 use crate::facts::validity::{Fit, Validity};
 use crate::read::facts::{Kept, kept_facts};

@@ -1,18 +1,40 @@
+use isolith_protocol::{AddDrawers, Done, DrawerVectors, DrawersAdded, StoreError};
 use isolith_types::{AddedDrawer, Moment, NewDrawer};
 use rusqlite::params;
 
-use super::super::Work;
 use super::super::change::Changes;
-use super::super::request::Outcome;
+use super::super::{Perform, Work, shorten};
 use super::check::Content;
 use super::identity::{Place, place_for};
 use super::memory_for;
 use super::passages::{Cut, PassageWriter};
-use crate::error::StoreError;
-use crate::memory::DrawerVectors;
 use crate::sqlite::During;
 
-/// So many drawers are added at once, at most.
+impl Perform for AddDrawers {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        add(work, &self.drawers, self.skip_bad, &self.vectors)
+    }
+
+    fn shorten(reply: &mut DrawersAdded) -> bool {
+        match reply.drawers.is_empty() {
+            true => shorten(&mut reply.rejected),
+            false => {
+                reply.drawers.clear();
+                true
+            }
+        }
+    }
+
+    fn complete(&self, work: Work<'_>, reply: &mut DrawersAdded) -> Result<(), StoreError> {
+        if reply.drawers.len() + reply.rejected.len() < self.drawers.len() {
+            reply.drawers.clear();
+            again(work, &self.drawers, &self.vectors, reply)?;
+        }
+        Ok(())
+    }
+}
+
+/// This many drawers are added at once, at most.
 const MOST_DRAWERS: usize = 500;
 
 /// Adds drawers. Those that are there already stay as they are.
@@ -21,7 +43,7 @@ pub(in crate::write) fn add(
     drawers: &[NewDrawer],
     skip_bad: bool,
     vectors: &DrawerVectors,
-) -> Result<Outcome, StoreError> {
+) -> Result<Done<DrawersAdded>, StoreError> {
     if drawers.len() > MOST_DRAWERS {
         let reason = format!("{} drawers are more than {MOST_DRAWERS} at once", drawers.len());
         return Err(StoreError::Invalid(reason));
@@ -29,35 +51,35 @@ pub(in crate::write) fn add(
     let state = memory_for(work, vectors)?;
     let mut changes = Changes::begin(work, &state)?;
     let mut writer = PassageWriter::new(work, state.id)?;
-    let mut outcome = Outcome::default();
+    let mut reply = DrawersAdded::default();
     for (at, drawer) in drawers.iter().enumerate() {
         work.deadline.check("add drawers")?;
         let (content, cut) = match check(drawer, vectors, at) {
             Ok(checked) => checked,
             Err(error) if skip_bad => {
-                outcome.rejected_count += 1;
-                outcome.rejected.push((at as u64, error.to_string()));
+                reply.rejected_count += 1;
+                reply.rejected.push((at as u64, error.to_string()));
                 continue;
             }
             Err(error) => return Err(at_row(error, at, drawers.len())),
         };
         let added = match place_for(work, &content)? {
             Place::Taken { id } => {
-                outcome.unchanged += 1;
-                outcome.known.push(at as u32);
+                reply.unchanged += 1;
+                reply.known.push(at as u32);
                 AddedDrawer { id: id.clone(), created: false, duplicate_of: Some(id) }
             }
             Place::Free { id } => {
                 let number =
                     insert(work, &id, &content, cut.len()).during(work.db, "add a drawer")?;
                 writer.insert(&mut changes, number, &cut)?;
-                outcome.inserted += 1;
+                reply.inserted += 1;
                 AddedDrawer { id, created: true, duplicate_of: None }
             }
         };
-        outcome.drawers.push(added);
+        reply.drawers.push(added);
     }
-    changes.finish(outcome)
+    changes.finish(reply)
 }
 
 /// What adding answered, where the receipt had no room for all of it: everything follows
@@ -66,21 +88,21 @@ pub(in crate::write) fn again(
     work: Work<'_>,
     drawers: &[NewDrawer],
     vectors: &DrawerVectors,
-    outcome: &mut Outcome,
+    reply: &mut DrawersAdded,
 ) -> Result<(), StoreError> {
-    outcome.rejected.clear();
+    reply.rejected.clear();
     for (at, drawer) in drawers.iter().enumerate() {
         let content = match check(drawer, vectors, at) {
             Ok((content, _)) => content,
             Err(error) => {
-                outcome.rejected.push((at as u64, error.to_string()));
+                reply.rejected.push((at as u64, error.to_string()));
                 continue;
             }
         };
         let (Place::Taken { id } | Place::Free { id }) = place_for(work, &content)?;
-        let created = !outcome.known.contains(&(at as u32));
+        let created = !reply.known.contains(&(at as u32));
         let duplicate_of = (!created).then(|| id.clone());
-        outcome.drawers.push(AddedDrawer { id, created, duplicate_of });
+        reply.drawers.push(AddedDrawer { id, created, duplicate_of });
     }
     Ok(())
 }

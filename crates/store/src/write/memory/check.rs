@@ -1,9 +1,9 @@
 //! What may be stored as a drawer. Texts are taken as they are; what stands around them
 //! loses the space at its ends, and what is empty then is not there.
 
+use isolith_protocol::StoreError;
 use isolith_types::{Drawer, DrawerPatch, LONGEST_DRAWER, Metadata, Moment, NewDrawer};
 
-use crate::error::StoreError;
 use crate::memory::{ContentHash, content_hash};
 
 /// Names of wings, rooms and authors, tags, and dates in words are at most this long.

@@ -1,11 +1,11 @@
 //! Which drawer a text is: the same text, in the same wing and room and from the same
 //! source, is the same drawer.
 
+use isolith_protocol::StoreError;
 use rusqlite::OptionalExtension;
 
 use super::super::Work;
 use super::check::Content;
-use crate::error::StoreError;
 use crate::memory::{ContentHash, id_of};
 use crate::sqlite::During;
 

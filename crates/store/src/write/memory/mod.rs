@@ -7,19 +7,15 @@ mod passages;
 mod remove;
 mod update;
 
+use isolith_protocol::{
+    CollectionState, DrawerVectors, MEMORY_COLLECTION, StoreError, memory_spec,
+};
 use isolith_types::CollectionKind;
 use rusqlite::params;
 
-pub(super) use add::{add, again};
-pub(super) use remove::remove;
-pub(super) use update::update;
-
 use super::{Work, collections, validate};
-use crate::error::StoreError;
-use crate::memory::{DrawerVectors, memory_spec};
 use crate::read::collections::{memory, require};
 use crate::sqlite::During;
-use crate::state::{CollectionState, MEMORY_COLLECTION};
 
 /// The memory that takes these vectors. It is made with the first drawer.
 fn memory_for(work: Work<'_>, vectors: &DrawerVectors) -> Result<CollectionState, StoreError> {

@@ -1,12 +1,12 @@
 use std::fmt::Write as _;
 
+use isolith_protocol::{DrawerVectors, StoreError};
 use isolith_types::Metric;
 use rusqlite::{CachedStatement, params};
 
 use super::super::change::Changes;
 use super::super::{Work, validate};
-use crate::error::StoreError;
-use crate::memory::{DrawerVectors, passages};
+use crate::memory::passages;
 use crate::sqlite::During;
 
 /// A text as it is stored: its passages, with a vector each.

@@ -1,19 +1,23 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use isolith_protocol::{DeleteDrawers, Done, DrawersDeleted, StoreError, WhichDrawers};
 use rusqlite::OptionalExtension;
 
-use super::super::Work;
 use super::super::change::Changes;
-use super::super::request::Outcome;
+use super::super::{Perform, Work};
 use super::passages;
-use crate::error::StoreError;
-use crate::memory::WhichDrawers;
 use crate::read::collections::memory;
 use crate::read::memory::numbers_matching;
 use crate::sqlite::During;
 
-/// A slice of removing by filter ends after this long, or after so many drawers.
+impl Perform for DeleteDrawers {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        remove(work, &self.which)
+    }
+}
+
+/// A slice of removing by filter ends after this long, or after this many drawers.
 const SLICE: Duration = Duration::from_millis(30);
 const SLICE_DRAWERS: u64 = 2_000;
 
@@ -21,20 +25,20 @@ const SLICE_DRAWERS: u64 = 2_000;
 pub(in crate::write) fn remove(
     work: Work<'_>,
     which: &WhichDrawers,
-) -> Result<Outcome, StoreError> {
+) -> Result<Done<DrawersDeleted>, StoreError> {
     if matches!(which, WhichDrawers::Matching(filter) if filter.is_empty()) {
-        let reason = "say which drawers are to go: this would be all".to_owned();
+        let reason = "name the drawers to delete: this would delete all".to_owned();
         return Err(StoreError::Invalid(reason));
     }
-    let mut outcome = Outcome::default();
+    let mut reply = DrawersDeleted::default();
     let Some(state) = memory(work.db)? else {
         if let WhichDrawers::Ids(ids) = which {
-            outcome.missing = ids.iter().collect::<HashSet<_>>().len() as u64;
+            reply.missing = ids.iter().collect::<HashSet<_>>().len() as u64;
         }
-        return Ok(outcome);
+        return Ok(reply.into());
     };
     let numbers = match which {
-        WhichDrawers::Ids(ids) => numbers_of(work, ids, &mut outcome.missing),
+        WhichDrawers::Ids(ids) => numbers_of(work, ids, &mut reply.missing),
         // One more than may go tells whether there is more.
         WhichDrawers::Matching(filter) => numbers_matching(work.db, filter, SLICE_DRAWERS + 1),
     };
@@ -43,9 +47,9 @@ pub(in crate::write) fn remove(
     let end = Instant::now() + SLICE;
     let mut changes = Changes::begin(work, &state)?;
     for number in numbers {
-        let full = outcome.deleted == SLICE_DRAWERS || Instant::now() >= end;
-        if in_slices && full && outcome.deleted > 0 {
-            outcome.more = true;
+        let full = reply.deleted == SLICE_DRAWERS || Instant::now() >= end;
+        if in_slices && full && reply.deleted > 0 {
+            reply.more = true;
             break;
         }
         work.deadline.check("remove drawers")?;
@@ -54,9 +58,9 @@ pub(in crate::write) fn remove(
             .prepare_cached("DELETE FROM drawer WHERE number = ?1")
             .and_then(|mut statement| statement.execute([number]))
             .during(work.db, "remove a drawer")?;
-        outcome.deleted += 1;
+        reply.deleted += 1;
     }
-    changes.finish(outcome)
+    changes.finish(reply)
 }
 
 fn numbers_of(work: Work<'_>, ids: &[String], missing: &mut u64) -> rusqlite::Result<Vec<u64>> {

@@ -1,19 +1,23 @@
+use isolith_protocol::{Done, DrawerUpdated, DrawerVectors, StoreError, UpdateDrawer};
 use isolith_types::{Drawer, DrawerPatch, Moment};
 use rusqlite::params;
 
-use super::super::Work;
 use super::super::change::Changes;
-use super::super::request::Outcome;
+use super::super::{Perform, Work};
 use super::add::next_position;
 use super::check::Content;
 use super::identity::owner_of;
 use super::memory_for;
 use super::passages::{self, Cut, PassageWriter};
-use crate::error::StoreError;
-use crate::memory::DrawerVectors;
 use crate::read::collections::memory;
 use crate::read::memory::by_id;
 use crate::sqlite::During;
+
+impl Perform for UpdateDrawer {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        update(work, &self.id, &self.patch, &self.vectors)
+    }
+}
 
 /// Changes a drawer. Its id stays.
 pub(in crate::write) fn update(
@@ -21,15 +25,15 @@ pub(in crate::write) fn update(
     id: &str,
     patch: &DrawerPatch,
     vectors: &DrawerVectors,
-) -> Result<Outcome, StoreError> {
+) -> Result<Done<DrawerUpdated>, StoreError> {
     let missing = || StoreError::NoDrawer { id: id.to_owned() };
     let state = memory(work.db)?.ok_or_else(missing)?;
     let (number, drawer) = by_id(work.db, id)?.ok_or_else(missing)?;
     let old = Content::of_stored(&drawer);
     let new = old.with(patch)?;
     if new == old {
-        let outcome = Outcome { unchanged: 1, ..Outcome::default() };
-        return Changes::begin(work, &state)?.finish(outcome);
+        let reply = DrawerUpdated { updated: 0 };
+        return Changes::begin(work, &state)?.finish(reply);
     }
     if let Some(other) = owner_of(work, &new.hash())?.filter(|other| other != id) {
         return Err(StoreError::DrawerExists { id: other });
@@ -46,7 +50,7 @@ pub(in crate::write) fn update(
         passages::renew(work, &mut changes, number)?;
     }
     write(work, number, &drawer, &new, passages).during(work.db, "change a drawer")?;
-    changes.finish(Outcome { updated: 1, ..Outcome::default() })
+    changes.finish(DrawerUpdated { updated: 1 })
 }
 
 /// What of a drawer the words of a search are compared with, besides its text.

@@ -1,0 +1,163 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use super::*;
+use crate::layers::{Layers, Settings};
+
+fn user(text: &str) -> Result<Vec<Given>, ConfigError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.toml");
+    fs::write(&path, text).unwrap();
+    read_user_file(&path)
+}
+
+/// A project with this file.
+fn project(text: &str) -> (tempfile::TempDir, Result<Option<Project>, ConfigError>) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join(PROJECT_FILE), text).unwrap();
+    let found = Project::find(folder.path());
+    (folder, found)
+}
+
+fn resolve(users: &str, projects: &str) -> Settings {
+    let (_folder, project) = project(projects);
+    Layers::new(user(users).unwrap()).resolve(project.unwrap().as_ref())
+}
+
+#[test]
+fn flags_come_before_variables_projects_and_users() {
+    let (folder, project) = project("[limits]\nresults = 20\nrows = 21\n");
+    let project = project.unwrap().unwrap();
+    let user = user("limits.results = 30\nlimits.rows = 31\n[server]\ntimeout = 32\n").unwrap();
+    let variable = |name: &str| (name == "ISOLITH_LIMITS_RESULTS").then(|| "10".into());
+    let mut layers = Layers::new(user).with_environment(variable).unwrap();
+
+    let outside = layers.resolve(None);
+    assert_eq!(outside.number(Key::LimitsRows), Some(31));
+    let settings = layers.resolve(Some(&project));
+    assert_eq!(settings.number(Key::LimitsResults), Some(10));
+    assert_eq!(settings.number(Key::LimitsRows), Some(21));
+    assert_eq!(settings.number(Key::ServerTimeout), Some(32));
+    assert_eq!(settings.text(Key::ServerListen), None);
+    let origin = &settings.given(Key::LimitsRows).next().unwrap().origin;
+    let line = format!("{}:3", folder.path().join(PROJECT_FILE).display());
+    assert_eq!((origin.kind(), origin.to_string()), ("project_file", line));
+
+    layers.set(Key::LimitsResults, "--limit", Value::Number(5));
+    assert_eq!(layers.resolve(Some(&project)).number(Key::LimitsResults), Some(5));
+}
+
+#[test]
+fn ignored_paths_add_up() {
+    let settings = resolve("index.ignore = [\"a\"]", "index.ignore = [\"b\", \"c\"]");
+    assert_eq!(settings.list(Key::IndexIgnore), ["b", "c", "a"]);
+}
+
+#[test]
+fn a_project_only_lowers_the_size_of_files() {
+    let size = |users: &str, projects: &str| resolve(users, projects).max_file_size();
+    assert_eq!(size("", "index.max_file_size = \"2M\""), 1 << 20);
+    assert_eq!(size("", "index.max_file_size = \"10K\""), 10 << 10);
+    assert_eq!(size("index.max_file_size = \"4M\"", "index.max_file_size = \"2M\""), 2 << 20);
+    assert_eq!(size("index.max_file_size = \"4M\"", "index.max_file_size = \"8M\""), 4 << 20);
+    let (_folder, found) = project("index.max_file_size = \"2M\"");
+    let warnings = Layers::default().warnings(&found.unwrap().unwrap());
+    assert!(warnings[0].ends_with("is ignored: a project can only lower it"), "{warnings:?}");
+}
+
+#[test]
+fn a_hostile_project_sets_nothing_that_matters() {
+    let forbidden: Vec<Key> =
+        Key::ALL.into_iter().filter(|key| key.project() == ProjectAccess::Never).collect();
+    let text: String =
+        forbidden.iter().map(|key| format!("{} = \"/evil\"\n", key.name())).collect();
+    let (_folder, found) = project(&format!("{text}limits.results = 7\n"));
+    let found = found.unwrap().unwrap();
+    assert_eq!(found.given().len(), 1);
+    for (line, key) in forbidden.iter().enumerate() {
+        let warning = &found.warnings()[line];
+        let place = format!("{PROJECT_FILE}:{}: {:?}", line + 1, key.name());
+        assert!(warning.contains(&place), "{warning}");
+    }
+    let settings = Layers::default().resolve(Some(&found));
+    assert!(forbidden.iter().all(|key| settings.given(*key).next().is_none()));
+    assert_eq!(settings.number(Key::LimitsResults), Some(7));
+}
+
+#[test]
+fn mistakes_are_reported_with_file_line_and_key() {
+    for (text, line, key) in [
+        ("[limits]\nresult = 3\n", 2, "\"limits.result\""),
+        ("\n\ncommand = \"rm\"\n", 3, "\"command\""),
+        ("[limits.results]\nx = 1\n", 1, "\"limits.results\""),
+        ("[hooks]\nrun = \"x\"\n", 1, "\"hooks\""),
+        ("limits = 3\n", 1, "\"limits\""),
+        ("limits.results = \"ten\"\n", 1, "\"limits.results\""),
+        ("limits.results = 101\n", 1, "\"limits.results\""),
+        ("limits.rows = -1\n", 1, "\"limits.rows\""),
+        ("[index]\nignore = [\"a\",\n 1]\n", 2, "\"index.ignore\""),
+        ("index.ignore = [\"!secret\"]\n", 1, "\"index.ignore\""),
+        ("index.max_file_size = \"64M\"\n", 1, "\"index.max_file_size\""),
+        ("limits.results = 1\nlimits.results = 2\n", 2, "duplicate key"),
+        ("limits.results =\n", 1, ""),
+    ] {
+        let error = project(text).1.unwrap_err().to_string();
+        let place = format!("{PROJECT_FILE}:{line}: ");
+        assert!(error.contains(&place) && error.contains(key), "{text:?}: {error}");
+    }
+    assert!(user("limits.results = 101\n").is_ok(), "the user may set more than a project");
+}
+
+#[test]
+fn variables_are_checked_too() {
+    let variable = |name: &str| (name == "ISOLITH_SERVER_TIMEOUT").then(|| "soon".into());
+    let error = Layers::default().with_environment(variable).unwrap_err();
+    assert!(error.to_string().starts_with("ISOLITH_SERVER_TIMEOUT: expected a number"), "{error}");
+}
+
+#[test]
+fn only_small_regular_files_of_the_project_are_read() {
+    let outside = tempfile::tempdir().unwrap();
+    let secret = outside.path().join("secret");
+    fs::write(&secret, "limits.results = 3").unwrap();
+    let refused = |why: &str, make: &dyn Fn(&Path)| {
+        let folder = tempfile::tempdir().unwrap();
+        make(&folder.path().join(PROJECT_FILE));
+        let error = Project::find(folder.path()).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+        assert!(!error.contains("limits"), "{error}");
+    };
+    refused("it is a symbolic link", &|file| symlink(&secret, file).unwrap());
+    refused("it is a symbolic link", &|file| symlink("nowhere", file).unwrap());
+    refused("it is not a regular file", &|file| fs::create_dir(file).unwrap());
+    refused("it is not a regular file", &|file| {
+        let status = std::process::Command::new("mkfifo").arg(file).status().unwrap();
+        assert!(status.success());
+    });
+    refused("it is larger than 64 kB", &|file| fs::write(file, "#".repeat(70_000)).unwrap());
+    refused("it is not valid UTF-8", &|file| fs::write(file, b"x = \"\xff\"").unwrap());
+}
+
+#[test]
+fn the_nearest_project_counts() {
+    let (folder, _) = project("limits.results = 3");
+    let deep = folder.path().join("a/b");
+    fs::create_dir_all(&deep).unwrap();
+    assert_eq!(Project::find(&deep).unwrap().unwrap().folder(), folder.path());
+    fs::create_dir(folder.path().join("a/.git")).unwrap();
+    assert_eq!(Project::find(&deep).unwrap(), None);
+}
+
+#[test]
+fn paths_of_the_user_are_relative_to_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.toml");
+    let real = folder.path().join("dotfiles.toml");
+    fs::write(&real, "store = \"s\"\nserver.allow = [\"/code\", \"x\"]").unwrap();
+    symlink(&real, &path).unwrap();
+    let settings = Layers::new(read_user_file(&path).unwrap()).resolve(None);
+    let below = |name| folder.path().join(name).to_string_lossy().into_owned();
+    assert_eq!(settings.text(Key::Store), Some(below("s").as_str()));
+    assert_eq!(settings.list(Key::ServerAllow), ["/code".to_owned(), below("x")]);
+    assert!(read_user_file(&folder.path().join("none.toml")).unwrap().is_empty());
+}

@@ -1,0 +1,110 @@
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use isolate::InWorker;
+use isolith_segment::storage::Disk;
+use isolith_segment::text::{Analyzer, Keywords, TextSegment};
+use isolith_segment::{
+    Container, ContainerWriter, GraphSegment, Kind, Scratch, SegmentError, VectorSegment,
+};
+use tempfile::TempDir;
+
+/// What starts an input of which only the sections are given: see [`segment`].
+const SECTIONS: &[u8] = b"SECTIONS";
+
+/// The names of sections, by their numbers in an input.
+const NAMES: [&str; 14] = [
+    "parameters",
+    "vectors",
+    "rows",
+    "changes",
+    "codes",
+    "nodes",
+    "out.offsets",
+    "out.targets",
+    "out.kinds",
+    "out.edges",
+    "in.offsets",
+    "in.targets",
+    "in.kinds",
+    "in.edges",
+];
+
+/// Segment files: the bytes of one, or, after the bytes `SECTIONS`, a byte for its kind (`v` or
+/// `g`) and sections (number of the name, length in two bytes, content) that are written to a
+/// file with the right checksums.
+pub fn segment(data: &[u8]) -> bool {
+    let folder = TempDir::new().expect("a folder can be created here");
+    let file = match data.strip_prefix(SECTIONS) {
+        Some(sections) => write_sections(folder.path(), sections),
+        None => write_bytes(folder.path(), data).map_err(drop),
+    };
+    let Ok(file) = file else { return false };
+    for kind in [Kind::Vector, Kind::Text, Kind::Graph] {
+        if let Ok(container) = Container::open(&file, kind, None, InWorker::in_process()) {
+            let is_sound = container.verify().is_ok();
+            for (name, range) in container.sections() {
+                let read = container.bytes(range).is_ok();
+                assert!(read || !is_sound, "section {name:?} of a sound file cannot be read");
+            }
+        }
+    }
+    use_vectors(&file).is_ok() || use_texts(&file).is_ok() || use_graph(&file).is_ok()
+}
+
+fn write_bytes(folder: &Path, data: &[u8]) -> io::Result<PathBuf> {
+    let file = folder.join("segment");
+    fs::write(&file, data)?;
+    Ok(file)
+}
+
+/// Sections that are there twice, or that have no name, are refused.
+fn write_sections(folder: &Path, data: &[u8]) -> Result<PathBuf, ()> {
+    let (kind, mut rest) = match data {
+        [b'v', rest @ ..] => (Kind::Vector, rest),
+        [b'g', rest @ ..] => (Kind::Graph, rest),
+        _ => return Err(()),
+    };
+    let disk = Disk::new(folder);
+    let mut writer = ContainerWriter::create(&disk, "segment", kind, 1).map_err(drop)?;
+    while let [number, low, high, content @ ..] = rest {
+        let name = NAMES.get(usize::from(*number)).ok_or(())?;
+        let length = usize::from(u16::from_le_bytes([*low, *high]));
+        let (section, after) = content.split_at_checked(length).ok_or(())?;
+        writer.begin_section(name).map_err(drop)?;
+        writer.write(section).map_err(drop)?;
+        rest = after;
+    }
+    writer.finish().map_err(drop)?;
+    Ok(folder.join("segment"))
+}
+
+fn use_vectors(file: &Path) -> Result<(), SegmentError> {
+    let segment = VectorSegment::open(file, None, InWorker::in_process())?;
+    segment.sum()?;
+    let mut query = vec![0.5; segment.dimension()];
+    query[0] = 1.0;
+    for want in [1, 10] {
+        segment.search(&query, want, None, None, &mut Scratch::default())?;
+        segment.search_all(&query, want, None, None, &mut Scratch::default())?;
+    }
+    segment.verify()
+}
+
+fn use_texts(file: &Path) -> Result<(), SegmentError> {
+    let segment = TextSegment::open(file, None, InWorker::in_process())?;
+    let keywords = Keywords::of(Analyzer::Prose, "the quick brown fox", 1.0);
+    segment.statistics(&keywords)?;
+    segment.position_of(1)?;
+    segment.verify()
+}
+
+fn use_graph(file: &Path) -> Result<(), SegmentError> {
+    let segment = GraphSegment::open(file, None, InWorker::in_process())?;
+    let adjacency = segment.adjacency();
+    let lists = adjacency.lists(isolith_graph::Direction::Both, &[]);
+    for node in 0..u32::try_from(adjacency.nodes.len()).unwrap_or(u32::MAX) {
+        adjacency.edges(&lists, node, &mut Vec::new());
+    }
+    segment.verify()
+}

@@ -1,0 +1,202 @@
+mod duplicates;
+mod lists;
+mod records;
+mod watched;
+
+use std::ops::ControlFlow;
+
+use isolith_types::Metric;
+
+use crate::feed::{Content, Fault, Feed, Source, peek};
+use crate::records::error::Place;
+use crate::records::layout::Rejections;
+use crate::records::{Cursor, Format, IntakeError, Layout};
+use duplicates::IdHashes;
+use lists::TopObject;
+use watched::Watched;
+
+/// What the rows of a file must be like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// The length of the vectors; the first one decides if it is not given.
+    pub dimension: Option<u32>,
+    /// How distances will be measured: a vector of zeros is refused for the cosine.
+    pub metric: Metric,
+    /// What a row that cannot be used means for the others.
+    pub on_error: OnError,
+}
+
+/// What a row that cannot be used means for the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnError {
+    /// The whole file is refused.
+    Stop,
+    /// The row is left out. A file without any row that can be used is refused.
+    Skip,
+}
+
+/// Hears how many bytes are done, of how many, and may stop the pass. It is called
+/// for every block, also while all bytes are done and repeated ids are looked up.
+pub type Progress<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'a;
+
+/// The first pass: reads a file from front to back and checks all of it.
+///
+/// Where ids repeat, the ids are read again to name the rows.
+///
+/// # Errors
+/// An [`IntakeError`] if the file is not a file of records, or if rows cannot be used and
+/// the rules do not allow to leave them out, or if no row is left.
+pub fn validate<C: Content + ?Sized>(
+    content: &C,
+    rules: &Rules,
+    progress: &mut Progress<'_>,
+) -> Result<Layout, IntakeError> {
+    const BUFFER_BYTES: usize = 1 << 20;
+    validate_with(content, rules, progress, BUFFER_BYTES)
+}
+
+pub(crate) fn validate_with<C: Content + ?Sized>(
+    content: &C,
+    rules: &Rules,
+    progress: &mut Progress<'_>,
+    buffer_bytes: usize,
+) -> Result<Layout, IntakeError> {
+    let bytes = content.size().map_err(IntakeError::Io)?;
+    let pass = Pass { content, rules, bytes, buffer_bytes };
+    let (findings, hash) = pass.read(progress)?;
+    pass.conclude(findings, hash, progress)
+}
+
+struct Pass<'c, C: ?Sized> {
+    content: &'c C,
+    rules: &'c Rules,
+    bytes: u64,
+    buffer_bytes: usize,
+}
+
+/// What one read through a file found, whatever its form.
+struct Findings {
+    format: Format,
+    rows: u64,
+    dimension: Option<u32>,
+    start: Cursor,
+    header: Option<String>,
+    rejections: Rejections,
+    ids: IdHashes,
+}
+
+impl<C: Content + ?Sized> Pass<'_, C> {
+    fn read(&self, progress: &mut Progress<'_>) -> Result<(Findings, [u8; 32]), IntakeError> {
+        let mut source = self.open(&mut *progress)?;
+        let (findings, source) = match peek(&mut source)? {
+            None => return Err(IntakeError::Empty),
+            Some(b'{') => {
+                source.advance(1);
+                let mut top = TopObject::new(self.rules);
+                let outcome = top.read(&mut source);
+                if !stopped(&outcome) && top.is_a_record() {
+                    drop(source);
+                    records::read_lines(self.open(progress)?, self.rules)?
+                } else {
+                    outcome?;
+                    let findings = top.conclude()?;
+                    expect_end(&mut source)?;
+                    (findings, source)
+                }
+            }
+            Some(b'[') => {
+                source.advance(1);
+                let (findings, mut source) = records::read_array(source, self.rules)?;
+                expect_end(&mut source)?;
+                (findings, source)
+            }
+            Some(_) => return Err(IntakeError::Unrecognized { found: describe(source.window()) }),
+        };
+        let hash = source.into_blocks().finish()?;
+        Ok((findings, hash))
+    }
+
+    /// Opens the file at its first byte that is no byte order mark.
+    fn open<'p, 'q>(
+        &'p self,
+        progress: &'p mut Progress<'q>,
+    ) -> Result<Source<Watched<'p, 'q, C>>, Fault> {
+        const MARK: &[u8] = b"\xEF\xBB\xBF";
+        let watched = Watched::new(self.content, self.bytes, progress);
+        let mut source = Source::new(watched, 0, self.buffer_bytes);
+        while source.window().len() < MARK.len() && source.more()? {}
+        if source.window().starts_with(MARK) {
+            source.advance(MARK.len());
+        }
+        Ok(source)
+    }
+
+    fn conclude(
+        &self,
+        mut findings: Findings,
+        hash: [u8; 32],
+        progress: &mut Progress<'_>,
+    ) -> Result<Layout, IntakeError> {
+        duplicates::reject(self, &mut findings, progress)?;
+        let (rejected, rows) = (findings.rejections.total, findings.rows);
+        let rejected_rows = std::mem::take(&mut findings.rejections.rows);
+        let problems = findings.rejections.into_problems();
+        let none_left = rejected == rows;
+        if rejected > 0 && (none_left || self.rules.on_error == OnError::Stop) {
+            return Err(IntakeError::BadRows { problems, total: rejected, rows });
+        }
+        Ok(Layout {
+            format: findings.format,
+            rows,
+            dimension: findings.dimension,
+            bytes: self.bytes,
+            hash,
+            header: findings.header,
+            rejected,
+            problems,
+            start: findings.start,
+            rejected_rows,
+        })
+    }
+}
+
+/// Whether reading ended for a reason that is not in the bytes.
+fn stopped<T>(outcome: &Result<T, IntakeError>) -> bool {
+    matches!(outcome, Err(IntakeError::Cancelled | IntakeError::Io(_)))
+}
+
+fn expect_end<F: Feed>(feed: &mut F) -> Result<(), IntakeError> {
+    match peek(feed)? {
+        None => Ok(()),
+        Some(found) => {
+            let expected = "the end of the file";
+            let fault = Fault::Syntax { offset: feed.offset(), expected, found };
+            Err(IntakeError::from_fault(fault, Place::default()))
+        }
+    }
+}
+
+/// What a file seems to be that does not begin as JSON lists and objects do.
+fn describe(start: &[u8]) -> String {
+    const KNOWN: [(&[u8], &str); 9] = [
+        (b"\x1F\x8B", "gzip data (unpack it first)"),
+        (b"\x28\xB5\x2F\xFD", "zstd data (unpack it first)"),
+        (b"PK\x03\x04", "a zip archive (unpack it first)"),
+        (b"SQLite format 3\0", "an SQLite database"),
+        (b"PAR1", "a Parquet file"),
+        (b"\x93NUMPY", "a NumPy array"),
+        (b"\xFF\xFE", "UTF-16 text (convert it to UTF-8)"),
+        (b"\xFE\xFF", "UTF-16 text (convert it to UTF-8)"),
+        (b"\"", "one JSON text"),
+    ];
+    let known = KNOWN.iter().find(|(mark, _)| start.starts_with(mark));
+    if let Some((_, name)) = known {
+        return (*name).to_owned();
+    }
+    let sample = &start[..start.len().min(1_000)];
+    if sample.iter().any(|byte| matches!(byte, 0..=8 | 14..=31 | 127)) {
+        "binary data".to_owned()
+    } else {
+        "text that is neither a JSON object nor a JSON list".to_owned()
+    }
+}

@@ -1,0 +1,134 @@
+//! Ready drawers: one JSON object in a line.
+
+use std::collections::HashSet;
+
+use isolith_types::{Metadata, Moment, NewDrawer};
+use serde_json::{Map, Value};
+
+use crate::transcript::json::Json;
+use crate::transcript::turn::{Part, unfit};
+use crate::transcript::{MAX_METADATA_BYTES, Plan};
+
+/// Reads the drawer of a line.
+pub(crate) fn part(line: Json<'_>, plan: &Plan) -> Part {
+    match drawer(line, plan) {
+        Ok(drawer) => Part::Drawer(Box::new(drawer)),
+        Err(reason) => Part::Problem(reason),
+    }
+}
+
+fn drawer(line: Json<'_>, plan: &Plan) -> Result<NewDrawer, String> {
+    if !line.is_object() {
+        return Err(format!("a drawer must be an object, found {}", line.kind()));
+    }
+    let mut text = None;
+    let mut drawer = NewDrawer::default();
+    let mut other = Map::new();
+    let mut room_left = MAX_METADATA_BYTES;
+    let mut seen = HashSet::new();
+    for member in line.members() {
+        let (key, value) = member?;
+        if key.is_empty() {
+            return Err("a key is empty or far too long".to_owned());
+        }
+        if seen.contains(&key) {
+            return Err(format!("the key {key:?} is there twice"));
+        }
+        let wrong = |reason: String| format!("{key} {reason}");
+        match key.as_str() {
+            "text" => text = Some(value.text().map_err(wrong)?.into_owned()),
+            "wing" => drawer.wing = optional(value).map_err(wrong)?.unwrap_or_default(),
+            "room" => drawer.room = optional(value).map_err(wrong)?.unwrap_or_default(),
+            "source" => drawer.source = optional(value).map_err(wrong)?,
+            "author" => drawer.author = optional(value).map_err(wrong)?,
+            "date" => drawer.date = date(value).map_err(wrong)?,
+            "date_text" => drawer.date_text = optional(value).map_err(wrong)?,
+            "tags" => drawer.tags = tags(value).map_err(wrong)?,
+            _ => {
+                let bytes = key.len() + value.bytes.len();
+                room_left = room_left.checked_sub(bytes).ok_or_else(too_much_metadata)?;
+                keep(&mut other, &key, value)?;
+            }
+        }
+        seen.insert(key);
+    }
+    drawer.text = text.ok_or("text is missing")?;
+    if drawer.text.trim().is_empty() {
+        return Err("text is empty".to_owned());
+    }
+    if let Some(reason) = unfit(&drawer.text) {
+        return Err(reason);
+    }
+    drawer.metadata = Metadata::from_json(Value::Object(other)).map_err(|it| it.to_string())?;
+    settle(&mut drawer, plan);
+    Ok(drawer)
+}
+
+/// What the row leaves open is as the plan says.
+fn settle(drawer: &mut NewDrawer, plan: &Plan) {
+    let general = || "general".to_owned();
+    if drawer.wing.is_empty() {
+        drawer.wing = plan.wing.clone().unwrap_or_else(general);
+    }
+    if drawer.room.is_empty() {
+        drawer.room = plan.room.clone().unwrap_or_else(general);
+    }
+    drawer.author = drawer.author.take().map(|author| plan.author(&author));
+}
+
+/// A text that may be missing, null or blank.
+fn optional(value: Json<'_>) -> Result<Option<String>, String> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    let text = value.text()?;
+    Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty()))
+}
+
+fn date(value: Json<'_>) -> Result<Option<Moment>, String> {
+    let Some(text) = optional(value)? else { return Ok(None) };
+    match text.parse() {
+        Ok(moment) => Ok(Some(moment)),
+        Err(error) => Err(format!("is wrong: {error} (any other words go to date_text)")),
+    }
+}
+
+fn tags(value: Json<'_>) -> Result<Vec<String>, String> {
+    const MOST: usize = 1_000;
+    if value.is_null() {
+        return Ok(Vec::new());
+    }
+    if !value.is_list() {
+        return Err(format!("must be a list of texts, found {}", value.kind()));
+    }
+    let mut tags = Vec::new();
+    for item in value.items() {
+        let item = item.map_err(|reason| format!("cannot be read: {reason}"))?;
+        let tag = item.text().map_err(|reason| format!("must be a list of texts: one {reason}"))?;
+        if tags.len() == MOST {
+            return Err(format!("has more than {MOST} items"));
+        }
+        tags.push(tag.trim().to_owned());
+    }
+    tags.retain(|tag| !tag.is_empty());
+    Ok(tags)
+}
+
+/// Keeps a value of a key that drawers do not have. An object called `metadata` is
+/// metadata already.
+fn keep(other: &mut Map<String, Value>, key: &str, value: Json<'_>) -> Result<(), String> {
+    let value: Value = serde_json::from_slice(value.bytes)
+        .map_err(|error| format!("{key} cannot be read: {error}"))?;
+    match value {
+        Value::Null => {}
+        Value::Object(object) if key == "metadata" => other.extend(object),
+        value => {
+            other.insert(key.to_owned(), value);
+        }
+    }
+    Ok(())
+}
+
+fn too_much_metadata() -> String {
+    format!("what is neither text nor another known key has more than {MAX_METADATA_BYTES} bytes")
+}

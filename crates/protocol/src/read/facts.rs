@@ -1,0 +1,40 @@
+//! Reading facts.
+
+use isolith_types::{EntityQuery, FactQuery};
+use serde::{Deserialize, Serialize};
+
+/// Finds facts by entity, predicate and time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct QueryFacts {
+    /// Which facts.
+    pub query: FactQuery,
+}
+
+/// Lists facts in the order in which they became true.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ListTimeline {
+    /// Of this entity only.
+    pub entity: Option<String>,
+    /// The maximum number of facts.
+    pub limit: u32,
+    /// How many to skip.
+    pub offset: u64,
+}
+
+/// Counts facts and entities.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CountFacts;
+
+/// Lists entities.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ListEntities {
+    /// Which entities.
+    pub query: EntityQuery,
+}
+
+/// Finds one entity, by any of its names.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct GetEntity {
+    /// The name.
+    pub name: String,
+}

@@ -1,0 +1,203 @@
+//! Operations that only read a store.
+
+mod code;
+mod facts;
+mod graph;
+mod memory;
+mod records;
+mod segments;
+
+use std::fmt::Debug;
+
+use isolate_types::Bulk;
+use isolith_types::{Drawer, Entity, Fact, FactStats, Wing};
+use serde::{Deserialize, Serialize};
+
+pub use code::{
+    CodeFound, CodeScope, EmbedMovedFile, FoundChunk, GetChunks, ListFiles, ListRoots, LocateRoots,
+    SearchCode,
+};
+pub use facts::{CountFacts, GetEntity, ListEntities, ListTimeline, QueryFacts};
+pub use graph::{CypherFound, RunCypher};
+pub use memory::{
+    DrawerList, FindSimilarDrawers, GetDrawers, ListDrawers, ListRooms, MemoryFound, SearchMemory,
+    SimilarFound,
+};
+pub use records::{
+    FindKeywords, FindNearest, GetCollection, GetLoadProgress, GetRecords, Page, RecordsFound,
+    Selection,
+};
+pub use segments::{Damage, DamageKind, Searched, SegmentsOf, VerifySegments};
+
+use crate::code::{FileState, RootPlace, RootState, StoredChunk};
+use crate::graph::GraphState;
+use crate::state::{CollectionState, LoadProgress, PoisonedJob, StoredRecord};
+
+/// Gets what a front needs to know first.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct GetOverview;
+
+/// The reply to [`GetOverview`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Overview {
+    /// All collections.
+    pub collections: Vec<CollectionState>,
+    /// Jobs in quarantine.
+    pub poisons: Vec<PoisonedJob>,
+    /// Whether rows of deleted collections are still stored.
+    pub purge_due: bool,
+    /// The graph.
+    pub graph: GraphState,
+}
+
+/// Computes the vector of a text; an empty one if it has no words.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct EmbedText {
+    /// The text.
+    pub text: String,
+}
+
+/// An operation that only reads a store.
+pub trait ReadOperation: Debug + Clone + Into<ReadJob> {
+    /// What it answers.
+    type Reply: Debug;
+
+    /// Its name in reports.
+    const NAME: &'static str;
+
+    /// Its own reply; none if it belongs to another operation.
+    fn reply_from(reply: ReadReply) -> Option<Self::Reply>;
+}
+
+/// The reply of a search, which tells what it went through.
+pub trait SearchReply {
+    /// What the search went through.
+    fn searched(&self) -> &Searched;
+}
+
+/// Who answers an operation.
+pub trait AnswersRead<O: ReadOperation> {
+    /// What can go wrong.
+    type Error;
+
+    /// Answers it.
+    ///
+    /// # Errors
+    /// What went wrong.
+    fn answer(&mut self, operation: &O) -> Result<O::Reply, Self::Error>;
+}
+
+macro_rules! read_operations {
+    (
+        searches { $($search:ident($search_name:literal) => $found:ty,)* }
+        lookups { $($lookup:ident($lookup_name:literal) => $reply:ty,)* }
+    ) => {
+        read_operations! {
+            all { $($search($search_name) => $found,)* $($lookup($lookup_name) => $reply,)* }
+        }
+
+        impl ReadReply {
+            /// What a search went through; none if it was not a search.
+            pub fn searched(&self) -> Option<&Searched> {
+                match self {
+                    $(Self::$search(found) => Some(found.searched()),)*
+                    $(Self::$lookup(_) => None,)*
+                }
+            }
+        }
+    };
+    (all { $($operation:ident($name:literal) => $reply:ty,)* }) => {
+        /// Any operation that only reads a store.
+        #[derive(Debug, Clone, Serialize, Deserialize)]
+        #[expect(missing_docs, reason = "each variant is documented at its operation")]
+        pub enum ReadJob {
+            $($operation($operation),)*
+        }
+
+        /// The reply of any operation that only reads a store.
+        #[derive(Debug, Clone, Serialize, Deserialize)]
+        #[expect(missing_docs, reason = "each variant is documented at its operation")]
+        pub enum ReadReply {
+            $($operation($reply),)*
+        }
+
+        impl ReadJob {
+            /// The names of all operations.
+            pub const NAMES: &[&str] = &[$($name),*];
+
+            /// The operation's name in reports.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$operation(_) => $operation::NAME,)*
+                }
+            }
+
+            /// Has it answered.
+            ///
+            /// # Errors
+            /// What went wrong.
+            pub fn answer_with<A, E>(&self, answerer: &mut A) -> Result<ReadReply, E>
+            where
+                $(A: AnswersRead<$operation, Error = E>,)*
+            {
+                match self {
+                    $(Self::$operation(operation) => {
+                        answerer.answer(operation).map(ReadReply::$operation)
+                    })*
+                }
+            }
+        }
+
+        $(
+            impl From<$operation> for ReadJob {
+                fn from(operation: $operation) -> Self {
+                    Self::$operation(operation)
+                }
+            }
+
+            impl ReadOperation for $operation {
+                type Reply = $reply;
+                const NAME: &'static str = $name;
+
+                fn reply_from(reply: ReadReply) -> Option<Self::Reply> {
+                    match reply {
+                        ReadReply::$operation(reply) => Some(reply),
+                        _ => None,
+                    }
+                }
+            }
+        )*
+    };
+}
+
+read_operations! {
+    searches {
+        FindNearest("nearest") => RecordsFound,
+        FindKeywords("keywords") => RecordsFound,
+        SearchCode("code") => CodeFound,
+        SearchMemory("memory") => MemoryFound,
+        FindSimilarDrawers("similar_drawers") => SimilarFound,
+    }
+    lookups {
+        GetOverview("overview") => Overview,
+        GetCollection("collection") => CollectionState,
+        GetRecords("get") => Vec<StoredRecord>,
+        ListRoots("roots") => Vec<RootState>,
+        LocateRoots("root_places") => Vec<RootPlace>,
+        ListFiles("files") => Vec<FileState>,
+        GetChunks("chunks") => Option<(FileState, Vec<StoredChunk>)>,
+        GetDrawers("drawers") => Vec<Option<Drawer>>,
+        ListDrawers("list_drawers") => DrawerList,
+        ListRooms("taxonomy") => Vec<Wing>,
+        EmbedText("embed") => Bulk,
+        EmbedMovedFile("embed_again") => Bulk,
+        QueryFacts("facts") => Vec<Fact>,
+        ListTimeline("timeline") => Vec<Fact>,
+        CountFacts("fact_stats") => FactStats,
+        ListEntities("entities") => Vec<Entity>,
+        GetEntity("entity") => Option<Entity>,
+        RunCypher("cypher") => CypherFound,
+        VerifySegments("verify") => Vec<(SegmentsOf, Searched)>,
+        GetLoadProgress("load") => Option<LoadProgress>,
+    }
+}

@@ -1,0 +1,231 @@
+//! How operations are encoded: receipts hold a hash of it, so that it must not change unnoticed.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+
+use isolate_types::Bulk;
+use isolith_protocol::{
+    Action, AddDrawers, AddFact, AddRoot, ChangeGraph, ClearFiles, CreateCollection, CypherQuery,
+    DeleteCollection, DeleteDrawers, DeleteRecords, DescribeEntity, DrawerVectors, ENCODING,
+    FinishIndex, ForgetPoison, GraphSegmentEntry, GraphTable, ImportGraph, InvalidateFact, Kind,
+    Level, LinkFiles, LoadStep, MoveFile, NoteGitFacts, Patch, Purge, PutFiles, PutMode,
+    PutRecords, QuarantineGraphSegment, QuarantineSegments, ReadJob, Records, Recount,
+    RememberPoison, RemoveFiles, RemoveRoot, RenameCollection, SegmentEntry, SetCodeModel,
+    SupersedeFact, SwapGraphSegment, SwapPlan, SwapSegments, TableHolds, Tidy, TouchFiles,
+    UpdateDrawer, UpdateRecords, Which, WhichDrawers,
+};
+use isolith_types::{
+    CollectionSpec, DrawerPatch, EntityPatch, FileVersion, Metadata, Metric, NewDrawer, NewFact,
+    Provenance, Supersede, WhichFact,
+};
+
+/// The hash of the samples for each [`ENCODING`] so far.
+const HASHES: &[(u32, &str)] = &[(2, "11492d4b68744839778411247723c226")];
+
+#[test]
+fn a_new_encoding_has_a_new_number() {
+    let mut hasher = blake3::Hasher::new();
+    for sample in samples() {
+        hasher.update(&postcard::to_allocvec(&sample).unwrap());
+    }
+    let found = hasher.finalize().to_hex();
+    let known = HASHES.iter().find(|(encoding, _)| *encoding == ENCODING);
+    let known = known.map_or("nothing", |(_, hash)| *hash);
+    assert_eq!(
+        &found[..32],
+        known,
+        "operations are encoded in another way: raise ENCODING in write/mod.rs, and add the new \
+         hash to HASHES"
+    );
+}
+
+#[test]
+fn there_is_a_sample_of_every_operation() {
+    let sampled: Vec<&str> = samples().iter().map(Action::name).collect();
+    assert_eq!(sampled, Action::NAMES);
+}
+
+#[test]
+fn names_tell_operations_apart() {
+    for names in [Action::NAMES, ReadJob::NAMES] {
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+    }
+}
+
+#[test]
+fn operations_survive_the_way_between_processes() {
+    for sample in samples() {
+        let bytes = postcard::to_allocvec(&sample).unwrap();
+        assert_eq!(postcard::from_bytes::<Action>(&bytes).unwrap(), sample);
+    }
+}
+
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
+fn bulk() -> Bulk {
+    Bulk::from(vec![1, 2, 3, 4])
+}
+
+fn spec() -> CollectionSpec {
+    CollectionSpec {
+        name: text("c"),
+        dimension: Some(1),
+        metric: Metric::Cosine,
+        model: Some(text("m")),
+    }
+}
+
+/// One of every operation, in the order of their list.
+fn samples() -> Vec<Action> {
+    [records(), code(), memory(), facts(), graph(), upkeep()].concat()
+}
+
+fn records() -> Vec<Action> {
+    let records = Records {
+        ids: vec![text("a")],
+        documents: vec![Some(text("d"))],
+        metadatas: vec![Metadata::default()],
+        dimension: 1,
+        vectors: bulk(),
+    };
+    let load =
+        LoadStep { source: text("s"), first_row: 1, rows_covered: 2, rejected: 1, finished: true };
+    let patch = Patch {
+        id: text("a"),
+        document: Some(None),
+        metadata: Some(Metadata::default()),
+        vector: Some(vec![1.0]),
+    };
+    let collection = || text("c");
+    vec![
+        CreateCollection { spec: spec(), if_missing: true }.into(),
+        DeleteCollection { name: collection() }.into(),
+        RenameCollection { from: collection(), to: text("d") }.into(),
+        PutRecords { collection: collection(), records, mode: PutMode::Upsert, load: Some(load) }
+            .into(),
+        UpdateRecords { collection: collection(), patches: vec![patch] }.into(),
+        DeleteRecords { collection: collection(), which: Which::Ids(vec![text("a")]) }.into(),
+    ]
+}
+
+fn code() -> Vec<Action> {
+    let put = PutFiles {
+        root: 1,
+        files: bulk(),
+        ages: vec![1],
+        dimension: 1,
+        vectors: bulk(),
+        model: text("m"),
+    };
+    let step = MoveFile {
+        root: 1,
+        from: text("a"),
+        to: text("b"),
+        version: FileVersion { hash: [7; 32], size: 1, modified: 2 },
+        dimension: 1,
+        vectors: bulk(),
+        model: text("m"),
+    };
+    vec![
+        AddRoot { path: text("/p"), spec: spec() }.into(),
+        put.into(),
+        TouchFiles { root: 1, files: vec![(text("a"), 1, 2)] }.into(),
+        step.into(),
+        RemoveFiles { root: 1, paths: vec![text("a")] }.into(),
+        ClearFiles { root: Some(1), limit_files: 2 }.into(),
+        SetCodeModel { spec: spec() }.into(),
+        RemoveRoot { root: 1 }.into(),
+        FinishIndex { root: 1 }.into(),
+        LinkFiles { root: 1 }.into(),
+        NoteGitFacts { root: 1, facts: vec![(text("a"), Some(text("b")), 1)] }.into(),
+    ]
+}
+
+fn memory() -> Vec<Action> {
+    let (vectors, drawers) = (DrawerVectors::default(), vec![NewDrawer::default()]);
+    let patch = Box::new(DrawerPatch::default());
+    vec![
+        AddDrawers { drawers, skip_bad: true, vectors: vectors.clone() }.into(),
+        UpdateDrawer { id: text("a"), patch, vectors }.into(),
+        DeleteDrawers { which: WhichDrawers::Ids(vec![text("a")]) }.into(),
+    ]
+}
+
+fn facts() -> Vec<Action> {
+    let which = || WhichFact::Id(text("f1"));
+    let change = Supersede {
+        old: which(),
+        object: text("o"),
+        object_type: Some(text("t")),
+        at: None,
+        confidence: Some(0.5),
+        provenance: Provenance::default(),
+    };
+    vec![
+        AddFact { fact: NewFact::default() }.into(),
+        InvalidateFact { which: which(), at: None }.into(),
+        SupersedeFact { change }.into(),
+        DescribeEntity { patch: EntityPatch::default() }.into(),
+    ]
+}
+
+fn graph() -> Vec<Action> {
+    let table = GraphTable {
+        holds: TableHolds::Nodes { label: text("L"), key: Some(text("k")) },
+        header: text("k"),
+        delimiter: b',',
+        skip_bad: true,
+        rows_before: 1,
+        rows: bulk(),
+        is_last: true,
+    };
+    let query = CypherQuery { text: text("RETURN 1"), ..CypherQuery::default() };
+    vec![ChangeGraph { query }.into(), ImportGraph { table }.into()]
+}
+
+fn upkeep() -> Vec<Action> {
+    let segment = SegmentEntry {
+        level: Level::Base,
+        kind: Kind::Vector,
+        file: text("f"),
+        rows: 1,
+        bytes: 2,
+        checksum: 3,
+        quarantined: Some(text("r")),
+    };
+    let plan = SwapPlan {
+        collection: 1,
+        from_generation: 2,
+        level: Level::Base,
+        complete_to: 3,
+        segments: vec![segment],
+    };
+    let entry = GraphSegmentEntry {
+        change: 1,
+        edges: 2,
+        file: text("f"),
+        bytes: 3,
+        checksum: 4,
+        quarantined: None,
+    };
+    let (role, input) = (text("r"), vec![1]);
+    vec![
+        SwapSegments { plan }.into(),
+        QuarantineSegments {
+            collection: 1,
+            generation: 2,
+            files: vec![text("f")],
+            reason: text("r"),
+        }
+        .into(),
+        SwapGraphSegment { entry: Some(entry) }.into(),
+        QuarantineGraphSegment { file: text("f"), reason: text("r") }.into(),
+        Purge { limit_rows: 1 }.into(),
+        RememberPoison { role: role.clone(), input: input.clone(), poison: text("p") }.into(),
+        ForgetPoison { role: Some(role), input: Some(input) }.into(),
+        Tidy.into(),
+        Recount.into(),
+    ]
+}

@@ -1,0 +1,206 @@
+//! How each operation is answered.
+
+use isolate::{Bulk, Context, InWorker};
+use isolith_embed::{ChunkWeights, Model};
+use isolith_protocol::{
+    AnswersRead, CodeFound, CollectionState, CountFacts, CypherFound, DrawerList, EmbedMovedFile,
+    EmbedText, FileState, FindKeywords, FindNearest, FindSimilarDrawers, GetChunks, GetCollection,
+    GetDrawers, GetEntity, GetLoadProgress, GetOverview, GetRecords, ListDrawers, ListEntities,
+    ListFiles, ListRooms, ListRoots, ListTimeline, LoadProgress, LocateRoots, MemoryFound,
+    Overview, QueryFacts, RecordsFound, RootPlace, RootState, RunCypher, SearchCode, SearchMemory,
+    Searched, SegmentsOf, SimilarFound, StoreError, StoredChunk, StoredRecord, VerifySegments,
+};
+use isolith_store::Snapshot;
+use isolith_types::{Drawer, Entity, Fact, FactStats, Wing};
+
+use super::keywords::Keywords;
+use super::segments::Segments;
+use super::tail::Tails;
+use super::vectors::Nearest;
+use super::{code, drawers, graph, memory, verify};
+use crate::settings::StoreSettings;
+
+/// A page of drawers ends when its texts are longer than this together.
+const PAGE_BYTES: usize = 8 << 20;
+
+/// A reader with one state of the store before it.
+pub(super) struct Answerer<'a, 's> {
+    pub(super) settings: &'a StoreSettings,
+    pub(super) token: InWorker,
+    pub(super) snapshot: &'a Snapshot<'s>,
+    pub(super) segments: &'a mut Segments,
+    pub(super) tails: &'a mut Tails,
+    pub(super) model: Model,
+    pub(super) context: &'a Context<'a>,
+}
+
+/// Operations that are answered from a snapshot alone.
+macro_rules! from_snapshot {
+    ($($operation:ident => $reply:ty: |$snapshot:ident, $asked:ident| $answer:expr;)*) => {
+        $(
+            impl AnswersRead<$operation> for Answerer<'_, '_> {
+                type Error = StoreError;
+
+                fn answer(&mut self, $asked: &$operation) -> Result<$reply, StoreError> {
+                    let $snapshot = self.snapshot;
+                    $answer
+                }
+            }
+        )*
+    };
+}
+
+from_snapshot! {
+    GetCollection => CollectionState: |snapshot, asked| snapshot.collection(&asked.name);
+    ListRoots => Vec<RootState>: |snapshot, _asked| snapshot.roots();
+    LocateRoots => Vec<RootPlace>: |snapshot, _asked| snapshot.root_places();
+    ListFiles => Vec<FileState>: |snapshot, asked| {
+        let (under, after) = (asked.under.as_deref(), asked.after.as_deref());
+        snapshot.files(asked.root, under, after, u64::from(asked.limit))
+    };
+    GetChunks => Option<(FileState, Vec<StoredChunk>)>: |snapshot, asked| {
+        snapshot.chunks_of_file(asked.root, &asked.path)
+    };
+    GetDrawers => Vec<Option<Drawer>>: |snapshot, asked| snapshot.drawers_by_id(&asked.ids);
+    ListRooms => Vec<Wing>: |snapshot, _asked| snapshot.taxonomy();
+    QueryFacts => Vec<Fact>: |snapshot, asked| snapshot.facts(&asked.query);
+    ListTimeline => Vec<Fact>: |snapshot, asked| {
+        snapshot.fact_timeline(asked.entity.as_deref(), asked.limit, asked.offset)
+    };
+    CountFacts => FactStats: |snapshot, _asked| snapshot.fact_stats();
+    ListEntities => Vec<Entity>: |snapshot, asked| snapshot.entities(&asked.query);
+    GetEntity => Option<Entity>: |snapshot, asked| snapshot.entity(&asked.name);
+    GetLoadProgress => Option<LoadProgress>: |snapshot, asked| {
+        snapshot.load_progress(&asked.source)
+    };
+    GetOverview => Overview: |snapshot, _asked| {
+        Ok(Overview {
+            collections: snapshot.collections()?,
+            poisons: snapshot.poisons()?,
+            purge_due: snapshot.purge_due()?,
+            graph: snapshot.graph_state()?,
+        })
+    };
+    GetRecords => Vec<StoredRecord>: |snapshot, asked| {
+        let state = snapshot.collection(&asked.collection)?;
+        snapshot.get(state.id, &asked.which, asked.page, asked.vectors)
+    };
+    ListDrawers => DrawerList: |snapshot, asked| {
+        let (drawers, total) = snapshot.drawers(&asked.filter, &asked.page, PAGE_BYTES)?;
+        Ok(DrawerList { drawers, total })
+    };
+}
+
+impl AnswersRead<FindNearest> for Answerer<'_, '_> {
+    type Error = StoreError;
+
+    fn answer(&mut self, asked: &FindNearest) -> Result<RecordsFound, StoreError> {
+        let state = self.snapshot.collection(&asked.collection)?;
+        self.nearest().run(&state, &asked.vector, asked.limit, asked.filter.as_ref())
+    }
+}
+
+impl AnswersRead<FindKeywords> for Answerer<'_, '_> {
+    type Error = StoreError;
+
+    fn answer(&mut self, asked: &FindKeywords) -> Result<RecordsFound, StoreError> {
+        let Self { snapshot, segments, tails, context, .. } = self;
+        let state = snapshot.collection(&asked.collection)?;
+        let mut search = Keywords { snapshot, segments, tails, context };
+        search.run(&state, &asked.text, asked.limit, asked.filter.as_ref())
+    }
+}
+
+impl AnswersRead<SearchCode> for Answerer<'_, '_> {
+    type Error = StoreError;
+
+    fn answer(&mut self, asked: &SearchCode) -> Result<CodeFound, StoreError> {
+        let Self { snapshot, segments, tails, model, context, .. } = self;
+        code::CodeSearch { snapshot, segments, tails, model: *model, context }.run(asked)
+    }
+}
+
+impl AnswersRead<SearchMemory> for Answerer<'_, '_> {
+    type Error = StoreError;
+
+    fn answer(&mut self, asked: &SearchMemory) -> Result<MemoryFound, StoreError> {
+        let Self { snapshot, segments, tails, model, context, .. } = self;
+        memory::MemorySearch { snapshot, segments, tails, model: *model, context }.run(asked)
+    }
+}
+
+impl AnswersRead<FindSimilarDrawers> for Answerer<'_, '_> {
+    type Error = StoreError;
+
+    fn answer(&mut self, asked: &FindSimilarDrawers) -> Result<SimilarFound, StoreError> {
+        let model = self.model;
+        drawers::similar(self.nearest(), model, asked)
+    }
+}
+
+impl AnswersRead<EmbedText> for Answerer<'_, '_> {
+    type Error = StoreError;
+
+    fn answer(&mut self, asked: &EmbedText) -> Result<Bulk, StoreError> {
+        let vector = self.model.embed(&asked.text).into_iter().flatten();
+        Ok(Bulk::from(vector.flat_map(f32::to_le_bytes).collect::<Vec<u8>>()))
+    }
+}
+
+impl AnswersRead<EmbedMovedFile> for Answerer<'_, '_> {
+    type Error = StoreError;
+
+    fn answer(&mut self, asked: &EmbedMovedFile) -> Result<Bulk, StoreError> {
+        let EmbedMovedFile { root, path, as_path } = asked;
+        embed_again(self.snapshot, self.model, *root, path, as_path)
+    }
+}
+
+impl AnswersRead<RunCypher> for Answerer<'_, '_> {
+    type Error = StoreError;
+
+    fn answer(&mut self, asked: &RunCypher) -> Result<CypherFound, StoreError> {
+        graph::cypher(self.snapshot, self.segments, &asked.query, self.context)
+    }
+}
+
+impl AnswersRead<VerifySegments> for Answerer<'_, '_> {
+    type Error = StoreError;
+
+    fn answer(&mut self, _: &VerifySegments) -> Result<Vec<(SegmentsOf, Searched)>, StoreError> {
+        let folder = self.settings.folder().segments();
+        verify::verify(self.snapshot, &folder, self.token, self.context)
+    }
+}
+
+impl<'s> Answerer<'_, 's> {
+    fn nearest(&mut self) -> Nearest<'_, 's> {
+        let Self { snapshot, segments, tails, context, .. } = self;
+        Nearest { snapshot, segments, tails, context }
+    }
+}
+
+/// Vectors for the chunks of a file under another path, from the stored texts.
+fn embed_again(
+    snapshot: &Snapshot<'_>,
+    model: Model,
+    root: u64,
+    path: &str,
+    as_path: &str,
+) -> Result<Bulk, StoreError> {
+    let mut vectors = Vec::new();
+    let (_, chunks) = snapshot
+        .chunks_of_file(root, path)?
+        .ok_or_else(|| StoreError::Invalid(format!("{path:?} is not in the index")))?;
+    let path_vector = model.embed_path(as_path);
+    for chunk in chunks {
+        let names = chunk.symbols.iter().map(|symbol| symbol.name.as_str());
+        let text = chunk.text.as_deref().unwrap_or_default();
+        let vector = model.embed_chunk(text, &path_vector, names, ChunkWeights::default());
+        // It had words when it was indexed.
+        let vector = vector
+            .ok_or_else(|| StoreError::Invalid(format!("a chunk of {path:?} has no words")))?;
+        vectors.extend(vector.iter().flat_map(|value| value.to_le_bytes()));
+    }
+    Ok(Bulk::from(vectors))
+}

@@ -1,0 +1,88 @@
+//! Today's code opens the golden files and gives the answers that they were built for.
+
+use isolate_types::InWorker;
+use isolith_graph::Direction;
+use isolith_segment::exact::Query;
+use isolith_segment::text::{Analyzer, Keywords, Ranking, TextSegment};
+use isolith_segment::{GraphSegment, Scratch, VectorSegment};
+use isolith_types::Metric;
+
+use crate::golden;
+use crate::inputs::{Input, NODES, ROWS, numbers, vector};
+
+#[test]
+fn vectors_are_found() {
+    for input in Input::ALL {
+        let Input::Vector(metric, dimension) = input else { continue };
+        let segment = VectorSegment::open(&golden(input).0, None, InWorker::in_process()).unwrap();
+        segment.verify().unwrap();
+        assert_eq!((segment.len(), segment.dimension()), (ROWS, dimension as usize));
+        assert_eq!(segment.metric(), metric);
+        let asked = vector(1000, dimension);
+        let found = segment.search(&asked, ROWS, None, None, &mut Scratch::default()).unwrap();
+        assert_eq!(found.len(), ROWS);
+        let query = Query::new(metric, &asked).unwrap();
+        for one in found {
+            assert_eq!((one.row, one.change), numbers(one.position));
+            let distance = query.distance(&vector(one.position, dimension)).unwrap();
+            let allowed = if metric == Metric::Cosine { 0.01 } else { 0.2 };
+            assert!((one.distance_estimate - distance).abs() < allowed, "{input:?} {one:?}");
+            assert!(one.distance_at_least <= distance, "{input:?} {one:?}: {distance}");
+        }
+    }
+}
+
+#[test]
+fn words_are_found() {
+    type Answers<'a> = &'a [(&'a str, &'a [(u64, f32)])];
+    let expected: [(Analyzer, Answers<'_>); 2] = [
+        (
+            Analyzer::Code,
+            &[
+                ("parse header", &[(10, 2.1262), (13, 1.8137)]),
+                ("HTTPServer2", &[(13, 8.1395)]),
+                ("grosse", &[(13, 1.0275)]),
+                ("設定", &[(16, 1.2416)]),
+                ("config", &[(16, 1.6734)]),
+            ],
+        ),
+        (
+            Analyzer::Prose,
+            &[
+                ("header parsing", &[(10, 2.7766)]),
+                ("cafe", &[(13, 1.2871)]),
+                ("天気", &[(16, 1.0085)]),
+                // Only the body counts.
+                ("2024", &[]),
+            ],
+        ),
+    ];
+    for (analyzer, answers) in expected {
+        let path = golden(Input::Text(analyzer)).0;
+        let segment = TextSegment::open(&path, None, InWorker::in_process()).unwrap();
+        assert_eq!((segment.len(), segment.analyzer()), (4, analyzer));
+        for (words, rows) in answers {
+            let keywords = Keywords::of(analyzer, words, 2.0);
+            let ranking = Ranking::new(&keywords, &segment.statistics(&keywords).unwrap());
+            let found = segment.search(&ranking, 10, None, None).unwrap();
+            let rounded = |score: f32| (score * 1e4).round() / 1e4;
+            let found: Vec<(u64, f32)> =
+                found.iter().map(|hit| (hit.row, rounded(hit.score))).collect();
+            assert_eq!(found, **rows, "{words}");
+        }
+    }
+}
+
+#[test]
+fn edges_are_found() {
+    let path = golden(Input::Graph).0;
+    let segment = GraphSegment::open(&path, None, InWorker::in_process()).unwrap();
+    let adjacency = segment.adjacency();
+    assert_eq!((segment.len(), adjacency.nodes), (5, &NODES[..]));
+    let both = adjacency.lists(Direction::Both, &[]);
+    let mut found = Vec::new();
+    adjacency.edges(&both, 0, &mut found);
+    let mut found: Vec<(i64, i64)> = found.iter().map(|hop| (hop.edge, hop.node)).collect();
+    found.sort_unstable();
+    assert_eq!(found, [(10, 2), (11, 5), (12, 2), (1 << 41, 1 << 40)]);
+}

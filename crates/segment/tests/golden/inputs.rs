@@ -1,0 +1,144 @@
+//! What golden segments are built from. It must never change: add an input instead.
+
+use std::path::Path;
+
+use isolate_types::InWorker;
+use isolith_graph::{CsrLists, Link};
+use isolith_segment::storage::lossy::Lossy;
+use isolith_segment::text::{Analyzer, TextBuilder, TextFields, TextSegment};
+use isolith_segment::{
+    GraphSegment, SegmentError, VectorBuilder, VectorSegment, VectorSpec, write_graph,
+};
+use isolith_types::Metric;
+
+/// Rows of vector segments: more than one block of codes.
+pub(crate) const ROWS: usize = 40;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Input {
+    Vector(Metric, u32),
+    Text(Analyzer),
+    Graph,
+}
+
+impl Input {
+    /// With and without codes, padded and not; both analyzers.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Vector(Metric::Cosine, 100),
+        Self::Vector(Metric::L2, 5),
+        Self::Vector(Metric::Dot, 64),
+        Self::Text(Analyzer::Code),
+        Self::Text(Analyzer::Prose),
+        Self::Graph,
+    ];
+
+    pub(crate) fn kind(self) -> &'static str {
+        match self {
+            Self::Vector(..) => "vector",
+            Self::Text(_) => "text",
+            Self::Graph => "graph",
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Vector(metric, _) => metric.name(),
+            Self::Text(Analyzer::Code) => "code",
+            Self::Text(Analyzer::Prose) => "prose",
+            Self::Graph => "small",
+        }
+    }
+
+    pub(crate) fn build(self) -> Vec<u8> {
+        let storage = Lossy::new();
+        let token = InWorker::in_process();
+        match self {
+            Self::Vector(metric, dimension) => {
+                let spec = VectorSpec { dimension, metric };
+                let mut builder = VectorBuilder::create(&storage, "s", spec, token).unwrap();
+                for position in 0..ROWS {
+                    let (row, change) = numbers(position);
+                    builder.push(row, change, &vector(position, dimension)).unwrap();
+                }
+                builder.finish().unwrap();
+            }
+            Self::Text(analyzer) => {
+                let scratch = tempfile::tempdir().unwrap();
+                let mut builder =
+                    TextBuilder::create(&storage, scratch.path(), "s", analyzer, token).unwrap();
+                for (position, texts) in texts(analyzer).iter().enumerate() {
+                    let (row, change) = numbers(position);
+                    builder.push(row, change, texts).unwrap();
+                }
+                builder.finish().unwrap();
+            }
+            Self::Graph => {
+                let [out, incoming] = lists();
+                write_graph(&storage, "s", &NODES, [&out, &incoming], token).unwrap();
+            }
+        }
+        storage.contents("s").unwrap()
+    }
+
+    pub(crate) fn open(self, path: &Path) -> Result<(), SegmentError> {
+        let token = InWorker::in_process();
+        match self {
+            Self::Vector(..) => VectorSegment::open(path, None, token).map(|_| ()),
+            Self::Text(_) => TextSegment::open(path, None, token).map(|_| ()),
+            Self::Graph => GraphSegment::open(path, None, token).map(|_| ()),
+        }
+    }
+}
+
+/// Row and change number of a position.
+pub(crate) fn numbers(position: usize) -> (u64, u64) {
+    let row = 10 + 3 * position as u64;
+    (row, row + 1000)
+}
+
+/// Numbers that every machine computes alike, some of them negative.
+pub(crate) fn vector(position: usize, dimension: u32) -> Vec<f32> {
+    let component = |i: u32| {
+        let mixed = (position as u32 * 70_001 + i + 1).wrapping_mul(2_654_435_761);
+        ((mixed ^ mixed >> 15) % 2048) as f32 / 1024.0 - 0.75
+    };
+    (0..dimension).map(component).collect()
+}
+
+pub(crate) fn texts(analyzer: Analyzer) -> Vec<TextFields<'static>> {
+    match analyzer {
+        Analyzer::Code => vec![
+            TextFields::of_chunk(
+                "fn parse_header(bytes: &[u8]) -> Header { todo() }",
+                "parse_header",
+                "crates/wire/src/header.rs",
+            ),
+            TextFields::of_chunk(
+                "class HTTPServer2 { void parseHeader(String größe) {} }",
+                "HTTPServer2 parseHeader",
+                "java/server/HTTPServer2.java",
+            ),
+            TextFields::of_chunk("# 設定を読む\nload(config)", "", "config.d/load.py"),
+            TextFields::of_chunk("", "", "empty"),
+        ],
+        Analyzer::Prose => vec![
+            TextFields::body("The headers aren't parsed; parsing a header failed."),
+            TextFields::of_passage("Ada's café opened today", "ada food", "12 May 2024"),
+            TextFields::body("東京の天気 and 한국어"),
+            TextFields::body(""),
+        ],
+    }
+}
+
+pub(crate) const NODES: [i64; 4] = [-3, 2, 5, 1 << 40];
+
+/// From, type, to and number of each edge; nodes by their positions.
+pub(crate) const EDGES: [(u32, u32, u32, i64); 5] =
+    [(0, 7, 1, 10), (0, 7, 2, 11), (0, 9, 1, 12), (2, 7, 2, 13), (3, 8, 0, 1 << 41)];
+
+pub(crate) fn lists() -> [CsrLists; 2] {
+    let link = |(from, kind, to, edge)| Link { from, kind, to, edge };
+    let mut turned = EDGES.map(|(from, kind, to, edge)| (to, kind, from, edge));
+    turned.sort_unstable();
+    [CsrLists::build(NODES.len(), EDGES.map(link)), CsrLists::build(NODES.len(), turned.map(link))]
+}

@@ -1,0 +1,30 @@
+//! What a change must pass.
+
+use anyhow::Result;
+
+use crate::{book, cargo, clients, deny};
+
+/// Formatting, lints, documentation and tests. With `all`, also what needs the network or
+/// other programs: dependencies, the book, and the MCP clients from PyPI and npm.
+pub(crate) fn run(all: bool) -> Result<()> {
+    cargo(&["fmt", "--all", "--check"], &[])?;
+    cargo(&["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"], &[])?;
+    cargo(
+        &["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"],
+        &[],
+    )?;
+    if all {
+        deny::run()?;
+    }
+    cargo(
+        &["doc", "--workspace", "--no-deps", "--locked"],
+        &[("RUSTDOCFLAGS", "--deny warnings")],
+    )?;
+    cargo(&["test", "--workspace", "--locked", "--doc"], &[])?;
+    if all {
+        book::run()?;
+        clients::run()?;
+    }
+    // Last, so that the test runner's closing lines close the output.
+    cargo(&["test", "--workspace", "--locked", "--tests"], &[])
+}
