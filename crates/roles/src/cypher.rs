@@ -1,7 +1,7 @@
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
 use isolith_types::Failure;
 
-use crate::fault;
+use isolith_fault as fault;
 
 /// Says whether a query changes the graph, where there is no store yet whose reader could:
 /// one is created for a query that writes, and for no other. It sees the query's text, never

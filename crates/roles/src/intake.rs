@@ -11,7 +11,7 @@ use isolith_intake::transcript::{self, Plan, Problem, Transcript, TranscriptErro
 use isolith_types::{Code, Failure, Metadata, Metric, NewDrawer};
 use serde::{Deserialize, Serialize};
 
-use crate::fault;
+use isolith_fault as fault;
 
 /// Reads one file of ready records or conversations, or the history of one repository,
 /// and may read nothing else. The file comes as a descriptor with each job.

@@ -7,20 +7,18 @@
 mod builder;
 mod cypher;
 mod drawers;
-mod fault;
 mod intake;
 mod parse;
 mod probe;
 mod reader;
 mod settings;
-mod texts;
 mod walk;
 mod writer;
 
 pub use builder::{BuildJob, FoldDone, FoldJob, GraphJob, StoreBuilder};
 pub use cypher::CypherCheck;
-pub use fault::environment;
 pub use intake::{Intake, IntakeJob, IntakeReply, IntakeSettings, Place, Turns};
+pub use isolith_fault::environment;
 pub use isolith_history::{FileChange, History, Repository, repository_of};
 pub use isolith_intake::records::{Cursor, Layout};
 pub use isolith_intake::transcript::{

@@ -7,7 +7,7 @@ use isolith_source::{Chunker, Mode, PARSER_VERSION};
 use isolith_types::{Chunk, FileGraph, FileVersion, ParsedFile};
 use serde::{Deserialize, Serialize};
 
-use crate::fault;
+use isolith_fault as fault;
 
 /// Turns files into chunks and chunks into vectors. It sees bytes, never a file.
 pub struct Parser {

@@ -8,7 +8,7 @@ use isolith_source::walk::{Place, RulesAbove, WalkError, WalkPage, Walker, Walki
 use isolith_types::{Code, Failure};
 use serde::{Deserialize, Serialize};
 
-use crate::fault;
+use isolith_fault as fault;
 
 /// Lists the files of one root as its ignore rules say, and may read nothing else. The root
 /// comes as a descriptor with each job.

@@ -2,13 +2,14 @@ use std::time::{Duration, Instant};
 
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
 use isolith_embed::Model;
+use isolith_fault as fault;
 use isolith_protocol::{Done, Key, StoreError, Write, WriteReply};
 use isolith_store::{Truth, Writer, WriterOptions};
 use isolith_types::Failure;
 use serde::{Deserialize, Serialize};
 
+use crate::drawers;
 use crate::settings::{StoreSettings, must_pass_on, passed_on, store_sandbox};
-use crate::{drawers, fault};
 
 /// How long copying the log may take when the worker is told to stop.
 const LEAVING: Duration = Duration::from_millis(500);

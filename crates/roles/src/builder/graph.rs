@@ -8,7 +8,7 @@ use isolith_store::{Reader, StoreFolder, Truth};
 use serde::{Deserialize, Serialize};
 
 use super::{FoldDone, Problem, remove, remove_rubbish, write};
-use crate::fault;
+use isolith_fault as fault;
 
 /// Makes the segment of the graph.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -19,11 +19,11 @@ use isolith_store::{BUILDER_LOCK, Reader, Scope, Snapshot, StoreFolder, Truth, W
 use isolith_types::{Code, Failure};
 use serde::{Deserialize, Serialize};
 
-use crate::fault;
 use crate::settings::{StoreSettings, must_pass_on, passed_on, store_sandbox};
-use crate::texts::{analyzer, for_each_text};
 use graph::GraphBuild;
 pub use graph::GraphJob;
+use isolith_fault as fault;
+use isolith_retrieve::{analyzer, for_each_text};
 
 /// Makes new generations of segments, one at a time across all processes.
 pub struct StoreBuilder {

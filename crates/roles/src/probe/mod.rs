@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
 use isolith_embed::{Model, model_name};
+use isolith_fault as fault;
 use isolith_protocol::StoreError;
 use isolith_store::{
     Check as Look, Embedder, LogRecovery, SalvageReport, StoreFolder, Truth, TruthId,
@@ -24,8 +25,8 @@ use isolith_store::{
 use isolith_types::{Code, Failure};
 use serde::{Deserialize, Serialize};
 
+use crate::drawers;
 use crate::settings::{StoreSettings, must_pass_on, passed_on, store_sandbox};
-use crate::{drawers, fault};
 pub use crashes::CrashHistory;
 pub use finding::{Check, Cure, Finding, Health, Rebuild};
 pub use machine::{bytes_below, locks};

@@ -13,7 +13,7 @@ use isolith_store::{Reader, StoreFolder};
 
 use super::finding::{Cure, Finding, Health, Rebuild};
 use super::machine::megabytes;
-use crate::reader::damage_kind;
+use isolith_retrieve::damage_kind;
 
 /// A collection that is folded while it is looked at is looked at again, so often.
 const TRIES: usize = 4;

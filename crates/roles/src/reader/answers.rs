@@ -10,14 +10,11 @@ use isolith_protocol::{
     Overview, QueryFacts, RecordsFound, RootPlace, RootState, RunCypher, SearchCode, SearchMemory,
     Searched, SegmentsOf, SimilarFound, StoreError, StoredChunk, StoredRecord, VerifySegments,
 };
+use isolith_retrieve::{Searcher, Segments, Tails};
 use isolith_store::Snapshot;
 use isolith_types::{Drawer, Entity, Fact, FactStats, Wing};
 
-use super::keywords::Keywords;
-use super::segments::Segments;
-use super::tail::Tails;
-use super::vectors::Nearest;
-use super::{code, drawers, graph, memory, verify};
+use super::{graph, verify};
 use crate::settings::StoreSettings;
 
 /// A page of drawers ends when its texts are longer than this together.
@@ -91,51 +88,27 @@ from_snapshot! {
     };
 }
 
-impl AnswersRead<FindNearest> for Answerer<'_, '_> {
-    type Error = StoreError;
+/// Operations that search.
+macro_rules! by_searching {
+    ($($operation:ident => $reply:ty: $search:ident;)*) => {
+        $(
+            impl AnswersRead<$operation> for Answerer<'_, '_> {
+                type Error = StoreError;
 
-    fn answer(&mut self, asked: &FindNearest) -> Result<RecordsFound, StoreError> {
-        let state = self.snapshot.collection(&asked.collection)?;
-        self.nearest().run(&state, &asked.vector, asked.limit, asked.filter.as_ref())
-    }
+                fn answer(&mut self, asked: &$operation) -> Result<$reply, StoreError> {
+                    self.searcher().$search(asked)
+                }
+            }
+        )*
+    };
 }
 
-impl AnswersRead<FindKeywords> for Answerer<'_, '_> {
-    type Error = StoreError;
-
-    fn answer(&mut self, asked: &FindKeywords) -> Result<RecordsFound, StoreError> {
-        let Self { snapshot, segments, tails, context, .. } = self;
-        let state = snapshot.collection(&asked.collection)?;
-        let mut search = Keywords { snapshot, segments, tails, context };
-        search.run(&state, &asked.text, asked.limit, asked.filter.as_ref())
-    }
-}
-
-impl AnswersRead<SearchCode> for Answerer<'_, '_> {
-    type Error = StoreError;
-
-    fn answer(&mut self, asked: &SearchCode) -> Result<CodeFound, StoreError> {
-        let Self { snapshot, segments, tails, model, context, .. } = self;
-        code::CodeSearch { snapshot, segments, tails, model: *model, context }.run(asked)
-    }
-}
-
-impl AnswersRead<SearchMemory> for Answerer<'_, '_> {
-    type Error = StoreError;
-
-    fn answer(&mut self, asked: &SearchMemory) -> Result<MemoryFound, StoreError> {
-        let Self { snapshot, segments, tails, model, context, .. } = self;
-        memory::MemorySearch { snapshot, segments, tails, model: *model, context }.run(asked)
-    }
-}
-
-impl AnswersRead<FindSimilarDrawers> for Answerer<'_, '_> {
-    type Error = StoreError;
-
-    fn answer(&mut self, asked: &FindSimilarDrawers) -> Result<SimilarFound, StoreError> {
-        let model = self.model;
-        drawers::similar(self.nearest(), model, asked)
-    }
+by_searching! {
+    FindNearest => RecordsFound: find_nearest;
+    FindKeywords => RecordsFound: find_keywords;
+    SearchCode => CodeFound: search_code;
+    SearchMemory => MemoryFound: search_memory;
+    FindSimilarDrawers => SimilarFound: similar_drawers;
 }
 
 impl AnswersRead<EmbedText> for Answerer<'_, '_> {
@@ -174,9 +147,9 @@ impl AnswersRead<VerifySegments> for Answerer<'_, '_> {
 }
 
 impl<'s> Answerer<'_, 's> {
-    fn nearest(&mut self) -> Nearest<'_, 's> {
-        let Self { snapshot, segments, tails, context, .. } = self;
-        Nearest { snapshot, segments, tails, context }
+    fn searcher(&mut self) -> Searcher<'_, 's> {
+        let Self { snapshot, segments, tails, model, context, .. } = self;
+        Searcher { snapshot, segments, tails, model: *model, context }
     }
 }
 

@@ -9,8 +9,8 @@ use isolith_protocol::{CypherFound, CypherQuery, GraphState, Searched, StoreErro
 use isolith_segment::GraphSegment;
 use isolith_store::{AdjacencySource, Snapshot};
 
-use super::segments::Segments;
-use crate::fault;
+use isolith_fault as fault;
+use isolith_retrieve::Segments;
 
 /// The graph's segment, opened when it is first asked for.
 struct Asked<'a> {

@@ -1,32 +1,21 @@
 //! The role that answers everything that only reads.
 
 mod answers;
-mod best;
-mod code;
-mod drawers;
 mod graph;
-mod keywords;
-mod memory;
-mod segments;
-mod tail;
-mod vectors;
 mod verify;
 
-use std::io;
 use std::time::Instant;
 
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
 use isolith_embed::Model;
-use isolith_protocol::{DamageKind, ReadJob, ReadReply, RunCypher, StoreError};
-use isolith_segment::SegmentError;
+use isolith_fault as fault;
+use isolith_protocol::{ReadJob, ReadReply, RunCypher, StoreError};
+use isolith_retrieve::{Segments, Tails};
 use isolith_store::{Reader, Truth, WriterOptions};
 use isolith_types::Failure;
 
-use crate::fault;
 use crate::settings::{StoreSettings, must_pass_on, passed_on, store_sandbox};
 use answers::Answerer;
-use segments::Segments;
-use tail::Tails;
 
 /// A process that reads a store: records from the truth, hits with the help of
 /// segments.
@@ -37,17 +26,6 @@ pub struct StoreReader {
     segments: Segments,
     tails: Tails,
     model: Model,
-}
-
-/// Why a segment cannot be used.
-pub(crate) fn damage_kind(error: &SegmentError) -> DamageKind {
-    match error {
-        SegmentError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-            DamageKind::Missing
-        }
-        error if error.is_damage() => DamageKind::Damaged,
-        _ => DamageKind::Unreadable,
-    }
 }
 
 impl Role for StoreReader {

@@ -9,7 +9,7 @@ use isolith_protocol::{
 use isolith_segment::{Container, Kind as FileKind, SegmentError};
 use isolith_store::Snapshot;
 
-use super::damage_kind;
+use isolith_retrieve::damage_kind;
 
 /// Where there are damaged segments. What is mapped and was sound once is read again: a file
 /// can be damaged at any time.

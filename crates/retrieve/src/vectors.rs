@@ -13,10 +13,10 @@ use isolith_segment::{
 use isolith_store::{Scope, Snapshot};
 use isolith_types::Filter;
 
-use super::best::{Best, Measured};
-use super::segments::{Live, Segments};
-use super::tail::{Part, Tails, tail_of};
-use crate::fault;
+use crate::best::{Best, Measured};
+use crate::segments::{Live, Segments};
+use crate::tail::{Part, Tails, tail_of};
+use isolith_fault as fault;
 
 /// So few matching rows are compared in the truth, without asking a segment.
 const FEW_ROWS: usize = 128;
@@ -24,11 +24,11 @@ const FEW_ROWS: usize = 128;
 /// Candidates are compared in the truth in runs of this many.
 const RESCORE_RUN: usize = 32;
 
-pub(super) struct Nearest<'a, 's> {
-    pub(super) snapshot: &'a Snapshot<'s>,
-    pub(super) segments: &'a mut Segments,
-    pub(super) tails: &'a mut Tails,
-    pub(super) context: &'a Context<'a>,
+pub(crate) struct Nearest<'a, 's> {
+    pub(crate) snapshot: &'a Snapshot<'s>,
+    pub(crate) segments: &'a mut Segments,
+    pub(crate) tails: &'a mut Tails,
+    pub(crate) context: &'a Context<'a>,
 }
 
 /// What is looked for.
@@ -66,7 +66,7 @@ enum Sums {
 }
 
 impl Nearest<'_, '_> {
-    pub(super) fn run(
+    pub(crate) fn run(
         &mut self,
         state: &CollectionState,
         vector: &[u8],
@@ -84,7 +84,7 @@ impl Nearest<'_, '_> {
     }
 
     /// The rows nearest to a vector, among these rows if any are given.
-    pub(super) fn best(
+    pub(crate) fn best(
         &mut self,
         state: &CollectionState,
         vector: Vec<f32>,
@@ -107,7 +107,7 @@ impl Nearest<'_, '_> {
     /// The mean of all vectors; none if there are no vectors, or if segments of an earlier
     /// build do not tell. It is the same to the last bit whether segments can be read or not,
     /// as long as they hold nothing that is dead.
-    pub(super) fn mean(
+    pub(crate) fn mean(
         &mut self,
         state: &CollectionState,
         searched: &mut Searched,
@@ -293,7 +293,7 @@ fn sums_of_truth(
     Ok(parts.map(|(sum, rows)| (sum.total().collect(), rows)).into())
 }
 
-pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
+pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 

@@ -9,7 +9,7 @@ use isolith_types::Hit;
 
 /// The best rows so far, by distance or by score. Rows that are equally good stand in
 /// the order of their numbers.
-pub(super) struct Best {
+pub(crate) struct Best {
     want: usize,
     /// 1 if small measures are good, −1 if large ones are.
     sign: f32,
@@ -25,31 +25,31 @@ struct Ranked {
 
 /// What a row was ranked by.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Measured {
-    pub(super) distance: Option<f32>,
-    pub(super) score: Option<f32>,
+pub(crate) struct Measured {
+    pub(crate) distance: Option<f32>,
+    pub(crate) score: Option<f32>,
 }
 
 impl Best {
     /// The rows with the smallest measures.
-    pub(super) fn smallest(want: usize) -> Self {
+    pub(crate) fn smallest(want: usize) -> Self {
         Self { want, sign: 1.0, heap: BinaryHeap::with_capacity(want.min(1024) + 1) }
     }
 
     /// The rows with the largest measures.
-    pub(super) fn largest(want: usize) -> Self {
+    pub(crate) fn largest(want: usize) -> Self {
         Self { sign: -1.0, ..Self::smallest(want) }
     }
 
-    pub(super) fn want(&self) -> usize {
+    pub(crate) fn want(&self) -> usize {
         self.want
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.heap.clear();
     }
 
-    pub(super) fn offer(&mut self, row: u64, measure: f32) {
+    pub(crate) fn offer(&mut self, row: u64, measure: f32) {
         let ranked = Ranked { key: measure * self.sign, row };
         if self.heap.len() < self.want {
             self.heap.push(ranked);
@@ -60,17 +60,17 @@ impl Best {
         }
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.heap.len() >= self.want
     }
 
     /// The measure of the last row.
-    pub(super) fn last(&self) -> f32 {
+    pub(crate) fn last(&self) -> f32 {
         self.heap.peek().map_or(f32::INFINITY, |last| last.key) * self.sign
     }
 
     /// The records of these rows, the best first.
-    pub(super) fn into_hits(
+    pub(crate) fn into_hits(
         self,
         snapshot: &Snapshot<'_>,
         measured: fn(f32) -> Measured,
@@ -88,7 +88,7 @@ impl Best {
     }
 
     /// Rows and measures, the best first.
-    pub(super) fn into_ranked(self) -> Vec<(u64, f32)> {
+    pub(crate) fn into_ranked(self) -> Vec<(u64, f32)> {
         let sign = self.sign;
         self.heap.into_sorted_vec().iter().map(|ranked| (ranked.row, ranked.key * sign)).collect()
     }

@@ -8,10 +8,10 @@ use isolith_store::{Scope, Snapshot};
 use isolith_types::CollectionKind;
 
 /// Takes row, change number and texts of a record.
-pub(crate) type EachText<'a> = dyn FnMut(u64, u64, &TextFields<'_>) -> ControlFlow<()> + 'a;
+pub type EachText<'a> = dyn FnMut(u64, u64, &TextFields<'_>) -> ControlFlow<()> + 'a;
 
 /// How a collection's texts become terms.
-pub(crate) fn analyzer(state: &CollectionState) -> Analyzer {
+pub fn analyzer(state: &CollectionState) -> Analyzer {
     match state.kind {
         CollectionKind::Records | CollectionKind::Memory => Analyzer::Prose,
         CollectionKind::Code => Analyzer::Code,
@@ -20,7 +20,7 @@ pub(crate) fn analyzer(state: &CollectionState) -> Analyzer {
 
 /// Hands out row, change number and texts of each record, in the order of rows, until
 /// there are no more or it is told to stop.
-pub(crate) fn for_each_text(
+pub fn for_each_text(
     snapshot: &Snapshot<'_>,
     state: &CollectionState,
     scope: Scope,

@@ -16,10 +16,10 @@ use isolith_segment::text::{
 use isolith_store::Snapshot;
 use isolith_types::DrawerHit;
 
-use super::keywords::Keywords;
-use super::segments::Segments;
-use super::tail::Tails;
-use super::vectors::{Nearest, dot};
+use crate::keywords::Keywords;
+use crate::segments::Segments;
+use crate::tail::Tails;
+use crate::vectors::{Nearest, dot};
 
 /// Passages that are looked at on either side.
 const CANDIDATES: u32 = 120;
@@ -37,12 +37,12 @@ const REACH: u32 = 2;
 /// An answer takes no more room than this, but for its first hit.
 const MOST_BYTES: usize = 8 << 20;
 
-pub(super) struct MemorySearch<'a, 's> {
-    pub(super) snapshot: &'a Snapshot<'s>,
-    pub(super) segments: &'a mut Segments,
-    pub(super) tails: &'a mut Tails,
-    pub(super) model: Model,
-    pub(super) context: &'a Context<'a>,
+pub(crate) struct MemorySearch<'a, 's> {
+    pub(crate) snapshot: &'a Snapshot<'s>,
+    pub(crate) segments: &'a mut Segments,
+    pub(crate) tails: &'a mut Tails,
+    pub(crate) model: Model,
+    pub(crate) context: &'a Context<'a>,
 }
 
 /// How well a passage fits.
@@ -61,7 +61,7 @@ struct Fitting {
 }
 
 impl MemorySearch<'_, '_> {
-    pub(super) fn run(&mut self, query: &SearchMemory) -> Result<MemoryFound, StoreError> {
+    pub(crate) fn run(&mut self, query: &SearchMemory) -> Result<MemoryFound, StoreError> {
         let mut searched = Searched::default();
         let Some(state) = self.snapshot.memory_state()?.filter(|state| state.records > 0) else {
             return Ok(MemoryFound { hits: Vec::new(), degraded: None, searched });

@@ -15,10 +15,10 @@ use isolith_segment::exact::floats;
 use isolith_segment::text::{Analyzer, FieldWeight, Keywords as Words, field};
 use isolith_store::Snapshot;
 
-use super::keywords::Keywords;
-use super::segments::Segments;
-use super::tail::Tails;
-use super::vectors::{Nearest, dot};
+use crate::keywords::Keywords;
+use crate::segments::Segments;
+use crate::tail::Tails;
+use crate::vectors::{Nearest, dot};
 
 /// Chunks that are looked at on either side before files are ranked.
 const CANDIDATES: u32 = 200;
@@ -30,12 +30,12 @@ const DEFINING: u32 = 200;
 /// is what rounding left.
 const LEAST_APART: f32 = 1e-6;
 
-pub(super) struct CodeSearch<'a, 's> {
-    pub(super) snapshot: &'a Snapshot<'s>,
-    pub(super) segments: &'a mut Segments,
-    pub(super) tails: &'a mut Tails,
-    pub(super) model: Model,
-    pub(super) context: &'a Context<'a>,
+pub(crate) struct CodeSearch<'a, 's> {
+    pub(crate) snapshot: &'a Snapshot<'s>,
+    pub(crate) segments: &'a mut Segments,
+    pub(crate) tails: &'a mut Tails,
+    pub(crate) model: Model,
+    pub(crate) context: &'a Context<'a>,
 }
 
 /// Chunks by row, as the truth has them, and their files.
@@ -67,7 +67,7 @@ impl Scores {
 }
 
 impl CodeSearch<'_, '_> {
-    pub(super) fn run(&mut self, query: &SearchCode) -> Result<CodeFound, StoreError> {
+    pub(crate) fn run(&mut self, query: &SearchCode) -> Result<CodeFound, StoreError> {
         let Some(state) = self.snapshot.code_state()?.filter(|state| state.records > 0) else {
             let (hits, roots, searched) = (Vec::new(), Vec::new(), Searched::default());
             return Ok(CodeFound { hits, degraded: None, searched, indexed: false, roots });

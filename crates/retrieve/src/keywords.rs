@@ -14,17 +14,17 @@ use isolith_segment::{Bits, SegmentError};
 use isolith_store::{Scope, Snapshot};
 use isolith_types::Filter;
 
-use super::best::{Best, Measured};
-use super::segments::{Live, Segments};
-use super::tail::{Tails, tail_of};
-use crate::fault;
+use crate::best::{Best, Measured};
+use crate::segments::{Live, Segments};
+use crate::tail::{Tails, tail_of};
 use crate::texts::{analyzer, for_each_text};
+use isolith_fault as fault;
 
-pub(super) struct Keywords<'a, 's> {
-    pub(super) snapshot: &'a Snapshot<'s>,
-    pub(super) segments: &'a mut Segments,
-    pub(super) tails: &'a mut Tails,
-    pub(super) context: &'a Context<'a>,
+pub(crate) struct Keywords<'a, 's> {
+    pub(crate) snapshot: &'a Snapshot<'s>,
+    pub(crate) segments: &'a mut Segments,
+    pub(crate) tails: &'a mut Tails,
+    pub(crate) context: &'a Context<'a>,
 }
 
 /// What is looked for.
@@ -46,7 +46,7 @@ impl Target<'_> {
 type Loose = Vec<(u64, TermCounts)>;
 
 impl Keywords<'_, '_> {
-    pub(super) fn run(
+    pub(crate) fn run(
         &mut self,
         state: &CollectionState,
         text: &str,
@@ -65,7 +65,7 @@ impl Keywords<'_, '_> {
     }
 
     /// The rows that fit some words best, among these rows if any are given.
-    pub(super) fn best(
+    pub(crate) fn best(
         &mut self,
         state: &CollectionState,
         words: Words,
@@ -83,7 +83,7 @@ impl Keywords<'_, '_> {
 
     /// The rows that fit some words best among these, with words weighed as if there were
     /// no others; and the formula, unless there was no time for it.
-    pub(super) fn best_apart(
+    pub(crate) fn best_apart(
         &mut self,
         state: &CollectionState,
         words: Words,

@@ -7,7 +7,7 @@ use isolith_protocol::{FindSimilarDrawers, SimilarFound, StoreError};
 use isolith_store::passages;
 use isolith_types::SimilarDrawer;
 
-use super::vectors::Nearest;
+use crate::vectors::Nearest;
 
 /// This many passages of a long text are compared one by one.
 const PASSAGES: usize = 4;
@@ -16,7 +16,7 @@ const PASSAGES: usize = 4;
 const CANDIDATES: u32 = 32;
 
 /// Drawers with a passage near to the text, or to a part of it, are compared as wholes.
-pub(super) fn similar(
+pub(crate) fn similar(
     mut nearest: Nearest<'_, '_>,
     model: Model,
     wanted: &FindSimilarDrawers,

@@ -1,22 +1,22 @@
 //! Open segments, kept between jobs.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use isolate::{Context, InWorker};
 use isolith_protocol::{
-    CollectionState, Damage, GraphSegmentEntry, Kind, Searched, SegmentEntry, StoreError,
+    CollectionState, Damage, DamageKind, GraphSegmentEntry, Kind, Searched, SegmentEntry,
+    StoreError,
 };
 use isolith_segment::text::TextSegment;
 use isolith_segment::{Bits, GraphSegment, SegmentError, VectorSegment};
 use isolith_store::{Snapshot, StoreFolder};
 
-use super::damage_kind;
-
 /// The segments that this worker has open, by file name: a name never changes its
 /// content.
-pub(super) struct Segments {
+pub struct Segments {
     folder: PathBuf,
     token: InWorker,
     open: HashMap<String, Opened>,
@@ -36,25 +36,38 @@ enum Opened {
 const MOST_OPEN: usize = 64;
 
 /// A segment and its dead rows.
-pub(super) struct Live<S> {
-    pub(super) file: String,
-    pub(super) segment: Arc<S>,
-    pub(super) dead: Arc<Bits>,
+pub(crate) struct Live<S> {
+    pub(crate) file: String,
+    pub(crate) segment: Arc<S>,
+    pub(crate) dead: Arc<Bits>,
+}
+
+/// Why a segment cannot be used.
+pub fn damage_kind(error: &SegmentError) -> DamageKind {
+    match error {
+        SegmentError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            DamageKind::Missing
+        }
+        error if error.is_damage() => DamageKind::Damaged,
+        _ => DamageKind::Unreadable,
+    }
 }
 
 impl Segments {
-    pub(super) fn in_folder(store: &Path, token: InWorker) -> Self {
+    /// Opens nothing yet.
+    pub fn in_folder(store: &Path, token: InWorker) -> Self {
         let folder = StoreFolder::new(store).segments();
         Self { folder, token, open: HashMap::new(), dead: HashMap::new() }
     }
 
-    pub(super) fn forget(&mut self) {
+    /// Closes all of them, because another store is in the folder now.
+    pub fn forget(&mut self) {
         self.open.clear();
         self.dead.clear();
     }
 
     /// The vector segments of a collection; none if one of them cannot be used.
-    pub(super) fn vectors(
+    pub(crate) fn vectors(
         &mut self,
         snapshot: &Snapshot<'_>,
         state: &CollectionState,
@@ -68,7 +81,7 @@ impl Segments {
     }
 
     /// The text segments of a collection; none if one of them cannot be used.
-    pub(super) fn texts(
+    pub(crate) fn texts(
         &mut self,
         snapshot: &Snapshot<'_>,
         state: &CollectionState,
@@ -109,7 +122,7 @@ impl Segments {
     }
 
     /// Closes a segment that failed in use.
-    pub(super) fn fail(&mut self, file: &str, error: &SegmentError, searched: &mut Searched) {
+    pub(crate) fn fail(&mut self, file: &str, error: &SegmentError, searched: &mut Searched) {
         self.open.remove(file);
         self.dead.remove(file);
         searched.damaged.push(Damage {
@@ -120,7 +133,7 @@ impl Segments {
     }
 
     /// The graph's segment; none if it cannot be used.
-    pub(super) fn graph(
+    pub fn graph(
         &mut self,
         entry: &GraphSegmentEntry,
         searched: &mut Searched,

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 #[cfg(feature = "faults")]
 pub use armed::environment;
 #[cfg(feature = "faults")]
-pub(crate) use armed::{point, point_at_start, point_of};
+pub use armed::{point, point_at_start, point_of};
 
 /// What workers need of the front's environment: nothing. In builds with the feature
 /// `faults`, the plan of what is to go wrong.
@@ -21,17 +21,17 @@ pub fn environment() -> Vec<(OsString, OsString)> {
 /// Nothing goes wrong here.
 #[cfg(not(feature = "faults"))]
 #[inline]
-pub(crate) fn point(_name: &str, _context: &isolate::Context<'_>) {}
+pub fn point(_name: &str, _context: &isolate::Context<'_>) {}
 
 /// Nothing goes wrong here.
 #[cfg(not(feature = "faults"))]
 #[inline]
-pub(crate) fn point_at_start(_name: &str) {}
+pub fn point_at_start(_name: &str) {}
 
 /// Nothing goes wrong here.
 #[cfg(not(feature = "faults"))]
 #[inline]
-pub(crate) fn point_of(_name: &str, _path: &str, _context: &isolate::Context<'_>) {}
+pub fn point_of(_name: &str, _path: &str, _context: &isolate::Context<'_>) {}
 
 #[cfg(feature = "faults")]
 mod armed {
@@ -68,7 +68,7 @@ mod armed {
     }
 
     /// Goes wrong here if the environment says so.
-    pub(crate) fn point(name: &str, context: &Context<'_>) {
+    pub fn point(name: &str, context: &Context<'_>) {
         match due(name) {
             Some(Deed::Fault(fault)) => fault.commit(context),
             Some(Deed::Hostile) => {
@@ -80,7 +80,7 @@ mod armed {
     }
 
     /// Goes wrong before the worker is ready, if the environment says so.
-    pub(crate) fn point_at_start(name: &str) {
+    pub fn point_at_start(name: &str) {
         if let Some(Deed::Fault(fault)) = due(name) {
             fault.commit_at_start();
         }
@@ -95,7 +95,7 @@ mod armed {
 
     /// Goes wrong at one file, or one kind of job: the point's name is followed by a dot
     /// and the file's or the kind's.
-    pub(crate) fn point_of(name: &str, path: &str, context: &Context<'_>) {
+    pub fn point_of(name: &str, path: &str, context: &Context<'_>) {
         let last = path.rsplit('/').next().unwrap_or(path);
         point(&format!("{name}.{last}"), context);
     }

@@ -16,41 +16,43 @@ const MOST_ROWS: u64 = 20_000;
 /// Collections whose tails are kept.
 const MOST_TAILS: usize = 32;
 
+/// What is newer than the segments of each collection, kept until it changes.
 #[derive(Default)]
-pub(super) struct Tails {
+pub struct Tails {
     vectors: HashMap<u64, (Age, Rc<Vectors>)>,
     texts: HashMap<u64, (Age, Rc<Texts>)>,
     sums: HashMap<u64, (Age, Rc<Vec<Part>>)>,
 }
 
 /// The sum of some vectors, and how many they are.
-pub(super) type Part = (Vec<f32>, usize);
+pub(crate) type Part = (Vec<f32>, usize);
 
 /// What a kept tail is as old as: generation and last change of the collection.
 type Age = (u64, u64);
 
 /// The vectors of a tail, by ascending row.
 #[derive(Default)]
-pub(super) struct Vectors {
-    pub(super) rows: Vec<u64>,
+pub(crate) struct Vectors {
+    pub(crate) rows: Vec<u64>,
     /// All vectors, one after the other, as the truth has them.
-    pub(super) data: Vec<u8>,
+    pub(crate) data: Vec<u8>,
 }
 
 /// The words of a tail, by ascending row.
 #[derive(Default)]
-pub(super) struct Texts {
-    pub(super) rows: Vec<u64>,
-    pub(super) counts: Vec<TermCounts>,
+pub(crate) struct Texts {
+    pub(crate) rows: Vec<u64>,
+    pub(crate) counts: Vec<TermCounts>,
 }
 
 impl Tails {
-    pub(super) fn forget(&mut self) {
+    /// Forgets all of them, because another store is in the folder now.
+    pub fn forget(&mut self) {
         *self = Self::default();
     }
 
     /// The vectors of a collection's tail; none if it is too long to be kept.
-    pub(super) fn vectors(
+    pub(crate) fn vectors(
         &mut self,
         snapshot: &Snapshot<'_>,
         state: &CollectionState,
@@ -68,7 +70,7 @@ impl Tails {
 
     /// What base and delta would have kept of the vectors in the truth, for a collection whose
     /// segments cannot be read: the next question needs it too.
-    pub(super) fn sums(
+    pub(crate) fn sums(
         &mut self,
         state: &CollectionState,
         read: impl FnOnce() -> Result<Vec<Part>, StoreError>,
@@ -88,7 +90,7 @@ impl Tails {
     }
 
     /// The words of a collection's tail; none if it is too long to be kept.
-    pub(super) fn texts(
+    pub(crate) fn texts(
         &mut self,
         snapshot: &Snapshot<'_>,
         state: &CollectionState,
@@ -106,7 +108,7 @@ impl Tails {
 }
 
 /// The rows that are in no segment.
-pub(super) fn tail_of(state: &CollectionState) -> Scope {
+pub(crate) fn tail_of(state: &CollectionState) -> Scope {
     match &state.generation {
         Some(generation) => Scope::ChangedAfter(generation.complete_to),
         None => Scope::All,
