@@ -10,7 +10,9 @@ use isolith_protocol::{
     ChunkFilter as StoredFilter, CodeFound, CodeScope, CollectionState, FileState, FoundChunk,
     SearchCode, Searched, StoreError, StoredChunk,
 };
-use isolith_search::{Candidate, Definition, FileFacts, Mode, Question, Ranked, Role, rank, roles};
+use isolith_search::{
+    Candidate, Definition, FileFacts, Mode, Phrase, Question, Ranked, Role, rank, roles,
+};
 use isolith_segment::exact::floats;
 use isolith_segment::text::{Analyzer, FieldWeight, Keywords as Words, field};
 use isolith_store::Snapshot;
@@ -25,6 +27,11 @@ const CANDIDATES: u32 = 200;
 
 /// Chunks that are looked at for the definitions of one name.
 const DEFINING: u32 = 200;
+
+/// Chunks in which the query's words are looked for as they stand: those with at least this
+/// share of the best keyword score, and at most so many.
+const PHRASE_SCORE: f32 = 0.4;
+const PHRASE_CHUNKS: usize = 48;
 
 /// The share of a question's square that has to be left once it is set apart; below, it
 /// is what rounding left.
@@ -91,7 +98,8 @@ impl CodeSearch<'_, '_> {
         let definitions = loaded.definitions(&defining, &question);
         let defining = definitions.iter().map(|(row, _)| *row);
         let found = Scores::of(&by_words, &by_meaning, defining);
-        let candidates = loaded.candidates(&found, query.filter.except.as_ref());
+        let mut candidates = loaded.candidates(&found, query.filter.except.as_ref());
+        self.compare_phrase(&query.text, &by_words, &mut candidates)?;
         let definitions: Vec<Definition> = definitions.into_iter().map(|(_, it)| it).collect();
         let facts: Vec<FileFacts> = loaded.files.iter().map(facts).collect();
         let limit = query.limit as usize;
@@ -180,6 +188,29 @@ impl CodeSearch<'_, '_> {
         let best = nearest.best(state, vector, want, rows, searched)?;
         let nearer = |(row, distance): (u64, f32)| (row, (1.0 - distance - usual).max(0.0));
         Ok(best.into_ranked().into_iter().map(nearer).collect())
+    }
+
+    /// Looks for the query's words as they stand, in the chunks that have most of them.
+    fn compare_phrase(
+        &self,
+        query: &str,
+        by_words: &[(u64, f32)],
+        candidates: &mut [Candidate<'_>],
+    ) -> Result<(), StoreError> {
+        let phrase = Phrase::of(query);
+        let Some(&(_, highest)) = by_words.first().filter(|_| !phrase.is_empty()) else {
+            return Ok(());
+        };
+        let near = by_words.iter().take_while(|(_, score)| *score >= highest * PHRASE_SCORE);
+        let rows: Vec<u64> = near.map(|(row, _)| *row).take(PHRASE_CHUNKS).collect();
+        let mut shares: HashMap<u64, f32> = HashMap::with_capacity(rows.len());
+        for chunk in self.snapshot.chunks(&rows, true)?.into_iter().flatten() {
+            shares.insert(chunk.row, phrase.share_in(chunk.text.as_deref().unwrap_or_default()));
+        }
+        for candidate in candidates {
+            candidate.phrase = shares.get(&candidate.row).copied().unwrap_or(0.0);
+        }
+        Ok(())
     }
 
     /// Rows that may define a name that the question has, with the name's place.
@@ -300,6 +331,7 @@ impl Loaded {
                 file,
                 keywords,
                 vector,
+                phrase: 0.0,
                 start_line: chunk.start_line,
                 symbols: &chunk.symbols,
             });

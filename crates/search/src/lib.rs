@@ -11,6 +11,7 @@
 
 mod memory;
 pub mod paths;
+mod phrase;
 mod question;
 mod rank;
 mod weights;
@@ -19,6 +20,7 @@ mod words;
 
 pub use memory::{DrawerCandidate, MemoryWeights, RankedDrawer, rank_drawers};
 pub use paths::{PathRoles, Role, roles};
+pub use phrase::Phrase;
 pub use question::Question;
 pub use rank::{Candidate, Definition, FileFacts, Ranked, rank};
 pub use weights::{Mode, Weights};

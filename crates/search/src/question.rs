@@ -20,6 +20,8 @@ const MAX_IDENTIFIERS: usize = 16;
 pub struct Question {
     stems: BTreeSet<String>,
     identifiers: Vec<String>,
+    /// Whether it is one name and nothing else.
+    is_name: bool,
     asked: PathRoles,
     files: BTreeSet<String>,
     /// Words in a row, written as one, and how many they are.
@@ -39,6 +41,7 @@ impl Question {
             .collect();
         Self {
             identifiers: identifiers(text),
+            is_name: is_symbol(text.trim()),
             asked: asked(text),
             files: files(text),
             runs: runs(&words, &mut stemmer),
@@ -50,6 +53,12 @@ impl Question {
     /// whole question if it is nothing but a name. Definitions of them are looked up.
     pub fn identifiers(&self) -> &[String] {
         &self.identifiers
+    }
+
+    /// The name that is looked for, if the question is nothing else: of a qualified name
+    /// (`Model.save`) the last part.
+    pub(crate) fn wanted_name(&self) -> Option<&str> {
+        self.identifiers.last().filter(|_| self.is_name).map(String::as_str)
     }
 
     /// The kinds of files that it asks for.

@@ -93,6 +93,11 @@ pub struct Weights {
     pub type_definition: f32,
     /// The same for functions and constants.
     pub other_definition: f32,
+    /// Added if all words of the query, four at least, stand in a chunk in the same order. A part
+    /// of them counts as much less as it is shorter.
+    pub exact: f32,
+    /// Added if the query is nothing but a name, and a chunk defines exactly that name.
+    pub exact_definition: f32,
     /// Factor for tests.
     pub test: f32,
     /// Factor for examples.
@@ -126,6 +131,8 @@ impl Default for Weights {
             stem_keywords: 2.0,
             type_definition: 0.5,
             other_definition: 0.2,
+            exact: 2.0,
+            exact_definition: 1.0,
             test: 0.3,
             example: 0.3,
             benchmark: 0.3,

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::paths::Role;
 
-/// Why a hit is where it is: its score is all that adds to it, times all factors.
+/// Why a hit is where it is. Its score is the sum of what adds to it, times all penalties; an
+/// exact match counts in full, whatever the penalties.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Why {
     /// What keywords add.
@@ -15,6 +16,8 @@ pub struct Why {
     pub vectors: f32,
     /// What the file's name adds.
     pub stem: f32,
+    /// What the query's words add if they stand there in the same order.
+    pub exact: f32,
     /// What definitions of names in the question add.
     pub definitions: Vec<Defined>,
     /// What takes away.
@@ -44,7 +47,7 @@ impl Why {
     pub fn score(&self) -> f32 {
         let boosts: f32 = self.definitions.iter().map(|defined| defined.boost).sum();
         let factor: f32 = self.penalties.iter().map(|penalty| penalty.factor).product();
-        (self.keywords + self.vectors + self.stem + boosts) * factor
+        (self.keywords + self.vectors + self.stem + boosts) * factor + self.exact
     }
 
     /// The reasons in words, each short.
@@ -57,6 +60,9 @@ impl Why {
         }
         if self.stem > 0.0 {
             words.push("file name matches".to_owned());
+        }
+        if self.exact > 0.0 {
+            words.push("exact words".to_owned());
         }
         words.extend(self.definitions.iter().map(|defined| format!("defines {}", defined.name)));
         let penalty = |penalty: &Penalty| format!("{} \u{d7}{}", penalty.role, penalty.factor);
@@ -81,6 +87,7 @@ mod tests {
             keywords: 0.421,
             vectors: 0.38,
             stem: 0.2,
+            exact: 0.0,
             definitions: vec![Defined { name: "RetryPolicy".to_owned(), boost: 0.5 }],
             penalties: vec![
                 Penalty { role: Role::Test, factor: 0.3 },

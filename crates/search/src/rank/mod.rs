@@ -23,6 +23,10 @@ pub struct Candidate<'c> {
     pub keywords: f32,
     /// How much nearer to the question it is than the average chunk; 0 if it is not.
     pub vector: f32,
+    /// How much of the query's words it has in one run, from 0 to 1; see [`Phrase::share_in`].
+    ///
+    /// [`Phrase::share_in`]: crate::Phrase::share_in
+    pub phrase: f32,
     /// Its first line.
     pub start_line: u32,
     /// What it defines.
@@ -81,6 +85,7 @@ pub fn rank(
         candidates,
         shares: file_shares(files.len(), candidates, weights, mode),
         defined: defined(question, files.len(), definitions, weights, mode),
+        exact: candidates.iter().map(|it| exact(question, it, weights, mode)).collect(),
         weights,
         mode,
         stemmer: Stemmer::new(),
@@ -103,6 +108,8 @@ struct Ranking<'a> {
     shares: Shares,
     /// What each file defines of the question.
     defined: Vec<Vec<Defined>>,
+    /// What each candidate gets for having the query's own words.
+    exact: Vec<f32>,
     weights: &'a Weights,
     mode: Mode,
     stemmer: Stemmer,
@@ -127,6 +134,7 @@ impl Ranking<'_> {
         });
         for hit in &mut best {
             hit.why = reasons[self.candidates[hit.candidate].file as usize].clone();
+            hit.why.exact = self.exact[hit.candidate];
             hit.score = hit.why.score();
         }
         best.retain(|hit| hit.score > 0.0);
@@ -155,6 +163,7 @@ impl Ranking<'_> {
             keywords: self.shares.keywords[file],
             vectors: self.shares.vectors[file],
             stem: if named { sound(self.weights.stem) } else { 0.0 },
+            exact: 0.0,
             definitions: self.defined[file].clone(),
             penalties: self.penalties(path, roles),
         }
@@ -171,6 +180,7 @@ impl Ranking<'_> {
             keywords: self.shares.chunk_keywords[candidate],
             vectors: self.shares.chunk_vectors[candidate],
             stem: file.stem,
+            exact: self.exact[candidate],
             definitions: file.definitions.iter().filter(defines).cloned().collect(),
             penalties: file.penalties.clone(),
         }
@@ -218,6 +228,12 @@ impl Ranking<'_> {
     }
 }
 
+/// What a type that has the wanted name is worth, compared with a function.
+const TYPE_FIRST: f32 = 1.2;
+
+/// What nearly all of a phrase is worth, compared with all of it.
+const PARTIAL_PHRASE: f32 = 0.3;
+
 /// Roles that are penalised together, once.
 const GROUPS: [&[Role]; 3] = [
     &[Role::Test, Role::Example, Role::Benchmark, Role::Docs, Role::Data],
@@ -256,6 +272,25 @@ fn defined(
         }
     }
     defined
+}
+
+/// What a chunk gets for defining the one name that is looked for, or for having the words of
+/// the query in their order. Part of a phrase says much less than all of it.
+fn exact(question: &Question, chunk: &Candidate<'_>, weights: &Weights, mode: Mode) -> f32 {
+    if !mode.has_keywords() {
+        return 0.0;
+    }
+    if let Some(name) = question.wanted_name() {
+        let named = |symbol: &&Symbol| symbol.name == name && symbol.kind != SymbolKind::Heading;
+        // A class comes before its constructors, which have its name.
+        let boost = |symbol: &Symbol| if symbol.kind.is_type() { TYPE_FIRST } else { 1.0 };
+        let best = chunk.symbols.iter().filter(named).map(boost).reduce(f32::max);
+        if let Some(best) = best {
+            return sound(weights.exact_definition) * best;
+        }
+    }
+    let share = if chunk.phrase < 1.0 { chunk.phrase * PARTIAL_PHRASE } else { 1.0 };
+    sound(weights.exact) * share
 }
 
 fn definition_boost(kind: SymbolKind, weights: &Weights) -> f32 {

@@ -13,7 +13,7 @@ fn files(paths: &[&str]) -> Vec<FileFacts> {
 
 fn candidate(file: u32, start_line: u32, keywords: f32, vector: f32) -> Candidate<'static> {
     let row = u64::from(file) * 1000 + u64::from(start_line);
-    Candidate { row, file, keywords, vector, start_line, symbols: &[] }
+    Candidate { row, file, keywords, vector, phrase: 0.0, start_line, symbols: &[] }
 }
 
 struct Search<'s> {
