@@ -1,4 +1,4 @@
-//! Batches: many inputs in one job, and the search for the one that kills.
+//! Batches: many inputs in one job, and the bisection that finds the ones that kill workers.
 
 use std::ops::Range;
 
@@ -8,22 +8,21 @@ use crate::pool::{Answer, CallOptions, Pool};
 use crate::role::Role;
 use crate::supervisor::Terms;
 
-/// What became of some neighbouring items of a batch.
+/// The outcome of a run of adjacent items in a batch.
 #[derive(Debug)]
 pub struct BatchPart<T> {
-    /// Which items.
+    /// The indices of the items.
     pub items: Range<usize>,
     /// Their common answer, or why there is none.
     pub outcome: Result<Answer<T>, CallError>,
 }
 
 impl<R: Role> Pool<R> {
-    /// Has workers do a batch: `request` makes a job of any run of its items.
+    /// Runs a batch; `request` builds the job for any run of adjacent items.
     ///
-    /// If all goes well that is one job and one part. If the batch kills its
-    /// workers, it is halved until the items that do it stand alone; those are
-    /// quarantined, the others are answered. Parts come in the order of the items
-    /// and cover them all.
+    /// Normally this is one job and returns one part. A batch that kills its workers is halved
+    /// until the deadly items are isolated; these are quarantined and the others are answered.
+    /// The parts are in the order of the items and cover all of them.
     pub async fn call_batch<I>(
         &self,
         items: &[I],
@@ -57,7 +56,7 @@ impl<R: Role> Pool<R> {
     }
 }
 
-/// Whether some item in the job may be to blame, and finding out is allowed.
+/// Whether an item of the job may be to blame, and finding out which is allowed.
 fn is_deadly(error: &CallError, options: &CallOptions) -> bool {
     match error {
         CallError::Died { class: DeathClass::Timeout, .. } => options.idempotent,
@@ -66,7 +65,7 @@ fn is_deadly(error: &CallError, options: &CallOptions) -> bool {
     }
 }
 
-/// The runs of items that are still to be tried.
+/// The runs of items still to be tried.
 #[derive(Debug)]
 struct Bisection {
     todo: Vec<Step>,
@@ -79,8 +78,8 @@ struct Step {
 }
 
 impl Step {
-    /// A whole batch may kill twice before it is halved; after that each half
-    /// needs to kill only once, and a single item twice, as any job.
+    /// A whole batch may kill twice before it is halved. After that, each half is split after
+    /// one death; a single item may kill twice, like any job.
     fn terms(&self, terms: Terms) -> Terms {
         let single = self.items.len() == 1;
         let strikes = if self.bisecting && !single { 1 } else { terms.strikes };
@@ -89,7 +88,7 @@ impl Step {
 }
 
 impl Bisection {
-    /// Starts with the runs of neighbouring indices.
+    /// Starts with one step for each run of consecutive indices.
     fn of(indices: &[usize]) -> Self {
         let mut todo: Vec<Step> = indices
             .chunk_by(|a, b| a + 1 == *b)
@@ -117,8 +116,8 @@ mod tests {
 
     use super::*;
 
-    /// Runs a bisection against items of which some kill; returns the culprits and
-    /// the number of jobs.
+    /// Runs a bisection in which the items in `deadly` kill; returns the culprits found and the
+    /// number of jobs.
     fn hunt(items: usize, deadly: &[usize]) -> (Vec<usize>, usize) {
         let mut bisection = Bisection::of(&(0..items).collect::<Vec<_>>());
         let (mut culprits, mut jobs) = (Vec::new(), 0);

@@ -24,14 +24,14 @@ use crate::wire::{
     WireError,
 };
 
-/// The hidden argument that makes the program a worker.
+/// The hidden argument that makes the program run as a worker.
 pub(crate) const WORKER_ARGUMENT: &str = "--isolate-worker";
 
-/// Everything but a reply is small enough for the socket: only a reply may be in
-/// the area, where the front is about to read it.
+/// The limit of every message but a reply, so that it fits on the socket: only a reply may use
+/// the shared area, which the front reads next.
 const SMALL: u64 = INLINE_LIMIT as u64;
 
-/// What of a part is in one frame: with its length it must fit on the socket.
+/// How much of a part goes into one frame; with its length it must fit on the socket.
 const LONGEST_PART: usize = INLINE_LIMIT - 64;
 
 /// Progress is sent at most this often.
@@ -39,26 +39,25 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The exit code of a worker that panicked, as in any Rust program.
 const EXIT_PANIC: i32 = 101;
-/// The exit code of a worker that `warm_up` did not let start, or that cannot
-/// make sense of its front.
+/// The exit code of a worker that could not start, or received something invalid from its
+/// front.
 const EXIT_CANNOT_START: i32 = 78;
 
-/// A role that the program can take on; made by [`role`].
+/// A role that the program can run as a worker; see [`role`].
 #[derive(Debug, Clone, Copy)]
 pub struct RoleEntry {
     name: &'static str,
     run: fn(Greeting) -> !,
 }
 
-/// The entry of role `R` for [`worker_main`].
+/// The entry for role `R`, to pass to [`worker_main`].
 pub fn role<R: Role>() -> RoleEntry {
     RoleEntry { name: R::NAME, run: run::<R> }
 }
 
 /// Call this first in `main`, before there is a thread, a runtime (so not within
-/// `#[tokio::main]`) or an open file: in a process that was started as a worker it
-/// closes what was inherited, takes over and never returns. Otherwise it returns at
-/// once.
+/// `#[tokio::main]`) or an open file. In a process that was started as a worker, it closes
+/// inherited descriptors, runs the worker and never returns. Otherwise it returns at once.
 pub fn worker_main(roles: &[RoleEntry]) {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().as_deref() != Some(OsStr::new(WORKER_ARGUMENT)) {
@@ -84,7 +83,7 @@ pub fn worker_main(roles: &[RoleEntry]) {
     }
 }
 
-/// What a worker has once the front has said what it is to be.
+/// What a worker has after the front's first message.
 struct Greeting {
     link: Link,
     reader: FrameReader,
@@ -119,7 +118,7 @@ fn run<R: Role>(greeting: Greeting) -> ! {
         Ok(confined) => confined,
         Err(refusal) => refuse(&link, &refusal),
     };
-    // Threads that are started from here on are confined too.
+    // Threads started from here on are confined, too.
     let cancelled_job = match watch_front(control) {
         Ok(cancelled_job) => cancelled_job,
         Err(error) => {
@@ -200,7 +199,7 @@ impl<R: Role> Worker<R> {
         let outcome = catch(|| role.handle(request, &context));
         let ran = context.started.elapsed();
         let passed_on = context.passed_on.load(Ordering::Relaxed);
-        // What the job was given is closed before anybody hears that it is done.
+        // Close the job's descriptors before anyone learns that it is done.
         drop(frame);
         match outcome {
             Ok(_) if passed_on => {
@@ -216,7 +215,7 @@ impl<R: Role> Worker<R> {
             }
             Err(message) => {
                 let _ = self.link.send(Kind::Panic, job, 0, &PanicNote { message }, SMALL);
-                // What a panic left behind is not to be trusted with another job.
+                // After a panic, the role's state cannot be trusted with another job.
                 process::exit_now(EXIT_PANIC);
             }
         }
@@ -238,7 +237,7 @@ fn receive(socket: &OwnedFd, reader: &mut FrameReader) -> io::Result<Option<Fram
     }
 }
 
-/// The worker's end of what connects it, for sending.
+/// The worker's sending side of the connection to the front.
 #[derive(Debug)]
 pub(crate) struct Link {
     socket: OwnedFd,
@@ -269,7 +268,7 @@ impl Link {
         let header = Header { nanoseconds, ..parcel.header(kind, job) };
         let sent = socket::send(&self.socket, &[&header.encode(), parcel.inline()], &[]);
         if sent.is_err() {
-            // The front is gone; the watcher is about to end us.
+            // The front is gone; the lifeline is about to end this process.
             process::kill_own_group();
         }
         Ok(())
@@ -292,8 +291,8 @@ impl Link {
     }
 }
 
-/// Starts the thread that ends this worker when its front is gone, whatever the
-/// role is doing, and that takes note of cancelled jobs.
+/// Starts the lifeline: the thread that ends this worker when its front is gone, whatever the
+/// role is doing. It also records cancelled jobs; the returned value is the ID of the last one.
 fn watch_front(control: OwnedFd) -> io::Result<Arc<AtomicU64>> {
     let cancelled_job = Arc::new(AtomicU64::new(0));
     let noted = Arc::clone(&cancelled_job);
@@ -308,8 +307,8 @@ fn watch_front(control: OwnedFd) -> io::Result<Arc<AtomicU64>> {
     Ok(cancelled_job)
 }
 
-/// Says where and why, and never more: a second panic would print a backtrace even
-/// if none is asked for, and the caller waits.
+/// Prints location and message only: for a second panic the default hook would print a
+/// backtrace even if it is disabled, while the caller waits.
 fn print_panics_briefly() {
     panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
@@ -317,7 +316,7 @@ fn print_panics_briefly() {
     }));
 }
 
-/// Runs `work`; a panic comes back as its message.
+/// Runs `work`; if it panics, returns the message.
 fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     panic::catch_unwind(AssertUnwindSafe(work)).map_err(|payload| panic_message(&*payload))
 }

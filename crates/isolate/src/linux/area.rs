@@ -1,10 +1,9 @@
 //! Memory that front and worker share for payloads too long for the socket.
 //!
-//! The front makes it and seals its size, so no worker can shrink it under a reader
-//! or grow it. It is written and read like a file and never mapped by the front:
-//! what a worker changes while it is read changes the copy's content, nothing else.
-//! One for each direction lives as long as the worker, because new memory for each
-//! payload would cost more than all the copying.
+//! The front creates it and seals its size, so a worker can neither shrink nor grow it. It is
+//! read and written like a file and never mapped by the front: if a worker changes it during a
+//! read, only the copied bytes differ. There is one for each direction, for the life of the
+//! worker, because allocating memory for each payload would cost more than the copying.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,7 +13,7 @@ use rustix::process::Resource;
 
 use crate::wire::WireError;
 
-/// What an area may keep between jobs; memory beyond it is given back.
+/// How much memory an area keeps between jobs; the rest is released.
 const KEPT: u64 = 4 << 20;
 
 #[derive(Debug)]
@@ -23,9 +22,9 @@ pub(crate) struct Area {
 }
 
 impl Area {
-    /// An area for payloads of up to `size` bytes. Memory is taken as it is used.
+    /// An area for payloads of up to `size` bytes. Memory is allocated when it is written.
     pub(crate) fn create(size: u64) -> io::Result<Self> {
-        // Beyond this limit the kernel does not refuse, it kills.
+        // Beyond this limit the kernel does not return an error, it kills the process.
         let size = size.min(i64::MAX.unsigned_abs());
         let limit = rustix::process::getrlimit(Resource::Fsize).current;
         if let Some(limit) = limit.filter(|&limit| limit < size) {
@@ -41,7 +40,7 @@ impl Area {
         Ok(Self { fd })
     }
 
-    /// The area that the front sent.
+    /// An area received from the front.
     pub(crate) fn received(fd: OwnedFd) -> Self {
         Self { fd }
     }
@@ -55,7 +54,7 @@ impl Area {
         Ok(())
     }
 
-    /// Copies the first `claimed` bytes, which the caller has bounded. Nothing is
+    /// Copies the first `claimed` bytes; the caller has checked the length. Nothing is
     /// allocated for bytes that were never written.
     pub(crate) fn read(&self, claimed: u64) -> Result<Vec<u8>, WireError> {
         let stat = rustix::fs::fstat(&self.fd).map_err(|error| WireError::Area(error.into()))?;
@@ -84,11 +83,11 @@ impl Area {
         Ok(bytes)
     }
 
-    /// Gives all its memory back to the system.
+    /// Releases all its memory to the system.
     fn give_back(&self) {
         let size = rustix::fs::fstat(&self.fd).map_or(0, |stat| stat.st_size.unsigned_abs());
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        // Where that is not possible, the memory stays in use a little longer.
+        // If this fails, the memory stays allocated a little longer.
         let _ = rustix::fs::fallocate(&self.fd, flags, 0, size);
     }
 }

@@ -1,4 +1,4 @@
-//! One worker process, from its start to its end: the only place that talks to it.
+//! Runs one worker process from start to end. All communication with it happens here.
 
 use std::ffi::OsStr;
 use std::io;
@@ -24,14 +24,14 @@ use crate::supervisor::{JobId, WorkerId};
 use crate::wire::{Fill, Frame, FrameReader, Header, Kind, PanicNote, Parcel, Progress};
 use crate::worker::WORKER_ARGUMENT;
 
-/// The end of the stream comes before the exit status; a worker that is still
-/// there after this long has closed its socket by itself.
+/// The stream ends before the exit status arrives. A worker that still runs after this long has
+/// closed its socket itself.
 const EXIT_AFTER_EOF: Duration = Duration::from_secs(1);
 
-/// How much is taken from one worker before others get their turn.
+/// How many frames are read from one worker before other tasks get their turn.
 const FRAMES_AT_ONCE: usize = 16;
 
-/// What the supervisor tells a worker's executor.
+/// An order from the supervisor to a worker's executor.
 #[derive(Debug)]
 pub(super) enum Order {
     Run {
@@ -50,22 +50,22 @@ pub(super) enum Order {
     },
 }
 
-/// Starts a worker and follows it to its end.
+/// Starts a worker and follows it until it ends.
 pub(super) async fn execute<R: Role>(
     shared: Arc<Shared<R>>,
     id: WorkerId,
     orders: UnboundedReceiver<Order>,
 ) {
     let executor = tokio::spawn(follow(Arc::clone(&shared), id, orders).in_current_span());
-    // A panic of our own must not leave a caller waiting for ever.
+    // If this code itself panics, callers must not wait forever.
     if executor.await.is_err_and(|error| error.is_panic()) {
         shared.executor_panicked(id);
     }
 }
 
 async fn follow<R: Role>(shared: Arc<Shared<R>>, id: WorkerId, orders: UnboundedReceiver<Order>) {
-    // A start takes a millisecond: let what is ready to run go first. It is not
-    // handed to a thread, as a machine with a full process table has none to give.
+    // A start takes a millisecond, so let tasks that are ready go first. It runs on no other
+    // thread, because none can be started when the process table is full.
     tokio::task::yield_now().await;
     match Executor::start(&shared, id) {
         Ok(executor) => executor.run(orders).await,
@@ -77,7 +77,7 @@ async fn follow<R: Role>(shared: Arc<Shared<R>>, id: WorkerId, orders: Unbounded
     }
 }
 
-/// Made anew for every order and every reply, so it makes nothing until it is waited for.
+/// Created anew for every order and every reply, so it sets no timer until it is polled.
 async fn grace_after(eof: Option<Instant>) {
     if let Some(at) = eof {
         tokio::time::sleep_until((at + EXIT_AFTER_EOF).into()).await;
@@ -91,7 +91,7 @@ struct Executor<R: Role> {
     end: Watched,
     socket: Watched,
     control: OwnedFd,
-    /// Where long requests go.
+    /// The shared memory for long requests.
     requests: Area,
     output: Output,
     reader: FrameReader,
@@ -103,7 +103,7 @@ struct Executor<R: Role> {
     refusal: Option<Refusal>,
     eof: Option<Instant>,
     more_to_read: bool,
-    /// It ended without having read all that it was sent.
+    /// Whether it ended without reading everything it was sent.
     unread: bool,
 }
 
@@ -120,7 +120,7 @@ impl<R: Role> Executor<R> {
         let hello = shared.hello();
         let with_it = [control_reader.as_fd(), requests.as_fd(), replies.as_fd()];
         let header = Header { descriptors: with_it.len() as u32, ..hello.header(Kind::Hello, 0) };
-        // If it is gone already, its end will tell.
+        // If it is already gone, its exit status tells why.
         let _ = socket::send(&started.socket, &[&header.encode(), hello.inline()], &with_it);
         let mut reader = FrameReader::new();
         reader.set_area(replies, shared.settings.max_reply_bytes);
@@ -153,11 +153,11 @@ impl<R: Role> Executor<R> {
             let eof = self.eof;
             tokio::select! {
                 biased;
-                // Orders first: a worker that floods us must not outrun its own kill.
+                // Orders first: a worker that floods us must not delay its own kill.
                 Some(order) = orders.recv() => self.obey(order),
                 () = tokio::task::yield_now(), if self.more_to_read => self.read_frames(),
-                // After a violation nothing it says counts, and the end of a stream
-                // that nobody reads stays readable for ever.
+                // After a violation, nothing it sends counts; and an unread end of stream would
+                // stay readable forever.
                 ready = self.socket.readable(), if self.eof.is_none() && self.violation.is_none() => {
                     if let Ok(mut guard) = ready {
                         guard.clear_ready();
@@ -196,7 +196,7 @@ impl<R: Role> Executor<R> {
                 self.send(header, &parcel, &descriptors);
             }
             Order::Cancel { job } => {
-                // A full pipe means that the worker has plenty to notice already.
+                // If the pipe is full, the worker has more cancellations to read than it needs.
                 let _ = rustix::io::write(&self.control, &job.to_le_bytes());
             }
             Order::Stop => {
@@ -217,16 +217,16 @@ impl<R: Role> Executor<R> {
         let parts = [&header.encode()[..], parcel.inline()];
         match socket::send(self.socket.get_ref(), &parts, descriptors) {
             Ok(()) => {}
-            // There is room for a whole frame in an empty socket.
+            // An empty socket has room for a whole frame.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.violated("it does not read what it is sent");
             }
-            // It is gone: its end will tell.
+            // It is gone; its exit status tells why.
             Err(_) => self.unread = true,
         }
     }
 
-    /// Takes the frames that are there, but not endlessly many.
+    /// Reads the available frames, up to `FRAMES_AT_ONCE`.
     fn read_frames(&mut self) {
         self.more_to_read = false;
         for _ in 0..FRAMES_AT_ONCE {
@@ -236,7 +236,7 @@ impl<R: Role> Executor<R> {
             match self.reader.next() {
                 Ok(Some(frame)) => {
                     self.take(&frame);
-                    // What came since will be announced: no need to ask.
+                    // New data will wake us; no need to poll the socket again.
                     if self.reader.is_drained() {
                         return;
                     }
@@ -333,10 +333,10 @@ impl<R: Role> Executor<R> {
         self.process.kill_group();
     }
 
-    /// The end, if it has come. What the worker said before it still counts.
+    /// How the worker ended, if it has. What it sent before its end still counts.
     fn reap(&mut self) -> Option<End> {
         let end = self.process.reap()?;
-        // What a dead worker sent is as much as its socket holds.
+        // A dead worker sent at most what fits into its socket.
         self.more_to_read = true;
         while self.eof.is_none() && self.violation.is_none() && self.more_to_read {
             self.read_frames();

@@ -17,7 +17,7 @@ impl Backoff {
         Self { policy, in_a_row: 0, last_death: None, not_before: Time::ZERO }
     }
 
-    /// Counts a death. Jitter keeps many pools from starting workers in step.
+    /// Counts a death. The jitter keeps pools from starting workers in step.
     pub(super) fn count(&mut self, now: Time, random: &mut fastrand::Rng) {
         let healthy =
             self.last_death.is_some_and(|at| now >= at.saturating_add(self.policy.healthy_after));

@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 use super::Time;
 use crate::settings::BreakerPolicy;
 
-/// Whether a pool trusts its workers.
+/// The state of a pool's circuit breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BreakerState {
-    /// All is well.
+    /// Jobs are accepted.
     Closed,
-    /// Too many deaths: jobs are refused.
+    /// Too many workers died: jobs are refused.
     Open,
-    /// One job at a time is tried, to see whether all is well again.
+    /// One job at a time is accepted, as a trial.
     HalfOpen,
 }
 
@@ -37,8 +37,8 @@ impl Breaker {
         Self { policy, deaths: VecDeque::new(), state: State::Closed }
     }
 
-    /// Whether a job may come in; if not, how long to wait. `quiet` says that no
-    /// other job is in the pool, which is when an open breaker may try one.
+    /// Admits a job, or returns how long to wait. `quiet` means that the pool has no other job;
+    /// only then does an open breaker admit a trial.
     pub(super) fn admit(&mut self, now: Time, quiet: bool) -> Result<(), Duration> {
         match self.state {
             State::Closed => Ok(()),
@@ -47,7 +47,7 @@ impl Breaker {
                 Ok(())
             }
             State::Open { until, .. } if now < until => Err(until - now),
-            // The trial waits for the jobs that are still running.
+            // The trial must wait for running jobs to end.
             State::Open { cooldown, .. } => Err(cooldown),
             State::HalfOpen { .. } if quiet => Ok(()),
             State::HalfOpen { cooldown } => Err(cooldown),
@@ -82,7 +82,7 @@ impl Breaker {
         self.state = State::Open { until: now.saturating_add(cooldown), cooldown };
     }
 
-    /// For how long the breaker stays open, if it is.
+    /// How long the breaker stays open; `None` if it is not open.
     pub(super) fn open_for(&self, now: Time) -> Option<Duration> {
         match self.state {
             State::Open { until, .. } => Some(until.saturating_sub(now)),
@@ -90,7 +90,7 @@ impl Breaker {
         }
     }
 
-    /// A job was done: in a trial, that is the proof.
+    /// Records a completed job, which ends a trial successfully.
     pub(super) fn succeeded(&mut self) {
         if let State::HalfOpen { .. } = self.state {
             self.state = State::Closed;

@@ -1,9 +1,8 @@
-//! The supervisor's decisions, without a process, a clock or a lock in sight.
+//! The supervisor's decisions, without processes, clocks or locks.
 //!
-//! Something happens ([`Event`]), at a time that the caller tells; what is to be
-//! done about it comes back ([`Action`]). The pool around it moves the bytes. So a
-//! test can drive a hundred thousand schedules through it, with processes that
-//! exist only in the test.
+//! An [`Event`] and the current time go in, [`Action`]s come out. The pool around it does the
+//! input and output. So a test can run a hundred thousand schedules through it, with simulated
+//! processes.
 
 mod backoff;
 mod breaker;
@@ -33,44 +32,44 @@ pub use worker::WorkerState;
 pub(crate) use worker::WorkerView;
 use worker::{State, Worker};
 
-/// Time since the pool was made.
+/// Time since the pool was created.
 pub(crate) type Time = Duration;
 
-/// Workers and jobs are numbered in the order in which they came.
+/// Workers and jobs are numbered in order of creation.
 pub(crate) type WorkerId = u64;
 pub(crate) type JobId = u64;
 
-/// Something that happened.
+/// Something that happened, for the supervisor to react to.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     Submit {
         job: JobId,
         terms: Terms,
     },
-    /// The caller is gone.
+    /// The caller dropped the call.
     Cancel {
         job: JobId,
     },
-    /// The process exists and warms up.
+    /// The process exists and is warming up.
     Spawned {
         worker: WorkerId,
     },
     Ready {
         worker: WorkerId,
     },
-    /// The worker's job is done.
+    /// The worker answered its job.
     Finished {
         worker: WorkerId,
     },
-    /// Workers have other settings from now on.
+    /// The pool's settings for workers changed.
     Renew,
-    /// The worker cannot do its job, and another one can.
+    /// The worker cannot do its job, but another one can.
     PassedOn {
         worker: WorkerId,
     },
-    /// The process is gone, or could not be made. `class` is `None` for an orderly
-    /// end; `refused` says that trying again would end the same way; `undelivered`
-    /// that it had not even read the job it was given.
+    /// The process is gone, or could not be started. `class` is `None` for an orderly end;
+    /// `refused` means that another start would fail in the same way; `undelivered` means that
+    /// the worker had not read its job.
     Ended {
         worker: WorkerId,
         class: Option<DeathClass>,
@@ -79,7 +78,7 @@ pub(crate) enum Event {
     },
     /// Time has passed.
     Tick,
-    /// Take no more jobs, let the running ones finish within the budget, stop.
+    /// Accept no more jobs, let running ones finish within the budget, then stop.
     Drain {
         budget: Duration,
     },
@@ -87,7 +86,7 @@ pub(crate) enum Event {
     Kill,
 }
 
-/// Something to do.
+/// Something for the pool to do.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Action {
     Start {
@@ -99,7 +98,7 @@ pub(crate) enum Action {
         attempt: u32,
         budget: Duration,
     },
-    /// Tell the worker that nobody waits for its job any more.
+    /// Tell the worker that its job was cancelled.
     Cancel {
         worker: WorkerId,
         job: JobId,
@@ -111,7 +110,7 @@ pub(crate) enum Action {
         worker: WorkerId,
         reason: KillReason,
     },
-    /// The job's reply is its answer.
+    /// Send the job's reply to its caller.
     Answer {
         job: JobId,
     },
@@ -119,7 +118,7 @@ pub(crate) enum Action {
         job: JobId,
         why: Failing,
     },
-    /// What was done about the death of a worker, for the report.
+    /// How the supervisor responded to the death of a worker, for the report.
     Taken {
         worker: WorkerId,
         measure: Measure,
@@ -128,21 +127,21 @@ pub(crate) enum Action {
     Drained,
 }
 
-/// What was done about a death.
+/// What the supervisor did about a death.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
     /// The job was given to another worker.
     Retried,
-    /// The job will be tried again with nothing else running.
+    /// The job will be retried with nothing else running.
     RetriedAlone,
-    /// The job was given up and will be refused from now on.
+    /// The job was given up and quarantined.
     Quarantined,
     /// The job was given up.
     GaveUp,
-    /// Nobody waited for the job any more.
+    /// The job had been cancelled.
     Dropped,
-    /// There was no job; the worker is replaced when one is needed.
+    /// There was no job; the worker is replaced when needed.
     Replaced,
 }
 
@@ -153,11 +152,11 @@ pub(crate) struct Supervisor {
     random: fastrand::Rng,
     workers: BTreeMap<WorkerId, Worker>,
     jobs: HashMap<JobId, Job>,
-    /// Jobs that wait for a worker, the next one first.
+    /// Jobs that wait for a worker, in the order in which they will run.
     queue: VecDeque<JobId>,
-    /// How many of them need a fresh worker.
+    /// How many jobs in the queue need a fresh worker.
     suspects_waiting: usize,
-    /// When each of them will have waited too long.
+    /// When each job in the queue times out.
     patience: BTreeSet<(Time, JobId)>,
     breaker: Breaker,
     backoff: Backoff,
@@ -192,7 +191,7 @@ impl Supervisor {
         }
     }
 
-    /// Takes note of `event` and appends what is to be done to `actions`.
+    /// Handles `event` and appends what the pool must do to `actions`.
     pub(crate) fn step(&mut self, now: Time, event: Event, actions: &mut Vec<Action>) {
         match event {
             Event::Submit { job, terms } => self.submit(now, job, terms, actions),
@@ -209,7 +208,7 @@ impl Supervisor {
             Event::Drain { budget } => self.drain(now, budget, actions),
             Event::Kill => self.kill_all(now, actions),
         }
-        // First what can run, so that a job without patience gets an idle worker;
+        // Dispatch before expiring, so that a job without patience still gets an idle worker;
         // then again, as a kill may have made room.
         self.dispatch(now, actions);
         if self.expire(now, actions) {
@@ -297,7 +296,7 @@ impl Supervisor {
         }
     }
 
-    /// Every worker that there is does its job to the end, and no further one.
+    /// Marks all workers as outdated: they finish their current job and take no further one.
     fn renew(&mut self, now: Time, actions: &mut Vec<Action>) {
         let mut idle = Vec::new();
         for (id, worker) in &mut self.workers {
@@ -311,8 +310,8 @@ impl Supervisor {
         }
     }
 
-    /// For the job it is as if somebody had killed its worker, but for the try, which
-    /// was none.
+    /// Treated as if the worker had been killed from outside, except that the attempt does not
+    /// count.
     fn passed_on(&mut self, now: Time, id: WorkerId, actions: &mut Vec<Action>) {
         let Some(worker) = self.workers.get_mut(&id) else {
             return;
@@ -348,7 +347,7 @@ impl Supervisor {
         };
         let job = worker.job();
         let Some(class) = class else {
-            // We killed it because nobody wants what it works on, or on our way out.
+            // The supervisor killed it because its job was cancelled or the pool is stopping.
             if let Some(job) = job
                 && self.jobs.remove(&job).is_some_and(|job| !job.cancelled)
             {
@@ -359,7 +358,7 @@ impl Supervisor {
         self.restarts += 1;
         let mut measure = match job {
             Some(job) if undelivered => {
-                // The worker died by itself; to the job it is as if it was killed.
+                // The worker is to blame; for the job this counts as an outside kill.
                 if class != DeathClass::Killed {
                     self.count_death(now);
                 }
@@ -386,7 +385,7 @@ impl Supervisor {
         actions.push(Action::Taken { worker: id, measure });
     }
 
-    /// Decides about a job whose worker died.
+    /// Decides what happens to a job whose worker died.
     fn judge(
         &mut self,
         now: Time,
@@ -427,7 +426,7 @@ impl Supervisor {
         measure
     }
 
-    /// Counts a death toward back-off and breaker.
+    /// Counts a death for back-off and breaker.
     fn count_death(&mut self, now: Time) {
         self.backoff.count(now, &mut self.random);
         self.breaker.count(now);
@@ -477,7 +476,7 @@ impl Supervisor {
         }
     }
 
-    /// Does what time alone makes due; true if that was anything.
+    /// Handles expired deadlines and time limits; true if there were any.
     fn expire(&mut self, now: Time, actions: &mut Vec<Action>) -> bool {
         let before = actions.len();
         while let Some(&(until, job)) = self.patience.first()
@@ -543,7 +542,7 @@ impl Supervisor {
         }
     }
 
-    /// When the next [`Event::Tick`] is due, if nothing happens before.
+    /// When the next [`Event::Tick`] is due if no other event comes first.
     pub(crate) fn next_wake(&self, now: Time) -> Option<Time> {
         let deadlines = self.workers.values().filter_map(Worker::deadline);
         let patience = self.patience.first().map(|&(until, _)| until);
@@ -552,7 +551,7 @@ impl Supervisor {
             .filter(|_| self.workers.values().any(|worker| worker.deadline().is_some()))
             .map(|draining| draining.until);
         let due = deadlines.chain(patience).chain(drain).min();
-        // These are looked at on every step, so what lies behind us was seen.
+        // These are checked on every step, so only future times matter.
         let restart = Some(self.backoff.not_before());
         let boredom = self.settings.idle_stop.and_then(|patience| {
             let idle = self.workers.values().filter_map(Worker::idle_since);
@@ -560,11 +559,11 @@ impl Supervisor {
             ends.filter(|&at| at > now).min()
         });
         let later = restart.into_iter().chain(boredom).filter(|&at| at > now).min();
-        // The end of time is how `Duration::MAX` looks here: never.
+        // `Time::MAX` comes from `Duration::MAX` and means never.
         due.into_iter().chain(later).min().filter(|&at| at < Time::MAX)
     }
 
-    /// Whether anything runs that has a deadline of its own.
+    /// Whether any worker has a deadline.
     pub(crate) fn is_watching(&self) -> bool {
         self.workers.values().any(|worker| worker.deadline().is_some())
     }

@@ -1,5 +1,5 @@
-//! Single decisions of the supervisor, each told as a short story. Times are
-//! milliseconds; worker and job numbers count from one.
+//! Single decisions of the supervisor, as short scenarios. Times are in milliseconds; worker
+//! and job numbers start at one.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ impl Story {
         self.step(Event::Tick)
     }
 
-    /// Goes to the next wake-up.
+    /// Advances to the next wake-up.
     fn wake(&mut self) -> Vec<Action> {
         let at = self.supervisor.next_wake(self.now).expect("something is planned");
         self.tick_at(at)
@@ -103,7 +103,7 @@ fn workers_with_old_settings_do_no_further_job() {
     story.submit(1);
     story.ready(1);
     story.ready(2);
-    // The busy one goes on, the idle one is replaced, and so is the one that starts.
+    // The busy worker continues; the idle one and the starting one are replaced.
     assert_eq!(story.step(Event::Renew), [Stop { worker: 2 }, Start { worker: 3 }]);
     assert_eq!(story.step(Event::Renew), []);
     assert_eq!(story.ready(3), [Stop { worker: 3 }, Start { worker: 4 }]);
@@ -221,7 +221,7 @@ fn an_open_breaker_refuses_those_who_wait_and_those_who_come() {
     story.ready(1);
     story.submit(2);
     let why = Failing::BreakerOpen { retry_after: ms(5_000) };
-    // The job would have been tried again, so the report must not say that it was.
+    // The job was to be retried but then failed, so the report must not say "retried".
     assert_eq!(
         story.die(1, DeathClass::Crash),
         [fail(1, why), fail(2, why), taken(1, Measure::GaveUp)]
@@ -273,7 +273,7 @@ fn idle_workers_stop_and_spares_with_them() {
     assert_eq!(story.tick_at(ms(299_999)), []);
     assert_eq!(story.wake(), [Stop { worker: 1 }, Stop { worker: 2 }]);
     assert_eq!(story.now, ms(300_000));
-    // One goes in time, the other has to be made to.
+    // One stops in time, the other must be killed.
     assert_eq!(story.exit(1), []);
     assert_eq!(story.wake(), [kill(2, KillReason::StopGrace)]);
     assert_eq!(story.now, ms(302_000));
@@ -313,10 +313,10 @@ fn a_cancelled_job_that_goes_on_is_ended() {
     story.ready(1);
     story.submit(2);
     story.step(Event::Cancel { job: 1 });
-    // The next job gets its worker at once.
+    // The next job gets a worker at once.
     assert_eq!(story.wake(), [kill(1, KillReason::Cancelled), Start { worker: 2 }]);
     assert_eq!(story.now, ms(100));
-    // Nobody is to blame.
+    // An orderly end: no death is reported.
     assert_eq!(story.exit(1), []);
     assert_eq!(story.supervisor.restarts(), 0);
     assert_eq!(story.ready(2), [run(2, 2, 0)]);
@@ -330,7 +330,7 @@ fn a_drain_waits_for_what_runs_until_its_budget_is_over() {
     }
     story.ready(1);
     story.ready(2);
-    // Nobody waits any more, the third worker is not needed; two jobs go on.
+    // Waiting jobs fail, the third worker is stopped, two jobs continue.
     assert_eq!(
         story.step(Event::Drain { budget: ms(100) }),
         [fail(3, Failing::Draining), kill(3, KillReason::Shutdown)]
@@ -342,7 +342,7 @@ fn a_drain_waits_for_what_runs_until_its_budget_is_over() {
     assert_eq!(story.wake(), [kill(2, KillReason::Shutdown)]);
     assert_eq!(story.now, ms(100));
     assert_eq!(story.exit(2), [fail(2, Failing::Draining), Drained]);
-    // The pool is dropped after that, which kills it.
+    // Dropping the pool afterwards kills it.
     assert_eq!(story.step(Event::Kill), []);
 }
 
@@ -371,7 +371,7 @@ fn what_ran_out_of_memory_waits_for_a_dying_worker_to_be_gone() {
         story.ready(worker);
     }
     assert_eq!(story.tick_at(ms(1_000))[..2], [1, 2].map(|id| kill(id, KillReason::Deadline)));
-    // It ran out of memory before the kill came; the other one is not gone yet.
+    // It ran out of memory before the kill arrived; the other one is not gone yet.
     let actions = story.die(1, DeathClass::OutOfMemory);
     assert_eq!(actions[0], taken(1, Measure::RetriedAlone));
     assert!(!actions.contains(&run(3, 1, 1)), "{actions:?}");

@@ -1,8 +1,8 @@
-//! Random schedules against the supervisor: a clock that is a number, processes
-//! that are plans, and a model that says after every step what must hold.
+//! Random schedules for the supervisor: the clock is a number, processes are simulated, and a
+//! model checks the rules after every step.
 //!
-//! A violation names its seed; `ISOLATE_SEED=n cargo test -p isolate --lib
-//! schedules` runs that one alone and prints what happened.
+//! A violation reports its seed; `ISOLATE_SEED=n cargo test -p isolate --lib schedules` runs
+//! only that schedule and prints a trace.
 
 mod model;
 
@@ -19,7 +19,7 @@ use model::{Model, Phase};
 const SCHEDULES: u64 = 100_000;
 const THREADS: u64 = 4;
 
-/// A schedule that has not settled after this many steps never will.
+/// The maximum number of steps in which a schedule must settle.
 const SETTLED: usize = 2_000;
 
 #[test]
@@ -39,7 +39,7 @@ fn a_hundred_thousand_schedules_keep_the_rules() {
     });
 }
 
-/// What a process will do next, if nothing happens to it before.
+/// What a process will do next, unless something else happens first.
 #[derive(Debug, Clone, Copy)]
 enum Deed {
     Spawn,
@@ -49,7 +49,7 @@ enum Deed {
     Die { class: Option<DeathClass>, refused: bool },
 }
 
-/// How a job treats its workers. What is not poison behaves once faults are over.
+/// How a job treats its workers. Once faults are over, only poison still fails.
 #[derive(Debug, Clone, Copy)]
 enum Habit {
     Healthy,
@@ -63,11 +63,11 @@ struct World {
     model: Model,
     random: Rng,
     plans: Vec<(Time, WorkerId, Deed)>,
-    /// By the job's number.
+    /// Indexed by job ID.
     habits: Vec<Habit>,
-    /// Workers can hardly start.
+    /// Whether most workers fail to start.
     broken: bool,
-    /// Faults are over.
+    /// Whether faults are over.
     calm: bool,
     actions: Vec<Action>,
     trace: bool,
@@ -110,12 +110,12 @@ impl World {
         self.settle();
     }
 
-    /// Faults stop: every job gets its outcome, the pool works again, and then it
-    /// goes away without a trace.
+    /// Faults stop: every job gets its outcome, the pool works again, and then it stops,
+    /// leaving nothing behind.
     fn settle(&mut self) {
         self.calm = true;
         if self.model.drain_until.is_none() && self.random.bool() {
-            // A worker that was killed before may yet be counted against the pool.
+            // The death of a worker killed earlier may still count against the pool.
             self.advance_until(|world| world.model.jobs.is_empty() && world.model.is_quiet());
             if self.supervisor.breaker() == BreakerState::Open {
                 let wait = self.supervisor.breaker.open_for(self.model.now).unwrap_or_default();
@@ -158,7 +158,7 @@ impl World {
         self.model.must(done(self), "everything settles");
     }
 
-    /// Goes to the next thing that is due: a process's deed or the wake-up.
+    /// Advances to the next event: a process's planned one or the wake-up.
     fn advance(&mut self) -> bool {
         let wake = self.model.wake;
         let deed = (0..self.plans.len()).min_by_key(|&at| (self.plans[at].0, self.plans[at].1));
@@ -237,7 +237,7 @@ impl World {
         job
     }
 
-    /// Cancels any job, also one that has long been answered.
+    /// Cancels a random recent job, which may already have been answered.
     fn cancel(&mut self) {
         if !self.habits.is_empty() {
             let recent = self.habits.len().saturating_sub(6);
@@ -246,7 +246,7 @@ impl World {
         }
     }
 
-    /// Something befalls a process out of turn.
+    /// A process dies unexpectedly.
     fn disturb(&mut self) {
         let Some(worker) = self.random.choice(&self.model.workers) else {
             return;
@@ -254,7 +254,7 @@ impl World {
         let (id, phase) = (worker.id, worker.phase);
         let class = match phase {
             Phase::Spawning { .. } | Phase::Warming { .. } => DeathClass::StartFailure,
-            // Only our own kill makes a timeout.
+            // Only our own kill leads to a timeout.
             Phase::Busy { .. } => match self.class_of_busy() {
                 DeathClass::Timeout => DeathClass::Killed,
                 class => class,
@@ -310,7 +310,7 @@ impl World {
         self.model.check_state(&self.supervisor);
     }
 
-    /// What the process does about an order.
+    /// Plans how the process reacts to an order.
     fn obey(&mut self, action: &Action) {
         match *action {
             Action::Start { worker } => self.plan_start(worker),
@@ -376,7 +376,7 @@ impl World {
         let grace = self.model.settings.stop_grace.as_millis() as u64;
         let (class, within) = match self.random.u8(0..10) {
             _ if self.calm => (None, grace),
-            // It does not listen.
+            // It ignores the order.
             0 => return,
             1 => (Some(DeathClass::Crash), grace),
             _ => (None, grace + 2),
@@ -388,7 +388,7 @@ impl World {
         let Phase::Killed { job, starting, .. } = self.model.phase(worker) else {
             return;
         };
-        // What was under way when the signal came still arrives.
+        // What was sent before the signal arrived is still received.
         let deed = match job {
             _ if self.random.u8(0..4) > 0 => {
                 Deed::Die { class: self.class_of_killed(reason, starting), refused: false }

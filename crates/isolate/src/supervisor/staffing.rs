@@ -1,10 +1,10 @@
-//! Which worker does which job, and how many workers there are.
+//! Assigns jobs to workers, and decides how many workers there are.
 
 use super::worker::{State, Worker};
 use super::{Action, BreakerState, JobId, Supervisor, Time, WorkerId};
 
 impl Supervisor {
-    /// Gives waiting jobs to idle workers.
+    /// Assigns waiting jobs to idle workers.
     pub(super) fn dispatch(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.queue.is_empty() {
             return;
@@ -14,8 +14,8 @@ impl Supervisor {
         while at < self.queue.len() && busy < self.settings.workers.max(1) {
             let id = self.queue[at];
             let Some(job) = self.jobs.get(&id) else { break };
-            // A job that runs alone waits for quiet and lets nobody overtake. A
-            // killed worker holds its job's memory until it is gone.
+            // A job that must run alone waits until nothing else runs, and no job may overtake
+            // it. A killed worker holds its job's memory until it is gone.
             if job.alone && self.workers.values().any(|worker| worker.job().is_some()) {
                 break;
             }
@@ -24,8 +24,8 @@ impl Supervisor {
             }
             let suspect = job.suspect;
             let Some(worker) = self.pick_idle(suspect) else {
-                // Others may overtake a suspect, unless they take the place that it
-                // needs for its fresh worker.
+                // Other jobs may overtake a suspect, unless they would take the slot of its
+                // fresh worker.
                 if suspect && self.has_room_for_fresh() {
                     at += 1;
                     continue;
@@ -42,9 +42,9 @@ impl Supervisor {
         running.filter_map(|id| self.jobs.get(&id)).any(|job| job.alone)
     }
 
-    /// The idle worker to take. Suspect jobs need one that has done nothing else,
-    /// so that nothing else can be to blame; others leave those for them. They go to the
-    /// one that has done most: its caches are warm, and no other's need be filled too.
+    /// Picks an idle worker. A suspect job needs a fresh one, so that nothing else can be to
+    /// blame; other jobs leave fresh workers alone and take the one that has done most jobs,
+    /// because its caches are warm.
     fn pick_idle(&self, suspect: bool) -> Option<WorkerId> {
         let idle = self.workers.iter().filter_map(|(&id, worker)| match worker.state {
             State::Idle { since } => Some((id, worker, since)),
@@ -73,7 +73,7 @@ impl Supervisor {
         actions.push(Action::Run { worker: worker_id, job: id, attempt, budget });
     }
 
-    /// Starts the workers that are missing and stops those that are too many.
+    /// Starts missing workers and stops surplus ones.
     pub(super) fn staff(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.draining.is_some() {
             return;
@@ -104,7 +104,7 @@ impl Supervisor {
         }
     }
 
-    /// How many workers there should be.
+    /// The number of workers there should be.
     fn target(&self, now: Time) -> usize {
         let busy = self.workers.values().filter(|worker| worker.is_busy()).count();
         let wanted = (busy + self.queue.len()).min(self.settings.workers.max(1));
@@ -116,7 +116,7 @@ impl Supervisor {
         wanted + if in_use { self.settings.spares } else { 0 }
     }
 
-    /// Stops up to `surplus` workers that have been idle for long.
+    /// Stops up to `surplus` workers whose idle time has run out; returns how many.
     fn stop_idle(&mut self, now: Time, surplus: usize, actions: &mut Vec<Action>) -> usize {
         let Some(patience) = self.settings.idle_stop else {
             return 0;
@@ -136,7 +136,7 @@ impl Supervisor {
         bored.len()
     }
 
-    /// Whether a suspect job waits and no worker that is fresh, or will be, is there.
+    /// Whether a suspect job waits and no fresh worker exists or is being started.
     fn lacks_fresh_worker(&self) -> bool {
         self.suspects_waiting > 0
             && !self.workers.values().any(|worker| {
@@ -145,14 +145,14 @@ impl Supervisor {
             })
     }
 
-    /// Whether a fresh worker is on its way or may be started besides the others.
+    /// Whether a fresh worker is starting, or one more may be started.
     fn has_room_for_fresh(&self) -> bool {
         let live = self.workers.values().filter(|worker| worker.is_live()).count();
         live < self.settings.workers.max(1) + self.settings.spares
             || self.workers.values().any(Worker::is_starting)
     }
 
-    /// Makes room for a fresh worker; false if all are busy.
+    /// Makes room for a fresh worker; false if all workers are busy.
     fn make_room(&mut self, now: Time, live: usize, actions: &mut Vec<Action>) -> bool {
         if live < self.settings.workers.max(1) + self.settings.spares {
             return true;

@@ -9,19 +9,19 @@ use crate::class::{DeathClass, KillReason};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkerState {
-    /// The process is being made.
+    /// The process is being started.
     Spawning,
-    /// The role warms up.
+    /// The role is warming up.
     Warming,
     /// Ready for a job.
     Idle,
     /// Running a job.
     Busy,
-    /// Told to stop, to be replaced or because nobody needs it.
+    /// Told to stop, to be replaced or because it is not needed.
     Recycling,
-    /// Told to stop, as the pool is stopping.
+    /// Told to stop because the pool is stopping.
     Draining,
-    /// Killed, not gone yet.
+    /// Killed, but not gone yet.
     Killing,
 }
 
@@ -36,7 +36,7 @@ pub(super) enum State {
     Idle {
         since: Time,
     },
-    /// Nobody waits for the job any more if it is `unwanted`.
+    /// `unwanted` means that the job was cancelled.
     Busy {
         job: JobId,
         since: Time,
@@ -58,12 +58,12 @@ pub(super) enum State {
 pub(super) struct Worker {
     pub state: State,
     pub jobs_done: u64,
-    /// Whether the settings that it started with are no longer those of the pool.
+    /// Whether it was started with settings that the pool has since replaced.
     pub outdated: bool,
     started: Time,
 }
 
-/// A worker as others see it.
+/// A worker, as shown outside of the supervisor.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorkerView {
     pub state: WorkerState,
@@ -84,7 +84,7 @@ impl Worker {
         }
     }
 
-    /// The job is done: the worker is idle, unless its end was already decided.
+    /// Takes the finished job off the worker, which becomes idle unless it is being killed.
     pub(super) fn finish(&mut self, now: Time) -> Option<JobId> {
         match self.state {
             State::Busy { job, .. } => {
@@ -100,14 +100,14 @@ impl Worker {
         }
     }
 
-    /// Its job is not wanted any more: it has until then to see that.
+    /// Marks its job as cancelled: it must return by `latest`.
     pub(super) fn cancel(&mut self, latest: Time) {
         if let State::Busy { until, unwanted, .. } = &mut self.state {
             (*until, *unwanted) = (latest.min(*until), true);
         }
     }
 
-    /// Marks it as killed; false if it was already.
+    /// Marks it as killed; false if it already was.
     pub(super) fn kill(&mut self) -> bool {
         let job = self.job();
         let news = !matches!(self.state, State::Killing { .. });
@@ -125,15 +125,14 @@ impl Worker {
         }
     }
 
-    /// Whether its death, without a job, says something about the pool's health:
-    /// before it was ready or while it had nothing to do. A worker that died while
-    /// it was being stopped or killed was on its way out anyway.
+    /// Whether its death, without a job, counts against the pool: it does before the worker was
+    /// ready or while it was idle, but not while it was being stopped or killed.
     pub(super) fn failed_by_itself(&self, class: DeathClass) -> bool {
         class == DeathClass::StartFailure
             || (class != DeathClass::Killed && matches!(self.state, State::Idle { .. }))
     }
 
-    /// Why it must be killed now, if it must.
+    /// Why it must be killed now; `None` if it need not be.
     pub(super) fn overdue(&self, now: Time, drain_over: bool) -> Option<KillReason> {
         match self.state {
             State::Killing { .. } => None,
@@ -153,7 +152,7 @@ impl Worker {
         }
     }
 
-    /// When it must have got on, if it must.
+    /// When it is killed unless its state changes before.
     pub(super) fn deadline(&self) -> Option<Time> {
         match self.state {
             State::Spawning { until }
@@ -180,7 +179,7 @@ impl Worker {
         matches!(self.state, State::Busy { .. })
     }
 
-    /// Whether it has shown that it can start, and takes jobs.
+    /// Whether it started successfully and takes jobs.
     pub(super) fn is_serving(&self) -> bool {
         matches!(self.state, State::Idle { .. } | State::Busy { .. })
     }

@@ -5,20 +5,20 @@ const MAGIC: [u8; 4] = *b"IsoF";
 /// The length of an encoded [`Header`].
 pub(crate) const HEADER_LEN: usize = 56;
 
-/// Where its checksum starts: it covers all that comes before it.
+/// The offset of the header's checksum, which covers everything before it.
 const CHECKSUM_AT: usize = HEADER_LEN - 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// Front to worker: role, settings, limits; the control pipe and both areas come
-    /// with it.
+    /// Front to worker: role, settings, limits; with the control pipe and both shared areas as
+    /// descriptors.
     Hello = 1,
     /// Worker to front: warmed up.
     Ready = 2,
-    /// Worker to front: `warm_up` said no.
+    /// Worker to front: `warm_up` returned a refusal.
     Refused = 3,
-    /// Front to worker; the descriptors that the caller gave come with it.
+    /// Front to worker: a job, with the caller's descriptors.
     Job = 4,
     /// Worker to front: the job's reply.
     Reply = 5,
@@ -27,11 +27,12 @@ pub(crate) enum Kind {
     Panic = 7,
     /// Front to worker: clean up and exit.
     Stop = 8,
-    /// Worker to front: healthy, but the job cannot be decoded or its reply sent.
+    /// Worker to front: the worker is healthy, but the job cannot be decoded or its reply not
+    /// sent.
     Unanswerable = 9,
-    /// Worker to front: another worker has to do the job; this one is to be stopped.
+    /// Worker to front: another worker must do the job; stop this one.
     PassedOn = 10,
-    /// Worker to front: bytes that belong to the reply and come before it.
+    /// Worker to front: bytes ahead of the reply.
     Part = 11,
 }
 
@@ -72,11 +73,11 @@ pub(crate) struct Header {
     pub nanoseconds: u64,
     pub slabs_len: u64,
     pub message_len: u64,
-    /// In a job: 0 for the first try.
+    /// In a job: 0 for the first attempt.
     pub attempt: u32,
-    /// CRC-32C of the message, and of the slabs where they are inline.
+    /// CRC-32C of the message, and of the slabs if they are inline.
     pub checksum: u32,
-    /// How many descriptors come with the frame.
+    /// The number of descriptors sent with the frame.
     pub descriptors: u32,
 }
 
@@ -103,7 +104,8 @@ impl Header {
         bytes
     }
 
-    /// Decodes and checks a header; `area_limit` bounds a payload in shared memory.
+    /// Decodes and checks a header; `area_limit` is the maximum size of a payload in shared
+    /// memory.
     pub(crate) fn decode(bytes: &[u8; HEADER_LEN], area_limit: u64) -> Result<Self, WireError> {
         let magic = [bytes[0], bytes[1], bytes[2], bytes[3]];
         if magic != MAGIC {

@@ -10,11 +10,11 @@ use super::{HEADER_LEN, Header, INLINE_LIMIT, Placement, WireError};
 use crate::linux::area::Area;
 use crate::linux::socket::{self, MAX_DESCRIPTORS};
 
-/// A frame that passed every check but the decoding of its message.
+/// A frame that passed all checks except decoding its message.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub header: Header,
-    /// What came with it; closed with the frame.
+    /// The descriptors received with it; closed when the frame is dropped.
     pub descriptors: Vec<OwnedFd>,
     payload: Bytes,
 }
@@ -25,35 +25,34 @@ impl Frame {
     }
 }
 
-/// What [`FrameReader::fill`] found.
+/// The result of [`FrameReader::fill`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fill {
     Some,
     WouldBlock,
     Eof,
-    /// The end, and the peer had not read all that it was sent.
+    /// The stream ended, and the peer had not read everything it was sent.
     Reset,
 }
 
-/// Takes frames off a socket. It holds one frame's worth of bytes, whatever the
-/// peer claims.
+/// Reads frames from a socket. It buffers at most one frame, whatever length the peer claims.
 #[derive(Debug)]
 pub(crate) struct FrameReader {
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
-    /// The last receive got less than there was room for: all there was.
+    /// The last receive did not fill the buffer, so the socket is empty.
     got_all: bool,
     descriptors: Vec<OwnedFd>,
-    /// How many descriptors one frame may bring.
+    /// The maximum number of descriptors with one frame.
     most_descriptors: usize,
-    /// Where long payloads are found, and how long they may be.
+    /// Where long payloads are read from, and how long they may be.
     area: Option<Area>,
     area_limit: u64,
 }
 
 impl FrameReader {
-    /// A reader that accepts only what comes on the socket itself, and no descriptors.
+    /// A reader that accepts inline payloads only, and no descriptors.
     pub(crate) fn new() -> Self {
         Self {
             buffer: vec![0; HEADER_LEN + INLINE_LIMIT].into_boxed_slice(),
@@ -67,14 +66,14 @@ impl FrameReader {
         }
     }
 
-    /// Accepts payloads of up to `limit` bytes in `area` as well.
+    /// Also accepts payloads of up to `limit` bytes in `area`.
     pub(crate) fn set_area(&mut self, area: Area, limit: u64) {
         self.area = Some(area);
         self.area_limit = limit;
     }
 
-    /// Accepts descriptors that the header of their frame announces: a worker takes them
-    /// from its front, never the other way round.
+    /// Also accepts descriptors, if the frame's header announces them. Only workers do:
+    /// descriptors go from front to worker, never back.
     pub(crate) fn accept_descriptors(&mut self) {
         self.most_descriptors = MAX_DESCRIPTORS;
     }
@@ -99,7 +98,7 @@ impl FrameReader {
         }
     }
 
-    /// The next whole frame, or `None` if more bytes are needed for one.
+    /// The next complete frame, or `None` if more bytes are needed.
     pub(crate) fn next(&mut self) -> Result<Option<Frame>, WireError> {
         if self.descriptors.len() > self.most_descriptors {
             return Err(WireError::SurplusDescriptors);
@@ -138,19 +137,19 @@ impl FrameReader {
         Ok(Some(Frame { header, descriptors, payload }))
     }
 
-    /// What came with a frame that is whole: the next one is sent only after this one was
-    /// answered, so all of it belongs here.
+    /// The descriptors of a complete frame. The peer sends the next frame only after this one
+    /// was answered, so all of them belong to it.
     fn take_descriptors(&mut self, announced: u32) -> Result<Vec<OwnedFd>, WireError> {
         let came = self.descriptors.len();
         match (announced as usize).cmp(&came) {
             Ordering::Equal => Ok(std::mem::take(&mut self.descriptors)),
             Ordering::Less => Err(WireError::SurplusDescriptors),
-            // The kernel leaves out those for which there is no room in the process.
+            // The kernel drops descriptors if the process has too many open.
             Ordering::Greater => Err(WireError::MissingDescriptors { announced, came }),
         }
     }
 
-    /// Whether all that had come when the socket was last read has been taken.
+    /// Whether everything available at the last receive has been read.
     pub(crate) fn is_drained(&self) -> bool {
         self.got_all && self.start == self.end
     }
@@ -172,7 +171,7 @@ mod tests {
 
     const LIMIT: u64 = 16 << 20;
 
-    /// A socket and an area, as between front and worker.
+    /// A socket and a shared area, as between front and worker.
     struct Channel {
         ours: OwnedFd,
         theirs: OwnedFd,

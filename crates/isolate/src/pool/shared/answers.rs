@@ -1,4 +1,4 @@
-//! What callers are told, and which jobs are remembered as deadly.
+//! Sends outcomes to callers and quarantines jobs.
 
 use super::{Finish, Outcome, Shared, State, unix_ms};
 use crate::class::DeathClass;
@@ -34,7 +34,7 @@ impl<R: Role> Shared<R> {
             Finish::Unanswerable(reason) => Err(CallError::Unanswerable(reason)),
         };
         self.count_job(&outcome);
-        // The caller may be gone by now; then nobody wants it.
+        // The caller may be gone by now.
         let _ = entry.answer.send(outcome);
     }
 
@@ -91,7 +91,7 @@ impl<R: Role> Shared<R> {
         self.hooks.metrics.set(Gauge::Quarantine, R::NAME, size as f64);
     }
 
-    /// What is known against this input, if anything.
+    /// The quarantine's entry for this input, if it still applies.
     pub(in crate::pool) fn poison(&self, parcel: &Parcel) -> Option<Poison> {
         if self.hooks.quarantine.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! What is made of a worker's end: its class, its report, its place in the counts.
+//! Handles the end of a worker: classification, crash report, metrics.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,9 +15,9 @@ use crate::supervisor::{Event, Measure, WorkerId, WorkerState};
 
 /// What an executor knows about its worker's end.
 pub(in crate::pool) struct Obituary {
-    /// `None` if there never was a process.
+    /// `None` if the process could not be started.
     pub(in crate::pool) end: Option<End>,
-    /// It had not even read its job.
+    /// It had not read its job.
     pub(in crate::pool) undelivered: bool,
     pub(in crate::pool) circumstances: Circumstances,
     pub(in crate::pool) refusal: Option<StartError>,
@@ -27,7 +27,7 @@ pub(in crate::pool) struct Obituary {
 }
 
 impl Obituary {
-    /// The end of a worker of which there is no process to tell more.
+    /// For a worker without a process that could tell more.
     pub(in crate::pool) fn unknown(
         phase: Phase,
         reason: String,
@@ -51,7 +51,7 @@ impl Obituary {
         }
     }
 
-    /// What was the matter, in a few words.
+    /// A short description of the cause.
     fn summary(&self, class: DeathClass) -> String {
         let end = self.end.map(|end| end.to_string());
         let detail = self.panic.as_ref().or(self.violation.as_ref()).cloned().or(end);
@@ -63,7 +63,7 @@ impl Obituary {
 }
 
 impl<R: Role> Shared<R> {
-    /// A worker is gone: classifies its end and lets the supervisor decide.
+    /// Classifies the end of a worker and lets the supervisor decide.
     pub(in crate::pool) fn ended(self: &Arc<Self>, worker: WorkerId, obituary: Obituary) {
         let mut state = self.lock();
         let killed_outside = obituary.end == Some(End::Signaled(libc::SIGKILL))
@@ -89,8 +89,8 @@ impl<R: Role> Shared<R> {
         self.release(state);
     }
 
-    /// The task that followed a worker panicked. That was not the worker's fault,
-    /// unless what it sent was the cause.
+    /// Reports the panic of a worker's executor. That is not the worker's fault, unless
+    /// something it sent caused the panic.
     pub(in crate::pool) fn executor_panicked(self: &Arc<Self>, worker: WorkerId) {
         let state = self.lock();
         let now = state.clock.convert(self.origin.elapsed());

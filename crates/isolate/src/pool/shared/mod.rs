@@ -1,5 +1,5 @@
-//! What a pool's callers, executors and timer share: the supervisor behind a lock,
-//! and what its numbers stand for.
+//! What a pool's callers, executors and timer share: the supervisor behind a lock, and the data
+//! behind its IDs.
 
 mod answers;
 mod deaths;
@@ -32,8 +32,8 @@ use crate::supervisor::{
 };
 use crate::wire::{Parcel, Progress};
 
-/// While jobs run, the clock is looked at this often, to notice when the front
-/// itself was stopped, and so is the workers' memory.
+/// While jobs run, the clock is checked this often, to notice when the front itself was
+/// stopped; so is the workers' memory.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
 type Outcome<R> = Result<Answer<<R as Role>::Reply>, CallError>;
@@ -42,11 +42,11 @@ pub(super) struct Shared<R: Role> {
     pub(super) settings: PoolSettings,
     pub(super) hooks: Hooks,
     pub(super) build: String,
-    /// The message that makes a process a worker of this pool.
+    /// The first message to every worker of this pool.
     hello: Mutex<Arc<Parcel>>,
     pub(super) timer: Arc<Notify>,
     pub(super) drained: watch::Sender<bool>,
-    /// The runtime that the pool was made in. Calls may come from others.
+    /// The runtime that the pool was created in. Calls may come from others.
     runtime: Handle,
     origin: Instant,
     state: Mutex<State<R>>,
@@ -54,7 +54,7 @@ pub(super) struct Shared<R: Role> {
 
 impl<R: Role> Drop for Shared<R> {
     fn drop(&mut self) {
-        // So that the timer sees that there is nothing left to time.
+        // Wakes the timer, which then sees that the pool is gone.
         self.timer.notify_one();
     }
 }
@@ -71,12 +71,12 @@ struct State<R: Role> {
     oom_kills: OomKills,
     last_death: Option<DeathSnapshot>,
     start_error: Option<StartError>,
-    /// Reports that are complete, to be written once the lock is released.
+    /// Complete reports, to be written after the lock is released.
     reports: Vec<CrashReport>,
-    /// How many are writing reports just now.
+    /// How many threads are writing reports.
     reporting: usize,
     drained: bool,
-    /// The pool's runtime is gone: nothing can be done any more.
+    /// Whether the pool's runtime is gone, so that nothing can run.
     deserted: bool,
 }
 
@@ -85,7 +85,7 @@ struct WorkerEntry {
     pid: Option<u32>,
     rss_bytes: Option<u64>,
     confinement: Option<Confinement>,
-    /// The death, until it is known what is done about it.
+    /// The report of its death, until the supervisor has decided what to do.
     death: Option<CrashReport>,
 }
 
@@ -94,23 +94,23 @@ struct JobEntry<R: Role> {
     kind: &'static str,
     options: CallOptions,
     answer: oneshot::Sender<Outcome<R>>,
-    /// What the worker sent, until the supervisor says that it counts.
+    /// What the worker sent, until the supervisor accepts it.
     reply: Option<(WorkerId, Finish<R::Reply>)>,
-    /// Since when it has been waiting for the worker that it has, or will have.
+    /// Since when it has been waiting for its current or next worker.
     waiting_since: Instant,
     sent: Option<Instant>,
     attempt: u32,
     deaths: Vec<Death>,
 }
 
-/// How a job came back from its worker.
+/// How a worker finished its job.
 pub(super) enum Finish<T> {
     Reply(T, Duration),
     Unanswerable(String),
 }
 
 impl<R: Role> Shared<R> {
-    /// What workers are told at their start.
+    /// The first message to a worker.
     pub(super) fn hello(&self) -> Arc<Parcel> {
         Arc::clone(&self.hello.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -158,9 +158,9 @@ impl<R: Role> Shared<R> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the supervisor and does what it says. Nothing of that blocks: orders
-    /// and answers go through channels, so the lock may be held throughout and
-    /// actions are carried out in the order in which they were decided.
+    /// Passes an event to the supervisor and performs its actions. Nothing here blocks, because
+    /// orders and answers go through channels: so the lock is held throughout, and actions are
+    /// performed in the order in which they were decided.
     pub(super) fn step(self: &Arc<Self>, event: Event) {
         let mut state = self.lock();
         self.step_locked(&mut state, event);
@@ -198,14 +198,14 @@ impl<R: Role> Shared<R> {
         }
     }
 
-    /// Releases the lock, then writes the crash reports that came up under it. The pool is
-    /// drained when they are written: the program may end then.
+    /// Releases the lock, then writes the pending crash reports. The pool counts as drained
+    /// only after that, because the program may exit then.
     fn release<'a>(&'a self, mut state: MutexGuard<'a, State<R>>) {
         let reports = std::mem::take(&mut state.reports);
         if !reports.is_empty() {
             state.reporting += 1;
             drop(state);
-            // The panic of a sink is its own affair, and has been printed.
+            // A panic of the sink is caught; the panic hook has reported it.
             let _ = std::panic::catch_unwind(AssertUnwindSafe(|| self.record(&reports)));
             state = self.lock();
             state.reporting -= 1;
@@ -229,12 +229,12 @@ impl<R: Role> Shared<R> {
         }
     }
 
-    /// When the timer is to wake up next.
+    /// When the timer must wake up next.
     pub(super) fn planned_wake(&self) -> Option<Instant> {
         self.lock().planned.and_then(|at| self.origin.checked_add(at))
     }
 
-    /// The timer woke up.
+    /// Called when the timer wakes up.
     pub(super) fn tick(self: &Arc<Self>) {
         let mut state = self.lock();
         self.step_locked(&mut state, Event::Tick);
@@ -276,8 +276,7 @@ impl<R: Role> Shared<R> {
         (job, receiver)
     }
 
-    /// The pool's runtime is shutting down and takes all executors with it: nobody
-    /// is to wait for them.
+    /// The pool's runtime is shutting down and its executors with it, so all calls fail.
     pub(super) fn desert(&self) {
         let mut state = self.lock();
         state.deserted = true;
@@ -332,7 +331,7 @@ impl<R: Role> Shared<R> {
         let listener =
             self.lock().jobs.get(&job).and_then(|entry| entry.options.on_progress.clone());
         if let Some(listener) = listener {
-            // The panic of a listener is its own affair, and has been printed.
+            // A panic of the listener is caught; the panic hook has reported it.
             let _ = std::panic::catch_unwind(AssertUnwindSafe(|| listener(progress)));
         }
     }
@@ -342,7 +341,7 @@ impl<R: Role> Shared<R> {
             entry.options.on_part.clone().map(|listener| (entry.attempt, listener))
         });
         if let Some((attempt, listener)) = listener {
-            // The panic of a listener is its own affair, and has been printed.
+            // A panic of the listener is caught; the panic hook has reported it.
             let _ = std::panic::catch_unwind(AssertUnwindSafe(|| listener(attempt, part)));
         }
     }
@@ -473,7 +472,7 @@ impl<R: Role> State<R> {
     }
 }
 
-/// Looks at the memory of all workers; returns the sum.
+/// Samples the memory of all workers; returns the sum.
 fn sample_memory<R: Role>(state: &mut State<R>) -> u64 {
     let entries = state.workers.values_mut();
     entries

@@ -1,5 +1,5 @@
-//! What must hold, told a second time and in another way: the model follows the
-//! events and the orders, and knows who owes what to whom.
+//! An independent statement of the rules: the model follows events and orders, and knows which
+//! results are still expected.
 
 mod orders;
 mod state;
@@ -29,7 +29,7 @@ pub(super) struct Process {
 pub(super) struct Job {
     pub id: JobId,
     terms: Terms,
-    /// Until when it waits; `None` while it runs.
+    /// When its wait times out; `None` while it runs.
     waits: Option<Time>,
     attempts: u32,
     strikes: u32,
@@ -39,7 +39,7 @@ pub(super) struct Job {
     cancelled: bool,
 }
 
-/// What has to be told within the step.
+/// What the supervisor must do for a job within the step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Owed {
     Answer,
@@ -53,28 +53,28 @@ pub(super) struct Model {
     pub now: Time,
     pub event: Event,
     pub workers: Vec<Process>,
-    /// Jobs that have no outcome yet, in the order in which they came.
+    /// Jobs without an outcome, in order of submission.
     pub jobs: Vec<Job>,
     pub drain_until: Option<Time>,
     pub drained: bool,
     /// The last job that was answered.
     pub answered: Option<JobId>,
-    /// The wake-up that the supervisor asked for.
+    /// The wake-up that the supervisor requested.
     pub wake: Option<Time>,
     seed: u64,
     steps: u64,
     started: WorkerId,
     last_activity: Time,
     activity_before: Time,
-    /// Whether the job that was submitted found a full queue.
+    /// Whether the submitted job found the queue full.
     full: bool,
-    /// Whether a start was refused with nobody else there to serve.
+    /// Whether a start was refused while no worker was serving.
     deserted: bool,
     owed: Option<(JobId, Owed)>,
     owed_measure: Option<(WorkerId, Measure)>,
-    /// The worker that has just passed its job on.
+    /// The worker that just passed its job on.
     retiring: Option<WorkerId>,
-    /// The job that the dead worker had.
+    /// The job of the worker that just died.
     bereaved: Option<JobId>,
     /// Whether this step's death counts for breaker and back-off.
     counts: bool,
@@ -193,7 +193,7 @@ impl Model {
         self.workers.iter().all(Process::is_idle)
     }
 
-    /// Follows what is about to be told to the supervisor.
+    /// Updates the model for an event that the supervisor is about to get.
     pub(super) fn note(&mut self, event: &Event) {
         self.steps += 1;
         self.event = event.clone();
@@ -236,7 +236,7 @@ impl Model {
                 let serving = self.count(|worker| worker.is_idle() || worker.is_busy());
                 self.deserted = refused && serving == 0;
             }
-            // Told as a story: settings do not change in a simulation.
+            // Changes of settings are covered by the scenarios, not simulated here.
             Event::Tick | Event::Renew => {}
             Event::Drain { budget } => self.note_drain(self.now.saturating_add(budget)),
             Event::Kill => self.note_drain(self.now),
@@ -263,7 +263,7 @@ impl Model {
         }
     }
 
-    /// The worker is rid of its job, which comes back.
+    /// Takes the job off a worker and returns it.
     fn note_rid(&mut self, id: WorkerId) -> Option<JobId> {
         let now = self.now;
         let worker = self.workers.iter_mut().find(|worker| worker.id == id)?;

@@ -1,4 +1,4 @@
-//! What the supervisor may order, and when.
+//! Which orders the supervisor may give, and when.
 
 use super::{Job, Model, Owed, Phase, Process};
 use crate::class::KillReason;
@@ -7,7 +7,7 @@ use crate::supervisor::{
 };
 
 impl Model {
-    /// Checks and follows what the supervisor ordered.
+    /// Checks an order of the supervisor and updates the model.
     pub(in crate::supervisor::simulation) fn check_action(
         &mut self,
         supervisor: &Supervisor,
@@ -102,7 +102,7 @@ impl Model {
             "nothing runs beside what must run alone",
         );
         let earlier = &self.jobs[..at];
-        // What is tried again, or was passed on, goes first.
+        // Jobs that are retried or were passed on go first.
         let is_new = |job: &Job| job.attempts == 0 && job.outside_kills == 0;
         self.must(
             !is_new(job) || !earlier.iter().any(|job| job.waits.is_some() && is_new(job)),
@@ -188,7 +188,7 @@ impl Model {
         if submitted && why != Failing::QueueTimeout {
             self.last_activity = self.activity_before;
         }
-        // It was to be tried again, but then there was no worker to try it on.
+        // It was to be retried, but there was no worker left to run it.
         let given_up = matches!(why, Failing::BreakerOpen { .. } | Failing::StartRefused);
         if given_up && self.bereaved == Some(id) {
             self.must(self.owed_measure.is_some(), "a death is reported when it is decided");

@@ -1,26 +1,26 @@
-//! What must hold between steps.
+//! The rules that hold between steps.
 
 use super::{Model, Phase, Process};
 use crate::supervisor::{BreakerState, Event, Supervisor, Time};
 
-/// How many of what there are.
+/// How many workers and jobs are in which state.
 #[derive(Default)]
 struct Numbers {
     starting: usize,
     idle: usize,
     busy: usize,
     stopping: usize,
-    /// Workers that are killed in the middle of a job.
+    /// Workers that were killed while running a job.
     dying_with_job: usize,
     waiting: usize,
-    /// Suspects among the waiting.
+    /// Suspects among the waiting jobs.
     suspects: usize,
-    /// Whether a job must run alone.
+    /// Whether a waiting job must run alone.
     alone: bool,
 }
 
 impl Model {
-    /// Checks what must hold between steps.
+    /// Checks the rules that hold between steps.
     pub(in crate::supervisor::simulation) fn check_state(&mut self, supervisor: &Supervisor) {
         self.must(self.owed.is_none(), "what happened to a job is told at once");
         self.must(self.owed_measure.is_none(), "every death is reported");
@@ -94,7 +94,7 @@ impl Model {
             }
             (HalfOpen, _) if self.counts => Open,
             (HalfOpen, Event::Finished { .. }) => Closed,
-            // Whether it was time for a trial is checked by the breaker's own tests.
+            // The breaker's own tests check whether it was time for a trial.
             (Open, Event::Submit { .. }) if state == HalfOpen => HalfOpen,
             (before, _) => before,
         };
@@ -135,7 +135,7 @@ impl Model {
         self.must(!self.workers.is_empty() || self.drained, "the end of the drain is told");
     }
 
-    /// Whether the right number of workers is there, and at work.
+    /// Checks that the right number of workers exist and are busy.
     fn check_staff(&self, numbers: &Numbers) {
         let Numbers { starting, idle, busy, waiting, suspects, .. } = *numbers;
         let live = starting + idle + busy;
@@ -166,7 +166,7 @@ impl Model {
             !self.workers.iter().any(|worker| worker.is_idle() && worker.jobs_done >= limit),
             "worn workers are stopped",
         );
-        // A suspect's fresh worker may be one more for a moment.
+        // A suspect's fresh worker may briefly exceed the target.
         if live > target && suspects == 0 {
             for worker in &self.workers {
                 if let Phase::Idle { since } = worker.phase {
