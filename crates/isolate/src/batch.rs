@@ -6,7 +6,7 @@ use crate::class::DeathClass;
 use crate::error::CallError;
 use crate::pool::{Answer, CallOptions, Pool};
 use crate::role::Role;
-use crate::supervisor::Terms;
+use crate::supervisor::JobTerms;
 
 /// The outcome of a run of adjacent items in a batch.
 #[derive(Debug)]
@@ -68,44 +68,44 @@ fn is_deadly(error: &CallError, options: &CallOptions) -> bool {
 /// The runs of items still to be tried.
 #[derive(Debug)]
 struct Bisection {
-    todo: Vec<Step>,
+    todo: Vec<BisectionStep>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Step {
+struct BisectionStep {
     items: Range<usize>,
     bisecting: bool,
 }
 
-impl Step {
+impl BisectionStep {
     /// A whole batch may kill twice before it is halved. After that, each half is split after
     /// one death; a single item may kill twice, like any job.
-    fn terms(&self, terms: Terms) -> Terms {
+    fn terms(&self, terms: JobTerms) -> JobTerms {
         let single = self.items.len() == 1;
         let strikes = if self.bisecting && !single { 1 } else { terms.strikes };
-        Terms { strikes, single, bisecting: self.bisecting, ..terms }
+        JobTerms { strikes, single, bisecting: self.bisecting, ..terms }
     }
 }
 
 impl Bisection {
     /// Starts with one step for each run of consecutive indices.
     fn of(indices: &[usize]) -> Self {
-        let mut todo: Vec<Step> = indices
+        let mut todo: Vec<BisectionStep> = indices
             .chunk_by(|a, b| a + 1 == *b)
-            .map(|run| Step { items: run[0]..run[run.len() - 1] + 1, bisecting: false })
+            .map(|run| BisectionStep { items: run[0]..run[run.len() - 1] + 1, bisecting: false })
             .collect();
         todo.reverse();
         Self { todo }
     }
 
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<BisectionStep> {
         self.todo.pop()
     }
 
     fn split(&mut self, items: Range<usize>) {
         let middle = items.start + items.len() / 2;
         for half in [middle..items.end, items.start..middle] {
-            self.todo.push(Step { items: half, bisecting: true });
+            self.todo.push(BisectionStep { items: half, bisecting: true });
         }
     }
 }
@@ -118,7 +118,7 @@ mod tests {
 
     /// Runs a bisection in which the items in `deadly` kill; returns the culprits found and the
     /// number of jobs.
-    fn hunt(items: usize, deadly: &[usize]) -> (Vec<usize>, usize) {
+    fn run_bisection(items: usize, deadly: &[usize]) -> (Vec<usize>, usize) {
         let mut bisection = Bisection::of(&(0..items).collect::<Vec<_>>());
         let (mut culprits, mut jobs) = (Vec::new(), 0);
         while let Some(step) = bisection.next() {
@@ -137,13 +137,13 @@ mod tests {
 
     #[test]
     fn one_culprit_in_a_thousand_is_found_in_about_twenty_jobs() {
-        assert_eq!(hunt(1000, &[617]).0, [617]);
-        assert!(hunt(1000, &[617]).1 <= 21);
-        assert_eq!(hunt(1000, &[]), (vec![], 1));
+        assert_eq!(run_bisection(1000, &[617]).0, [617]);
+        assert!(run_bisection(1000, &[617]).1 <= 21);
+        assert_eq!(run_bisection(1000, &[]), (vec![], 1));
     }
 
     #[test]
-    fn known_culprits_are_left_out_from_the_start() {
+    fn quarantined_items_are_skipped() {
         let steps = Bisection::of(&[0, 1, 3, 6, 7]).todo;
         let runs: Vec<_> = steps.into_iter().rev().map(|step| step.items).collect();
         assert_eq!(runs, [0..2, 3..4, 6..8]);
@@ -151,12 +151,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_culprits_are_found_and_nobody_else(
+        fn exactly_the_deadly_items_are_found(
             items in 1usize..200,
             picks in proptest::collection::btree_set(0usize..200, 0..6),
         ) {
             let deadly: Vec<usize> = picks.into_iter().filter(|&item| item < items).collect();
-            prop_assert_eq!(hunt(items, &deadly).0, deadly);
+            prop_assert_eq!(run_bisection(items, &deadly).0, deadly);
         }
     }
 }

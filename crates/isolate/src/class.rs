@@ -238,7 +238,7 @@ mod tests {
     };
 
     #[test]
-    fn ends_in_the_middle_of_a_job() {
+    fn classes_of_ends_during_a_job() {
         let table = [
             (End::Signaled(libc::SIGSEGV), Crash),
             (End::Signaled(libc::SIGBUS), Crash),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn circumstances_decide_between_readings() {
+    fn circumstances_change_the_class() {
         let kill = End::Signaled(libc::SIGKILL);
         let abort = End::Signaled(libc::SIGABRT);
         let segv = End::Signaled(libc::SIGSEGV);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_statuses() {
+    fn classes_of_windows_statuses() {
         let table = [
             (0xC000_0005, Crash),
             (0xC000_0006, Crash),
@@ -326,13 +326,13 @@ mod tests {
     }
 
     #[test]
-    fn the_runtime_says_when_memory_is_refused() {
+    fn a_failed_allocation_is_recognised_in_the_output() {
         assert!(is_allocator_refusal("memory allocation of 1048576 bytes failed"));
         assert!(!is_allocator_refusal("the memory allocation of last week failed"));
     }
 
     #[test]
-    fn names_match_what_is_serialized() {
+    fn names_match_the_serialized_form() {
         for class in DeathClass::ALL {
             assert_eq!(serde_json::to_string(&class).unwrap(), format!("\"{}\"", class.name()));
         }

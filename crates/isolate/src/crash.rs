@@ -83,7 +83,7 @@ pub struct CrashFolder {
 
 /// The folder for crash reports cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("crash reports cannot be written to {}: {source}", path.display())]
+#[error("cannot write crash reports to {}: {source}", path.display())]
 pub struct CrashFolderError {
     path: PathBuf,
     source: io::Error,
@@ -147,29 +147,29 @@ impl CrashFolder {
         line.push(b'\n');
         let flags =
             OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(openat(folder, REMOVED, flags, Mode::RUSR | Mode::WUSR)?);
+        let mut file = File::from(openat(folder, REMOVED_COUNTS, flags, Mode::RUSR | Mode::WUSR)?);
         file.write_all(&line)?;
-        if file.metadata()?.len() > LONGEST_COUNTS {
+        if file.metadata()?.len() > MAX_COUNTS_BYTES {
             // Lines that another process appends right now may be lost. That is acceptable:
             // only the counts of removed reports are affected.
             let mut all = serde_json::to_vec(&removed_reports(&self.path))?;
             all.push(b'\n');
             let aside = format!(".removed-{}", std::process::id());
             create_private(folder, &aside)?.write_all(&all)?;
-            renameat(folder, aside, folder, REMOVED)?;
+            renameat(folder, aside, folder, REMOVED_COUNTS)?;
         }
         Ok(())
     }
 }
 
 /// The file that counts removed reports.
-const REMOVED: &str = "removed";
+const REMOVED_COUNTS: &str = "removed";
 
 /// Longer reports are not read.
-const LONGEST_REPORT: u64 = 4 << 20;
+const MAX_REPORT_BYTES: u64 = 4 << 20;
 
 /// When the file of counts grows beyond this, its lines are merged into one.
-const LONGEST_COUNTS: u64 = 64 << 10;
+const MAX_COUNTS_BYTES: u64 = 64 << 10;
 
 /// The number of deaths by class whose reports have been removed from `folder`.
 pub fn removed_reports(folder: &Path) -> BTreeMap<DeathClass, u64> {
@@ -177,9 +177,9 @@ pub fn removed_reports(folder: &Path) -> BTreeMap<DeathClass, u64> {
     let opened = options
         .read(true)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(folder.join(REMOVED));
+        .open(folder.join(REMOVED_COUNTS));
     let mut text = String::new();
-    let read = opened.and_then(|file| file.take(4 * LONGEST_COUNTS).read_to_string(&mut text));
+    let read = opened.and_then(|file| file.take(4 * MAX_COUNTS_BYTES).read_to_string(&mut text));
     let mut all = BTreeMap::new();
     if read.is_ok() {
         for line in text.lines() {
@@ -214,7 +214,7 @@ fn read_class(folder: &OwnedFd, name: &str) -> Option<DeathClass> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat(folder, name, flags, Mode::empty()).ok()?);
     let mut json = Vec::new();
-    file.take(LONGEST_REPORT).read_to_end(&mut json).ok()?;
+    file.take(MAX_REPORT_BYTES).read_to_end(&mut json).ok()?;
     let CrashReport { class, .. } = serde_json::from_slice(&json).ok()?;
     Some(class)
 }
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_is_not_followed_and_foreign_files_stay() {
+    fn links_are_not_followed_and_other_files_are_kept() {
         let scratch = tempfile::tempdir().unwrap();
         let outside = scratch.path().join("outside");
         fs::create_dir(&outside).unwrap();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_reports_are_kept_and_can_be_read_back() {
+    fn the_newest_reports_are_kept_and_readable() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("crashes");
         let folder = CrashFolder::open(&path, 3).unwrap();
@@ -298,17 +298,17 @@ mod tests {
     }
 
     #[test]
-    fn deaths_are_counted_beyond_what_is_kept() {
+    fn deaths_with_removed_reports_are_counted() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = CrashFolder::open(scratch.path(), 2).unwrap();
         // Enough that the counts are merged on the way.
-        fs::write(scratch.path().join(REMOVED), "{\"crash\":1}\n".repeat(6_000)).unwrap();
+        fs::write(scratch.path().join(REMOVED_COUNTS), "{\"crash\":1}\n".repeat(6_000)).unwrap();
         let classes = [DeathClass::Crash, DeathClass::Timeout].into_iter().cycle();
         for (unix_ms, class) in (0..300).zip(classes) {
             folder.record(&CrashReport { class, ..report(unix_ms) }).unwrap();
         }
         let removed = removed_reports(scratch.path());
         assert_eq!(removed, [(DeathClass::Crash, 6_149), (DeathClass::Timeout, 149)].into());
-        assert!(fs::metadata(scratch.path().join(REMOVED)).unwrap().len() < 10_000);
+        assert!(fs::metadata(scratch.path().join(REMOVED_COUNTS)).unwrap().len() < 10_000);
     }
 }

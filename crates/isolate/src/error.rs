@@ -11,10 +11,10 @@ use crate::role::Refusal;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CallError {
     /// The request cannot be encoded.
-    #[error("request cannot be encoded: {0}")]
+    #[error("cannot encode the request: {0}")]
     BadRequest(String),
     /// The request is over the pool's limit.
-    #[error("request of {size} bytes is over the limit of {limit}")]
+    #[error("request of {size} bytes exceeds the limit of {limit}")]
     RequestTooLarge {
         /// The encoded size, in bytes.
         size: u64,
@@ -22,10 +22,10 @@ pub enum CallError {
         limit: u64,
     },
     /// The worker is healthy but cannot send this reply.
-    #[error("job cannot be answered: {0}")]
+    #[error("cannot answer the job: {0}")]
     Unanswerable(String),
     /// The pool's queue is full.
-    #[error("{waiting} jobs are waiting for a {role} worker already")]
+    #[error("the queue for {role} workers is full ({waiting} jobs)")]
     QueueFull {
         /// The pool's role.
         role: &'static str,
@@ -33,7 +33,7 @@ pub enum CallError {
         waiting: usize,
     },
     /// No worker became free in time.
-    #[error("no {role} worker was free within {patience:?}")]
+    #[error("no {role} worker became free within {patience:?}")]
     QueueTimeout {
         /// The pool's role.
         role: &'static str,
@@ -57,7 +57,7 @@ pub enum CallError {
         role: &'static str,
     },
     /// A worker cannot be started, and trying again would not help.
-    #[error("{role} worker cannot start: {error}")]
+    #[error("cannot start a {role} worker: {error}")]
     StartFailed {
         /// The pool's role.
         role: &'static str,
@@ -65,7 +65,7 @@ pub enum CallError {
         error: StartError,
     },
     /// The job's worker died, and a retry was not allowed or also failed.
-    #[error("{role} worker died of the job ({class}), {} time(s)", deaths.len())]
+    #[error("{role} worker died while running the job ({class}); deaths: {}", deaths.len())]
     Died {
         /// The pool's role.
         role: &'static str,
@@ -75,7 +75,7 @@ pub enum CallError {
         deaths: Vec<Death>,
     },
     /// The job killed two workers by itself and is now quarantined.
-    #[error("{role} job killed {} workers by itself ({class}) and is quarantined", deaths.len())]
+    #[error("{role} job killed {} workers ({class}) and is now quarantined", deaths.len())]
     Poisoned {
         /// The pool's role.
         role: &'static str,
@@ -87,7 +87,7 @@ pub enum CallError {
         deaths: Vec<Death>,
     },
     /// The input is quarantined, so the job was not tried.
-    #[error("job is quarantined: it killed {} workers before ({})", poison.role, poison.class)]
+    #[error("job is quarantined: it killed {} workers earlier ({})", poison.role, poison.class)]
     Quarantined {
         /// The quarantine's entry for it.
         poison: Poison,
@@ -120,7 +120,7 @@ pub enum StartError {
     #[error("{}", .0.message)]
     Refused(Refusal),
     /// The program does not exist or cannot be executed.
-    #[error("program {} cannot be executed: {reason}", program.display())]
+    #[error("cannot execute {}: {reason}", program.display())]
     Program {
         /// The program's path.
         program: PathBuf,

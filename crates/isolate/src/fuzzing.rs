@@ -6,7 +6,9 @@ use isolate_types::Bulk;
 
 use crate::linux::area::Area;
 use crate::linux::socket;
-use crate::wire::{Fill, Frame, FrameReader, Header, Hello, Kind, PanicNote, Placement, Progress};
+use crate::wire::{
+    Fill, Frame, FrameKind, FrameReader, Header, Hello, PanicNote, Placement, Progress,
+};
 
 /// The maximum size of a payload in shared memory.
 const AREA_LIMIT: u64 = 1 << 20;
@@ -84,7 +86,7 @@ pub fn seal(payload: &[u8], slabs_len: u64, in_area: bool) -> Vec<u8> {
         false => (Placement::Inline, payload),
     };
     let header = Header {
-        kind: Kind::Reply,
+        kind: FrameKind::Reply,
         placement,
         job: 1,
         nanoseconds: 0,

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tally_can_be_read_back() {
+    fn recorded_metrics_can_be_read() {
         let tally = Tally::default();
         tally.add(Counter::Deaths, "parse", "crash", 2);
         tally.add(Counter::Deaths, "parse", "panic", 1);

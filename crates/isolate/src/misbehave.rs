@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::class::DeathClass;
 use crate::linux::{process, socket};
 use crate::role::Context;
-use crate::wire::{Header, Kind, Parcel, Placement, Progress};
+use crate::wire::{FrameKind, Header, Parcel, Placement, Progress};
 
 /// Something that goes wrong in a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -248,13 +248,13 @@ impl Fault {
 /// A valid reply, to be corrupted.
 fn reply(context: &Context<'_>, bulk: usize) -> Option<(Header, Parcel)> {
     let parcel = Parcel::encode(&Bulk::from(vec![7; bulk]), u64::MAX).ok()?;
-    Some((parcel.header(Kind::Reply, context.job), parcel))
+    Some((parcel.header(FrameKind::Reply, context.job), parcel))
 }
 
 fn flood(context: &Context<'_>) {
     let note = Progress { done: 1, total: None, note: String::new() };
     let Ok(parcel) = Parcel::encode(&note, u64::MAX) else { return };
-    let header = parcel.header(Kind::Progress, context.job).encode();
+    let header = parcel.header(FrameKind::Progress, context.job).encode();
     while socket::send(context.socket(), &[&header, parcel.inline()], &[]).is_ok() {}
 }
 

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_build_or_enough_time_gives_another_chance() {
+    fn a_new_build_or_the_end_of_the_term_releases_a_job() {
         let poison = Poison {
             role: "r".into(),
             input_hash: "h".into(),

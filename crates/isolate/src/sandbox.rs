@@ -102,7 +102,7 @@ pub enum Enforcement {
 
 impl Confinement {
     /// Whether a requested restriction is not fully enforced.
-    pub(crate) fn is_lacking(&self) -> bool {
+    pub(crate) fn is_incomplete(&self) -> bool {
         let lacking = [Enforcement::Partial, Enforcement::NotAvailable];
         [self.files, self.sockets, self.system_calls].iter().any(|it| lacking.contains(it))
     }

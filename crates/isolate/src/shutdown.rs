@@ -10,7 +10,7 @@ use tokio::signal::unix::{self, SignalKind};
 use crate::snapshot::PoolSnapshot;
 
 /// How long to wait for killed workers to be gone.
-const LAST_WAIT: Duration = Duration::from_secs(2);
+const WAIT_AFTER_KILL: Duration = Duration::from_secs(2);
 
 /// Something that can be drained: a pool of any role.
 pub trait Supervised: Send + Sync {
@@ -116,7 +116,7 @@ pub async fn run_until_signalled<T>(
     for pool in &all {
         pool.kill();
     }
-    let _ = tokio::time::timeout(LAST_WAIT, all_drained(&all)).await;
+    let _ = tokio::time::timeout(WAIT_AFTER_KILL, all_drained(&all)).await;
     Err(Interrupted { signal, output })
 }
 

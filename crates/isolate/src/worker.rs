@@ -20,7 +20,7 @@ use crate::linux::{limits, process, socket};
 use crate::role::{Context, Refusal, Role};
 use crate::sandbox::Confinement;
 use crate::wire::{
-    Fill, Frame, FrameReader, Header, Hello, INLINE_LIMIT, Kind, PanicNote, Parcel, Progress,
+    Fill, Frame, FrameKind, FrameReader, Header, Hello, INLINE_LIMIT, PanicNote, Parcel, Progress,
     WireError,
 };
 
@@ -29,10 +29,10 @@ pub(crate) const WORKER_ARGUMENT: &str = "--isolate-worker";
 
 /// The limit of every message but a reply, so that it fits on the socket: only a reply may use
 /// the shared area, which the front reads next.
-const SMALL: u64 = INLINE_LIMIT as u64;
+const SMALL_MESSAGE_LIMIT: u64 = INLINE_LIMIT as u64;
 
 /// How much of a part goes into one frame; with its length it must fit on the socket.
-const LONGEST_PART: usize = INLINE_LIMIT - 64;
+const MAX_PART_BYTES: usize = INLINE_LIMIT - 64;
 
 /// Progress is sent at most this often.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
@@ -71,7 +71,7 @@ pub fn worker_main(roles: &[RoleEntry]) {
         }
     };
     if let Err(error) = limits::apply(&hello.role, hello.memory_cap) {
-        eprintln!("limits cannot be set: {error}");
+        eprintln!("cannot set limits: {error}");
         process::exit_now(EXIT_CANNOT_START);
     }
     match roles.iter().find(|entry| entry.name == hello.role) {
@@ -110,7 +110,7 @@ fn run<R: Role>(greeting: Greeting) -> ! {
     let settings: R::Settings = match postcard::from_bytes(&hello.settings) {
         Ok(settings) => settings,
         Err(error) => {
-            eprintln!("settings cannot be decoded: {error}");
+            eprintln!("cannot decode the settings: {error}");
             process::exit_now(EXIT_CANNOT_START);
         }
     };
@@ -122,7 +122,7 @@ fn run<R: Role>(greeting: Greeting) -> ! {
     let cancelled_job = match watch_front(control) {
         Ok(cancelled_job) => cancelled_job,
         Err(error) => {
-            eprintln!("the thread that watches the front cannot be started: {error}");
+            eprintln!("cannot start the thread that watches the front: {error}");
             process::exit_now(EXIT_CANNOT_START);
         }
     };
@@ -132,7 +132,7 @@ fn run<R: Role>(greeting: Greeting) -> ! {
         Ok(Ok(role)) => role,
         Ok(Err(refusal)) => refuse(&link, &refusal),
         Err(message) => {
-            let _ = link.send(Kind::Panic, 0, 0, &PanicNote { message }, SMALL);
+            let _ = link.send(FrameKind::Panic, 0, 0, &PanicNote { message }, SMALL_MESSAGE_LIMIT);
             process::exit_now(EXIT_PANIC);
         }
     };
@@ -142,7 +142,7 @@ fn run<R: Role>(greeting: Greeting) -> ! {
 }
 
 fn refuse(link: &Link, refusal: &Refusal) -> ! {
-    let _ = link.send(Kind::Refused, 0, 0, refusal, SMALL);
+    let _ = link.send(FrameKind::Refused, 0, 0, refusal, SMALL_MESSAGE_LIMIT);
     process::exit_now(EXIT_CANNOT_START)
 }
 
@@ -156,19 +156,19 @@ struct Worker<R> {
 
 impl<R: Role> Worker<R> {
     fn serve(mut self, mut reader: FrameReader, confinement: &Confinement) -> ! {
-        let _ = self.link.send(Kind::Ready, 0, 0, confinement, SMALL);
+        let _ = self.link.send(FrameKind::Ready, 0, 0, confinement, SMALL_MESSAGE_LIMIT);
         loop {
             match receive(&self.link.socket, &mut reader) {
-                Ok(Some(frame)) if frame.header.kind == Kind::Job => self.job(frame),
-                Ok(Some(frame)) if frame.header.kind == Kind::Stop => break,
+                Ok(Some(frame)) if frame.header.kind == FrameKind::Job => self.job(frame),
+                Ok(Some(frame)) if frame.header.kind == FrameKind::Stop => break,
                 // The front is gone.
                 Ok(None) => process::kill_own_group(),
                 Ok(Some(frame)) => {
-                    eprintln!("the front sent {:?}, which is not for workers", frame.header.kind);
+                    eprintln!("unexpected {:?} frame from the front", frame.header.kind);
                     process::exit_now(EXIT_CANNOT_START);
                 }
                 Err(error) => {
-                    eprintln!("the front cannot be understood: {error}");
+                    eprintln!("cannot read from the front: {error}");
                     process::exit_now(EXIT_CANNOT_START);
                 }
             }
@@ -203,18 +203,24 @@ impl<R: Role> Worker<R> {
         drop(frame);
         match outcome {
             Ok(_) if passed_on => {
-                let _ = self.link.send(Kind::PassedOn, job, 0, &(), SMALL);
+                let _ = self.link.send(FrameKind::PassedOn, job, 0, &(), SMALL_MESSAGE_LIMIT);
             }
             Ok(reply) => {
                 let ran = u64::try_from(ran.as_nanos()).unwrap_or(u64::MAX);
                 if let Err(error) =
-                    self.link.send(Kind::Reply, job, ran, &reply, self.max_reply_bytes)
+                    self.link.send(FrameKind::Reply, job, ran, &reply, self.max_reply_bytes)
                 {
                     self.unanswerable(job, &error);
                 }
             }
             Err(message) => {
-                let _ = self.link.send(Kind::Panic, job, 0, &PanicNote { message }, SMALL);
+                let _ = self.link.send(
+                    FrameKind::Panic,
+                    job,
+                    0,
+                    &PanicNote { message },
+                    SMALL_MESSAGE_LIMIT,
+                );
                 // After a panic, the role's state cannot be trusted with another job.
                 process::exit_now(EXIT_PANIC);
             }
@@ -222,7 +228,13 @@ impl<R: Role> Worker<R> {
     }
 
     fn unanswerable(&self, job: u64, error: &WireError) {
-        let _ = self.link.send(Kind::Unanswerable, job, 0, &error.to_string(), SMALL);
+        let _ = self.link.send(
+            FrameKind::Unanswerable,
+            job,
+            0,
+            &error.to_string(),
+            SMALL_MESSAGE_LIMIT,
+        );
     }
 }
 
@@ -257,7 +269,7 @@ impl Link {
 
     fn send<T: Serialize>(
         &self,
-        kind: Kind,
+        kind: FrameKind,
         job: u64,
         nanoseconds: u64,
         message: &T,
@@ -275,9 +287,9 @@ impl Link {
     }
 
     pub(crate) fn part(&self, job: u64, bytes: &[u8]) {
-        for piece in bytes.chunks(LONGEST_PART) {
+        for piece in bytes.chunks(MAX_PART_BYTES) {
             let piece = Bulk::from(piece.to_vec());
-            let _ = self.send(Kind::Part, job, 0, &piece, SMALL);
+            let _ = self.send(FrameKind::Part, job, 0, &piece, SMALL_MESSAGE_LIMIT);
         }
     }
 
@@ -287,7 +299,7 @@ impl Link {
             return;
         }
         *last = Some(Instant::now());
-        let _ = self.send(Kind::Progress, job, 0, &note(), SMALL);
+        let _ = self.send(FrameKind::Progress, job, 0, &note(), SMALL_MESSAGE_LIMIT);
     }
 }
 
@@ -327,6 +339,6 @@ fn panic_message(payload: &(dyn Any + Send)) -> String {
     } else if let Some(message) = payload.downcast_ref::<String>() {
         message.clone()
     } else {
-        "panic with a payload that is not text".to_owned()
+        "panic without a text message".to_owned()
     }
 }

@@ -14,7 +14,7 @@ use rustix::process::Resource;
 use crate::wire::WireError;
 
 /// How much memory an area keeps between jobs; the rest is released.
-const KEPT: u64 = 4 << 20;
+const MAX_RETAINED_BYTES: u64 = 4 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Area {
@@ -30,7 +30,7 @@ impl Area {
         if let Some(limit) = limit.filter(|&limit| limit < size) {
             return Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,
-                format!("files are limited to {limit} bytes here, shared memory needs {size}"),
+                format!("the file size limit is {limit} bytes, but shared memory needs {size}"),
             ));
         }
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
@@ -63,8 +63,8 @@ impl Area {
             return Err(WireError::Hollow { claimed, written });
         }
         let payload = self.copy(claimed).map_err(WireError::Area)?;
-        if claimed > KEPT {
-            self.give_back();
+        if claimed > MAX_RETAINED_BYTES {
+            self.release_memory();
         }
         Ok(payload)
     }
@@ -84,7 +84,7 @@ impl Area {
     }
 
     /// Releases all its memory to the system.
-    fn give_back(&self) {
+    fn release_memory(&self) {
         let size = rustix::fs::fstat(&self.fd).map_or(0, |stat| stat.st_size.unsigned_abs());
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         // If this fails, the memory stays allocated a little longer.
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn its_size_cannot_be_changed() {
+    fn the_size_of_an_area_cannot_be_changed() {
         let area = Area::create(1 << 20).unwrap();
         assert!(rustix::fs::ftruncate(&area.fd, 0).is_err());
         assert!(rustix::fs::ftruncate(&area.fd, 2 << 20).is_err());
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_written_is_not_read() {
+    fn unwritten_bytes_are_not_read() {
         let area = Area::create(64 << 20).unwrap();
         area.write_at(&[1; 100_000], 0).unwrap();
         assert_eq!(area.read(100_000).unwrap(), [1; 100_000]);
@@ -123,11 +123,11 @@ mod tests {
     }
 
     #[test]
-    fn much_memory_is_given_back() {
+    fn memory_beyond_the_retained_amount_is_released() {
         let area = Area::create(64 << 20).unwrap();
         area.write_at(&vec![1; 1 << 20], 0).unwrap();
         area.read(1 << 20).unwrap();
-        assert!(blocks(&area) > 0, "a little is kept");
+        assert!(blocks(&area) > 0, "a small amount is retained");
         area.write_at(&vec![1; 8 << 20], 0).unwrap();
         area.read(8 << 20).unwrap();
         assert_eq!(blocks(&area), 0);

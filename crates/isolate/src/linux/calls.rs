@@ -25,7 +25,7 @@ fn filter(sockets: bool, hostile: bool) -> Compiled<BpfProgram> {
         rules.deny(&PERMISSIONS);
         rules.deny(&PROGRAMS_AND_SYSTEM);
         #[cfg(target_arch = "x86_64")]
-        rules.deny(&OF_THIS_ARCHITECTURE);
+        rules.deny(&ARCHITECTURE_SPECIFIC);
         rules.deny_to_others()?;
         rules.deny_arguments()?;
     }
@@ -149,7 +149,7 @@ const PROGRAMS_AND_SYSTEM: [i64; 49] = [
 
 /// Old calls that newer architectures do not have.
 #[cfg(target_arch = "x86_64")]
-const OF_THIS_ARCHITECTURE: [i64; 6] = [
+const ARCHITECTURE_SPECIFIC: [i64; 6] = [
     libc::SYS_chmod,
     libc::SYS_chown,
     libc::SYS_lchown,
@@ -177,18 +177,18 @@ const NAMESPACES: [i32; 7] = [
 ];
 
 /// Makes the kernel signal a process when something happens to a descriptor.
-const SIGNALS_OF_DESCRIPTORS: [i32; 3] = [libc::F_SETOWN, F_SETSIG, F_SETOWN_EX];
+const SIGNALLING_FCNTLS: [i32; 3] = [libc::F_SETOWN, F_SETSIG, F_SETOWN_EX];
 const F_SETSIG: i32 = 10;
 const F_SETOWN_EX: i32 = 15;
 
 /// The same by `ioctl`, and injecting input into a terminal.
-const HOSTILE_CONTROLS: [u64; 4] = [FIOSETOWN, SIOCSPGRP, libc::TIOCSTI, libc::TIOCLINUX];
+const HOSTILE_IOCTLS: [u64; 4] = [FIOSETOWN, SIOCSPGRP, libc::TIOCSTI, libc::TIOCLINUX];
 const FIOSETOWN: u64 = 0x8901;
 const SIOCSPGRP: u64 = 0x8902;
 
 /// The system calls of the x32 ABI, with other numbers, begin here.
 #[cfg(target_arch = "x86_64")]
-const X32_CALLS: u32 = 0x4000_0000;
+const X32_FIRST_CALL: u32 = 0x4000_0000;
 
 type Compiled<T> = Result<T, seccompiler::BackendError>;
 
@@ -219,11 +219,11 @@ impl Rules {
     fn deny_arguments(&mut self) -> Compiled<()> {
         let equal = |value: u64| argument(1, SeccompCmpOp::Eq, value);
         let alone = |condition| SeccompRule::new(vec![condition]);
-        for command in SIGNALS_OF_DESCRIPTORS {
+        for command in SIGNALLING_FCNTLS {
             let rules = self.0.entry(libc::SYS_fcntl).or_default();
             rules.push(alone(equal(u64::from(command.unsigned_abs()))?)?);
         }
-        for control in HOSTILE_CONTROLS {
+        for control in HOSTILE_IOCTLS {
             self.0.entry(libc::SYS_ioctl).or_default().push(alone(equal(control)?)?);
         }
         for flag in NAMESPACES.map(|flag| u64::from(flag.cast_unsigned())) {
@@ -263,7 +263,7 @@ fn missing_calls() -> BpfProgram {
     vec![
         step(LOAD_NUMBER, 0, 0, 0),
         #[cfg(target_arch = "x86_64")]
-        step(0x35, 1, 0, X32_CALLS),
+        step(0x35, 1, 0, X32_FIRST_CALL),
         step(IF_EQUAL, 0, 1, clone3),
         step(RETURN, 0, 0, ERRNO | libc::ENOSYS.unsigned_abs()),
     ]

@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_folder_in_its_place_is_noticed() {
+    fn a_replaced_folder_is_detected() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("folder");
         let missing = RuledFolder::open(&path, false).unwrap();
@@ -243,7 +243,7 @@ mod tests {
         fs::remove_dir_all(&path).unwrap();
         assert!(first.is_replaced());
         fs::create_dir(&path).unwrap();
-        assert!(first.is_replaced(), "a number is not used again while the folder is held");
+        assert!(first.is_replaced(), "the inode number is not reused while the folder is open");
     }
 
     #[test]

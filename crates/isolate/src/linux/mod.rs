@@ -6,7 +6,7 @@ mod calls;
 pub(crate) mod confine;
 pub(crate) mod files;
 pub(crate) mod limits;
-pub(crate) mod memory;
 pub(crate) mod process;
+pub(crate) mod process_memory;
 pub(crate) mod socket;
 pub(crate) mod watch;

@@ -11,17 +11,17 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tracing::Instrument;
 
 use super::output::Output;
-use super::shared::{Finish, Obituary, Shared};
+use super::shared::{DeathRecord, FinishedJob, Shared};
 use crate::class::{Circumstances, End, KillReason, Phase};
 use crate::error::StartError;
 use crate::linux::area::Area;
 use crate::linux::process::{self, Process};
 use crate::linux::watch::{Watched, watch};
-use crate::linux::{memory, socket};
+use crate::linux::{process_memory, socket};
 use crate::role::{Refusal, Role};
 use crate::settings::PoolSettings;
 use crate::supervisor::{JobId, WorkerId};
-use crate::wire::{Fill, Frame, FrameReader, Header, Kind, PanicNote, Parcel, Progress};
+use crate::wire::{Fill, Frame, FrameKind, FrameReader, Header, PanicNote, Parcel, Progress};
 use crate::worker::WORKER_ARGUMENT;
 
 /// The stream ends before the exit status arrives. A worker that still runs after this long has
@@ -71,8 +71,8 @@ async fn follow<R: Role>(shared: Arc<Shared<R>>, id: WorkerId, orders: Unbounded
         Ok(executor) => executor.run(orders).await,
         Err(error) => {
             let lasting = StartError::lasting(&shared.settings.program, &error);
-            let reason = format!("the process cannot be made: {error}");
-            shared.ended(id, Obituary::unknown(Phase::Starting, reason, lasting));
+            let reason = format!("cannot start the process: {error}");
+            shared.ended(id, DeathRecord::unknown(Phase::Starting, reason, lasting));
         }
     }
 }
@@ -118,10 +118,11 @@ impl<R: Role> Executor<R> {
         let started = process::start(program, OsStr::new(&name), &arguments, environment)?;
         let pid = started.process.id();
         let hello = shared.hello();
-        let with_it = [control_reader.as_fd(), requests.as_fd(), replies.as_fd()];
-        let header = Header { descriptors: with_it.len() as u32, ..hello.header(Kind::Hello, 0) };
+        let descriptors = [control_reader.as_fd(), requests.as_fd(), replies.as_fd()];
+        let header =
+            Header { descriptors: descriptors.len() as u32, ..hello.header(FrameKind::Hello, 0) };
         // If it is already gone, its exit status tells why.
-        let _ = socket::send(&started.socket, &[&header.encode(), hello.inline()], &with_it);
+        let _ = socket::send(&started.socket, &[&header.encode(), hello.inline()], &descriptors);
         let mut reader = FrameReader::new();
         reader.set_area(replies, shared.settings.max_reply_bytes);
         let executor = Self {
@@ -154,7 +155,7 @@ impl<R: Role> Executor<R> {
             tokio::select! {
                 biased;
                 // Orders first: a worker that floods us must not delay its own kill.
-                Some(order) = orders.recv() => self.obey(order),
+                Some(order) = orders.recv() => self.execute_order(order),
                 () = tokio::task::yield_now(), if self.more_to_read => self.read_frames(),
                 // After a violation, nothing it sends counts; and an unread end of stream would
                 // stay readable forever.
@@ -179,10 +180,10 @@ impl<R: Role> Executor<R> {
                 }
             }
         };
-        self.bury(end);
+        self.report_end(end);
     }
 
-    fn obey(&mut self, order: Order) {
+    fn execute_order(&mut self, order: Order) {
         match order {
             Order::Run { job, parcel, descriptors, attempt, budget } => {
                 self.job = Some(job);
@@ -190,7 +191,7 @@ impl<R: Role> Executor<R> {
                 let header = Header {
                     attempt,
                     nanoseconds: u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX),
-                    ..parcel.header(Kind::Job, job)
+                    ..parcel.header(FrameKind::Job, job)
                 };
                 let descriptors: Vec<_> = descriptors.iter().map(|it| it.as_fd()).collect();
                 self.send(header, &parcel, &descriptors);
@@ -202,7 +203,7 @@ impl<R: Role> Executor<R> {
             Order::Stop => {
                 self.phase = Phase::Stopping;
                 if let Ok(nothing) = Parcel::encode(&(), 1024) {
-                    self.send(nothing.header(Kind::Stop, 0), &nothing, &[]);
+                    self.send(nothing.header(FrameKind::Stop, 0), &nothing, &[]);
                 }
             }
             Order::Kill { reason } => self.kill(reason),
@@ -219,7 +220,7 @@ impl<R: Role> Executor<R> {
             Ok(()) => {}
             // An empty socket has room for a whole frame.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.violated("it does not read what it is sent");
+                self.violated("it does not read from its socket");
             }
             // It is gone; its exit status tells why.
             Err(_) => self.unread = true,
@@ -262,56 +263,58 @@ impl<R: Role> Executor<R> {
     fn take(&mut self, frame: &Frame) {
         let about_its_job = self.job == Some(frame.header.job);
         match frame.header.kind {
-            Kind::Ready if self.phase == Phase::Starting => match frame.decode() {
+            FrameKind::Ready if self.phase == Phase::Starting => match frame.decode() {
                 Ok(confinement) => {
                     self.phase = Phase::Idle;
-                    let rss = memory::resident_bytes(self.process.id());
+                    let rss = process_memory::resident_bytes(self.process.id());
                     self.shared.ready(self.id, rss, confinement);
                 }
                 Err(error) => self.violated(&error.to_string()),
             },
-            Kind::Refused if self.phase == Phase::Starting => self.refusal = frame.decode().ok(),
-            Kind::Panic if about_its_job || self.phase == Phase::Starting => {
+            FrameKind::Refused if self.phase == Phase::Starting => {
+                self.refusal = frame.decode().ok()
+            }
+            FrameKind::Panic if about_its_job || self.phase == Phase::Starting => {
                 self.panic = Some(match frame.decode::<PanicNote>() {
                     Ok(note) => note.message,
                     Err(error) => error.to_string(),
                 });
             }
-            Kind::Progress if about_its_job => match frame.decode::<Progress>() {
+            FrameKind::Progress if about_its_job => match frame.decode::<Progress>() {
                 Ok(progress) => self.shared.progressed(frame.header.job, progress),
                 Err(error) => self.violated(&error.to_string()),
             },
-            Kind::Part if about_its_job => match frame.decode::<Bulk>() {
+            FrameKind::Part if about_its_job => match frame.decode::<Bulk>() {
                 Ok(part) => self.shared.part(frame.header.job, part.into_bytes()),
                 Err(error) => self.violated(&error.to_string()),
             },
-            Kind::Reply if about_its_job => match frame.decode::<R::Reply>() {
+            FrameKind::Reply if about_its_job => match frame.decode::<R::Reply>() {
                 Ok(reply) => {
-                    self.finish(Finish::Reply(
+                    self.finish(FinishedJob::Reply(
                         reply,
                         Duration::from_nanos(frame.header.nanoseconds),
                     ));
                 }
                 Err(error) => self.violated(&error.to_string()),
             },
-            Kind::Unanswerable if about_its_job => match frame.decode::<String>() {
-                Ok(reason) => self.finish(Finish::Unanswerable(reason)),
+            FrameKind::Unanswerable if about_its_job => match frame.decode::<String>() {
+                Ok(reason) => self.finish(FinishedJob::Unanswerable(reason)),
                 Err(error) => self.violated(&error.to_string()),
             },
-            Kind::PassedOn if about_its_job => {
+            FrameKind::PassedOn if about_its_job => {
                 if let Some(job) = self.job.take() {
                     self.phase = Phase::Idle;
                     self.shared.passed_on(self.id, job);
                 }
             }
             kind => self.violated(&format!(
-                "it sent {kind:?} about job {} at the wrong time",
+                "it sent {kind:?} for job {} at the wrong time",
                 frame.header.job
             )),
         }
     }
 
-    fn finish(&mut self, finish: Finish<R::Reply>) {
+    fn finish(&mut self, finish: FinishedJob<R::Reply>) {
         if let Some(job) = self.job.take() {
             self.phase = Phase::Idle;
             self.shared.finished(self.id, job, finish);
@@ -345,9 +348,9 @@ impl<R: Role> Executor<R> {
         Some(end)
     }
 
-    fn bury(self, end: End) {
+    fn report_end(self, end: End) {
         let torn = self.reader.is_torn();
-        let obituary = Obituary {
+        let record = DeathRecord {
             end: Some(end),
             undelivered: self.unread && self.job.is_some(),
             circumstances: Circumstances {
@@ -365,6 +368,6 @@ impl<R: Role> Executor<R> {
                 .or_else(|| torn.then(|| "it ended in the middle of a frame".to_owned())),
             output: self.output.into_lines(),
         };
-        self.shared.ended(self.id, obituary);
+        self.shared.ended(self.id, record);
     }
 }

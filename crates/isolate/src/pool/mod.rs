@@ -27,7 +27,7 @@ use crate::role::Role;
 use crate::settings::PoolSettings;
 use crate::shutdown::Supervised;
 use crate::snapshot::PoolSnapshot;
-use crate::supervisor::{Event, JobId, Terms};
+use crate::supervisor::{JobId, JobTerms, SupervisorEvent};
 use crate::wire::{Hello, INLINE_LIMIT, Parcel, Progress, WireError};
 use shared::Shared;
 
@@ -59,7 +59,7 @@ struct Owner<R: Role> {
 
 impl<R: Role> Drop for Owner<R> {
     fn drop(&mut self) {
-        self.shared.step(Event::Kill);
+        self.shared.step(SupervisorEvent::Kill);
     }
 }
 
@@ -156,8 +156,8 @@ impl<R: Role> Pool<R> {
         let build = settings.build.clone().unwrap_or_else(|| build_of(&settings));
         let runtime = Handle::try_current().map_err(|error| bad(&error))?;
         let shared = Shared::new(settings, hooks, hello, build, runtime.clone());
-        runtime.spawn(keep_time(Arc::downgrade(&shared), Arc::clone(&shared.timer)));
-        shared.step(Event::Tick);
+        runtime.spawn(run_timer(Arc::downgrade(&shared), Arc::clone(&shared.timer)));
+        shared.step(SupervisorEvent::Tick);
         Ok(Self { owner: Arc::new(Owner { shared }) })
     }
 
@@ -168,7 +168,7 @@ impl<R: Role> Pool<R> {
     pub fn change_settings(&self, role_settings: &R::Settings) -> Result<(), CallError> {
         let shared = &self.owner.shared;
         shared.set_hello(hello::<R>(role_settings, &shared.settings)?);
-        shared.step(Event::Renew);
+        shared.step(SupervisorEvent::Renew);
         Ok(())
     }
 
@@ -190,7 +190,7 @@ impl<R: Role> Pool<R> {
         &self,
         request: &R::Request,
         options: CallOptions,
-        terms: Terms,
+        terms: JobTerms,
     ) -> Result<Answer<R::Reply>, CallError> {
         let shared = &self.owner.shared;
         let parcel = self.encode(request)?;
@@ -230,9 +230,9 @@ impl<R: Role> Pool<R> {
         Some(CallError::Quarantined { poison })
     }
 
-    pub(crate) fn terms(&self, options: &CallOptions) -> Terms {
+    pub(crate) fn terms(&self, options: &CallOptions) -> JobTerms {
         let settings = &self.owner.shared.settings;
-        Terms {
+        JobTerms {
             deadline: options.deadline.unwrap_or(settings.job_deadline),
             patience: options.patience.unwrap_or(settings.queue_patience),
             idempotent: options.idempotent,
@@ -257,11 +257,11 @@ impl<R: Role> Pool<R> {
 
 impl<R: Role> Supervised for Pool<R> {
     fn begin_drain(&self, budget: Duration) {
-        self.owner.shared.step(Event::Drain { budget });
+        self.owner.shared.step(SupervisorEvent::Drain { budget });
     }
 
     fn kill(&self) {
-        self.owner.shared.step(Event::Kill);
+        self.owner.shared.step(SupervisorEvent::Kill);
     }
 
     fn drained(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>> {
@@ -291,19 +291,19 @@ impl<R: Role> Drop for CancelOnDrop<'_, R> {
 }
 
 /// Fails all calls when the pool's runtime shuts down.
-struct Desertion<R: Role>(Weak<Shared<R>>);
+struct RuntimeGuard<R: Role>(Weak<Shared<R>>);
 
-impl<R: Role> Drop for Desertion<R> {
+impl<R: Role> Drop for RuntimeGuard<R> {
     fn drop(&mut self) {
         if let Some(shared) = self.0.upgrade() {
-            shared.desert();
+            shared.runtime_stopped();
         }
     }
 }
 
 /// Wakes the supervisor when something is due.
-async fn keep_time<R: Role>(shared: Weak<Shared<R>>, timer: Arc<Notify>) {
-    let _desertion = Desertion(Weak::clone(&shared));
+async fn run_timer<R: Role>(shared: Weak<Shared<R>>, timer: Arc<Notify>) {
+    let _runtime_guard = RuntimeGuard(Weak::clone(&shared));
     loop {
         let Some(planned) = shared.upgrade().map(|shared| shared.planned_wake()) else {
             return;

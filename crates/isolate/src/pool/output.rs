@@ -6,8 +6,8 @@ use crate::class::is_allocator_refusal;
 use crate::linux::watch::{Watched, watch};
 
 /// How much of a worker's output is kept for its crash report.
-const KEPT_LINES: usize = 40;
-const KEPT_LINE_BYTES: usize = 500;
+const MAX_LINES: usize = 40;
+const MAX_LINE_BYTES: usize = 500;
 
 /// How much is read from a pipe that another process may still be filling.
 const LAST_READ_LIMIT: usize = 1 << 20;
@@ -61,7 +61,7 @@ impl Output {
         for &byte in bytes {
             if byte == b'\n' {
                 self.end_line();
-            } else if self.partial.len() < KEPT_LINE_BYTES {
+            } else if self.partial.len() < MAX_LINE_BYTES {
                 self.partial.push(byte);
             }
         }
@@ -71,7 +71,7 @@ impl Output {
         if self.partial.is_empty() {
             return;
         }
-        if self.lines.len() == KEPT_LINES {
+        if self.lines.len() == MAX_LINES {
             self.lines.pop_front();
         }
         let line = String::from_utf8_lossy(&self.partial).into_owned();

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn at_once_then_doubling_then_at_once_again() {
+    fn the_delay_doubles_and_resets_after_a_healthy_period() {
         let mut random = fastrand::Rng::with_seed(1);
         let mut backoff = Backoff::new(RestartPolicy::default());
         let mut now = Duration::from_secs(1);

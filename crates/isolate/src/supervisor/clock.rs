@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_that_was_slept_through_does_not_count() {
+    fn time_while_suspended_does_not_count() {
         let mut clock = AwakeClock::default();
         let at = Duration::from_secs;
         assert_eq!(clock.at(at(10), Some(at(10))), at(10));

@@ -6,7 +6,7 @@ use crate::settings::RetryPolicy;
 
 /// The conditions under which a job runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Terms {
+pub(crate) struct JobTerms {
     /// How long one attempt may run.
     pub deadline: Duration,
     /// How long it may wait for a worker.
@@ -24,7 +24,7 @@ pub(crate) struct Terms {
 
 /// Why a job failed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Failing {
+pub(crate) enum JobFailure {
     QueueFull,
     QueueTimeout,
     BreakerOpen {
@@ -44,7 +44,7 @@ pub(crate) enum Failing {
 
 #[derive(Debug)]
 pub(super) struct Job {
-    pub terms: Terms,
+    pub terms: JobTerms,
     /// The worker that is running it.
     pub worker: Option<WorkerId>,
     pub waits_until: Option<Time>,
@@ -61,7 +61,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    pub(super) fn new(terms: Terms) -> Self {
+    pub(super) fn new(terms: JobTerms) -> Self {
         Self {
             terms,
             worker: None,

@@ -1,11 +1,11 @@
 //! Assigns jobs to workers, and decides how many workers there are.
 
-use super::worker::{State, Worker};
-use super::{Action, BreakerState, JobId, Supervisor, Time, WorkerId};
+use super::worker::{Worker, WorkerPhase};
+use super::{BreakerState, JobId, Supervisor, SupervisorAction, Time, WorkerId};
 
 impl Supervisor {
     /// Assigns waiting jobs to idle workers.
-    pub(super) fn dispatch(&mut self, now: Time, actions: &mut Vec<Action>) {
+    pub(super) fn dispatch(&mut self, now: Time, actions: &mut Vec<SupervisorAction>) {
         if self.queue.is_empty() {
             return;
         }
@@ -47,7 +47,7 @@ impl Supervisor {
     /// because its caches are warm.
     fn pick_idle(&self, suspect: bool) -> Option<WorkerId> {
         let idle = self.workers.iter().filter_map(|(&id, worker)| match worker.state {
-            State::Idle { since } => Some((id, worker, since)),
+            WorkerPhase::Idle { since } => Some((id, worker, since)),
             _ => None,
         });
         if suspect {
@@ -56,7 +56,13 @@ impl Supervisor {
         idle.max_by_key(|(_, worker, since)| (worker.jobs_done, *since)).map(|(id, ..)| id)
     }
 
-    fn assign(&mut self, now: Time, worker_id: WorkerId, id: JobId, actions: &mut Vec<Action>) {
+    fn assign(
+        &mut self,
+        now: Time,
+        worker_id: WorkerId,
+        id: JobId,
+        actions: &mut Vec<SupervisorAction>,
+    ) {
         self.leave_queue(id);
         let Some(job) = self.jobs.get_mut(&id) else {
             return;
@@ -69,12 +75,12 @@ impl Supervisor {
         job.attempts += 1;
         job.worker = Some(worker_id);
         let until = now.saturating_add(budget);
-        worker.state = State::Busy { job: id, since: now, until, unwanted: false };
-        actions.push(Action::Run { worker: worker_id, job: id, attempt, budget });
+        worker.state = WorkerPhase::Busy { job: id, since: now, until, unwanted: false };
+        actions.push(SupervisorAction::Run { worker: worker_id, job: id, attempt, budget });
     }
 
     /// Starts missing workers and stops surplus ones.
-    pub(super) fn staff(&mut self, now: Time, actions: &mut Vec<Action>) {
+    pub(super) fn staff(&mut self, now: Time, actions: &mut Vec<SupervisorAction>) {
         if self.draining.is_some() {
             return;
         }
@@ -100,7 +106,7 @@ impl Supervisor {
             self.started += 1;
             let until = now.saturating_add(self.settings.start_deadline);
             self.workers.insert(self.started, Worker::new(now, until));
-            actions.push(Action::Start { worker: self.started });
+            actions.push(SupervisorAction::Start { worker: self.started });
         }
     }
 
@@ -117,7 +123,12 @@ impl Supervisor {
     }
 
     /// Stops up to `surplus` workers whose idle time has run out; returns how many.
-    fn stop_idle(&mut self, now: Time, surplus: usize, actions: &mut Vec<Action>) -> usize {
+    fn stop_idle(
+        &mut self,
+        now: Time,
+        surplus: usize,
+        actions: &mut Vec<SupervisorAction>,
+    ) -> usize {
         let Some(patience) = self.settings.idle_stop else {
             return 0;
         };
@@ -125,7 +136,7 @@ impl Supervisor {
             .workers
             .iter()
             .filter(|(_, worker)| {
-                matches!(worker.state, State::Idle { since } if since.saturating_add(patience) <= now)
+                matches!(worker.state, WorkerPhase::Idle { since } if since.saturating_add(patience) <= now)
             })
             .map(|(&id, _)| id)
             .take(surplus)
@@ -141,7 +152,7 @@ impl Supervisor {
         self.suspects_waiting > 0
             && !self.workers.values().any(|worker| {
                 worker.is_starting()
-                    || (worker.jobs_done == 0 && matches!(worker.state, State::Idle { .. }))
+                    || (worker.jobs_done == 0 && matches!(worker.state, WorkerPhase::Idle { .. }))
             })
     }
 
@@ -153,14 +164,13 @@ impl Supervisor {
     }
 
     /// Makes room for a fresh worker; false if all workers are busy.
-    fn make_room(&mut self, now: Time, live: usize, actions: &mut Vec<Action>) -> bool {
+    fn make_room(&mut self, now: Time, live: usize, actions: &mut Vec<SupervisorAction>) -> bool {
         if live < self.settings.workers.max(1) + self.settings.spares {
             return true;
         }
-        let used = self
-            .workers
-            .iter()
-            .find(|(_, worker)| worker.jobs_done > 0 && matches!(worker.state, State::Idle { .. }));
+        let used = self.workers.iter().find(|(_, worker)| {
+            worker.jobs_done > 0 && matches!(worker.state, WorkerPhase::Idle { .. })
+        });
         let Some((&id, _)) = used else { return false };
         self.stop(now, id, actions);
         true

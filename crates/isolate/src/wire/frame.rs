@@ -10,7 +10,7 @@ const CHECKSUM_AT: usize = HEADER_LEN - 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum FrameKind {
     /// Front to worker: role, settings, limits; with the control pipe and both shared areas as
     /// descriptors.
     Hello = 1,
@@ -36,20 +36,20 @@ pub(crate) enum Kind {
     Part = 11,
 }
 
-impl Kind {
+impl FrameKind {
     fn from_byte(byte: u8) -> Result<Self, WireError> {
         Ok(match byte {
-            1 => Kind::Hello,
-            2 => Kind::Ready,
-            3 => Kind::Refused,
-            4 => Kind::Job,
-            5 => Kind::Reply,
-            6 => Kind::Progress,
-            7 => Kind::Panic,
-            8 => Kind::Stop,
-            9 => Kind::Unanswerable,
-            10 => Kind::PassedOn,
-            11 => Kind::Part,
+            1 => FrameKind::Hello,
+            2 => FrameKind::Ready,
+            3 => FrameKind::Refused,
+            4 => FrameKind::Job,
+            5 => FrameKind::Reply,
+            6 => FrameKind::Progress,
+            7 => FrameKind::Panic,
+            8 => FrameKind::Stop,
+            9 => FrameKind::Unanswerable,
+            10 => FrameKind::PassedOn,
+            11 => FrameKind::Part,
             other => return Err(WireError::UnknownKind(other)),
         })
     }
@@ -65,7 +65,7 @@ pub(crate) enum Placement {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
-    pub kind: Kind,
+    pub kind: FrameKind,
     pub placement: Placement,
     /// The job that this frame is about; 0 for none.
     pub job: u64,
@@ -119,7 +119,7 @@ impl Header {
             return Err(WireError::HeaderChecksum);
         }
         let header = Self {
-            kind: Kind::from_byte(bytes[6])?,
+            kind: FrameKind::from_byte(bytes[6])?,
             placement: match bytes[7] {
                 0 => Placement::Inline,
                 _ => Placement::Area,
@@ -162,7 +162,7 @@ mod tests {
 
     fn header() -> Header {
         Header {
-            kind: Kind::Reply,
+            kind: FrameKind::Reply,
             placement: Placement::Area,
             job: 7,
             nanoseconds: 1_234_567,
@@ -175,13 +175,13 @@ mod tests {
     }
 
     #[test]
-    fn a_header_survives_the_wire() {
+    fn a_header_round_trips() {
         let decoded = Header::decode(&header().encode(), 1 << 21).unwrap();
         assert_eq!(decoded, header());
     }
 
     #[test]
-    fn every_flipped_bit_is_noticed() {
+    fn every_flipped_bit_is_detected() {
         let good = header().encode();
         for bit in 0..HEADER_LEN * 8 {
             let mut bad = good;
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claimed_length_is_checked_before_anything_is_done_with_it() {
+    fn an_excessive_length_is_rejected() {
         let claims = [(u64::MAX, 0), (0, u64::MAX), (u64::MAX, u64::MAX), (1 << 40, 8)];
         for (slabs_len, message_len) in claims {
             for placement in [Placement::Inline, Placement::Area] {

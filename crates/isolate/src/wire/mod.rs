@@ -13,7 +13,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use frame::{HEADER_LEN, Header, Kind, Placement};
+pub(crate) use frame::{FrameKind, HEADER_LEN, Header, Placement};
 pub(crate) use parcel::Parcel;
 pub(crate) use reader::{Fill, Frame, FrameReader};
 
@@ -59,7 +59,7 @@ pub(crate) struct PanicNote {
 pub(crate) enum WireError {
     #[error("frame starts with {0:02x?} instead of the magic bytes")]
     BadMagic([u8; 4]),
-    #[error("peer speaks protocol version {theirs}, this side {PROTOCOL_VERSION}")]
+    #[error("peer uses protocol version {theirs}, expected {PROTOCOL_VERSION}")]
     Version { theirs: u16 },
     #[error("frame header does not match its checksum")]
     HeaderChecksum,
@@ -67,21 +67,21 @@ pub(crate) enum WireError {
     PayloadChecksum,
     #[error("unknown frame kind {0}")]
     UnknownKind(u8),
-    #[error("payload of {claimed} bytes is over the limit of {limit}")]
+    #[error("payload of {claimed} bytes exceeds the limit of {limit}")]
     TooLong { claimed: u64, limit: u64 },
-    #[error("descriptors came that nobody asked for")]
+    #[error("unexpected descriptors")]
     SurplusDescriptors,
-    #[error("{announced} descriptors announced, {came} came")]
-    MissingDescriptors { announced: u32, came: usize },
-    #[error("frame announces a payload in shared memory where there is none")]
+    #[error("{announced} descriptors announced, {received} received")]
+    MissingDescriptors { announced: u32, received: usize },
+    #[error("frame announces a payload in shared memory, but there is none")]
     NoArea,
     #[error("payload of {claimed} bytes announced, {written} written")]
     Hollow { claimed: u64, written: u64 },
-    #[error("shared memory cannot be used: {0}")]
+    #[error("cannot use shared memory: {0}")]
     Area(io::Error),
     #[error("slab lengths do not add up")]
     SlabTable,
-    #[error("message cannot be encoded or decoded: {0}")]
+    #[error("cannot encode or decode the message: {0}")]
     Message(#[from] postcard::Error),
 }
 

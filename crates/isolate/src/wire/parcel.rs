@@ -3,11 +3,11 @@ use isolate_types::for_isolate::{collect_slabs, with_slabs};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Header, INLINE_LIMIT, Kind, Placement, WireError, padded};
+use super::{FrameKind, Header, INLINE_LIMIT, Placement, WireError, padded};
 use crate::linux::area::Area;
 
 /// Most messages are shorter than this, not counting slabs.
-const USUAL_LEN: usize = 256;
+const TYPICAL_LEN: usize = 256;
 
 /// A message with its slabs, encoded once and ready to be sent any number of times.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ enum Content {
 impl Parcel {
     pub(crate) fn encode<T: Serialize>(value: &T, limit: u64) -> Result<Self, WireError> {
         let (body, slabs) =
-            collect_slabs(|| postcard::to_extend(value, Vec::with_capacity(USUAL_LEN)));
+            collect_slabs(|| postcard::to_extend(value, Vec::with_capacity(TYPICAL_LEN)));
         let body = body?;
         let lengths: Vec<u64> = slabs.iter().map(|slab| slab.len() as u64).collect();
         let table = postcard::to_allocvec(&lengths)?;
@@ -57,7 +57,7 @@ impl Parcel {
     }
 
     /// The header to send before this parcel.
-    pub(crate) fn header(&self, kind: Kind, job: u64) -> Header {
+    pub(crate) fn header(&self, kind: FrameKind, job: u64) -> Header {
         Header {
             kind,
             placement: match self.content {

@@ -14,21 +14,22 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tracing::Instrument;
 
-pub(super) use deaths::Obituary;
+pub(super) use deaths::DeathRecord;
 
 use super::executor::{self, Order};
 use super::{Answer, CallOptions, Death, Hooks};
 use crate::class::KillReason;
 use crate::crash::CrashReport;
 use crate::error::{CallError, StartError};
-use crate::linux::memory::{OomKills, resident_bytes};
+use crate::linux::process_memory::{OomKills, resident_bytes};
 use crate::metrics::{Counter, Gauge};
 use crate::role::Role;
 use crate::sandbox::Confinement;
 use crate::settings::PoolSettings;
 use crate::snapshot::{DeathSnapshot, JobSnapshot, PoolSnapshot, WorkerSnapshot};
 use crate::supervisor::{
-    Action, AwakeClock, BreakerState, Event, JobId, Supervisor, Terms, WorkerId,
+    AwakeClock, BreakerState, JobId, JobTerms, Supervisor, SupervisorAction, SupervisorEvent,
+    WorkerId,
 };
 use crate::wire::{Parcel, Progress};
 
@@ -49,7 +50,7 @@ pub(super) struct Shared<R: Role> {
     /// The runtime that the pool was created in. Calls may come from others.
     runtime: Handle,
     origin: Instant,
-    state: Mutex<State<R>>,
+    state: Mutex<PoolState<R>>,
 }
 
 impl<R: Role> Drop for Shared<R> {
@@ -59,7 +60,7 @@ impl<R: Role> Drop for Shared<R> {
     }
 }
 
-struct State<R: Role> {
+struct PoolState<R: Role> {
     supervisor: Supervisor,
     clock: AwakeClock,
     /// When the timer will wake up, in monotonic time.
@@ -67,7 +68,7 @@ struct State<R: Role> {
     workers: HashMap<WorkerId, WorkerEntry>,
     jobs: HashMap<JobId, JobEntry<R>>,
     last_job: JobId,
-    actions: Vec<Action>,
+    actions: Vec<SupervisorAction>,
     oom_kills: OomKills,
     last_death: Option<DeathSnapshot>,
     start_error: Option<StartError>,
@@ -77,7 +78,7 @@ struct State<R: Role> {
     reporting: usize,
     drained: bool,
     /// Whether the pool's runtime is gone, so that nothing can run.
-    deserted: bool,
+    runtime_gone: bool,
 }
 
 struct WorkerEntry {
@@ -95,7 +96,7 @@ struct JobEntry<R: Role> {
     options: CallOptions,
     answer: oneshot::Sender<Outcome<R>>,
     /// What the worker sent, until the supervisor accepts it.
-    reply: Option<(WorkerId, Finish<R::Reply>)>,
+    reply: Option<(WorkerId, FinishedJob<R::Reply>)>,
     /// Since when it has been waiting for its current or next worker.
     waiting_since: Instant,
     sent: Option<Instant>,
@@ -104,7 +105,7 @@ struct JobEntry<R: Role> {
 }
 
 /// How a worker finished its job.
-pub(super) enum Finish<T> {
+pub(super) enum FinishedJob<T> {
     Reply(T, Duration),
     Unanswerable(String),
 }
@@ -127,7 +128,7 @@ impl<R: Role> Shared<R> {
         runtime: Handle,
     ) -> Arc<Self> {
         Arc::new(Self {
-            state: Mutex::new(State {
+            state: Mutex::new(PoolState {
                 supervisor: Supervisor::new(settings.clone()),
                 clock: AwakeClock::default(),
                 planned: None,
@@ -141,7 +142,7 @@ impl<R: Role> Shared<R> {
                 reports: Vec::new(),
                 reporting: 0,
                 drained: false,
-                deserted: false,
+                runtime_gone: false,
             }),
             settings,
             hooks,
@@ -154,20 +155,20 @@ impl<R: Role> Shared<R> {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<R>> {
+    fn lock(&self) -> MutexGuard<'_, PoolState<R>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Passes an event to the supervisor and performs its actions. Nothing here blocks, because
     /// orders and answers go through channels: so the lock is held throughout, and actions are
     /// performed in the order in which they were decided.
-    pub(super) fn step(self: &Arc<Self>, event: Event) {
+    pub(super) fn step(self: &Arc<Self>, event: SupervisorEvent) {
         let mut state = self.lock();
         self.step_locked(&mut state, event);
         self.release(state);
     }
 
-    fn step_locked(self: &Arc<Self>, state: &mut State<R>, event: Event) {
+    fn step_locked(self: &Arc<Self>, state: &mut PoolState<R>, event: SupervisorEvent) {
         let monotonic = self.origin.elapsed();
         let now = state.clock.at(monotonic, state.planned);
         state.planned = state.planned.filter(|&planned| planned > monotonic);
@@ -200,7 +201,7 @@ impl<R: Role> Shared<R> {
 
     /// Releases the lock, then writes the pending crash reports. The pool counts as drained
     /// only after that, because the program may exit then.
-    fn release<'a>(&'a self, mut state: MutexGuard<'a, State<R>>) {
+    fn release<'a>(&'a self, mut state: MutexGuard<'a, PoolState<R>>) {
         let reports = std::mem::take(&mut state.reports);
         if !reports.is_empty() {
             state.reporting += 1;
@@ -224,7 +225,7 @@ impl<R: Role> Shared<R> {
         for report in reports {
             if let Err(error) = sink.record(report) {
                 self.hooks.metrics.add(Counter::ReportsLost, R::NAME, "", 1);
-                tracing::warn!(role = R::NAME, %error, "crash report could not be kept");
+                tracing::warn!(role = R::NAME, %error, "cannot store the crash report");
             }
         }
     }
@@ -237,9 +238,9 @@ impl<R: Role> Shared<R> {
     /// Called when the timer wakes up.
     pub(super) fn tick(self: &Arc<Self>) {
         let mut state = self.lock();
-        self.step_locked(&mut state, Event::Tick);
+        self.step_locked(&mut state, SupervisorEvent::Tick);
         let total = sample_memory(&mut state);
-        state.oom_kills.look();
+        state.oom_kills.sample();
         self.release(state);
         self.hooks.metrics.set(Gauge::WorkerBytes, R::NAME, total as f64);
     }
@@ -249,7 +250,7 @@ impl<R: Role> Shared<R> {
         parcel: Parcel,
         kind: &'static str,
         options: CallOptions,
-        terms: Terms,
+        terms: JobTerms,
     ) -> (JobId, oneshot::Receiver<Outcome<R>>) {
         let (answer, receiver) = oneshot::channel();
         let mut state = self.lock();
@@ -266,20 +267,20 @@ impl<R: Role> Shared<R> {
             attempt: 0,
             deaths: Vec::new(),
         };
-        if state.deserted {
+        if state.runtime_gone {
             let _ = entry.answer.send(Err(CallError::Draining { role: R::NAME }));
             return (job, receiver);
         }
         state.jobs.insert(job, entry);
-        self.step_locked(&mut state, Event::Submit { job, terms });
+        self.step_locked(&mut state, SupervisorEvent::Submit { job, terms });
         self.release(state);
         (job, receiver)
     }
 
     /// The pool's runtime is shutting down and its executors with it, so all calls fail.
-    pub(super) fn desert(&self) {
+    pub(super) fn runtime_stopped(&self) {
         let mut state = self.lock();
-        state.deserted = true;
+        state.runtime_gone = true;
         state.drained = true;
         for (_, entry) in state.jobs.drain() {
             let _ = entry.answer.send(Err(CallError::Draining { role: R::NAME }));
@@ -291,7 +292,7 @@ impl<R: Role> Shared<R> {
         let mut state = self.lock();
         if state.jobs.remove(&job).is_some() {
             self.hooks.metrics.add(Counter::Jobs, R::NAME, "cancelled", 1);
-            self.step_locked(&mut state, Event::Cancel { job });
+            self.step_locked(&mut state, SupervisorEvent::Cancel { job });
         }
         self.release(state);
     }
@@ -303,7 +304,7 @@ impl<R: Role> Shared<R> {
         if let Some(entry) = state.workers.get_mut(&worker) {
             entry.pid = Some(pid);
         }
-        self.step_locked(&mut state, Event::Spawned { worker });
+        self.step_locked(&mut state, SupervisorEvent::Spawned { worker });
         self.release(state);
     }
 
@@ -319,11 +320,11 @@ impl<R: Role> Shared<R> {
             entry.rss_bytes = rss_bytes;
             entry.confinement = Some(confinement);
             tracing::debug!(role = R::NAME, pid = entry.pid, "worker ready");
-            if confinement.is_lacking() {
+            if confinement.is_incomplete() {
                 tracing::warn!(role = R::NAME, ?confinement, "sandbox not available");
             }
         }
-        self.step_locked(&mut state, Event::Ready { worker });
+        self.step_locked(&mut state, SupervisorEvent::Ready { worker });
         self.release(state);
     }
 
@@ -350,14 +351,14 @@ impl<R: Role> Shared<R> {
         self: &Arc<Self>,
         worker: WorkerId,
         job: JobId,
-        finish: Finish<R::Reply>,
+        finish: FinishedJob<R::Reply>,
     ) {
         let mut state = self.lock();
         if let Some(entry) = state.jobs.get_mut(&job) {
             entry.reply = Some((worker, finish));
         }
         tracing::trace!(role = R::NAME, worker, job, "worker idle");
-        self.step_locked(&mut state, Event::Finished { worker });
+        self.step_locked(&mut state, SupervisorEvent::Finished { worker });
         self.release(state);
     }
 
@@ -367,13 +368,13 @@ impl<R: Role> Shared<R> {
             entry.waiting_since = Instant::now();
         }
         tracing::debug!(role = R::NAME, worker, job, "job passed on to another worker");
-        self.step_locked(&mut state, Event::PassedOn { worker });
+        self.step_locked(&mut state, SupervisorEvent::PassedOn { worker });
         self.release(state);
     }
 
-    fn perform(self: &Arc<Self>, state: &mut State<R>, action: Action) {
+    fn perform(self: &Arc<Self>, state: &mut PoolState<R>, action: SupervisorAction) {
         match action {
-            Action::Start { worker } => {
+            SupervisorAction::Start { worker } => {
                 let (orders, receiver) = mpsc::unbounded_channel();
                 let entry = WorkerEntry {
                     orders,
@@ -387,7 +388,7 @@ impl<R: Role> Shared<R> {
                 let executor = executor::execute(Arc::clone(self), worker, receiver);
                 self.runtime.spawn(executor.instrument(span));
             }
-            Action::Run { worker, job, attempt, budget } => {
+            SupervisorAction::Run { worker, job, attempt, budget } => {
                 if let Some(entry) = state.jobs.get_mut(&job) {
                     entry.sent = Some(Instant::now());
                     entry.attempt = attempt;
@@ -402,28 +403,28 @@ impl<R: Role> Shared<R> {
                     state.order(worker, order);
                 }
             }
-            Action::Cancel { worker, job } => state.order(worker, Order::Cancel { job }),
-            Action::Stop { worker } => {
+            SupervisorAction::Cancel { worker, job } => state.order(worker, Order::Cancel { job }),
+            SupervisorAction::Stop { worker } => {
                 tracing::debug!(role = R::NAME, worker, "worker told to stop");
                 state.order(worker, Order::Stop);
             }
-            Action::Kill { worker, reason } => {
+            SupervisorAction::Kill { worker, reason } => {
                 if reason == KillReason::Deadline {
                     let pid = state.workers.get(&worker).and_then(|entry| entry.pid);
                     tracing::warn!(role = R::NAME, pid, "deadline passed");
                 }
                 state.order(worker, Order::Kill { reason });
             }
-            Action::Answer { job } => self.answer(state, job),
-            Action::Fail { job, why } => self.fail(state, job, why),
-            Action::Taken { worker, measure } => {
+            SupervisorAction::Answer { job } => self.answer(state, job),
+            SupervisorAction::Fail { job, why } => self.fail(state, job, why),
+            SupervisorAction::Taken { worker, measure } => {
                 let entry = state.workers.get_mut(&worker);
                 if let Some(mut report) = entry.and_then(|entry| entry.death.take()) {
                     report.action = measure;
                     state.reports.push(report);
                 }
             }
-            Action::Drained => state.drained = true,
+            SupervisorAction::Drained => state.drained = true,
         }
     }
 
@@ -463,7 +464,7 @@ impl<R: Role> Shared<R> {
     }
 }
 
-impl<R: Role> State<R> {
+impl<R: Role> PoolState<R> {
     fn order(&self, worker: WorkerId, order: Order) {
         if let Some(entry) = self.workers.get(&worker) {
             // An executor that is gone has reported its worker's end, or will.
@@ -473,7 +474,7 @@ impl<R: Role> State<R> {
 }
 
 /// Samples the memory of all workers; returns the sum.
-fn sample_memory<R: Role>(state: &mut State<R>) -> u64 {
+fn sample_memory<R: Role>(state: &mut PoolState<R>) -> u64 {
     let entries = state.workers.values_mut();
     entries
         .filter_map(|entry| {

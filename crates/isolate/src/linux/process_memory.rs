@@ -23,7 +23,7 @@ pub fn give_back_memory() {
 }
 
 /// An out-of-memory kill explains deaths that are noticed within this time after it.
-const EXPLAINS: Duration = Duration::from_secs(2);
+const OOM_KILL_WINDOW: Duration = Duration::from_secs(2);
 
 /// Watches for out-of-memory kills, in our own cgroup if the kernel counts them there.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl OomKills {
     }
 
     /// Samples the counter. Called regularly, so that an old kill does not explain a new death.
-    pub(crate) fn look(&mut self) {
+    pub(crate) fn sample(&mut self) {
         let now = count_in(&self.file);
         if now > self.seen {
             self.last = Some(Instant::now());
@@ -50,9 +50,9 @@ impl OomKills {
     }
 
     /// Whether a kill happened recently.
-    pub(crate) fn happened(&mut self) -> bool {
-        self.look();
-        self.last.is_some_and(|at| at.elapsed() < EXPLAINS)
+    pub(crate) fn happened_recently(&mut self) -> bool {
+        self.sample();
+        self.last.is_some_and(|at| at.elapsed() < OOM_KILL_WINDOW)
     }
 }
 
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_counter_is_used() {
+    fn the_most_specific_counter_is_used() {
         let v2 = ("0::/a/b\n", "sys/fs/cgroup/a/b/memory.events", "low 0\noom 3\noom_kill 2\n");
         let v1 = (
             "5:cpu:/\n4:memory:/x\n0::/\n",
@@ -110,16 +110,16 @@ mod tests {
 
             assert_eq!(counter_file(root.path()), file);
             let mut kills = OomKills { file: file.clone(), seen: 2, last: None };
-            assert!(!kills.happened());
+            assert!(!kills.happened_recently());
             fs::write(&file, "oom_kill 3\n").unwrap();
-            assert!(kills.happened());
-            kills.last = Instant::now().checked_sub(EXPLAINS);
-            assert!(!kills.happened(), "an old one explains nothing");
+            assert!(kills.happened_recently());
+            kills.last = Instant::now().checked_sub(OOM_KILL_WINDOW);
+            assert!(!kills.happened_recently(), "an old kill does not count");
         }
     }
 
     #[test]
-    fn own_memory_can_be_read() {
+    fn resident_memory_of_this_process_can_be_read() {
         let bytes = resident_bytes(std::process::id()).unwrap();
         assert!(bytes > 100_000);
     }
