@@ -39,7 +39,7 @@ pub(crate) fn each_piece(text: &str, budget: &mut Budget, take: impl FnMut(u16))
     let _ = each_word(text, &mut Pieces { left: &mut budget.pieces, take });
 }
 
-/// At max_bytes this many bytes from the start of a text, cut at a character boundary.
+/// At most `max_bytes` bytes from the start of a text, cut at a character boundary.
 fn truncate(text: &str, max_bytes: usize) -> &str {
     let end = (0..=max_bytes.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]

@@ -4,7 +4,7 @@
 //! [`last_changes`] reads commits and trees, which may be malicious, and requires a worker's
 //! token.
 //!
-//! Only objects and references are read, with the components of gitoxide that do just that. The
+//! Only objects and references are read, with the parts of gitoxide that do just that. The
 //! configuration of the repository and of the user is never read, so it cannot start a program;
 //! replacement objects and grafts are ignored, too. This crate starts no process, and neither
 //! writes nor prints.

@@ -12,7 +12,7 @@ pub(crate) struct Objects {
     database: gix_odb::Handle,
 }
 
-/// The relevant components of a commit.
+/// The relevant parts of a commit.
 #[derive(Debug)]
 pub(crate) struct Commit {
     pub(crate) id: ObjectId,

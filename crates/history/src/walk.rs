@@ -179,7 +179,7 @@ impl<'a> Walk<'a> {
 fn remove_sorted(files: &mut Vec<u32>, some: &[u32]) {
     let Some(first) = some.first() else { return };
     let mut some = some.iter().peekable();
-    // Files before the first one stay in index.
+    // Files before the first one stay in place.
     let start = files.partition_point(|file| file < first);
     let mut kept = start;
     for index in start..files.len() {

@@ -1,5 +1,4 @@
-//! Everything that asks the operating system for something: the one module to
-//! write anew for another platform.
+//! All operating system calls: the only module to rewrite for another platform.
 
 pub(crate) mod area;
 mod calls;
