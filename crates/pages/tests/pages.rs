@@ -247,7 +247,7 @@ fn every_damaged_page_is_reported_and_none_is_read() {
 }
 
 #[test]
-fn a_damaged_first_page_is_always_detected() {
+fn damage_in_the_first_page_is_detected_except_in_its_reserved_size() {
     let database = TestDatabase::new();
     database.filled();
     let before = rows(&database.open(Checking::Every)).unwrap();
@@ -328,7 +328,7 @@ fn damage_in_a_log_in_use_is_detected_on_read_and_on_checkpoint() {
             Ok(read) => assert_eq!(read, before, "seed {seed}"),
             failed => assert_eq!(expect_damage(failed).part, DatabasePart::Log),
         }
-        // PageDamage in a page that was written again later has no effect.
+        // Damage in a page that was written again later has no effect.
         let copied: rusqlite::Result<i64> =
             other.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
         match copied {

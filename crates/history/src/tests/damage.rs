@@ -152,7 +152,7 @@ fn missing_alternates_are_ignored() {
 }
 
 #[test]
-fn exponentially_nested_folders_are_rejected() {
+fn the_number_of_files_and_the_depth_of_folders_are_limited() {
     // Each tree contains the previous one ten times: more files than can be counted.
     let sample = Sample::new();
     let blob = sample.git(&["hash-object", "-w", "-t", "blob", "/dev/null"]);

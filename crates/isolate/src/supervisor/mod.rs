@@ -1,8 +1,8 @@
 //! The supervisor's decisions, without processes, clocks or locks.
 //!
-//! An [`SupervisorEvent`] and the current time go in, [`SupervisorAction`]s come out. The pool around it does the
-//! input and output. So a test can run a hundred thousand schedules through it, with simulated
-//! processes.
+//! A [`SupervisorEvent`] and the current time go in, [`SupervisorAction`]s come out. The pool
+//! around it does the input and output. So a test can run a hundred thousand schedules through
+//! it, with simulated processes.
 
 mod backoff;
 mod breaker;

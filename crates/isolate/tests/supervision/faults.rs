@@ -20,7 +20,7 @@ pub fn trials() -> Vec<Trial> {
         })
         .chain([
             trial("fault::death_before_ready_is_a_start_failure", death_before_ready),
-            trial("fault::death_of_an_idle_worker_is_not_blamed_on_a_job", undelivered),
+            trial("fault::an_undelivered_job_is_not_blamed_for_a_death", undelivered),
             trial("fault::sigkill_of_an_idle_worker_is_harmless", idle_kill),
         ])
         .collect()
