@@ -1,5 +1,5 @@
-//! Checks the model and makes the look-up tables over its vocabulary, so that the
-//! program has nothing to do at start.
+//! Verifies the model and creates the lookup tables over its vocabulary, so that the program
+//! has nothing to do at startup.
 
 use std::error::Error;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let model = fs::read(MODEL).map_err(|error| format!("{MODEL}: {error}"))?;
     check(&model)?;
     let pieces = pieces(&model)?;
-    let out = env::var_os("OUT_DIR").ok_or("cargo gives no OUT_DIR")?;
+    let out = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
     for (name, continuing) in [("beginnings.bin", false), ("continuations.bin", true)] {
         let pieces: Vec<_> = pieces.iter().filter(|piece| piece.continuing == continuing).collect();
         let slots = fill(&pieces, &model)?;
@@ -34,7 +34,7 @@ fn check(model: &[u8]) -> Result<(), String> {
     let sum: String = Sha256::digest(model).iter().map(|byte| format!("{byte:02x}")).collect();
     if sum != CHECKSUM {
         return Err(format!(
-            "{MODEL} has {} bytes and the checksum {sum}, not {CHECKSUM}",
+            "wrong checksum of {MODEL} ({} bytes): {sum}, expected {CHECKSUM}",
             model.len()
         ));
     }
@@ -52,7 +52,7 @@ fn pieces(model: &[u8]) -> Result<Vec<Piece>, Box<dyn Error>> {
     let header = model.get(..VOCABULARY_START).ok_or("the model is too short")?;
     let length = u32::from_le_bytes(header[20..].try_into()?) as usize;
     let vocabulary = model.get(VOCABULARY_START..VOCABULARY_START + length);
-    let vocabulary = str::from_utf8(vocabulary.ok_or("the vocabulary is cut")?)?;
+    let vocabulary = str::from_utf8(vocabulary.ok_or("the vocabulary is truncated")?)?;
     let mut offset = VOCABULARY_START;
     let mut pieces = Vec::new();
     for (row, line) in vocabulary.split('\n').enumerate() {
@@ -76,7 +76,7 @@ fn pieces(model: &[u8]) -> Result<Vec<Piece>, Box<dyn Error>> {
     Ok(pieces)
 }
 
-/// Half of the slots or more stay free, so that few steps find or miss a piece.
+/// At least half of the slots stay free, so that lookups take few steps.
 fn fill(pieces: &[&Piece], model: &[u8]) -> Result<Vec<Slot>, String> {
     let mut slots = vec![Slot::default(); (2 * pieces.len()).next_power_of_two()];
     for piece in pieces {
@@ -89,7 +89,7 @@ fn fill(pieces: &[&Piece], model: &[u8]) -> Result<Vec<Slot>, String> {
     }
     for piece in pieces {
         if table::find(&slots, model, piece.key) != Some(piece.row) {
-            return Err(format!("row {} is not found by its piece", piece.row));
+            return Err(format!("the lookup of row {} by its piece fails", piece.row));
         }
     }
     Ok(slots)

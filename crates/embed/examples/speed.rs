@@ -1,5 +1,5 @@
-//! What embedding costs: cuts all text files of a folder into chunks of 128 pieces and
-//! prints how many of them one core embeds in a second.
+//! Measures the speed of embedding: splits all text files of a folder into chunks of 128 pieces
+//! and prints how many of them one core embeds per second.
 //!
 //! `cargo run --release -p isolith-embed --example speed -- FOLDER [CHUNKS]`
 
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The best of a few rounds, as other processes only ever take time away.
+/// Takes the best of several rounds, as other processes can only slow it down.
 fn report(name: &str, chunks: &[String], mut work: impl FnMut(&str)) {
     let seconds = (0..ROUNDS).map(|_| {
         let start = cpu_seconds();
@@ -42,7 +42,7 @@ fn report(name: &str, chunks: &[String], mut work: impl FnMut(&str)) {
         cpu_seconds() - start
     });
     let best = seconds.fold(f64::INFINITY, f64::min);
-    println!("{name}: {:.0} chunks a second", chunks.len() as f64 / best);
+    println!("{name}: {:.0} chunks per second", chunks.len() as f64 / best);
 }
 
 fn cpu_seconds() -> f64 {
@@ -70,7 +70,7 @@ fn read_chunks(
     Ok(())
 }
 
-/// Whole lines, until there are enough pieces.
+/// Splits at line ends, once a chunk has enough pieces.
 fn cut(text: &str, model: &Model, chunks: &mut Vec<String>) {
     let mut chunk = String::new();
     let mut pieces = 0;

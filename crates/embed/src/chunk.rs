@@ -1,17 +1,17 @@
 //! Vectors of chunks.
 
-use crate::sum::make_unit;
+use crate::sum::normalize;
 use crate::{DIMENSION, Model, Vector};
 
-/// How much a chunk's path and the names that it defines count beside its text. This is the
-/// only weight of a file's name at index time; those at query time are in `Weights` of
-/// `isolith-search`. Vectors depend on it: whoever changes the default changes
-/// [`model_name`](crate::model_name), too, so that stores embed their code again.
+/// The weights of a chunk's path and of the names that it defines, relative to its text. This
+/// is the only weight of a file's name at index time; those at query time are in `Weights` of
+/// `isolith-search`. If you change the defaults, change [`model_name`](crate::model_name), too,
+/// so that stores embed their code again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChunkWeights {
-    /// The path of its file, with its name.
+    /// The weight of its file's path, including the name.
     pub path: f32,
-    /// The names that it defines.
+    /// The weight of the names that it defines.
     pub names: f32,
 }
 
@@ -21,21 +21,20 @@ impl Default for ChunkWeights {
     }
 }
 
-/// The vector of a file's path, which all its chunks share.
+/// The vector of a file's path, shared by all its chunks.
 #[derive(Debug, Clone)]
 pub struct PathVector(Vector);
 
 impl Model {
-    /// The vector of a path, for [`Model::embed_chunk`].
+    /// Embeds a path, for [`Model::embed_chunk`].
     pub fn embed_path(&self, path: &str) -> PathVector {
         let mut vector = [0.0; DIMENSION];
         self.embed_into(path, &mut vector);
         PathVector(vector)
     }
 
-    /// The vector of a chunk: those of its text, its path and the names it defines,
-    /// weighted, added and made unit. Parts without a vector are left out; there is none
-    /// if all are.
+    /// The vector of a chunk: the weighted, normalised sum of the vectors of its text, its path
+    /// and the names it defines. Parts without a vector are ignored; `None` if no part has one.
     pub fn embed_chunk<'t>(
         &self,
         body: &str,
@@ -49,7 +48,7 @@ impl Model {
         let mut part = [0.0; DIMENSION];
         self.embed_all_into(names, &mut part);
         add(&mut total, &part, weights.names);
-        make_unit(&mut total).then_some(total)
+        normalize(&mut total).then_some(total)
     }
 }
 

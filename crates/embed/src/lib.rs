@@ -1,12 +1,12 @@
 //! The embedded static model: from text to vectors.
 //!
-//! The model is a table of word pieces with a row of numbers each, part of the program's
-//! own file and looked up in place: nothing is read, unpacked or made at start. A text's
-//! vector is the sum of its pieces' rows, made unit. The same text has the same vector,
-//! to the bit, on every machine.
+//! The model is a table of word pieces with one row of numbers each. It is part of the
+//! executable and used in place: nothing is read, unpacked or computed at startup. A text's
+//! vector is the normalised sum of its pieces' rows. The same text has bit-identical vectors on
+//! every machine.
 //!
-//! Any text will do: time is linear in at most a mebibyte of it, memory is a few
-//! kilobytes on the stack. `model/README.md` says where the numbers come from.
+//! Any text is accepted: time is linear in the text, of which at most a mebibyte is read;
+//! memory is a few kilobytes on the stack. `model/README.md` says where the numbers come from.
 
 mod chunk;
 mod likeness;
@@ -14,7 +14,7 @@ mod model;
 mod pieces;
 mod sum;
 mod table;
-mod words;
+mod tokenize;
 
 use isolate_types::InWorker;
 
@@ -29,25 +29,25 @@ use sum::Sum;
 /// The model's name.
 pub const MODEL_ID: &str = "static-code-256";
 
-/// SHA-256 of the model's file. The build has checked it.
+/// SHA-256 of the model's file, verified by the build.
 pub const CHECKSUM: &str = table::CHECKSUM;
 
-/// What a collection stores as its model: the name and the beginning of the checksum. It
-/// stands for the default [`ChunkWeights`], too: other weights make other vectors of code.
-/// Needs no model, so that fronts can ask for it.
+/// The name that a collection stores as its model: ID and start of the checksum. It also
+/// implies the default [`ChunkWeights`], because other weights give other vectors of code. Does
+/// not need the model, so fronts can call it.
 pub fn model_name() -> &'static str {
     const NAME: &str = "static-code-256@ed6bbd2da213da9f";
     NAME
 }
 
-/// The model, ready for use. Costs nothing to have or to copy.
+/// The model, ready to use. Free to create and copy.
 #[derive(Debug, Clone, Copy)]
 pub struct Model {
     _token: InWorker,
 }
 
 impl Model {
-    /// The model in the program. No input or output, nothing is copied.
+    /// The model embedded in the executable. Reads and copies nothing.
     pub fn embedded(token: InWorker) -> Self {
         Self { _token: token }
     }
@@ -59,18 +59,19 @@ impl Model {
         rows
     }
 
-    /// The vector of a text, unless nothing in it has a meaning.
+    /// The vector of a text; `None` if no piece of it has a meaning.
     pub fn embed(&self, text: &str) -> Option<Vector> {
         let mut vector = [0.0; DIMENSION];
         self.embed_into(text, &mut vector).then_some(vector)
     }
 
-    /// The same, written over `vector`. False if there is none; `vector` is zero then.
+    /// Writes the vector of a text to `vector`. Returns false, and zeroes `vector`, if there is
+    /// none.
     pub fn embed_into(&self, text: &str, vector: &mut Vector) -> bool {
         self.embed_all_into(std::iter::once(text), vector)
     }
 
-    /// The vector of several texts as if they were words of one.
+    /// Embeds several texts as if they were one.
     fn embed_all_into<'t>(
         &self,
         texts: impl IntoIterator<Item = &'t str>,

@@ -1,36 +1,35 @@
-//! How alike texts are to a question, word by word.
+//! Similarity of texts to a query, piece by piece.
 
 use crate::Model;
 use crate::model::{DIMENSION, rows};
 use crate::pieces::{Budget, each_piece};
 
-/// Pieces of a question that are compared; a longer one is as well described by its
-/// first ones.
-const MOST_PIECES: usize = 64;
+/// The maximum number of query pieces compared; the first ones describe a longer query well
+/// enough.
+const MAX_QUERY_PIECES: usize = 64;
 
-/// Compares texts with a question piece by piece: each piece of the question looks for
-/// the one in the text that is most like it. A word that stands in the text counts fully,
-/// one that means much the same counts much. Unlike a text's one vector, this does not
-/// blur with the text's length.
+/// Compares texts with a query piece by piece: each query piece is matched with the most
+/// similar piece of the text. A word that occurs in the text counts fully, a related word
+/// partly. Unlike a single vector, this does not get less precise with longer texts.
 #[derive(Debug, Clone)]
 pub struct Likeness {
-    asked: Vec<Asked>,
-    /// Where a row's similarities are in `known`, from 1; by row.
+    query: Vec<QueryPiece>,
+    /// For each row: its position in `known`, from 1; 0 if not computed yet.
     places: Vec<u32>,
-    /// For each row that was met, its similarity with each piece of the question.
+    /// For each row seen so far: its similarity with each query piece.
     known: Vec<f32>,
     best: Vec<f32>,
 }
 
 #[derive(Debug, Clone)]
-struct Asked {
+struct QueryPiece {
     row: u16,
     numbers: Numbers,
-    /// The share of the whole.
+    /// Its share of the total weight.
     share: f32,
 }
 
-/// The numbers of a row, wide enough to be multiplied, and the sum of their squares.
+/// The numbers of a row, widened for multiplication, and the sum of their squares.
 #[derive(Debug, Clone)]
 struct Numbers {
     wide: [i16; DIMENSION],
@@ -38,55 +37,55 @@ struct Numbers {
 }
 
 impl Model {
-    /// Compares with a question, given as words with what each is worth. Words without
-    /// pieces or worth are left out.
+    /// Prepares the comparison with a query, given as words and their weights. Words without
+    /// pieces or weight are ignored.
     pub fn likeness<'t>(&self, question: impl IntoIterator<Item = (&'t str, f32)>) -> Likeness {
-        let mut asked: Vec<Asked> = Vec::new();
+        let mut query: Vec<QueryPiece> = Vec::new();
         for (word, worth) in question {
             let mut pieces = Vec::new();
             each_piece(word, &mut Budget::default(), |row| pieces.push(row));
             let share = worth.max(0.0) / pieces.len().max(1) as f32;
-            // The length of a piece's vector says how much it tells in general.
-            asked.extend(pieces.into_iter().map(|row| {
+            // The length of a piece's vector says how informative it is in general.
+            query.extend(pieces.into_iter().map(|row| {
                 let numbers = Numbers::of(row);
                 let share = share * (numbers.length() * scale(row));
-                Asked { row, numbers, share }
+                QueryPiece { row, numbers, share }
             }));
         }
-        asked.retain(|piece| piece.share > 0.0);
-        asked.truncate(MOST_PIECES);
-        let total: f32 = asked.iter().map(|piece| piece.share).sum();
-        asked.iter_mut().for_each(|piece| piece.share /= total);
-        let best = vec![0.0; asked.len()];
-        Likeness { asked, places: vec![0; rows().0.len()], known: Vec::new(), best }
+        query.retain(|piece| piece.share > 0.0);
+        query.truncate(MAX_QUERY_PIECES);
+        let total: f32 = query.iter().map(|piece| piece.share).sum();
+        query.iter_mut().for_each(|piece| piece.share /= total);
+        let best = vec![0.0; query.len()];
+        Likeness { query, places: vec![0; rows().0.len()], known: Vec::new(), best }
     }
 }
 
 impl Likeness {
-    /// How alike a text is, from 0 to 1: 1 if it has all pieces of the question.
+    /// The similarity of a text, from 0 to 1; 1 if it contains all pieces of the query.
     pub fn of(&mut self, text: &str) -> f32 {
-        let Self { asked, places, known, best } = self;
+        let Self { query, places, known, best } = self;
         best.fill(0.0);
         each_piece(text, &mut Budget::default(), |row| {
             let place = &mut places[usize::from(row)];
             if *place == 0 {
                 let numbers = Numbers::of(row);
-                known.extend(asked.iter().map(|piece| piece.similarity(row, &numbers)));
-                *place = (known.len() / asked.len().max(1)) as u32;
+                known.extend(query.iter().map(|piece| piece.similarity(row, &numbers)));
+                *place = (known.len() / query.len().max(1)) as u32;
             }
-            let end = *place as usize * asked.len();
-            let similarities = &known[end.saturating_sub(asked.len())..end];
+            let end = *place as usize * query.len();
+            let similarities = &known[end.saturating_sub(query.len())..end];
             for (best, similarity) in best.iter_mut().zip(similarities) {
                 *best = best.max(*similarity);
             }
         });
-        best.iter().zip(asked).map(|(best, piece)| best * piece.share).sum()
+        best.iter().zip(query).map(|(best, piece)| best * piece.share).sum()
     }
 }
 
-impl Asked {
-    /// The cosine with another row, or 0 if they point apart. The scales of rows do not
-    /// matter.
+impl QueryPiece {
+    /// The cosine with another row, or 0 if it is negative. It does not depend on the rows'
+    /// scales.
     fn similarity(&self, row: u16, numbers: &Numbers) -> f32 {
         if self.row == row {
             return 1.0;
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_there_count_fully_and_related_ones_in_part() {
+    fn present_words_count_fully_and_related_ones_partly() {
         let question = [("allergic", 1.0), ("peanuts", 1.0)];
         let full = likeness(&question, "She is allergic to peanuts, sadly.");
         let related = likeness(&question, "Nuts give him an allergy.");
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn words_count_as_much_as_they_are_worth() {
+    fn words_count_by_their_weight() {
         let text = "peanuts";
         let much = likeness(&[("peanuts", 9.0), ("deployment", 1.0)], text);
         let little = likeness(&[("peanuts", 1.0), ("deployment", 9.0)], text);
@@ -147,19 +146,19 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_is_as_like_another_as_their_vectors_are() {
+    fn similarity_of_pieces_is_the_cosine_of_their_vectors() {
         let model = Model::embedded(InWorker::in_process());
-        for (asked, text) in [("vault", "password"), ("cache", "memory"), ("dog", "sleep")] {
-            let (a, b) = (model.embed(asked).unwrap(), model.embed(text).unwrap());
+        for (query, text) in [("vault", "password"), ("cache", "memory"), ("dog", "sleep")] {
+            let (a, b) = (model.embed(query).unwrap(), model.embed(text).unwrap());
             let cosine: f32 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
-            assert_eq!((model.pieces(asked).len(), model.pieces(text).len()), (1, 1));
-            let alike = likeness(&[(asked, 3.0)], text);
-            assert!((alike - cosine.max(0.0)).abs() < 1e-5, "{asked} {text}: {alike} {cosine}");
+            assert_eq!((model.pieces(query).len(), model.pieces(text).len()), (1, 1));
+            let alike = likeness(&[(query, 3.0)], text);
+            assert!((alike - cosine.max(0.0)).abs() < 1e-5, "{query} {text}: {alike} {cosine}");
         }
     }
 
     #[test]
-    fn nothing_is_like_nothing() {
+    fn empty_texts_have_no_similarity() {
         assert_eq!(likeness(&[], "text"), 0.0);
         assert_eq!(likeness(&[("", 1.0), (" ", 1.0)], "text"), 0.0);
         assert_eq!(likeness(&[("text", 1.0)], ""), 0.0);
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_do_not_disturb_each_other() {
+    fn comparisons_are_independent() {
         let model = Model::embedded(InWorker::in_process());
         let mut one = model.likeness([("vault", 2.0), ("password", 1.0)]);
         let texts = ["the vault", "credentials rotate", "", "password", "the vault"];

@@ -1,11 +1,11 @@
-//! The model's bytes as they are in the program: vocabulary, scales, rows.
+//! The model's bytes in the executable: vocabulary, scales, rows.
 
 use crate::table::{self, KEY_BYTES, Key, Slot, VOCABULARY_START};
 
-/// How many numbers a vector has.
+/// The number of dimensions of a vector.
 pub const DIMENSION: usize = 256;
 
-/// Rows start at cache lines.
+/// Aligns rows to cache lines.
 #[repr(align(64))]
 struct Aligned<T: ?Sized>(T);
 
@@ -34,7 +34,7 @@ pub(crate) fn continuation(bytes: &[u8; KEY_BYTES], length: usize) -> Option<u16
     table::find(slots(CONTINUATIONS), &MODEL.0, Key::of(bytes, length))
 }
 
-/// The rows, and the scale of each.
+/// All rows, and their scales.
 #[inline]
 pub(crate) fn rows() -> (&'static [[u8; DIMENSION]], &'static [[u8; 4]]) {
     let (scales, table) = MODEL.0[SCALES_START..].split_at(TABLE_START - SCALES_START);
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tables_are_the_vocabulary() {
+    fn the_tables_contain_exactly_the_vocabulary() {
         let vocabulary = &MODEL.0[VOCABULARY_START..][..VOCABULARY_LENGTH];
         let lines: Vec<&str> = str::from_utf8(vocabulary).unwrap().split('\n').collect();
         assert_eq!(lines.len(), ROWS);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_piece_is_not_found() {
+    fn unknown_pieces_are_not_found() {
         assert_eq!(beginning(b"zqxjkvbpwmzqxjkvbpwmzqxj", 10), None);
         assert_eq!(beginning(&[0; KEY_BYTES], 0), None);
         assert_eq!(continuation(&[0; KEY_BYTES], 0), None);

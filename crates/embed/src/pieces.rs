@@ -1,18 +1,18 @@
-//! From words to pieces of the vocabulary.
+//! Splits words into pieces of the vocabulary.
 
 use std::ops::ControlFlow;
 
 use crate::model::{beginning, continuation};
 use crate::table::{KEY_BYTES, UNKNOWN};
-use crate::words::{MAX_WORD_BYTES, TakeWords, Word, each_word};
+use crate::tokenize::{MAX_WORD_BYTES, Word, WordSink, each_word};
 
-/// What is read of one text, in bytes.
+/// The maximum number of bytes read from a text.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 
-/// What is read of one text, in pieces.
+/// The maximum number of pieces read from a text.
 const MAX_PIECES: usize = 65_536;
 
-/// What may still be read. Texts that make one vector share it.
+/// How much may still be read. Shared by texts that form one vector.
 pub(crate) struct Budget {
     bytes: usize,
     pieces: usize,
@@ -31,17 +31,17 @@ impl Budget {
     }
 }
 
-/// Calls `take` with the row of each piece of a text, as far as the budget reaches.
+/// Calls `take` with the row of each piece of a text, until the budget is spent.
 pub(crate) fn each_piece(text: &str, budget: &mut Budget, take: impl FnMut(u16)) {
-    let text = beginning_of(text, budget.bytes);
+    let text = truncate(text, budget.bytes);
     budget.bytes -= text.len();
-    // Having broken off means that the budget is spent, which it knows.
+    // It breaks off only when the budget is spent, which the caller sees there.
     let _ = each_word(text, &mut Pieces { left: &mut budget.pieces, take });
 }
 
-/// At most this many bytes of a text, cut at a character.
-fn beginning_of(text: &str, most: usize) -> &str {
-    let end = (0..=most.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+/// At most `max_bytes` bytes from the start of a text, cut at a character boundary.
+fn truncate(text: &str, max_bytes: usize) -> &str {
+    let end = (0..=max_bytes.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]
 }
 
@@ -50,7 +50,7 @@ struct Pieces<'b, F> {
     take: F,
 }
 
-impl<F: FnMut(u16)> TakeWords for Pieces<'_, F> {
+impl<F: FnMut(u16)> WordSink for Pieces<'_, F> {
     #[inline]
     fn word(&mut self, word: &Word) -> ControlFlow<()> {
         if word.len() <= KEY_BYTES
@@ -63,9 +63,9 @@ impl<F: FnMut(u16)> TakeWords for Pieces<'_, F> {
     }
 
     #[inline]
-    fn sign(&mut self, sign: u8) -> ControlFlow<()> {
+    fn symbol(&mut self, symbol: u8) -> ControlFlow<()> {
         let mut bytes = [0; KEY_BYTES];
-        bytes[0] = sign;
+        bytes[0] = symbol;
         self.push(beginning(&bytes, 1).unwrap_or(UNKNOWN))
     }
 }
@@ -81,7 +81,7 @@ impl<F: FnMut(u16)> Pieces<'_, F> {
         ControlFlow::Continue(())
     }
 
-    /// The longest beginning, then the longest continuation, and so on to the word's end.
+    /// Greedy: the longest beginning, then the longest continuations up to the word's end.
     #[inline(never)]
     fn split(&mut self, word: &Word) -> ControlFlow<()> {
         if word.len() > MAX_WORD_BYTES {
@@ -102,12 +102,12 @@ impl<F: FnMut(u16)> Pieces<'_, F> {
     }
 }
 
-/// The longest piece at a place of a word. Pieces and words are UTF-8, so that what is
-/// equal ends between characters.
+/// The longest piece at a position in a word. Pieces and words are UTF-8, so a match ends at a
+/// character boundary.
 fn longest(word: &Word, start: usize) -> Option<(u16, usize)> {
     let bytes = word.from(start)?;
-    let most = (word.len() - start).min(KEY_BYTES);
-    (1..=most).rev().find_map(|length| {
+    let max_bytes = (word.len() - start).min(KEY_BYTES);
+    (1..=max_bytes).rev().find_map(|length| {
         let row = if start == 0 { beginning(bytes, length) } else { continuation(bytes, length) };
         row.map(|row| (row, length))
     })
@@ -124,19 +124,19 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_cut_at_a_character_within_the_budget() {
+    fn texts_are_truncated_at_a_character_boundary() {
         let mut budget = Budget::default();
         assert_eq!(count(&"word ".repeat(1_000_000), &mut budget), MAX_PIECES);
         assert_eq!(count("more", &mut budget), 0);
 
-        // Three bytes each, which a mebibyte is no multiple of.
+        // Three bytes per character, which does not divide a mebibyte.
         let mut budget = Budget::default();
         assert_eq!(count(&"\u{30c7}".repeat(1_000_000), &mut budget), 1);
         assert_eq!(budget.bytes, MAX_TEXT_BYTES % 3);
     }
 
     #[test]
-    fn a_word_that_is_too_long_is_unknown() {
+    fn an_overlong_word_is_unknown() {
         let rows = |text: &str| {
             let mut rows = Vec::new();
             each_piece(text, &mut Budget::default(), |row| rows.push(row));

@@ -1,28 +1,28 @@
-//! The look-up table over the vocabulary. The build script makes it with this module,
-//! the library reads it with this module, and neither has another idea of it.
+//! The lookup table over the vocabulary. Both the build script, which creates it, and the
+//! library, which reads it, use this module.
 
 /// SHA-256 of the model's file.
 pub(crate) const CHECKSUM: &str =
     "ed6bbd2da213da9fffc037134e33203143c899449a44d3ff5f2a63c4296de208";
 
-/// Where the vocabulary starts in the model's file.
+/// The offset of the vocabulary in the model's file.
 pub(crate) const VOCABULARY_START: usize = 24;
 
-/// The row of what is not in the vocabulary.
+/// The row for pieces that are not in the vocabulary.
 pub(crate) const UNKNOWN: u16 = 1;
 
-/// Bytes of the longest piece, and of what keys are made from.
+/// The maximum length of a piece, in bytes; also the length of a key.
 pub(crate) const KEY_BYTES: usize = 24;
 
-/// The place of a piece in a table: where it is in the model's file, its row, its length
-/// and some bits of its hash, from the lowest bits up. A slot of zeros is free.
+/// An entry of a table, from the lowest bits up: the piece's offset in the model's file, its
+/// row, its length and some bits of its hash. A slot of zeros is free.
 pub(crate) type Slot = [u8; 8];
 
 const ROW_SHIFT: u32 = 24;
 const LENGTH_SHIFT: u32 = 40;
 const TAG_SHIFT: u32 = 48;
 
-/// The bits that count in the parts of a key of each length.
+/// The bits of each part of a key that are used, by length.
 const MASKS: [[u64; 3]; KEY_BYTES + 1] = {
     let mut masks = [[0; 3]; KEY_BYTES + 1];
     let mut length = 0;
@@ -34,7 +34,7 @@ const MASKS: [[u64; 3]; KEY_BYTES + 1] = {
     masks
 };
 
-/// The bytes of a piece as numbers, zeros behind its end.
+/// The bytes of a piece as numbers, padded with zeros.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key {
     parts: [u64; 3],
@@ -60,14 +60,14 @@ impl Key {
         hash ^ (hash >> 32)
     }
 
-    /// What a slot holds above the row.
+    /// The bits of a slot above the row.
     #[inline]
     fn head(self, hash: u64) -> u64 {
         (hash >> TAG_SHIFT << (TAG_SHIFT - LENGTH_SHIFT)) | u64::from(self.length)
     }
 }
 
-/// The row of a piece. The table's length is a power of two and it has free slots.
+/// The row of a piece. The table's length must be a power of two, and it must have free slots.
 #[inline]
 pub(crate) fn find(slots: &[Slot], model: &[u8], key: Key) -> Option<u16> {
     let hash = key.hash();
@@ -86,8 +86,8 @@ pub(crate) fn find(slots: &[Slot], model: &[u8], key: Key) -> Option<u16> {
     }
 }
 
-/// The slot for a piece that starts at `offset` of the model's file, and where it goes
-/// in a table unless that place is taken.
+/// The slot for a piece at `offset` in the model's file, and the hash that gives its preferred
+/// position.
 #[allow(dead_code, reason = "only the build script fills tables")]
 pub(crate) fn slot(key: Key, offset: u32, row: u16) -> (Slot, u64) {
     let hash = key.hash();

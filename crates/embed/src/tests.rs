@@ -40,14 +40,14 @@ fn the_reference_is_reproduced() {
 }
 
 #[test]
-fn the_name_is_made_of_id_and_checksum() {
+fn the_model_name_consists_of_id_and_checksum() {
     assert_eq!(model_name(), format!("{MODEL_ID}@{}", &CHECKSUM[..16]));
 }
 
-/// Taken once from this code. If it changes, vectors in stores are no longer those that
-/// questions are embedded to, and the model needs another name.
+/// Computed once with this code. If it changes, queries no longer match the vectors in existing
+/// stores, and the model needs a new name.
 #[test]
-fn vectors_are_the_same_bits_everywhere() {
+fn vectors_are_bit_identical_everywhere() {
     let text = include_str!("../tests/reference.jsonl");
     let vector = model().embed(text).unwrap();
     let fold = |hash: u32, number: &f32| (hash ^ number.to_bits()).wrapping_mul(0x0100_0193);
@@ -55,7 +55,7 @@ fn vectors_are_the_same_bits_everywhere() {
 }
 
 #[test]
-fn hostile_texts_take_little_time() {
+fn hostile_texts_are_embedded_quickly() {
     let marks = "\u{301}".repeat(1_000_000);
     for (name, text, pieces) in [
         ("nothing", String::new(), Some(0)),
@@ -87,7 +87,7 @@ fn hostile_texts_take_little_time() {
 }
 
 #[test]
-fn chunks_are_made_of_what_they_have() {
+fn chunk_vectors_combine_the_available_parts() {
     let [body, path, names] = ["let delay = base * 2;", "src/net/retry.rs", "RetryPolicy"];
     let weights = ChunkWeights::default();
     let chunk = |body, path, names: &[&'static str]| {
@@ -105,7 +105,7 @@ fn chunks_are_made_of_what_they_have() {
     }
     assert!((length(&whole) - 1.0).abs() < 1e-5);
 
-    assert_eq!(chunk(body, "", &[]), model().embed(body).map(remade_unit));
+    assert_eq!(chunk(body, "", &[]), model().embed(body).map(normalized));
     assert_eq!(chunk("", "", &[]), None);
     assert!(chunk("\0", path, &[""]).is_some());
     let alone = ChunkWeights { path: 0.0, names: 0.0 };
@@ -113,21 +113,20 @@ fn chunks_are_made_of_what_they_have() {
     assert_eq!(only_body, chunk(body, "", &[]));
 }
 
-/// Vectors with other weights must not be compared with those that stores have: a change here
-/// needs another name.
+/// Vectors with different weights must not be compared: a change here needs a new model name.
 #[test]
-fn the_models_name_stands_for_the_weights_of_chunks() {
+fn the_model_name_implies_the_chunk_weights() {
     let known = [("static-code-256@ed6bbd2da213da9f", ChunkWeights { path: 0.5, names: 0.5 })];
     assert!(known.contains(&(model_name(), ChunkWeights::default())), "give the model a new name");
 }
 
-fn remade_unit(mut vector: Vector) -> Vector {
-    assert!(sum::make_unit(&mut vector));
+fn normalized(mut vector: Vector) -> Vector {
+    assert!(sum::normalize(&mut vector));
     vector
 }
 
 #[test]
-fn a_million_names_take_little_time() {
+fn a_million_names_are_embedded_quickly() {
     let start = Instant::now();
     let names = iter::repeat_n("someName", 10_000_000);
     assert!(
@@ -138,7 +137,7 @@ fn a_million_names_take_little_time() {
 
 proptest! {
     #[test]
-    fn any_text_has_a_unit_vector_or_none(text in any::<String>()) {
+    fn any_text_has_a_unit_vector_or_no_vector(text in any::<String>()) {
         let vector = model().embed(&text);
         prop_assert_eq!(vector.is_some(), !model().pieces(&text).is_empty());
         if let Some(vector) = &vector {
@@ -148,7 +147,7 @@ proptest! {
     }
 
     #[test]
-    fn words_apart_have_the_pieces_of_both(a in "[ -~\u{e0}-\u{ff}\u{3040}-\u{30ff}]{0,60}", b in ".{0,60}") {
+    fn pieces_of_separated_texts_are_concatenated(a in "[ -~\u{e0}-\u{ff}\u{3040}-\u{30ff}]{0,60}", b in ".{0,60}") {
         let mut both = model().pieces(&a);
         both.extend(model().pieces(&b));
         prop_assert_eq!(model().pieces(&format!("{a} {b}")), both);

@@ -1,4 +1,4 @@
-//! Opening what lies below a folder without following links.
+//! Opens files and folders below a folder without following links.
 
 use std::fs::File;
 use std::io;
@@ -8,27 +8,26 @@ use std::path::{Component, Path};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 
-/// A handle of a folder: things can be opened relative to it, and it cannot be read itself.
+/// A handle of a folder: things can be opened relative to it, but it cannot be read itself.
 pub(crate) const HANDLE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// A file to be read. Opening a pipe must not wait for somebody to write to it.
+/// A file for reading. Opening a pipe must not wait for a writer.
 pub(crate) const FILE: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// How often a lookup is repeated that others disturb by renaming.
-const TRIES: usize = 16;
+/// How often a lookup is repeated if concurrent renames disturb it.
+const MAX_TRIES: usize = 16;
 
-/// Opens what lies below a folder without following any link; an empty path is the folder
-/// itself.
+/// Opens a path below a folder without following any link; an empty path is the folder itself.
 ///
 /// # Errors
-/// `ELOOP` for a link, `EXDEV` for a path that leads out, or what the system says.
+/// `ELOOP` for a link, `EXDEV` for a path that leads outside, or an error from the system.
 pub fn open_beneath(folder: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         match openat2(&folder, path, flags, Mode::empty(), resolve) {
             Err(Errno::AGAIN | Errno::INTR) => {}
-            // Old kernels do not have the call, and old sandboxes deny what they do not know.
+            // Old kernels lack the call, and old sandboxes deny unknown calls.
             Err(Errno::NOSYS | Errno::PERM) => return step_by_step(folder, path, flags),
             opened => return Ok(opened?),
         }
@@ -36,7 +35,7 @@ pub fn open_beneath(folder: impl AsFd, path: &Path, flags: OFlags) -> io::Result
     Err(Errno::AGAIN.into())
 }
 
-/// The same for systems without `openat2`: each component by itself.
+/// The same for systems without `openat2`: opens one component after the other.
 fn step_by_step(folder: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let mut names = Vec::new();
     for component in path.components() {
@@ -55,11 +54,11 @@ fn step_by_step(folder: impl AsFd, path: &Path, flags: OFlags) -> io::Result<Own
     let mut at = openat(folder, ".", HANDLE, Mode::empty())?;
     for name in above {
         at = openat(&at, *name, through, Mode::empty()).map_err(|error| {
-            // A link that is not followed is not a folder.
+            // With O_NOFOLLOW, a link is reported as "not a directory".
             if is_link(&at, name) { Errno::LOOP } else { error }
         })?;
     }
-    // A handle of a link is no harm to the system, and none to be used here.
+    // With O_PATH, the system would return a handle of the link itself.
     if is_link(&at, last) {
         return Err(Errno::LOOP.into());
     }
@@ -84,9 +83,9 @@ mod tests {
 
     use super::*;
 
-    fn place() -> (tempfile::TempDir, PathBuf) {
-        let place = tempfile::tempdir().unwrap();
-        let top = fs::canonicalize(place.path()).unwrap();
+    fn sample_tree() -> (tempfile::TempDir, PathBuf) {
+        let sample_tree = tempfile::tempdir().unwrap();
+        let top = fs::canonicalize(sample_tree.path()).unwrap();
         fs::create_dir_all(top.join("inside/deep")).unwrap();
         fs::create_dir(top.join("outside")).unwrap();
         fs::write(top.join("inside/deep/file"), "in").unwrap();
@@ -94,14 +93,14 @@ mod tests {
         symlink("deep", top.join("inside/near")).unwrap();
         symlink("../outside", top.join("inside/far")).unwrap();
         symlink("deep/file", top.join("inside/link")).unwrap();
-        (place, top)
+        (sample_tree, top)
     }
 
     type Opening = fn(&OwnedFd, &Path, OFlags) -> io::Result<OwnedFd>;
 
     #[test]
-    fn no_link_is_followed_and_nothing_leads_out() {
-        let (_place, top) = place();
+    fn links_and_paths_to_the_outside_are_rejected() {
+        let (_place, top) = sample_tree();
         let inside = rustix::fs::open(top.join("inside"), HANDLE, Mode::empty()).unwrap();
         let ways: [Opening; 2] = [
             |folder, path, flags| open_beneath(folder, path, flags),

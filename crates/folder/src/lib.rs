@@ -1,10 +1,10 @@
-//! Folders and files that are opened without following links.
+//! Opens folders and files without following links.
 //!
-//! What lies in a store or a project may have come from somewhere else: a clone, an archive. A
-//! link in it must never make the program read, write or delete anything outside, and a path
-//! that was checked can lead elsewhere a moment later. So a folder is opened once, as a handle,
-//! and everything in it is reached relative to that handle: by a plain name in a store, by a
-//! path without links in a project.
+//! The content of a store or project may come from elsewhere: a clone, an archive. A link in it
+//! must never make the program read, write or delete anything outside, and a path that was
+//! checked can lead elsewhere a moment later. So a folder is opened once, as a handle, and
+//! everything in it is accessed relative to that handle: by a plain name in a store, by a path
+//! without links in a project.
 
 mod beneath;
 
@@ -29,31 +29,31 @@ use beneath::{FILE, HANDLE};
 const FOLDER_MODE: Mode = Mode::RWXU;
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// A folder, by its handle. Clones share the handle.
+/// An open folder. Clones share the handle.
 #[derive(Debug, Clone)]
 pub struct Folder {
     handle: Arc<OwnedFd>,
     path: PathBuf,
 }
 
-/// What a name in a folder stands for. A link is a link, whatever it leads to.
+/// An entry of a folder. A link is reported as a link, whatever it points to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its type.
     pub kind: EntryKind,
-    /// How long it is.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// When it was last written.
+    /// When it was last modified.
     pub modified: SystemTime,
-    /// Its device and inode.
+    /// Its device and inode number.
     pub id: (u64, u64),
-    /// Its owner.
+    /// The user ID of its owner.
     pub owner: u32,
 }
 
-/// What an [`Entry`] is.
+/// The type of an [`Entry`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     /// A regular file.
@@ -67,32 +67,32 @@ pub enum EntryKind {
 }
 
 impl Folder {
-    /// Opens the folder at `path`, which must be free of links: canonical.
+    /// Opens the folder at `path`, which must be canonical: free of links.
     ///
     /// # Errors
-    /// [`met_link`] tells whether a component of the path is a link.
+    /// If it cannot be opened; [`met_link`] tells whether a component of the path is a link.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         Ok(Self { handle: Arc::new(open_without_links(&path, flags)?), path })
     }
 
-    /// Opens the folder at `path`, in which links are followed: [`Self::path`] has none. The
-    /// handle serves to open what lies below it.
+    /// Opens the folder at `path`, following links; [`Self::path`] returns the resolved path.
+    /// The handle is for opening what is below it.
     ///
     /// # Errors
-    /// If it is not there, is not a folder, or is being replaced.
+    /// If it does not exist, is not a folder, or is being replaced.
     pub fn resolve(path: &Path) -> io::Result<Self> {
         let path = std::fs::canonicalize(path)?;
         Ok(Self { handle: Arc::new(open_without_links(&path, HANDLE)?), path })
     }
 
-    /// A folder that somebody else has opened: a worker gets it from the front.
+    /// A folder that someone else has opened: workers get theirs from the front.
     pub fn of_handle(path: PathBuf, handle: Arc<OwnedFd>) -> Self {
         Self { handle, path }
     }
 
-    /// The handle, to be sent to a worker.
+    /// The handle, for sending to a worker.
     pub fn handle(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.handle)
     }
@@ -100,7 +100,7 @@ impl Folder {
     /// Opens a folder below this one, by a path without links.
     ///
     /// # Errors
-    /// If there is no folder, or a link is on the way.
+    /// If there is no folder, or a component of the path is a link.
     pub fn beneath(&self, path: &Path) -> io::Result<Self> {
         let handle = Arc::new(open_beneath(&self.handle, path, HANDLE)?);
         let steps = path.components().filter(|it| *it != Component::CurDir);
@@ -108,19 +108,19 @@ impl Folder {
         Ok(Self { handle, path })
     }
 
-    /// Opens a file below this folder for reading, by a path without links. Whether it is a
-    /// regular file is for the caller to check; a pipe is not waited for.
+    /// Opens a file below this folder for reading, by a path without links. The caller must
+    /// check that it is a regular file; opening a pipe does not block.
     ///
     /// # Errors
-    /// If nothing is there, it must not be read, or a link is on the way.
+    /// If it does not exist or cannot be read, or a component of the path is a link.
     pub fn file_beneath(&self, path: &Path) -> io::Result<File> {
         Ok(open_beneath(&self.handle, path, FILE)?.into())
     }
 
-    /// What is known of something below this folder, which is not opened for it.
+    /// The metadata of something below this folder, without opening it.
     ///
     /// # Errors
-    /// If nothing is there, or a link is on the way.
+    /// If it does not exist, or a component of the path is a link.
     pub fn metadata(&self, path: &Path) -> io::Result<std::fs::Metadata> {
         File::from(open_beneath(&self.handle, path, OFlags::PATH | OFlags::CLOEXEC)?).metadata()
     }
@@ -128,14 +128,14 @@ impl Folder {
     /// Opens the folder `name` in this one.
     ///
     /// # Errors
-    /// [`met_link`] tells whether it is a link.
+    /// If it cannot be opened; [`met_link`] tells whether it is a link.
     pub fn folder(&self, name: &str) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let handle = Arc::new(openat(&self.handle, plain(name)?, flags, Mode::empty())?);
         Ok(Self { handle, path: self.path.join(name) })
     }
 
-    /// Opens the folder `name` in this one, which is created for this user alone if it
+    /// Opens the folder `name` in this one; creates it, accessible to this user only, if it
     /// does not exist.
     ///
     /// # Errors
@@ -150,12 +150,12 @@ impl Folder {
     /// Opens a regular file for reading.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] if it is something else, or as the system says.
+    /// [`ErrorKind::InvalidInput`] if it is something else, or an error from the system.
     pub fn file(&self, name: &str) -> io::Result<File> {
         self.open_regular(name, OFlags::RDONLY)
     }
 
-    /// Opens a regular file for reading and writing, which is created for this user alone
+    /// Opens a regular file for reading and writing; creates it, accessible to this user only,
     /// if it does not exist.
     ///
     /// # Errors
@@ -164,8 +164,8 @@ impl Folder {
         self.open_regular(name, OFlags::RDWR | OFlags::CREATE)
     }
 
-    /// Opens a regular file to write at its end, which is created for this user alone if
-    /// it does not exist.
+    /// Opens a regular file for appending; creates it, accessible to this user only, if it does
+    /// not exist.
     ///
     /// # Errors
     /// As [`Self::file`].
@@ -173,19 +173,19 @@ impl Folder {
         self.open_regular(name, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)
     }
 
-    /// Creates a file for this user alone.
+    /// Creates a file that is accessible to this user only.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`], whatever has the name, or as the system says.
+    /// [`ErrorKind::AlreadyExists`] if the name is taken, or an error from the system.
     pub fn create(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         Ok(File::from(openat(&self.handle, plain(name)?, flags, FILE_MODE)?))
     }
 
-    /// What `name` stands for; `None` if nothing has that name.
+    /// The entry `name`; `None` if it does not exist.
     ///
     /// # Errors
-    /// As the system says.
+    /// An error from the system.
     pub fn entry(&self, name: &str) -> io::Result<Option<Entry>> {
         match statat(&self.handle, plain(name)?, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(Entry::new(name.to_owned(), &stat))),
@@ -194,11 +194,11 @@ impl Folder {
         }
     }
 
-    /// Everything in the folder, but for what disappears meanwhile and for names that are
-    /// not UTF-8, which are none of ours.
+    /// All entries of the folder, except for those that disappear meanwhile or whose names are
+    /// not UTF-8, which the program never creates.
     ///
     /// # Errors
-    /// As the system says.
+    /// An error from the system.
     pub fn entries(&self) -> io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -212,32 +212,31 @@ impl Folder {
         Ok(entries)
     }
 
-    /// Removes what has the name, unless it is a folder. A link is removed, not what it
-    /// leads to.
+    /// Removes an entry, unless it is a folder. Removes a link itself, not its target.
     ///
     /// # Errors
-    /// As the system says.
+    /// An error from the system.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         Ok(unlinkat(&self.handle, plain(name)?, AtFlags::empty())?)
     }
 
-    /// Moves what has the name to another name, in the place of what had that one.
+    /// Renames an entry, replacing an entry that has the new name.
     ///
     /// # Errors
-    /// As the system says.
+    /// An error from the system.
     pub fn rename(&self, name: &str, to: &Self, new: &str) -> io::Result<()> {
         Ok(renameat(&self.handle, plain(name)?, &to.handle, plain(new)?)?)
     }
 
-    /// Moves what has the name to another name, which must be free.
+    /// Renames an entry; the new name must not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`], or as the system says.
+    /// [`ErrorKind::AlreadyExists`], or an error from the system.
     pub fn rename_new(&self, name: &str, to: &Self, new: &str) -> io::Result<()> {
         let (name, new) = (plain(name)?, plain(new)?);
         let renamed = renameat_with(&self.handle, &name, &to.handle, &new, RenameFlags::NOREPLACE);
         match renamed {
-            // Not every filesystem can do that.
+            // Not every filesystem supports that.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 if statat(&to.handle, &new, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
                     return Err(ErrorKind::AlreadyExists.into());
@@ -248,21 +247,21 @@ impl Folder {
         }
     }
 
-    /// Makes what was created, renamed and removed so far outlast a loss of power.
+    /// Makes all creations, renames and removals so far survive a power failure.
     ///
     /// # Errors
-    /// As the system says.
+    /// An error from the system.
     pub fn sync(&self) -> io::Result<()> {
         Ok(rustix::fs::fsync(&self.handle)?)
     }
 
-    /// Where it was opened, for messages.
+    /// The path it was opened with, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     fn open_regular(&self, name: &str, flags: OFlags) -> io::Result<File> {
-        // A pipe would keep the caller waiting for somebody at its other end.
+        // Opening a pipe would block until there is a writer.
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         regular(File::from(openat(&self.handle, plain(name)?, flags, FILE_MODE)?))
     }
@@ -305,14 +304,13 @@ pub fn open_file(path: &Path) -> io::Result<File> {
     regular(File::from(open_without_links(path, flags)?))
 }
 
-/// Whether something was not opened because a link, or something else that is not a
-/// folder, is in the way.
+/// Whether opening failed because a component of the path is a link, or otherwise not a folder.
 pub fn met_link(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);
     matches!(errno, Some(Errno::LOOP | Errno::NOTDIR))
 }
 
-/// Opens a path none of whose components is a link.
+/// Opens a path that must not contain any link.
 fn open_without_links(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let (top, inner) = match path.strip_prefix("/") {
         Ok(inner) => ("/", inner),
@@ -328,7 +326,7 @@ fn regular(file: File) -> io::Result<File> {
     }
 }
 
-/// A name that cannot lead anywhere else.
+/// Checks that a name is a single path component.
 fn plain(name: &str) -> io::Result<CString> {
     if matches!(name, "" | "." | "..") || OsStr::new(name).as_bytes().contains(&b'/') {
         let text = format!("{name:?} is not a plain file name");

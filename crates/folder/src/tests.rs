@@ -46,7 +46,7 @@ fn links_are_never_followed() {
 }
 
 #[test]
-fn only_plain_names_lead_into_a_folder() {
+fn only_plain_names_are_accepted() {
     let (_place, path) = scratch();
     let folder = Folder::open(&path).unwrap();
     for name in ["", ".", "..", "a/b", "/etc/passwd", "a/", "a\0b"] {
@@ -57,7 +57,7 @@ fn only_plain_names_lead_into_a_folder() {
 }
 
 #[test]
-fn what_is_created_is_private_and_listed() {
+fn created_entries_are_private_and_listed() {
     let (_place, path) = scratch();
     let folder = Folder::open(&path).unwrap();
     folder.create("one").unwrap().write_all(b"text").unwrap();
@@ -80,7 +80,7 @@ fn what_is_created_is_private_and_listed() {
 }
 
 #[test]
-fn a_pipe_does_not_keep_anybody_waiting() {
+fn opening_a_pipe_does_not_block() {
     let (_place, path) = scratch();
     rustix::fs::mknodat(rustix::fs::CWD, path.join("pipe"), FileType::Fifo, FILE_MODE, 0).unwrap();
     let folder = Folder::open(&path).unwrap();
@@ -102,7 +102,7 @@ fn tree() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn a_folder_knows_where_it_is() {
+fn a_folder_has_its_resolved_path() {
     let (_place, top) = tree();
     let folder = Folder::resolve(&top.join("inside/near/..")).unwrap();
     assert_eq!(folder.path(), top.join("inside"));
@@ -115,7 +115,7 @@ fn a_folder_knows_where_it_is() {
 }
 
 #[test]
-fn a_folder_that_is_replaced_stays_the_one_it_was() {
+fn a_handle_stays_with_its_folder_after_a_replacement() {
     let (_place, top) = tree();
     let folder = Folder::resolve(&top.join("inside/deep")).unwrap();
     fs::rename(top.join("inside/deep"), top.join("moved")).unwrap();

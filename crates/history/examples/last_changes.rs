@@ -1,6 +1,6 @@
-//! Tells the last changes of a repository's files, or how fast that is:
-//! `cargo run --release -p isolith-history --example last_changes -- FOLDER [SECONDS] [--list]`.
-//! A bare repository is given by its own folder.
+//! Prints the last changes of a repository's files, or how long finding them takes: `cargo run
+//! --release -p isolith-history --example last_changes -- FOLDER [SECONDS] [--list]`. For a
+//! bare repository, pass its own folder.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         history.gaps,
         history.commits,
         history.commits as f64 / seconds,
-        if history.complete { "complete" } else { "not complete" },
+        if history.complete { "complete" } else { "incomplete" },
     );
     Ok(())
 }
@@ -42,7 +42,7 @@ fn open(folder: &Path) -> Result<(Repository, String), Box<dyn std::error::Error
         let (work_tree, git_dir) = (folder.clone(), folder.clone());
         return Ok((Repository { work_tree, git_dir, common_dir: folder }, String::new()));
     }
-    let repository = repository_of(folder).ok_or("it is in no repository")?;
-    let below = repository.below(folder).ok_or("its name is not UTF-8")?;
+    let repository = repository_of(folder).ok_or("the folder is not in a repository")?;
+    let below = repository.below(folder).ok_or("the folder's name is not UTF-8")?;
     Ok((repository, below))
 }

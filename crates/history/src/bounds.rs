@@ -1,48 +1,48 @@
-//! How large the files may be that git keeps beside its objects. They are read whole, and
-//! whoever made the repository made them.
+//! Limits on the size of the files that git stores beside its objects. They are read whole, and
+//! the repository may come from anyone.
 
 use std::path::Path;
 
 use crate::{HistoryError, Repository};
 
-/// The largest file with one reference: a line.
-const LARGEST_REFERENCE: u64 = 64 << 10;
+/// The maximum size of a file with one reference, which is a single line.
+const MAX_REFERENCE_BYTES: u64 = 64 << 10;
 
-/// The largest file with all packed references: some hundred thousand.
-const LARGEST_PACKED: u64 = 64 << 20;
+/// The maximum size of the packed references: enough for several hundred thousand.
+const MAX_PACKED_REFS_BYTES: u64 = 64 << 20;
 
-/// The largest list of other places with objects.
-const LARGEST_ALTERNATES: u64 = 64 << 10;
+/// The maximum size of the list of alternate object stores.
+const MAX_ALTERNATES_BYTES: u64 = 64 << 10;
 
-/// Checks what is read whichever commit is the newest.
+/// Checks the files that are read in any case.
 pub(crate) fn check_repository(repository: &Repository) -> Result<(), HistoryError> {
     let Repository { git_dir, common_dir, .. } = repository;
     let alternates = common_dir.join("objects/info/alternates");
-    check(&git_dir.join("HEAD"), LARGEST_REFERENCE)?;
-    check(&common_dir.join("packed-refs"), LARGEST_PACKED)?;
-    check(&alternates, LARGEST_ALTERNATES)
+    check(&git_dir.join("HEAD"), MAX_REFERENCE_BYTES)?;
+    check(&common_dir.join("packed-refs"), MAX_PACKED_REFS_BYTES)?;
+    check(&alternates, MAX_ALTERNATES_BYTES)
 }
 
 /// Checks the file of a reference.
 pub(crate) fn check_reference(repository: &Repository, name: &str) -> Result<(), HistoryError> {
     let Repository { git_dir, common_dir, .. } = repository;
     for folder in [git_dir, common_dir] {
-        check(&folder.join(name), LARGEST_REFERENCE)?;
+        check(&folder.join(name), MAX_REFERENCE_BYTES)?;
     }
     Ok(())
 }
 
-/// An error if a file is too large, or nothing that can be read to its end.
-fn check(file: &Path, largest: u64) -> Result<(), HistoryError> {
+/// Fails if a file is too large or not a regular file.
+fn check(file: &Path, max_bytes: u64) -> Result<(), HistoryError> {
     let refuse = |detail: String| Err(HistoryError::Oversized { file: file.to_owned(), detail });
     match std::fs::metadata(file) {
-        // There may be a folder of references with the name of one.
+        // A folder of references may have this name.
         Ok(seen) if seen.is_dir() => Ok(()),
         Ok(seen) if !seen.is_file() => refuse("it is not a regular file".to_owned()),
-        Ok(seen) if seen.len() > largest => {
-            refuse(format!("it has {} bytes, and {largest} are allowed", seen.len()))
+        Ok(seen) if seen.len() > max_bytes => {
+            refuse(format!("its size is {} bytes, the limit is {max_bytes}", seen.len()))
         }
-        // What is not there is not read; what must not be read says so when it is.
+        // A missing file is not read; an unreadable one fails when it is read.
         Ok(_) | Err(_) => Ok(()),
     }
 }

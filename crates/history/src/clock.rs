@@ -1,12 +1,12 @@
 use std::time::{Duration, Instant};
 
-/// When to stop.
+/// The time limit and cancellation of a run.
 pub(crate) struct Clock<'a> {
     end: Option<Instant>,
     cancelled: &'a dyn Fn() -> bool,
 }
 
-/// The budget is spent, or nobody wants the answer any more.
+/// The budget is spent, or the caller has cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TimeUp;
 

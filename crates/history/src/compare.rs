@@ -9,18 +9,18 @@ use crate::clock::{Clock, TimeUp};
 use crate::listing::{Listing, ROOT};
 use crate::objects::Objects;
 
-/// What became of files on the way from a commit to one of its parents. Files that are
-/// in neither list are the same in both.
+/// The differences between a commit and one of its parents. Files in neither list are the same
+/// in both.
 #[derive(Debug, Default)]
 pub(crate) struct Differences {
-    /// The parent has another content, or no such file. In rising order.
+    /// The parent has different content, or no such file. Sorted.
     pub(crate) differing: Vec<u32>,
-    /// It cannot be told, as a tree is missing or damaged. In rising order.
+    /// Unknown, because a tree is missing or damaged. Sorted.
     pub(crate) unknown: Vec<u32>,
 }
 
-/// Compares files that are in a commit as they are in the newest one with a parent of
-/// the commit. Only trees that differ and have such files below them are read.
+/// Compares the files of a commit, which has them in their newest version, with a parent of
+/// that commit. Reads only trees that differ and contain such files.
 pub(crate) struct Comparison<'a> {
     pub(crate) objects: &'a Objects,
     pub(crate) listing: &'a Listing,
@@ -28,8 +28,8 @@ pub(crate) struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// `ours` and `theirs` are the trees of the commit and of the parent; `files` are in
-    /// rising order.
+    /// `ours` and `theirs` are the trees of the commit and of the parent; `files` must be
+    /// sorted.
     pub(crate) fn run(
         &self,
         files: &[u32],
@@ -41,7 +41,7 @@ impl Comparison<'_> {
         Ok(differences)
     }
 
-    /// Goes as deep as the listing does, which is limited.
+    /// The recursion is as deep as the listing, which is limited.
     fn folder(
         &self,
         folder: usize,
@@ -61,15 +61,16 @@ impl Comparison<'_> {
             found.unknown.extend(files);
             return Ok(());
         };
-        let (mut ours, mut theirs) = (Lookup::new(ours), Lookup::new(theirs));
+        let (mut ours, mut theirs) = (TreeLookup::new(ours), TreeLookup::new(theirs));
         let mut rest = files;
         while let Some(first) = rest.first() {
             let file = self.listing.file(*first);
             if file.folder == folder {
                 match theirs.find(&file.name, false) {
-                    Entry::Is(it) if it.oid == file.id && it.mode.kind() == file.kind => {}
-                    Entry::Is(_) | Entry::IsNot => found.differing.push(*first),
-                    Entry::Unknown => found.unknown.push(*first),
+                    LookupResult::Found(it) if it.oid == file.id && it.mode.kind() == file.kind => {
+                    }
+                    LookupResult::Found(_) | LookupResult::Absent => found.differing.push(*first),
+                    LookupResult::Unknown => found.unknown.push(*first),
                 }
                 rest = &rest[1..];
                 continue;
@@ -81,10 +82,10 @@ impl Comparison<'_> {
             let count = rest.partition_point(|number| *number < its.end);
             let (inside, after) = rest.split_at(count);
             match (ours.find(&its.name, true), theirs.find(&its.name, true)) {
-                (Entry::Is(our), Entry::Is(their)) => {
+                (LookupResult::Found(our), LookupResult::Found(their)) => {
                     self.folder(inner, inside, our.oid, their.oid, found)?;
                 }
-                (_, Entry::IsNot) => found.differing.extend(inside),
+                (_, LookupResult::Absent) => found.differing.extend(inside),
                 _ => found.unknown.extend(inside),
             }
             rest = after;
@@ -93,35 +94,35 @@ impl Comparison<'_> {
     }
 }
 
-/// Finds entries of a tree, asked for in the order of trees.
-struct Lookup<'a> {
+/// Finds entries of a tree; must be called in the sort order of trees.
+struct TreeLookup<'a> {
     entries: Peekable<TreeRefIter<'a>>,
 }
 
-enum Entry<'a> {
-    Is(EntryRef<'a>),
-    IsNot,
-    /// The tree ends in garbage before the place.
+enum LookupResult<'a> {
+    Found(EntryRef<'a>),
+    Absent,
+    /// The tree is damaged before the entry's position.
     Unknown,
 }
 
-impl<'a> Lookup<'a> {
+impl<'a> TreeLookup<'a> {
     fn new(entries: TreeRefIter<'a>) -> Self {
         Self { entries: entries.peekable() }
     }
 
-    fn find(&mut self, name: &str, is_folder: bool) -> Entry<'a> {
+    fn find(&mut self, name: &str, is_folder: bool) -> LookupResult<'a> {
         loop {
             let entry = match self.entries.peek() {
                 Some(Ok(entry)) => *entry,
-                Some(Err(_)) => return Entry::Unknown,
-                None => return Entry::IsNot,
+                Some(Err(_)) => return LookupResult::Unknown,
+                None => return LookupResult::Absent,
             };
             let is_tree = entry.mode.is_tree();
             match name_order(entry.filename, is_tree, name.as_bytes(), is_folder) {
                 Ordering::Less => drop(self.entries.next()),
-                Ordering::Equal => return Entry::Is(entry),
-                Ordering::Greater => return Entry::IsNot,
+                Ordering::Equal => return LookupResult::Found(entry),
+                Ordering::Greater => return LookupResult::Absent,
             }
         }
     }

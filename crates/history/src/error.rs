@@ -5,30 +5,29 @@ use isolith_types::{Code, Failure};
 
 use crate::{MAX_FILES, MAX_PATH_BYTES};
 
-/// Why nothing can be told of a repository.
+/// Why the history of a repository cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HistoryError {
-    /// Its objects cannot be reached.
+    /// Its object store cannot be opened.
     #[error("cannot open the objects of {}: {source}", git_dir.display())]
     Open {
-        /// The repository's own folder.
+        /// The repository's `.git` folder.
         git_dir: PathBuf,
-        /// What the operating system or the object store says.
+        /// The error from the operating system or the object store.
         source: io::Error,
     },
-    /// It cannot be told which commit is the newest: `HEAD` is missing or damaged, or
-    /// references are kept in a way that is not understood (SHA-256, reftable).
+    /// The newest commit cannot be determined: `HEAD` is missing or damaged, or references have
+    /// an unsupported format (SHA-256, reftable).
     #[error("cannot read HEAD of {}: {detail}", git_dir.display())]
     Head {
-        /// The repository's own folder.
+        /// The repository's `.git` folder.
         git_dir: PathBuf,
         /// What is wrong with it.
         detail: String,
     },
-    /// A file that git keeps beside its objects is larger than one has a reason to be, or no
-    /// file at all.
-    #[error("{} is not read: {detail}", file.display())]
+    /// A file that git stores beside its objects is too large, or not a regular file.
+    #[error("cannot read {}: {detail}", file.display())]
     Oversized {
         /// The file.
         file: PathBuf,
@@ -38,20 +37,20 @@ pub enum HistoryError {
     /// The newest commit, or the list of its files, is missing or damaged.
     #[error("the {what} {id} of {} is missing or damaged", git_dir.display())]
     Damaged {
-        /// The repository's own folder.
+        /// The repository's `.git` folder.
         git_dir: PathBuf,
-        /// What kind of object it is.
+        /// The type of the object.
         what: &'static str,
-        /// Its name.
+        /// Its ID.
         id: String,
     },
-    /// The newest commit has more files than are looked after.
+    /// The newest commit has too many files.
     #[error(
         "the newest commit has more than {MAX_FILES} files, or more than {} MB of paths",
         MAX_PATH_BYTES >> 20
     )]
     TooLarge,
-    /// The folder asked for is not written as one below the work tree.
+    /// The requested folder is not a relative path below the work tree.
     #[error("{below:?} is not a path below the work tree")]
     Below {
         /// The folder.
@@ -60,7 +59,7 @@ pub enum HistoryError {
 }
 
 impl HistoryError {
-    /// The code that the outside sees.
+    /// The error code for users.
     pub fn code(&self) -> Code {
         match self {
             Self::Open { source, .. } if source.kind() == io::ErrorKind::NotFound => Code::NotFound,

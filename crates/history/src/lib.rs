@@ -1,17 +1,17 @@
 //! Who changed each file of a git repository last, and when.
 //!
-//! [`repository_of`] finds a repository with plain looks at files and is fit for the
-//! front. [`last_changes`] reads its commits and trees, which somebody else may have
-//! made up, and asks for a worker's token.
+//! [`repository_of`] finds a repository by checking a few files and may run in the front.
+//! [`last_changes`] reads commits and trees, which may be malicious, and requires a worker's
+//! token.
 //!
-//! Only objects and references are read, with the parts of gitoxide that do just that.
-//! The configuration of the repository or of the user is never looked at, so nothing in
-//! it can start a program; replacement objects and grafts are ignored with it. Nothing
-//! here starts a process, writes or prints.
+//! Only objects and references are read, with the parts of gitoxide that do just that. The
+//! configuration of the repository and of the user is never read, so it cannot start a program;
+//! replacement objects and grafts are ignored, too. This crate starts no process, and neither
+//! writes nor prints.
 //!
-//! Memory grows with the files of the newest commit, not with the commits. Damage costs
-//! facts, never the answer, unless it is in the newest commit itself. References and lists
-//! that are larger than they have a reason to be, or pipes, are not read.
+//! Memory use grows with the files of the newest commit, not with the number of commits. Damage
+//! makes the answer incomplete; it is an error only in the newest commit itself. Oversized
+//! references and lists, and pipes, are not read.
 
 mod bounds;
 mod clock;
@@ -29,11 +29,11 @@ pub use error::HistoryError;
 pub use repository::{Repository, repository_of};
 pub use walk::{FileChange, History, last_changes};
 
-/// The most files of a newest commit that are looked after.
+/// The maximum number of files in the newest commit.
 pub const MAX_FILES: usize = 1 << 19;
 
-/// How long their paths may be, all together.
+/// The maximum total length of their paths.
 pub const MAX_PATH_BYTES: usize = 64 << 20;
 
-/// Folders may be this deep inside each other; what is deeper is left out.
+/// The maximum depth of folders; deeper files are ignored.
 pub const MAX_DEPTH: usize = 128;

@@ -5,14 +5,14 @@ use crate::clock::{Clock, TimeUp};
 use crate::objects::Objects;
 use crate::{MAX_DEPTH, MAX_FILES, MAX_PATH_BYTES};
 
-/// The files of the newest commit below a folder, numbered in the order of git's trees:
-/// those below any one folder have numbers that follow each other.
+/// The files of the newest commit below a folder, numbered in the order of git's trees, so that
+/// the files below any folder have consecutive numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     files: Vec<File>,
     folders: Vec<Folder>,
     path_bytes: usize,
-    /// Folders that could not be read.
+    /// The number of folders that could not be read.
     pub(crate) gaps: u64,
 }
 
@@ -27,9 +27,9 @@ pub(crate) struct File {
 #[derive(Debug)]
 pub(crate) struct Folder {
     pub(crate) name: Box<str>,
-    /// How it is called in answers, with a slash at the end unless it is empty.
+    /// Its path in answers, with a trailing slash unless it is empty.
     path: String,
-    /// The number after its last file.
+    /// One more than the number of its last file.
     pub(crate) end: u32,
     folders: Vec<usize>,
 }
@@ -48,11 +48,11 @@ impl From<TimeUp> for NoListing {
     }
 }
 
-/// The number of the folder that holds all others.
+/// The index of the top folder.
 pub(crate) const ROOT: usize = 0;
 
 impl Listing {
-    /// Lists a tree; of the folders above `below`, only the way to it.
+    /// Lists a tree below the folder `below`.
     pub(crate) fn of(
         objects: &Objects,
         tree: &oid,
@@ -75,20 +75,20 @@ impl Listing {
         &self.files[number as usize]
     }
 
-    /// The path of a file, relative to the folder that was asked for.
+    /// The path of a file, relative to the requested folder.
     pub(crate) fn path(&self, number: u32) -> String {
         let file = self.file(number);
         format!("{}{}", self.folders[file.folder].path, file.name)
     }
 
-    /// The folder in `folder` that has a file in it or below it.
+    /// The subfolder of `folder` that contains a file, directly or indirectly.
     pub(crate) fn folder_with(&self, folder: usize, file: u32) -> Option<(usize, &Folder)> {
         let inside = &self.folders[folder].folders;
         let place = inside.partition_point(|number| self.folders[*number].end <= file);
         inside.get(place).map(|number| (*number, &self.folders[*number]))
     }
 
-    /// Says whether the tree could be read.
+    /// Adds the entries of a tree; false if it cannot be read.
     fn fill(
         &mut self,
         objects: &Objects,
@@ -126,7 +126,7 @@ impl Listing {
                 {
                     self.add_file(folder, name, &entry)?;
                 }
-                // Submodules have a history of their own.
+                // Submodules have their own history.
                 _ => {}
             }
         }
@@ -138,7 +138,7 @@ impl Listing {
         self.folders.len() - 1
     }
 
-    /// Keeps a folder only if there is a file below it.
+    /// Drops a folder that has no file below it.
     fn end_folder(&mut self, outer: usize, inner: usize) {
         let end = self.files.len() as u32;
         if self.files.last().is_some_and(|file| file.folder >= inner) {
@@ -165,7 +165,7 @@ impl Listing {
     }
 }
 
-/// The name of an entry, if a file of a work tree can have it and it is UTF-8.
+/// The name of an entry, if it is valid in a work tree and UTF-8.
 fn usable_name<'a>(entry: &EntryRef<'a>) -> Option<&'a str> {
     let name = std::str::from_utf8(entry.filename).ok()?;
     (!matches!(name, "" | "." | "..") && !name.contains('/')).then_some(name)

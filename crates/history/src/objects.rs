@@ -7,38 +7,38 @@ use gix_ref::{Target, file::Store as References};
 use crate::bounds::{check_reference, check_repository};
 use crate::{HistoryError, Repository};
 
-/// The commits and trees of a repository, in bounded memory.
+/// Reads the commits and trees of a repository, in bounded memory.
 pub(crate) struct Objects {
     database: gix_odb::Handle,
 }
 
-/// What is needed of a commit.
+/// The relevant parts of a commit.
 #[derive(Debug)]
 pub(crate) struct Commit {
     pub(crate) id: ObjectId,
     pub(crate) tree: ObjectId,
     pub(crate) parents: Vec<ObjectId>,
     pub(crate) author: String,
-    /// When it was committed, in seconds since 1970.
+    /// The commit time, in seconds since 1970.
     pub(crate) seconds: i64,
 }
 
-/// For deltas that build on each other, and for trees that are compared twice.
+/// Caches delta bases, and trees that are compared twice.
 const CACHE_BYTES: usize = 24 << 20;
 
-/// No commit and no tree has a reason to be larger.
-const LARGEST_OBJECT: usize = 32 << 20;
+/// The maximum size of a commit or tree.
+const MAX_OBJECT_BYTES: usize = 32 << 20;
 
-/// The longest name of an author.
-const LONGEST_NAME: usize = 200;
+/// The maximum length of an author's name, in bytes.
+const MAX_NAME_BYTES: usize = 200;
 
-/// How often a reference may lead to another one.
-const MOST_REFERENCES: usize = 5;
+/// How many symbolic references are followed.
+const MAX_REFERENCE_HOPS: usize = 5;
 
 impl Objects {
     pub(crate) fn open(repository: &Repository) -> Result<Self, HistoryError> {
         let options = Options {
-            alloc_limit_bytes: Some(LARGEST_OBJECT),
+            alloc_limit_bytes: Some(MAX_OBJECT_BYTES),
             current_dir: Some(repository.common_dir.clone()),
             ..Options::default()
         };
@@ -47,7 +47,7 @@ impl Objects {
             .map_err(|source| HistoryError::Open { git_dir: repository.git_dir.clone(), source })?;
         database.set_pack_cache(|| Box::new(lru::MemoryCappedHashmap::new(CACHE_BYTES)));
         database.set_object_cache(|| Box::new(object::MemoryCappedHashmap::new(CACHE_BYTES)));
-        // What a shallow clone lacks is not worth looking at the folder again.
+        // Objects missing from a shallow clone are not worth rescanning the folder.
         database.refresh_never();
         Ok(Self { database })
     }
@@ -81,7 +81,7 @@ impl Objects {
     }
 
     fn read<'a>(&self, id: &oid, kind: Kind, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
-        // Git knows this one without having stored it.
+        // The empty tree exists without being stored.
         if id.is_empty_tree() {
             return (kind == Kind::Tree).then_some(&[]);
         }
@@ -90,7 +90,7 @@ impl Objects {
     }
 }
 
-/// The newest commit; none if there is no commit yet.
+/// The newest commit; `None` if there is no commit yet.
 pub(crate) fn head(repository: &Repository) -> Result<Option<ObjectId>, HistoryError> {
     let Repository { git_dir, common_dir, .. } = repository;
     let fail = |detail: String| HistoryError::Head { git_dir: git_dir.clone(), detail };
@@ -101,8 +101,8 @@ pub(crate) fn head(repository: &Repository) -> Result<Option<ObjectId>, HistoryE
         References::for_linked_worktree(git_dir.clone(), common_dir.clone(), HashKind::Sha1)
     };
     let found = references.try_find("HEAD").map_err(|error| fail(error.to_string()))?;
-    let mut target = found.ok_or_else(|| fail("it is not there".to_owned()))?.target;
-    for _ in 0..MOST_REFERENCES {
+    let mut target = found.ok_or_else(|| fail("it does not exist".to_owned()))?.target;
+    for _ in 0..MAX_REFERENCE_HOPS {
         let name = match target {
             Target::Object(id) => return Ok(Some(id)),
             Target::Symbolic(name) => name,
@@ -114,11 +114,11 @@ pub(crate) fn head(repository: &Repository) -> Result<Option<ObjectId>, HistoryE
             None => return Ok(None),
         }
     }
-    Err(fail("too many references lead to each other".to_owned()))
+    Err(fail("too many symbolic references in a row".to_owned()))
 }
 
-/// A name as text of a bounded length, whatever its encoding was.
+/// Decodes a name lossily and truncates it.
 fn name(bytes: &[u8]) -> String {
-    let bytes = &bytes[..bytes.len().min(LONGEST_NAME)];
+    let bytes = &bytes[..bytes.len().min(MAX_NAME_BYTES)];
     String::from_utf8_lossy(bytes).trim().to_owned()
 }

@@ -7,28 +7,27 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Where the parts of a repository are. All paths are absolute, without links.
+/// The paths of a repository. All are absolute and without links.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repository {
     /// The folder that holds `.git`.
     pub work_tree: PathBuf,
-    /// What `.git` is, or leads to: it has `HEAD`.
+    /// The `.git` folder, or the one that a `.git` file points to; contains `HEAD`.
     pub git_dir: PathBuf,
-    /// Where objects and branches are: the same, but for a linked work tree.
+    /// Contains objects and branches: `git_dir`, except for a linked work tree.
     pub common_dir: PathBuf,
 }
 
 impl Repository {
-    /// A folder of the work tree, as it is called in commits: relative, with slashes,
-    /// and empty for the work tree itself. None if it is elsewhere or has a name that is
-    /// not UTF-8.
+    /// The path of a folder of the work tree as used in commits: relative, with slashes, empty
+    /// for the work tree itself. `None` if it is elsewhere or not UTF-8.
     pub fn below(&self, folder: &Path) -> Option<String> {
         let folder = fs::canonicalize(folder).ok()?;
         folder.strip_prefix(&self.work_tree).ok()?.to_str().map(str::to_owned)
     }
 
-    /// Whether the repository is in the work tree, or knows it as one of its linked work
-    /// trees. Anybody can make a `.git` that names a repository of somebody else.
+    /// Whether the repository is inside the work tree or lists it as one of its linked work
+    /// trees. Anyone can create a `.git` file that points to someone else's repository.
     pub fn knows_work_tree(&self) -> bool {
         let entry = self.work_tree.join(".git");
         let back = || fs::canonicalize(path_in(&self.git_dir.join("gitdir"), b"")?).ok();
@@ -36,11 +35,11 @@ impl Repository {
     }
 }
 
-/// Finds the repository that a folder is in, looking upward on the same file system.
+/// Finds the repository that contains a folder, searching upward on the same file system.
 ///
-/// This only looks at a few names and reads two short files, so it is safe in the front.
-/// A `.git` that leads nowhere is passed over. One that leads elsewhere is believed only
-/// if a repository is there, as the answer decides what a worker may read.
+/// Only checks a few names and reads two short files, so it is safe in the front. A `.git` that
+/// leads nowhere is skipped. One that points elsewhere is accepted only if a repository is
+/// there, because the result decides what a worker may read.
 pub fn repository_of(folder: &Path) -> Option<Repository> {
     let folder = fs::canonicalize(folder).ok()?;
     let device = fs::metadata(&folder).ok()?.dev();
@@ -63,26 +62,26 @@ fn repository_at(work_tree: &Path) -> Option<Repository> {
     complete.then(|| Repository { work_tree: work_tree.to_owned(), git_dir, common_dir })
 }
 
-/// The repository that a linked work tree belongs to. Git keeps what is the work tree's
-/// own inside of that repository; if it is elsewhere, the link is not git's.
+/// The repository of a linked work tree. Git stores the work tree's own data inside that
+/// repository; if it is elsewhere, git did not create the link.
 fn linked_from(git_dir: &Path, path: &Path) -> Option<PathBuf> {
     let common_dir = fs::canonicalize(git_dir.join(path)).ok()?;
     (git_dir.parent()? == common_dir.join("worktrees")).then_some(common_dir)
 }
 
-/// The longest file that names a path.
-const LONGEST_POINTER: u64 = 8 << 10;
+/// The maximum size of a file that contains a path.
+const MAX_POINTER_BYTES: u64 = 8 << 10;
 
-/// The path that a small file consists of, after a label.
+/// The path in a small file, after a label.
 fn path_in(file: &Path, label: &[u8]) -> Option<PathBuf> {
-    // Opening a pipe would wait for somebody to write to it.
+    // Opening a pipe would block until there is a writer.
     let unblocked = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let opened = File::options().read(true).custom_flags(unblocked).open(file).ok()?;
     if !opened.metadata().ok()?.is_file() {
         return None;
     }
     let mut bytes = Vec::new();
-    opened.take(LONGEST_POINTER).read_to_end(&mut bytes).ok()?;
+    opened.take(MAX_POINTER_BYTES).read_to_end(&mut bytes).ok()?;
     let path = bytes.strip_prefix(label)?.trim_ascii();
     (!path.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(path)))
 }

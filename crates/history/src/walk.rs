@@ -14,41 +14,41 @@ use crate::{HistoryError, Repository};
 /// The last change of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
-    /// The file, relative to the folder that was asked for, with slashes.
+    /// The file's path relative to the requested folder, with slashes.
     pub path: String,
-    /// The author's name as the commit has it.
+    /// The author's name, as in the commit.
     pub author: String,
     /// When it was committed, in milliseconds since 1970.
     pub changed_at: i64,
 }
 
-/// What is known of the files of the newest commit.
+/// The last changes of the files of the newest commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
-    /// Their last changes, by path.
+    /// The last changes, sorted by path.
     pub changes: Vec<FileChange>,
-    /// Whether all commits were looked at that had to be; false if the budget was spent
-    /// before, so that another try with more would find more.
+    /// Whether all relevant commits were read; false if the budget ran out, so that a larger
+    /// one would find more.
     pub complete: bool,
-    /// How many commits were looked at.
+    /// The number of commits read.
     pub commits: u64,
-    /// Files, and folders that cannot be read, of which nothing can be told because
+    /// The number of files, and of unreadable folders, whose last change is unknown because
     /// commits or trees are missing (as in a shallow clone) or damaged.
     pub gaps: u64,
 }
 
-/// Tells who changed each file of the newest commit last, as `git log -1` would.
+/// Finds who changed each file of the newest commit last, and when, as `git log -1` would.
 ///
-/// Each file is followed from `HEAD` to the commit that made it what it is. A merge
-/// passes a file on to the first parent that has it unchanged, and counts as its change
-/// only if no parent has. A renamed file begins with its new name.
+/// Each file is followed from `HEAD` to the commit that changed it last. At a merge, a file is
+/// followed to the first parent that has it unchanged; the merge counts as its change only if
+/// there is none. Renames are not followed.
 ///
-/// `below` is the folder asked for, as [`Repository::below`] gives it. Paths that are
-/// not UTF-8 and submodules are left out. A repository without commits has no changes.
-/// Whatever was found when the budget is spent is the answer.
+/// `below` is the requested folder, as returned by [`Repository::below`]. Submodules and paths
+/// that are not UTF-8 are ignored. A repository without commits has no changes. When the budget
+/// runs out, returns what was found so far.
 ///
 /// # Errors
-/// If the repository cannot be opened, its newest commit cannot be read, or is too large.
+/// If the repository cannot be opened, or its newest commit cannot be read or is too large.
 pub fn last_changes(
     repository: &Repository,
     below: &str,
@@ -56,7 +56,7 @@ pub fn last_changes(
     cancelled: &dyn Fn() -> bool,
     _token: InWorker,
 ) -> Result<History, HistoryError> {
-    let below = parts(below)?;
+    let below = components(below)?;
     let clock = Clock::start(budget, cancelled);
     let Some(newest) = head(repository)? else {
         return Ok(History { complete: true, ..History::default() });
@@ -77,46 +77,47 @@ pub fn last_changes(
     Ok(Walk::new(&comparison).run(newest))
 }
 
-/// The names of the folders on the way to `below`.
-fn parts(below: &str) -> Result<Vec<&str>, HistoryError> {
-    let parts: Vec<_> = below.split('/').filter(|part| !part.is_empty()).collect();
-    let strange = below.starts_with('/') || parts.iter().any(|part| matches!(*part, "." | ".."));
-    if strange { Err(HistoryError::Below { below: below.to_owned() }) } else { Ok(parts) }
+/// The components of `below`.
+fn components(below: &str) -> Result<Vec<&str>, HistoryError> {
+    let components: Vec<_> = below.split('/').filter(|part| !part.is_empty()).collect();
+    let strange =
+        below.starts_with('/') || components.iter().any(|part| matches!(*part, "." | ".."));
+    if strange { Err(HistoryError::Below { below: below.to_owned() }) } else { Ok(components) }
 }
 
 /// Follows files into the past.
 ///
-/// Each file is with one commit at a time, and in that commit it is as in the newest
-/// one. So however many branches there are, all lists of files together are no longer
-/// than the listing. The order of commits changes nothing in the answer, but newest
-/// first brings the files of different branches together again where these begin.
+/// Each file is at one commit at a time, and has the same content there as in the newest one.
+/// So all lists of files together are no longer than the listing, however many branches there
+/// are. The order of commits does not affect the result, but going from new to old joins the
+/// files of several branches where the branches start.
 struct Walk<'a> {
     comparison: &'a Comparison<'a>,
-    waiting: BTreeMap<(i64, ObjectId), Waiting>,
+    pending: BTreeMap<(i64, ObjectId), PendingCommit>,
     history: History,
 }
 
-struct Waiting {
+struct PendingCommit {
     commit: Commit,
-    /// In rising order.
+    /// Sorted.
     files: Vec<u32>,
 }
 
 impl<'a> Walk<'a> {
     fn new(comparison: &'a Comparison<'a>) -> Self {
         let history = History { gaps: comparison.listing.gaps, ..History::default() };
-        Self { comparison, waiting: BTreeMap::new(), history }
+        Self { comparison, pending: BTreeMap::new(), history }
     }
 
     fn run(mut self, newest: Commit) -> History {
-        self.hand_over(newest, (0..self.comparison.listing.len() as u32).collect());
+        self.add_pending(newest, (0..self.comparison.listing.len() as u32).collect());
         self.history.complete = self.follow().is_ok();
         self.history.changes.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         self.history
     }
 
     fn follow(&mut self) -> Result<(), TimeUp> {
-        while let Some((_, next)) = self.waiting.pop_last() {
+        while let Some((_, next)) = self.pending.pop_last() {
             self.comparison.clock.check()?;
             self.step(&next.commit, next.files)?;
             self.history.commits += 1;
@@ -136,9 +137,9 @@ impl<'a> Walk<'a> {
             };
             let found = self.comparison.run(&files, &commit.tree, &parent.tree)?;
             self.history.gaps += found.unknown.len() as u64;
-            leave_out(&mut files, &found.differing);
-            leave_out(&mut files, &found.unknown);
-            self.hand_over(parent, files);
+            remove_sorted(&mut files, &found.differing);
+            remove_sorted(&mut files, &found.unknown);
+            self.add_pending(parent, files);
             files = found.differing;
         }
         if all_parents_known {
@@ -150,18 +151,18 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn hand_over(&mut self, commit: Commit, files: Vec<u32>) {
+    fn add_pending(&mut self, commit: Commit, files: Vec<u32>) {
         if files.is_empty() {
             return;
         }
         let key = (commit.seconds, commit.id);
-        let waiting =
-            self.waiting.entry(key).or_insert_with(|| Waiting { commit, files: Vec::new() });
-        if waiting.files.is_empty() {
-            waiting.files = files;
+        let pending =
+            self.pending.entry(key).or_insert_with(|| PendingCommit { commit, files: Vec::new() });
+        if pending.files.is_empty() {
+            pending.files = files;
         } else {
-            waiting.files.extend(files);
-            waiting.files.sort();
+            pending.files.extend(files);
+            pending.files.sort();
         }
     }
 
@@ -174,15 +175,15 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Takes some files out of a list; both are in rising order.
-fn leave_out(files: &mut Vec<u32>, some: &[u32]) {
+/// Removes some files from a list; both must be sorted.
+fn remove_sorted(files: &mut Vec<u32>, some: &[u32]) {
     let Some(first) = some.first() else { return };
     let mut some = some.iter().peekable();
-    // What comes before stays where it is.
+    // Files before the first one stay in place.
     let start = files.partition_point(|file| file < first);
     let mut kept = start;
-    for place in start..files.len() {
-        let file = files[place];
+    for index in start..files.len() {
+        let file = files[index];
         while some.next_if(|it| **it < file).is_some() {}
         if some.peek() != Some(&&file) {
             files[kept] = file;

@@ -8,22 +8,22 @@ use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 thread_local! {
-    /// Slabs taken out of the message that this thread is encoding.
+    /// Slabs taken from the message that this thread is encoding.
     static OUTGOING: RefCell<Option<Vec<Bytes>>> = const { RefCell::new(None) };
-    /// Slabs that belong to the message that this thread is decoding.
+    /// Slabs of the message that this thread is decoding.
     static INCOMING: RefCell<Option<Vec<Bytes>>> = const { RefCell::new(None) };
 }
 
-/// Bytes in a request or reply that travel beside the message instead of in it.
+/// Bytes in a request or reply that are sent beside the message, not encoded in it.
 ///
-/// Use it for vectors and file contents: they are copied as they are, and large
-/// ones cross in shared memory. Each starts at a multiple of 16 bytes. Serialized
-/// by anything but `isolate` itself, it is an ordinary byte string.
+/// Use it for vectors and file contents: they are copied unchanged, and large ones are sent in
+/// shared memory. Each starts at a multiple of 16 bytes. Any serializer other than `isolate`'s
+/// sees an ordinary byte string.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Bulk(Bytes);
 
 impl Bulk {
-    /// The bytes, cheap to clone and to slice.
+    /// The bytes; cheap to clone and to slice.
     pub fn into_bytes(self) -> Bytes {
         self.0
     }
@@ -109,28 +109,28 @@ impl<'de> Visitor<'de> for BytesVisitor {
     }
 }
 
-/// Runs `encode` and returns what it made together with the slabs it met.
+/// Runs `encode` and returns its result with the slabs it produced.
 pub fn collect_slabs<T>(encode: impl FnOnce() -> T) -> (T, Vec<Bytes>) {
-    let scope = Scope::enter(&OUTGOING, Vec::new());
+    let scope = SlabScope::enter(&OUTGOING, Vec::new());
     let made = encode();
     (made, scope.leave())
 }
 
-/// Runs `decode` with `slabs` at hand.
+/// Runs `decode` with access to `slabs`.
 pub fn with_slabs<T>(slabs: Vec<Bytes>, decode: impl FnOnce() -> T) -> T {
-    let _scope = Scope::enter(&INCOMING, slabs);
+    let _scope = SlabScope::enter(&INCOMING, slabs);
     decode()
 }
 
 type Slabs = LocalKey<RefCell<Option<Vec<Bytes>>>>;
 
-/// Slabs that are in place until the scope ends, even if it ends by a panic.
-struct Scope {
+/// Slabs that are set until the scope ends, even by a panic.
+struct SlabScope {
     place: &'static Slabs,
     outer: Option<Vec<Bytes>>,
 }
 
-impl Scope {
+impl SlabScope {
     fn enter(place: &'static Slabs, slabs: Vec<Bytes>) -> Self {
         Self { place, outer: place.replace(Some(slabs)) }
     }
@@ -140,7 +140,7 @@ impl Scope {
     }
 }
 
-impl Drop for Scope {
+impl Drop for SlabScope {
     fn drop(&mut self) {
         self.place.set(self.outer.take());
     }
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_while_encoding_leaves_no_trace() {
+    fn a_panic_while_encoding_leaves_no_slabs_behind() {
         let panicked = std::panic::catch_unwind(|| collect_slabs(|| panic!("on purpose")).0);
         assert!(panicked.is_err());
         assert_eq!(serde_json::to_string(&Bulk::from(vec![1, 2])).unwrap(), "[1,2]");

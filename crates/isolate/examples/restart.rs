@@ -1,5 +1,5 @@
-//! The smallest use of this crate: a worker that crashes in the middle of a job, is replaced, and
-//! the job is done.
+//! The smallest use of this crate: a worker crashes in the middle of a job and is replaced, and
+//! the job is answered.
 //!
 //! `cargo run -p isolate --example restart`
 
@@ -18,7 +18,7 @@ pub(crate) struct Flaky;
 impl Role for Flaky {
     const NAME: &'static str = "flaky";
     type Settings = ();
-    /// A file that tells the first time from later ones, and a word.
+    /// A file that exists after the first call, and a word.
     type Request = (PathBuf, String);
     type Reply = usize;
 
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Asks a pool of one worker, which dies and is replaced while this waits.
+/// Calls a pool with one worker, which dies and is replaced during the call.
 pub(crate) async fn count_letters(
     mark: &Path,
     word: &str,

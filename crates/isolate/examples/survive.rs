@@ -11,14 +11,14 @@ use isolate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Measures C strings, and believes whatever address it is given.
+/// Measures C strings, at any address it is given.
 struct Strlen;
 
 #[derive(Serialize, Deserialize)]
 enum Request {
     /// The length of this text.
     Text(String),
-    /// The length of what lies at this address of the worker, if anything does.
+    /// The length of the string at this address of the worker's memory.
     Address(u64),
 }
 
@@ -73,7 +73,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// Makes a call and tells what came of it.
+/// Makes a call and prints the result.
 async fn ask(pool: &Pool<Strlen>, what: &str, request: Request) {
     println!("\n{what}");
     match pool.call(&request, CallOptions::default()).await {

@@ -1,4 +1,4 @@
-//! Batches: many inputs in one job, and the search for the one that kills.
+//! Batches: many inputs in one job, and the bisection that finds the ones that kill workers.
 
 use std::ops::Range;
 
@@ -6,24 +6,23 @@ use crate::class::DeathClass;
 use crate::error::CallError;
 use crate::pool::{Answer, CallOptions, Pool};
 use crate::role::Role;
-use crate::supervisor::Terms;
+use crate::supervisor::JobTerms;
 
-/// What became of some neighbouring items of a batch.
+/// The outcome of a run of adjacent items in a batch.
 #[derive(Debug)]
 pub struct BatchPart<T> {
-    /// Which items.
+    /// The indices of the items.
     pub items: Range<usize>,
     /// Their common answer, or why there is none.
     pub outcome: Result<Answer<T>, CallError>,
 }
 
 impl<R: Role> Pool<R> {
-    /// Has workers do a batch: `request` makes a job of any run of its items.
+    /// Runs a batch; `request` builds the job for any run of adjacent items.
     ///
-    /// If all goes well that is one job and one part. If the batch kills its
-    /// workers, it is halved until the items that do it stand alone; those are
-    /// quarantined, the others are answered. Parts come in the order of the items
-    /// and cover them all.
+    /// Normally this is one job and returns one part. A batch that kills its workers is halved
+    /// until the deadly items are isolated; these are quarantined and the others are answered.
+    /// The parts are in the order of the items and cover all of them.
     pub async fn call_batch<I>(
         &self,
         items: &[I],
@@ -57,7 +56,7 @@ impl<R: Role> Pool<R> {
     }
 }
 
-/// Whether some item in the job may be to blame, and finding out is allowed.
+/// Whether an item of the job may be to blame, and finding out which is allowed.
 fn is_deadly(error: &CallError, options: &CallOptions) -> bool {
     match error {
         CallError::Died { class: DeathClass::Timeout, .. } => options.idempotent,
@@ -66,47 +65,47 @@ fn is_deadly(error: &CallError, options: &CallOptions) -> bool {
     }
 }
 
-/// The runs of items that are still to be tried.
+/// The runs of items still to be tried.
 #[derive(Debug)]
 struct Bisection {
-    todo: Vec<Step>,
+    todo: Vec<BisectionStep>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Step {
+struct BisectionStep {
     items: Range<usize>,
     bisecting: bool,
 }
 
-impl Step {
-    /// A whole batch may kill twice before it is halved; after that each half
-    /// needs to kill only once, and a single item twice, as any job.
-    fn terms(&self, terms: Terms) -> Terms {
+impl BisectionStep {
+    /// A whole batch may kill twice before it is halved. After that, each half is split after
+    /// one death; a single item may kill twice, like any job.
+    fn terms(&self, terms: JobTerms) -> JobTerms {
         let single = self.items.len() == 1;
         let strikes = if self.bisecting && !single { 1 } else { terms.strikes };
-        Terms { strikes, single, bisecting: self.bisecting, ..terms }
+        JobTerms { strikes, single, bisecting: self.bisecting, ..terms }
     }
 }
 
 impl Bisection {
-    /// Starts with the runs of neighbouring indices.
+    /// Starts with one step for each run of consecutive indices.
     fn of(indices: &[usize]) -> Self {
-        let mut todo: Vec<Step> = indices
+        let mut todo: Vec<BisectionStep> = indices
             .chunk_by(|a, b| a + 1 == *b)
-            .map(|run| Step { items: run[0]..run[run.len() - 1] + 1, bisecting: false })
+            .map(|run| BisectionStep { items: run[0]..run[run.len() - 1] + 1, bisecting: false })
             .collect();
         todo.reverse();
         Self { todo }
     }
 
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<BisectionStep> {
         self.todo.pop()
     }
 
     fn split(&mut self, items: Range<usize>) {
         let middle = items.start + items.len() / 2;
         for half in [middle..items.end, items.start..middle] {
-            self.todo.push(Step { items: half, bisecting: true });
+            self.todo.push(BisectionStep { items: half, bisecting: true });
         }
     }
 }
@@ -117,9 +116,9 @@ mod tests {
 
     use super::*;
 
-    /// Runs a bisection against items of which some kill; returns the culprits and
-    /// the number of jobs.
-    fn hunt(items: usize, deadly: &[usize]) -> (Vec<usize>, usize) {
+    /// Runs a bisection in which the items in `deadly` kill; returns the culprits found and the
+    /// number of jobs.
+    fn run_bisection(items: usize, deadly: &[usize]) -> (Vec<usize>, usize) {
         let mut bisection = Bisection::of(&(0..items).collect::<Vec<_>>());
         let (mut culprits, mut jobs) = (Vec::new(), 0);
         while let Some(step) = bisection.next() {
@@ -138,13 +137,13 @@ mod tests {
 
     #[test]
     fn one_culprit_in_a_thousand_is_found_in_about_twenty_jobs() {
-        assert_eq!(hunt(1000, &[617]).0, [617]);
-        assert!(hunt(1000, &[617]).1 <= 21);
-        assert_eq!(hunt(1000, &[]), (vec![], 1));
+        assert_eq!(run_bisection(1000, &[617]).0, [617]);
+        assert!(run_bisection(1000, &[617]).1 <= 21);
+        assert_eq!(run_bisection(1000, &[]), (vec![], 1));
     }
 
     #[test]
-    fn known_culprits_are_left_out_from_the_start() {
+    fn quarantined_items_are_skipped() {
         let steps = Bisection::of(&[0, 1, 3, 6, 7]).todo;
         let runs: Vec<_> = steps.into_iter().rev().map(|step| step.items).collect();
         assert_eq!(runs, [0..2, 3..4, 6..8]);
@@ -152,12 +151,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_culprits_are_found_and_nobody_else(
+        fn exactly_the_deadly_items_are_found(
             items in 1usize..200,
             picks in proptest::collection::btree_set(0usize..200, 0..6),
         ) {
             let deadly: Vec<usize> = picks.into_iter().filter(|&item| item < items).collect();
-            prop_assert_eq!(hunt(items, &deadly).0, deadly);
+            prop_assert_eq!(run_bisection(items, &deadly).0, deadly);
         }
     }
 }

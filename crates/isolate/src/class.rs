@@ -1,36 +1,36 @@
-//! What a worker died of.
+//! Classifies the deaths of workers.
 //!
-//! One pure function from what was seen to a class. The class decides what is done
-//! about it, so a wrong one is a bug with consequences: the tests are the table.
+//! One pure function from what was observed to a class. The class decides the reaction, so a
+//! wrong one has consequences: the tests cover the whole table.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a worker ended although nobody asked it to.
+/// Why a worker ended without being told to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeathClass {
-    /// A signal that the worker's own code raised: SIGSEGV, SIGBUS, SIGABRT …
+    /// A signal raised by the worker's own code: SIGSEGV, SIGBUS, SIGABRT …
     Crash,
     /// A Rust panic.
     Panic,
-    /// It hit its memory cap, or the kernel killed it for want of memory.
+    /// It hit its memory cap, or the kernel killed it because memory ran out.
     OutOfMemory,
-    /// Somebody else killed it.
+    /// It was killed from outside.
     Killed,
     /// It was killed at its deadline.
     Timeout,
-    /// What it sent made no sense, or it left in the middle of a job.
+    /// It sent something invalid, or exited in the middle of a job.
     Protocol,
-    /// It exited with a code of its own.
+    /// It exited with an error code.
     Exit,
     /// It ended before it was ready for its first job.
     StartFailure,
 }
 
 impl DeathClass {
-    /// All classes, in the order in which they are documented.
+    /// All classes, in the order of the documentation.
     pub const ALL: [DeathClass; 8] = [
         DeathClass::Crash,
         DeathClass::Panic,
@@ -56,7 +56,7 @@ impl DeathClass {
         }
     }
 
-    /// Whether the job that ran is to blame.
+    /// Whether the running job is to blame.
     pub fn blames_job(self) -> bool {
         !matches!(self, DeathClass::Killed | DeathClass::StartFailure)
     }
@@ -68,7 +68,7 @@ impl fmt::Display for DeathClass {
     }
 }
 
-/// How a process ended, as its operating system tells.
+/// How a process ended, according to the operating system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
@@ -112,29 +112,29 @@ pub(crate) enum Phase {
 pub(crate) enum KillReason {
     /// The job's deadline, or that of the warm-up, had passed.
     Deadline,
-    /// It did not stop within its grace when told to.
+    /// It did not stop in time when told to.
     StopGrace,
     /// It broke the protocol.
     Violation,
-    /// Nobody wanted its job any more, and it did not see that within its grace.
+    /// Its job was cancelled, and it did not return in time.
     Cancelled,
-    /// The pool is going away.
+    /// The pool is stopping.
     Shutdown,
 }
 
-/// All that is known about an end besides the status itself.
+/// What is known about an end besides the exit status.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Circumstances {
     pub phase: Phase,
-    /// A panic frame had come.
+    /// A panic frame had arrived.
     pub panicked: bool,
-    /// A frame that made no sense had come.
+    /// An invalid frame had arrived.
     pub violated: bool,
-    /// We had killed it.
+    /// The supervisor had killed it.
     pub killed: Option<KillReason>,
-    /// Its allocator had said that it was refused memory.
+    /// Its output shows that its allocator was refused memory.
     pub allocator_refused: bool,
-    /// The kernel had killed somebody for want of memory.
+    /// The kernel had recently killed a process because memory ran out.
     pub oom_kill: bool,
 }
 
@@ -177,15 +177,15 @@ fn classify_signal(signal: i32, seen: &Circumstances) -> DeathClass {
     }
 }
 
-/// The class of a Windows exit status. Statuses of severity "error" come from the
-/// system; anything else is a code that the program chose.
+/// The class of a Windows exit status. Statuses of severity "error" come from the system;
+/// others are codes chosen by the program.
 pub(crate) fn classify_ntstatus(status: u32, allocator_refused: bool) -> DeathClass {
     match status {
-        // No memory; commitment limit.
+        // No memory; commitment limit exceeded.
         0xC000_0017 | 0xC000_012D => DeathClass::OutOfMemory,
-        // Rust aborts by a fast fail, so a refused allocation looks like one.
+        // Rust aborts with a fast-fail exception, also when an allocation fails.
         0xC000_0409 if allocator_refused => DeathClass::OutOfMemory,
-        // Ctrl-C; the session's end.
+        // Ctrl-C; end of the session.
         0xC000_013A | 0x4001_0004 => DeathClass::Killed,
         101 => DeathClass::Panic,
         // Access violation C0000005, in-page error C0000006, illegal instruction
@@ -198,7 +198,7 @@ pub(crate) fn classify_ntstatus(status: u32, allocator_refused: bool) -> DeathCl
     }
 }
 
-/// Whether a line of output is the Rust runtime's refusal of memory.
+/// Whether a line of output is the Rust runtime's message about a failed allocation.
 pub(crate) fn is_allocator_refusal(line: &str) -> bool {
     line.starts_with("memory allocation of ") && line.contains(" bytes failed")
 }
@@ -238,7 +238,7 @@ mod tests {
     };
 
     #[test]
-    fn ends_in_the_middle_of_a_job() {
+    fn classes_of_ends_during_a_job() {
         let table = [
             (End::Signaled(libc::SIGSEGV), Crash),
             (End::Signaled(libc::SIGBUS), Crash),
@@ -256,7 +256,7 @@ mod tests {
             (End::Exited(0), Protocol),
             (End::Exited(101), Panic),
             (End::Exited(1), Exit),
-            // A shell's way of telling a signal is a code like any other.
+            // A shell's exit code for a signal is not a signal.
             (End::Exited(139), Exit),
             (End::Unknown, Killed),
         ];
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn circumstances_decide_between_readings() {
+    fn circumstances_change_the_class() {
         let kill = End::Signaled(libc::SIGKILL);
         let abort = End::Signaled(libc::SIGABRT);
         let segv = End::Signaled(libc::SIGSEGV);
@@ -277,10 +277,10 @@ mod tests {
             (kill, by_us(KillReason::Violation), Some(Protocol)),
             (kill, by_us(KillReason::Shutdown), None),
             (kill, by_us(KillReason::Cancelled), None),
-            // It crashed by itself just before our signal came.
+            // It crashed by itself just before our signal arrived.
             (segv, by_us(KillReason::Deadline), Some(Crash)),
             (kill, Circumstances { oom_kill: true, ..BUSY }, Some(OutOfMemory)),
-            // Somebody else's out-of-memory kill explains no deadline of ours.
+            // An out-of-memory kill elsewhere does not explain our own deadline kill.
             (kill, Circumstances { oom_kill: true, ..by_us(KillReason::Deadline) }, Some(Timeout)),
             (abort, Circumstances { allocator_refused: true, ..BUSY }, Some(OutOfMemory)),
             (segv, Circumstances { allocator_refused: true, ..BUSY }, Some(Crash)),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_statuses() {
+    fn classes_of_windows_statuses() {
         let table = [
             (0xC000_0005, Crash),
             (0xC000_0006, Crash),
@@ -326,13 +326,13 @@ mod tests {
     }
 
     #[test]
-    fn the_runtime_says_when_memory_is_refused() {
+    fn a_failed_allocation_is_recognised_in_the_output() {
         assert!(is_allocator_refusal("memory allocation of 1048576 bytes failed"));
         assert!(!is_allocator_refusal("the memory allocation of last week failed"));
     }
 
     #[test]
-    fn names_match_what_is_serialized() {
+    fn names_match_the_serialized_form() {
         for class in DeathClass::ALL {
             assert_eq!(serde_json::to_string(&class).unwrap(), format!("\"{}\"", class.name()));
         }

@@ -1,5 +1,4 @@
-//! Crash reports: one JSON file for each death, the newest kept, and a count of those that were
-//! not.
+//! Crash reports: one JSON file per death. The newest are kept; the removed ones are counted.
 
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -15,24 +14,24 @@ use serde::{Deserialize, Serialize};
 use crate::class::DeathClass;
 use crate::supervisor::Measure;
 
-/// Takes crash reports.
+/// Receives crash reports.
 pub trait CrashSink: Send + Sync {
-    /// Keeps `report`, on a thread of the runtime: be quick. An error is logged and
-    /// counted; it changes nothing else.
+    /// Stores `report`. Called on a thread of the runtime, so it must be fast. An error is
+    /// logged and counted, and has no other effect.
     ///
     /// # Errors
-    /// Whatever keeps the report from being kept.
+    /// If the report cannot be stored.
     fn record(&self, report: &CrashReport) -> io::Result<()>;
 }
 
-/// What is known about the death of a worker.
+/// The report of a worker's death.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CrashReport {
-    /// When, in milliseconds since 1970.
+    /// When it died, in milliseconds since 1970.
     pub unix_ms: u64,
-    /// What it died of.
+    /// The class of the death.
     pub class: DeathClass,
-    /// How it ended, for people: a signal's name or an exit code.
+    /// How the process ended: the signal's name or the exit code.
     pub end: String,
     /// The signal that ended it.
     pub signal: Option<i32>,
@@ -40,21 +39,21 @@ pub struct CrashReport {
     pub exit_code: Option<i32>,
     /// Its role.
     pub role: String,
-    /// Its process; absent if there was none.
+    /// Its process ID; absent if the process could not be started.
     pub pid: Option<u32>,
     /// How long it lived.
     pub age_ms: u64,
-    /// How many jobs it had done.
+    /// The number of jobs it had completed.
     pub jobs_done: u64,
-    /// Its resident memory when last looked at.
+    /// Its resident memory when last sampled.
     pub rss_bytes: Option<u64>,
     /// The job it was running.
     pub job: Option<JobNote>,
-    /// The message of its panic.
+    /// Its panic message.
     pub panic: Option<String>,
     /// How it broke the protocol, or why it could not be started.
     pub violation: Option<String>,
-    /// The last lines that it printed.
+    /// The last lines it printed.
     pub output: Vec<String>,
     /// What was done about it.
     pub action: Measure,
@@ -63,18 +62,18 @@ pub struct CrashReport {
 /// The job in a [`CrashReport`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobNote {
-    /// Its kind.
+    /// Its kind, from [`Role::kind`](crate::Role::kind).
     pub kind: String,
     /// The hash of its input.
     pub input_hash: String,
-    /// 0 for the first try.
+    /// 0 for the first attempt.
     pub attempt: u32,
     /// How long it had been running.
     pub ran_ms: u64,
 }
 
-/// A folder of crash reports. It is never reached through a link, and only what has a
-/// report's name is ever removed from it.
+/// A folder of crash reports. Links are not followed, and only files named like reports are
+/// removed.
 #[derive(Debug)]
 pub struct CrashFolder {
     path: PathBuf,
@@ -84,17 +83,17 @@ pub struct CrashFolder {
 
 /// The folder for crash reports cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("crash reports cannot be written to {}: {source}", path.display())]
+#[error("cannot write crash reports to {}: {source}", path.display())]
 pub struct CrashFolderError {
     path: PathBuf,
     source: io::Error,
 }
 
 impl CrashFolder {
-    /// Opens `path`, making it if need be, and keeps the newest `keep` reports in it.
+    /// Opens `path`, creating it if necessary, and keeps the newest `keep` reports in it.
     ///
     /// # Errors
-    /// If the folder cannot be made or written to.
+    /// If the folder cannot be created or written to.
     pub fn open(path: impl Into<PathBuf>, keep: usize) -> Result<Self, CrashFolderError> {
         let folder = Self { path: path.into(), keep, recorded: AtomicU64::new(0) };
         match folder.probe() {
@@ -111,13 +110,13 @@ impl CrashFolder {
         Ok(unlinkat(&folder, probe, AtFlags::empty())?)
     }
 
-    /// Anew each time: the folder may have been replaced since the last report.
+    /// Opened for each report, because the folder may have been replaced since the last one.
     fn open_folder(&self) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(openat(CWD, &self.path, flags, Mode::empty())?)
     }
 
-    /// Removes the oldest reports beyond the limit, and counts them. Names sort by time.
+    /// Removes the oldest reports beyond the limit and counts them. Names sort by time.
     fn prune(&self, folder: &OwnedFd) -> io::Result<()> {
         let mut reports: Vec<String> = Dir::read_from(folder)?
             .filter_map(|entry| entry.ok()?.file_name().to_str().ok().map(str::to_owned))
@@ -128,7 +127,7 @@ impl CrashFolder {
         let mut removed: BTreeMap<DeathClass, u64> = BTreeMap::new();
         for name in &reports[..surplus] {
             let class = read_class(folder, name);
-            // Another process may have been faster: then it counts the report.
+            // If another process removed it first, that process counts it.
             if unlinkat(folder, name, AtFlags::empty()).is_ok()
                 && let Some(class) = class
             {
@@ -138,7 +137,7 @@ impl CrashFolder {
         if removed.is_empty() { Ok(()) } else { self.count_removed(folder, &removed) }
     }
 
-    /// A line for each time: lines are appended whole, whoever else appends.
+    /// Appends one line per call; appends from several processes do not mix.
     fn count_removed(
         &self,
         folder: &OwnedFd,
@@ -148,42 +147,43 @@ impl CrashFolder {
         line.push(b'\n');
         let flags =
             OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(openat(folder, REMOVED, flags, Mode::RUSR | Mode::WUSR)?);
+        let mut file = File::from(openat(folder, REMOVED_COUNTS, flags, Mode::RUSR | Mode::WUSR)?);
         file.write_all(&line)?;
-        if file.metadata()?.len() > LONGEST_COUNTS {
-            // What another process appends just now may be lost: some deaths of very many.
+        if file.metadata()?.len() > MAX_COUNTS_BYTES {
+            // Lines that another process appends right now may be lost. That is acceptable:
+            // only the counts of removed reports are affected.
             let mut all = serde_json::to_vec(&removed_reports(&self.path))?;
             all.push(b'\n');
             let aside = format!(".removed-{}", std::process::id());
             create_private(folder, &aside)?.write_all(&all)?;
-            renameat(folder, aside, folder, REMOVED)?;
+            renameat(folder, aside, folder, REMOVED_COUNTS)?;
         }
         Ok(())
     }
 }
 
-/// Where the reports are counted that are not kept any more.
-const REMOVED: &str = "removed";
+/// The file that counts removed reports.
+const REMOVED_COUNTS: &str = "removed";
 
-/// No report is longer.
-const LONGEST_REPORT: u64 = 4 << 20;
+/// Longer reports are not read.
+const MAX_REPORT_BYTES: u64 = 4 << 20;
 
-/// The counts are added up when they are longer.
-const LONGEST_COUNTS: u64 = 64 << 10;
+/// When the file of counts grows beyond this, its lines are merged into one.
+const MAX_COUNTS_BYTES: u64 = 64 << 10;
 
-/// How many deaths of each class there were of which `folder` has no report any more.
+/// The number of deaths by class whose reports have been removed from `folder`.
 pub fn removed_reports(folder: &Path) -> BTreeMap<DeathClass, u64> {
     let mut options = OpenOptions::new();
     let opened = options
         .read(true)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(folder.join(REMOVED));
+        .open(folder.join(REMOVED_COUNTS));
     let mut text = String::new();
-    let read = opened.and_then(|file| file.take(4 * LONGEST_COUNTS).read_to_string(&mut text));
+    let read = opened.and_then(|file| file.take(4 * MAX_COUNTS_BYTES).read_to_string(&mut text));
     let mut all = BTreeMap::new();
     if read.is_ok() {
         for line in text.lines() {
-            // A line that makes no sense says nothing about the others.
+            // Skip a damaged line, and use the others.
             let counts: BTreeMap<DeathClass, u64> = serde_json::from_str(line).unwrap_or_default();
             for (class, count) in counts {
                 let sum: &mut u64 = all.entry(class).or_default();
@@ -197,14 +197,14 @@ pub fn removed_reports(folder: &Path) -> BTreeMap<DeathClass, u64> {
 impl CrashSink for CrashFolder {
     fn record(&self, report: &CrashReport) -> io::Result<()> {
         let json = serde_json::to_vec_pretty(report)?;
-        // Several may die in a millisecond, here or in another process.
+        // Several workers may die in the same millisecond, here or in another process.
         let number = self.recorded.fetch_add(1, Ordering::Relaxed);
         let name = format!("{:013}-{}-{number}", report.unix_ms, std::process::id());
         let folder = self.open_folder()?;
         let aside = format!(".{name}");
         create_private(&folder, &aside)?.write_all(&json)?;
         renameat(&folder, aside, &folder, format!("{name}.json"))?;
-        // The report is there; what is too much goes next time.
+        // The report is stored; if pruning fails, the next report prunes again.
         let _ = self.prune(&folder);
         Ok(())
     }
@@ -214,7 +214,7 @@ fn read_class(folder: &OwnedFd, name: &str) -> Option<DeathClass> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat(folder, name, flags, Mode::empty()).ok()?);
     let mut json = Vec::new();
-    file.take(LONGEST_REPORT).read_to_end(&mut json).ok()?;
+    file.take(MAX_REPORT_BYTES).read_to_end(&mut json).ok()?;
     let CrashReport { class, .. } = serde_json::from_slice(&json).ok()?;
     Some(class)
 }
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_is_not_followed_and_foreign_files_stay() {
+    fn links_are_not_followed_and_other_files_are_kept() {
         let scratch = tempfile::tempdir().unwrap();
         let outside = scratch.path().join("outside");
         fs::create_dir(&outside).unwrap();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_reports_are_kept_and_can_be_read_back() {
+    fn the_newest_reports_are_kept_and_readable() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("crashes");
         let folder = CrashFolder::open(&path, 3).unwrap();
@@ -298,17 +298,17 @@ mod tests {
     }
 
     #[test]
-    fn deaths_are_counted_beyond_what_is_kept() {
+    fn deaths_with_removed_reports_are_counted() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = CrashFolder::open(scratch.path(), 2).unwrap();
-        // Enough for the counts to be added up on the way.
-        fs::write(scratch.path().join(REMOVED), "{\"crash\":1}\n".repeat(6_000)).unwrap();
+        // Enough that the counts are merged on the way.
+        fs::write(scratch.path().join(REMOVED_COUNTS), "{\"crash\":1}\n".repeat(6_000)).unwrap();
         let classes = [DeathClass::Crash, DeathClass::Timeout].into_iter().cycle();
         for (unix_ms, class) in (0..300).zip(classes) {
             folder.record(&CrashReport { class, ..report(unix_ms) }).unwrap();
         }
         let removed = removed_reports(scratch.path());
         assert_eq!(removed, [(DeathClass::Crash, 6_149), (DeathClass::Timeout, 149)].into());
-        assert!(fs::metadata(scratch.path().join(REMOVED)).unwrap().len() < 10_000);
+        assert!(fs::metadata(scratch.path().join(REMOVED_COUNTS)).unwrap().len() < 10_000);
     }
 }

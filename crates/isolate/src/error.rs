@@ -7,47 +7,47 @@ use crate::pool::Death;
 use crate::quarantine::Poison;
 use crate::role::Refusal;
 
-/// Why a call has no answer.
+/// Why a call got no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CallError {
     /// The request cannot be encoded.
-    #[error("request cannot be encoded: {0}")]
+    #[error("cannot encode the request: {0}")]
     BadRequest(String),
     /// The request is over the pool's limit.
-    #[error("request of {size} bytes is over the limit of {limit}")]
+    #[error("request of {size} bytes exceeds the limit of {limit}")]
     RequestTooLarge {
-        /// Its size.
+        /// The encoded size, in bytes.
         size: u64,
-        /// The limit.
+        /// The pool's limit, in bytes.
         limit: u64,
     },
-    /// The worker is well but cannot send this reply.
-    #[error("job cannot be answered: {0}")]
+    /// The worker is healthy but cannot send this reply.
+    #[error("cannot answer the job: {0}")]
     Unanswerable(String),
-    /// More jobs are waiting than the pool allows.
-    #[error("{waiting} jobs are waiting for a {role} worker already")]
+    /// The pool's queue is full.
+    #[error("the queue for {role} workers is full ({waiting} jobs)")]
     QueueFull {
         /// The pool's role.
         role: &'static str,
-        /// How many wait.
+        /// The number of jobs in the queue.
         waiting: usize,
     },
-    /// No worker was free in time.
-    #[error("no {role} worker was free within {patience:?}")]
+    /// No worker became free in time.
+    #[error("no {role} worker became free within {patience:?}")]
     QueueTimeout {
         /// The pool's role.
         role: &'static str,
-        /// How long the job was ready to wait.
+        /// How long the job was allowed to wait.
         patience: Duration,
     },
-    /// Workers die too often; the pool rests.
+    /// The breaker is open because workers keep dying.
     #[error("{role} workers keep dying (last: {last}); next try in {retry_after:?}")]
     BreakerOpen {
         /// The pool's role.
         role: &'static str,
-        /// What the last death was.
+        /// A description of the last death.
         last: String,
-        /// When to come again.
+        /// When to try again.
         retry_after: Duration,
     },
     /// The pool is stopping.
@@ -56,46 +56,46 @@ pub enum CallError {
         /// The pool's role.
         role: &'static str,
     },
-    /// No worker can be started.
-    #[error("{role} worker cannot start: {error}")]
+    /// A worker cannot be started, and trying again would not help.
+    #[error("cannot start a {role} worker: {error}")]
     StartFailed {
         /// The pool's role.
         role: &'static str,
-        /// Why.
+        /// The cause.
         error: StartError,
     },
-    /// The job's worker died, and trying again was not allowed or did not help.
-    #[error("{role} worker died of the job ({class}), {} time(s)", deaths.len())]
+    /// The job's worker died, and a retry was not allowed or also failed.
+    #[error("{role} worker died while running the job ({class}); deaths: {}", deaths.len())]
     Died {
         /// The pool's role.
         role: &'static str,
         /// The class of the last death.
         class: DeathClass,
-        /// All deaths.
+        /// All deaths, in order.
         deaths: Vec<Death>,
     },
-    /// The job killed two workers by itself and is refused from now on.
-    #[error("{role} job killed {} workers by itself ({class}) and is quarantined", deaths.len())]
+    /// The job killed two workers by itself and is now quarantined.
+    #[error("{role} job killed {} workers ({class}) and is now quarantined", deaths.len())]
     Poisoned {
         /// The pool's role.
         role: &'static str,
         /// The class of the last death.
         class: DeathClass,
-        /// The hash by which its input is known.
+        /// The hash that identifies its input.
         input_hash: String,
-        /// All deaths.
+        /// All deaths, in order.
         deaths: Vec<Death>,
     },
-    /// The job is known to kill workers and was not tried.
-    #[error("job is quarantined: it killed {} workers before ({})", poison.role, poison.class)]
+    /// The input is quarantined, so the job was not tried.
+    #[error("job is quarantined: it killed {} workers earlier ({})", poison.role, poison.class)]
     Quarantined {
-        /// What is known about it.
+        /// The quarantine's entry for it.
         poison: Poison,
     },
 }
 
 impl CallError {
-    /// A stable name for programs.
+    /// A stable code for programs.
     pub fn code(&self) -> &'static str {
         match self {
             CallError::BadRequest(_) => "bad_request",
@@ -113,24 +113,25 @@ impl CallError {
     }
 }
 
-/// Why a worker could not be started, in a way that trying again would not cure.
+/// Why a worker could not be started, where trying again would not help.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
-    /// The role's `warm_up` said no.
+    /// The role's `warm_up` returned a refusal.
     #[error("{}", .0.message)]
     Refused(Refusal),
-    /// The program is not there or may not be executed.
-    #[error("program {} cannot be executed: {reason}", program.display())]
+    /// The program does not exist or cannot be executed.
+    #[error("cannot execute {}: {reason}", program.display())]
     Program {
-        /// Its path.
+        /// The program's path.
         program: PathBuf,
-        /// What the system says.
+        /// The operating system's error message.
         reason: String,
     },
 }
 
 impl StartError {
-    /// Whether `error`, from starting `program`, will be the same next time.
+    /// The error to report if starting `program` would fail in the same way again; `None` if
+    /// `error` may be temporary.
     pub(crate) fn lasting(program: &std::path::Path, error: &io::Error) -> Option<Self> {
         let lasting =
             matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied);

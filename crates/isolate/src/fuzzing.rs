@@ -1,4 +1,4 @@
-//! What fuzzers call: the frames between front and worker, which are private otherwise.
+//! Entry points for fuzzers: the frames between front and worker, which are otherwise private.
 
 use std::os::fd::AsFd;
 
@@ -6,27 +6,29 @@ use isolate_types::Bulk;
 
 use crate::linux::area::Area;
 use crate::linux::socket;
-use crate::wire::{Fill, Frame, FrameReader, Header, Hello, Kind, PanicNote, Placement, Progress};
+use crate::wire::{
+    Fill, Frame, FrameKind, FrameReader, Header, Hello, PanicNote, Placement, Progress,
+};
 
-/// The longest payload that the reader accepts in shared memory.
+/// The maximum size of a payload in shared memory.
 const AREA_LIMIT: u64 = 1 << 20;
 
-/// What a reader made of a stream.
+/// What a reader got from a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
     /// A description of each frame, in order.
     pub frames: Vec<String>,
-    /// Why the rest was refused.
+    /// Why the rest of the stream was rejected.
     pub error: Option<String>,
     /// Whether the stream ended inside a frame.
     pub is_torn: bool,
 }
 
-/// Reads a stream of frames that comes in pieces of a given length. Long payloads are read
+/// Reads a stream of frames that arrives in pieces of the given length. Long payloads are read
 /// from `area`.
 ///
 /// # Errors
-/// What the operating system says about the socket or the shared memory.
+/// If the socket or the shared memory cannot be used.
 pub fn receive(stream: &[u8], area: &[u8], piece: usize) -> std::io::Result<Received> {
     let (ours, theirs) = socket::pair()?;
     let outgoing = Area::create(AREA_LIMIT)?;
@@ -52,7 +54,7 @@ pub fn receive(stream: &[u8], area: &[u8], piece: usize) -> std::io::Result<Rece
 }
 
 impl Received {
-    /// Takes what is whole; false after an error.
+    /// Reads all complete frames; false after an error.
     fn take_all(&mut self, reader: &mut FrameReader) -> bool {
         loop {
             match reader.next() {
@@ -67,7 +69,7 @@ impl Received {
     }
 }
 
-/// The frame with its payload read as each of the messages that there are.
+/// The frame, with its payload decoded as each type of message.
 fn describe(frame: &Frame) -> String {
     let bulk = frame.decode::<(String, Bulk, u8, Bulk)>().map_err(|error| error.to_string());
     let hello = frame.decode::<Hello>().map_err(|error| error.to_string());
@@ -76,7 +78,7 @@ fn describe(frame: &Frame) -> String {
     format!("{:?} {bulk:?} {hello:?} {progress:?} {panic:?}", frame.header)
 }
 
-/// A frame whose checksums are right, whatever its payload is.
+/// Builds a frame with valid checksums around any payload.
 pub fn seal(payload: &[u8], slabs_len: u64, in_area: bool) -> Vec<u8> {
     let slabs_len = slabs_len.min(payload.len() as u64);
     let (placement, checked) = match in_area {
@@ -84,7 +86,7 @@ pub fn seal(payload: &[u8], slabs_len: u64, in_area: bool) -> Vec<u8> {
         false => (Placement::Inline, payload),
     };
     let header = Header {
-        kind: Kind::Reply,
+        kind: FrameKind::Reply,
         placement,
         job: 1,
         nanoseconds: 0,

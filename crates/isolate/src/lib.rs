@@ -26,7 +26,7 @@ pub use class::{DeathClass, End};
 pub use crash::{CrashFolder, CrashFolderError, CrashReport, CrashSink, JobNote, removed_reports};
 pub use error::{CallError, StartError};
 pub use isolate_types::{Bulk, InWorker};
-pub use linux::memory::give_back_memory;
+pub use linux::process_memory::give_back_memory;
 pub use metrics::{Counter, Gauge, Histogram, Metrics, Spread, Tally};
 pub use pool::{Answer, CallOptions, Death, Hooks, Pool};
 pub use quarantine::{MemoryQuarantine, Poison, Quarantine};

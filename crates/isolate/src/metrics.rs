@@ -1,9 +1,9 @@
-//! What is counted, behind a small trait, so that a server can expose it.
+//! Metrics, reported through a small trait so that a server can expose them.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Counts that only rise.
+/// Counters, which only increase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Counter {
     /// Jobs, by outcome: `answered` or the code of a [`CallError`](crate::CallError).
@@ -12,18 +12,18 @@ pub enum Counter {
     Spawns,
     /// Deaths of workers, by class.
     Deaths,
-    /// Crash reports that could not be kept.
+    /// Crash reports that could not be stored.
     ReportsLost,
 }
 
-/// Values whose distribution matters.
+/// Values recorded as distributions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Histogram {
     /// Seconds that jobs waited for a worker.
     QueueSeconds,
     /// Seconds that jobs ran in their worker.
     RunSeconds,
-    /// Seconds between a job's sending and its answer, less the time it ran.
+    /// Seconds from sending a job to its answer, minus the time it ran.
     OverheadSeconds,
 }
 
@@ -38,18 +38,18 @@ pub enum Gauge {
     WorkerBytes,
 }
 
-/// Takes measurements. A pool calls it on its hot path and with its lock held: be
-/// quick, and do not call the pool.
+/// Receives measurements. Pools call it on their hot path with their lock held, so it must be
+/// fast and must not call the pool.
 pub trait Metrics: Send + Sync {
-    /// Adds to a count.
+    /// Increases a counter.
     fn add(&self, counter: Counter, role: &'static str, label: &'static str, by: u64);
-    /// Adds a value to a distribution.
+    /// Records a value in a histogram.
     fn observe(&self, histogram: Histogram, role: &'static str, value: f64);
-    /// Sets a value.
+    /// Sets a gauge.
     fn set(&self, gauge: Gauge, role: &'static str, value: f64);
 }
 
-/// Metrics in memory, to be read by whoever exposes them.
+/// Metrics kept in memory.
 #[derive(Debug, Default)]
 pub struct Tally {
     inner: Mutex<Inner>,
@@ -62,23 +62,22 @@ struct Inner {
     gauges: BTreeMap<(Gauge, &'static str), f64>,
 }
 
-/// A distribution: how many values were at most 1, 4, 16 … microseconds.
+/// A histogram with bounds at 1, 4, 16 … microseconds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Spread {
-    /// How many values fell under each bound and above the one before, the last
-    /// being those above all bounds.
+    /// The number of values in each bucket; the last bucket holds those above all bounds.
     pub counts: [u64; Spread::BOUNDS + 1],
-    /// How many values there were.
+    /// The number of values.
     pub count: u64,
     /// Their sum.
     pub sum: f64,
 }
 
 impl Spread {
-    /// How many bounds there are: from 1 µs to about 18 minutes.
+    /// The number of bounds: from 1 µs to about 18 minutes.
     pub const BOUNDS: usize = 16;
 
-    /// The bound with this index.
+    /// The upper bound of bucket `index`, in seconds.
     pub fn bound(index: usize) -> f64 {
         1e-6 * 4f64.powi(i32::try_from(index).unwrap_or(i32::MAX))
     }
@@ -98,13 +97,13 @@ impl Tally {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All counts: metric, role, label, value.
+    /// All counters: metric, role, label, value.
     pub fn counters(&self) -> Vec<(Counter, &'static str, &'static str, u64)> {
         let inner = self.inner();
         inner.counters.iter().map(|(&(metric, role, label), &n)| (metric, role, label, n)).collect()
     }
 
-    /// One count, summed over its labels if `label` is `None`.
+    /// The value of one counter, summed over all labels if `label` is `None`.
     pub fn count(&self, counter: Counter, role: &str, label: Option<&str>) -> u64 {
         let wanted = |&&(metric, of, with): &&(Counter, &'static str, &'static str)| {
             metric == counter && of == role && label.is_none_or(|label| label == with)
@@ -113,7 +112,7 @@ impl Tally {
         inner.counters.iter().filter(|(key, _)| wanted(key)).map(|(_, n)| n).sum()
     }
 
-    /// All distributions: metric, role, value.
+    /// All histograms: metric, role, value.
     pub fn histograms(&self) -> Vec<(Histogram, &'static str, Spread)> {
         let inner = self.inner();
         inner
@@ -148,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tally_can_be_read_back() {
+    fn recorded_metrics_can_be_read() {
         let tally = Tally::default();
         tally.add(Counter::Deaths, "parse", "crash", 2);
         tally.add(Counter::Deaths, "parse", "panic", 1);

@@ -1,5 +1,5 @@
-//! Real faults, for drills and tests: a role calls [`Fault::commit`] and the worker
-//! process really crashes, hangs or sends nonsense. Nothing tells the supervisor.
+//! Real faults for drills and tests: a role calls [`Fault::commit`], and the worker process
+//! really crashes, hangs or sends garbage. The supervisor is not told.
 
 pub mod hostile;
 
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::class::DeathClass;
 use crate::linux::{process, socket};
 use crate::role::Context;
-use crate::wire::{Header, Kind, Parcel, Placement, Progress};
+use crate::wire::{FrameKind, Header, Parcel, Placement, Progress};
 
 /// Something that goes wrong in a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ use crate::wire::{Header, Kind, Parcel, Placement, Progress};
 pub enum Fault {
     /// A write to an address that is not mapped.
     Segfault,
-    /// A read of mapped memory behind the end of its file.
+    /// A read from mapped memory beyond the end of its file.
     BusError,
     /// SIGILL.
     IllegalInstruction,
@@ -32,27 +32,27 @@ pub enum Fault {
     Abort,
     /// SIGKILL, as from an administrator.
     Kill,
-    /// SIGTERM, likewise.
+    /// SIGTERM, as from an administrator.
     Terminate,
     /// A Rust panic.
     Panic,
     /// A panic while another one unwinds.
     DoublePanic,
-    /// Recursion without end.
+    /// Infinite recursion.
     StackOverflow,
-    /// Exit code 0 in the middle of the job.
+    /// Exit code 0 in the middle of a job.
     ExitZero,
-    /// Another exit code in the middle of the job.
+    /// Another exit code in the middle of a job.
     ExitCode,
-    /// Allocation until the memory cap refuses more.
+    /// Allocates until it hits the memory cap.
     OutOfMemory,
-    /// Sleeps for ever.
+    /// Sleeps forever.
     Hang,
-    /// Computes for ever.
+    /// Computes forever.
     BusyLoop,
     /// SIGSTOP.
     Stop,
-    /// Sends bytes that are no frame.
+    /// Sends bytes that are not a frame.
     Garbage,
     /// Sends half a frame, then exits.
     TornFrame,
@@ -60,21 +60,21 @@ pub enum Fault {
     GiantLength,
     /// Answers a job that it was not given.
     WrongJob,
-    /// Sends memory of its own making instead of using the front's, and truncates it.
+    /// Sends its own memory instead of using the front's, and truncates it.
     UnsealedMemfd,
-    /// Sends progress without pause and never an answer.
+    /// Sends progress without end and never a reply.
     Flood,
-    /// Closes its socket and lives on.
+    /// Closes its socket and keeps running.
     ClosedSocket,
     /// Forks a child that keeps the socket open, then aborts.
     Grandchild,
     /// Aborts before it is ready.
     DeathBeforeReady,
-    /// Takes long to get ready.
+    /// Takes a long time to become ready.
     SlowStart,
-    /// Closes its standard output and goes on.
+    /// Closes its standard output and continues.
     ClosedStdout,
-    /// Prints megabytes to its standard output and goes on.
+    /// Prints megabytes to its standard output and continues.
     PrintedStdout,
 }
 
@@ -85,7 +85,7 @@ const EXIT_CODE: i32 = 3;
 const SLOW_START: Duration = Duration::from_millis(300);
 
 impl Fault {
-    /// All of them.
+    /// All faults.
     pub const ALL: [Fault; 28] = [
         Fault::Segfault,
         Fault::BusError,
@@ -117,7 +117,7 @@ impl Fault {
         Fault::PrintedStdout,
     ];
 
-    /// The class that a supervisor should see; `None` if nothing should die.
+    /// The expected class of the death; `None` if no worker should die.
     pub fn expected(self) -> Option<DeathClass> {
         Some(match self {
             Fault::Segfault
@@ -145,17 +145,17 @@ impl Fault {
         })
     }
 
-    /// Whether it belongs into `warm_up`, not into a job.
+    /// Whether it happens in `warm_up`, not in a job.
     pub fn is_at_start(self) -> bool {
         matches!(self, Fault::DeathBeforeReady | Fault::SlowStart)
     }
 
-    /// Whether only its deadline ends it.
+    /// Whether only a deadline ends it.
     pub fn needs_deadline(self) -> bool {
         self.expected() == Some(DeathClass::Timeout)
     }
 
-    /// A few words for people.
+    /// A short description for people.
     pub fn describe(self) -> &'static str {
         match self {
             Fault::Segfault => "SIGSEGV",
@@ -189,7 +189,7 @@ impl Fault {
         }
     }
 
-    /// Does it, in `warm_up`. Returns only after [`Fault::SlowStart`].
+    /// Commits the fault in `warm_up`. Returns only after [`Fault::SlowStart`].
     pub fn commit_at_start(self) {
         match self {
             Fault::SlowStart => std::thread::sleep(SLOW_START),
@@ -197,7 +197,7 @@ impl Fault {
         }
     }
 
-    /// Does it, in a job. Returns only if the worker lives on.
+    /// Commits the fault in a job. Returns only if the worker survives.
     pub fn commit(self, context: &Context<'_>) {
         match self {
             Fault::Segfault => segfault(),
@@ -245,16 +245,16 @@ impl Fault {
     }
 }
 
-/// A reply that is good in itself, to be spoilt.
+/// A valid reply, to be corrupted.
 fn reply(context: &Context<'_>, bulk: usize) -> Option<(Header, Parcel)> {
     let parcel = Parcel::encode(&Bulk::from(vec![7; bulk]), u64::MAX).ok()?;
-    Some((parcel.header(Kind::Reply, context.job), parcel))
+    Some((parcel.header(FrameKind::Reply, context.job), parcel))
 }
 
 fn flood(context: &Context<'_>) {
     let note = Progress { done: 1, total: None, note: String::new() };
     let Ok(parcel) = Parcel::encode(&note, u64::MAX) else { return };
-    let header = parcel.header(Kind::Progress, context.job).encode();
+    let header = parcel.header(FrameKind::Progress, context.job).encode();
     while socket::send(context.socket(), &[&header, parcel.inline()], &[]).is_ok() {}
 }
 
@@ -290,7 +290,7 @@ fn unsealed_memfd(context: &Context<'_>) {
     hang();
 }
 
-/// Memory of our own making, with no seal on it.
+/// Memory without seals, created by the worker.
 fn memfd(size: u64) -> Option<OwnedFd> {
     let fd = rustix::fs::memfd_create("misbehave", MemfdFlags::CLOEXEC).ok()?;
     rustix::fs::ftruncate(&fd, size).ok()?;
@@ -343,8 +343,8 @@ fn segfault() {
 fn bus_error() {
     use rustix::mm::{MapFlags, ProtFlags};
     let Some(fd) = memfd(4096) else { return };
-    // SAFETY: a new mapping at an address of the kernel's choice harms nobody. The
-    // read behind the end of the shrunken file is the fault that is asked for.
+    // SAFETY: a new mapping at an address chosen by the kernel affects nothing else. The read
+    // beyond the end of the truncated file is the intended fault.
     unsafe {
         let Ok(page) =
             rustix::mm::mmap(std::ptr::null_mut(), 4096, ProtFlags::READ, MapFlags::SHARED, &fd, 0)
@@ -358,11 +358,11 @@ fn bus_error() {
 
 #[allow(unsafe_code)]
 fn raise(signal: i32) {
-    // SAFETY: sends a signal to this process; any effect is the one asked for.
+    // SAFETY: sends a signal to this process; its effect is the intended one.
     unsafe {
         libc::kill(libc::getpid(), signal);
     }
-    // Another thread may be the one to take it, a moment later.
+    // Another thread may receive it a moment later.
     hang();
 }
 

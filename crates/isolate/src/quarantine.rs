@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::class::DeathClass;
 
-/// Remembers the jobs that killed their workers, so that they are not tried again.
+/// Remembers the jobs that killed their workers, so that they are refused from then on.
 ///
-/// A program that keeps it beyond its own life implements this on its store. A pool
-/// asks and tells it with its lock held: be quick, and do not call the pool.
+/// Implement it on persistent storage to keep the quarantine across restarts. Pools call it
+/// with their lock held, so it must be fast and must not call the pool.
 pub trait Quarantine: Send + Sync {
-    /// What is known about this input of this role.
+    /// The entry for this input of this role.
     fn find(&self, role: &str, input_hash: &str) -> Option<Poison>;
-    /// Remembers a job.
+    /// Adds an entry.
     fn add(&self, poison: Poison);
-    /// Forgets a job; false if it was not known.
+    /// Removes an entry; false if there was none.
     fn remove(&self, role: &str, input_hash: &str) -> bool;
-    /// All jobs that are remembered.
+    /// All entries.
     fn list(&self) -> Vec<Poison>;
-    /// How many those are; zero spares every call the hashing of its input.
+    /// The number of entries. With zero, calls skip hashing their input.
     fn len(&self) -> usize;
-    /// Whether there are none.
+    /// Whether there are no entries.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -32,20 +32,20 @@ pub trait Quarantine: Send + Sync {
 pub struct Poison {
     /// The role whose workers it killed.
     pub role: String,
-    /// The hash by which its input is known again.
+    /// The hash that identifies its input.
     pub input_hash: String,
     /// The kind of job.
     pub kind: String,
-    /// What the last worker died of.
+    /// The class of the last death.
     pub class: DeathClass,
-    /// The build that it killed.
+    /// The build of the program that it killed.
     pub build: String,
-    /// When, in milliseconds since 1970.
+    /// When it was quarantined, in milliseconds since 1970.
     pub unix_ms: u64,
 }
 
 impl Poison {
-    /// Whether it still counts: for the same build, for a while.
+    /// Whether the entry still applies: the build is the same and `term` has not passed.
     pub(crate) fn holds(&self, build: &str, now_unix_ms: u64, term: Duration) -> bool {
         let age = Duration::from_millis(now_unix_ms.saturating_sub(self.unix_ms));
         self.build == build && age < term
@@ -59,7 +59,7 @@ pub struct MemoryQuarantine {
 }
 
 impl MemoryQuarantine {
-    /// More than this many are not remembered: the oldest gives way.
+    /// The maximum number of entries; beyond it, the oldest is dropped.
     const LIMIT: usize = 10_000;
 
     fn poisons(&self) -> std::sync::MutexGuard<'_, HashMap<(String, String), Poison>> {
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_build_or_enough_time_gives_another_chance() {
+    fn a_new_build_or_the_end_of_the_term_releases_a_job() {
         let poison = Poison {
             role: "r".into(),
             input_hash: "h".into(),
@@ -114,7 +114,7 @@ mod tests {
         assert!(poison.holds("one", 2_000, term));
         assert!(!poison.holds("two", 2_000, term));
         assert!(!poison.holds("one", 11_000, term));
-        // A clock that was set back does not let it out.
+        // A clock that was set back does not release it.
         assert!(poison.holds("one", 0, term));
     }
 }

@@ -2,48 +2,47 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// What a role may touch. It is put in force before `warm_up`, for good, and for
-/// everything that the worker starts. Descriptors that are open already, such as
-/// the socket to the front, stay usable.
+/// What a role may access. The sandbox takes effect before `warm_up`, permanently, and also
+/// applies to everything the worker starts. Descriptors that are already open, such as the
+/// socket to the front, stay usable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sandbox {
-    /// Which files.
+    /// The files it may access.
     pub files: Files,
-    /// Whether it may make sockets, to the network or to other processes.
+    /// Whether it may create sockets, to the network or to other processes.
     pub sockets: bool,
-    /// Whether it may make system calls that a role with plain work never needs: to
-    /// look into, steer or signal other processes, to change permissions or owners of
-    /// files, to start programs, to change the system. It can signal itself and its own
-    /// process group in any case. Without them, files are created with their mode or
-    /// with less (the umask is 077).
+    /// Whether it may make system calls that ordinary roles never need: inspecting, controlling
+    /// or signalling other processes, changing permissions or owners of files, starting
+    /// programs, changing the system. It can always signal itself and its own process group.
+    /// Without these calls, files are created with at most their mode (the umask is 077).
     pub system_calls: bool,
 }
 
-/// The files that a role may touch.
+/// The files that a role may access.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Files {
-    /// All that the user may.
+    /// Everything that the user may access.
     All,
-    /// Only what is below these folders (or these files themselves); with none, no
-    /// file at all. Nothing can be executed.
+    /// Only these folders with everything below them, or these files; if both lists are empty,
+    /// no file at all. Nothing can be executed.
     Below {
-        /// To be read.
+        /// Read-only.
         read: Vec<PathBuf>,
-        /// To be read and written.
+        /// Readable and writable.
         write: Vec<PathBuf>,
     },
-    /// Only what is below one folder, to be read and written, and a few files besides.
+    /// Only one folder with everything below it, readable and writable, and a few more files.
     /// Nothing can be executed, and no link, device, pipe or socket can be created.
     ///
-    /// The rules are for the folder that is at the path when the worker starts, opened
-    /// without following a link there. If another one takes its place, the worker
-    /// cannot reach it: see [`Context::folder_replaced`](crate::Context::folder_replaced).
+    /// The rules apply to the folder that is at the path when the worker starts, opened without
+    /// following links. If another folder replaces it, the worker cannot access that one: see
+    /// [`Context::folder_replaced`](crate::Context::folder_replaced).
     Folder {
         /// The folder. If it is missing, the worker starts without it.
         path: PathBuf,
-        /// Whether to create the folder, for this user alone, if it is missing.
+        /// Whether to create the folder, accessible to this user only, if it is missing.
         create: bool,
-        /// Other files that may be read. Those that do not exist are left out.
+        /// Other files that may be read. Those that do not exist are ignored.
         read: Vec<PathBuf>,
     },
 }
@@ -54,19 +53,19 @@ impl Sandbox {
         Self { files: Files::All, sockets: true, system_calls: true }
     }
 
-    /// No files, no sockets, no unusual system calls: for roles that turn bytes into bytes.
+    /// No files, no sockets, no unusual system calls: for roles that only compute.
     pub fn sealed() -> Self {
         Self::read_only([])
     }
 
-    /// Only what is below `path`, and the files in `read`; no sockets
-    /// and no unusual system calls. See [`Files::Folder`].
+    /// Read and write access below `path`, read access to the files in `read`; no sockets and
+    /// no unusual system calls. See [`Files::Folder`].
     pub fn folder(path: PathBuf, create: bool, read: impl IntoIterator<Item = PathBuf>) -> Self {
         let read = read.into_iter().collect();
         Self { files: Files::Folder { path, create, read }, ..Self::sealed() }
     }
 
-    /// Only these folders or files, to be read; no sockets and no unusual system calls.
+    /// Read access to these folders or files; no sockets and no unusual system calls.
     pub fn read_only(roots: impl IntoIterator<Item = PathBuf>) -> Self {
         let read = roots.into_iter().collect();
         let files = Files::Below { read, write: Vec::new() };
@@ -74,36 +73,36 @@ impl Sandbox {
     }
 }
 
-/// How far a worker's sandbox is in force.
+/// How far a worker's sandbox is enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
-    /// The restriction of files.
+    /// The restriction on files.
     pub files: Enforcement,
-    /// The restriction of sockets.
+    /// The restriction on sockets.
     pub sockets: Enforcement,
-    /// The restriction of system calls.
+    /// The restriction on system calls.
     #[serde(default)]
     pub system_calls: Enforcement,
 }
 
-/// Whether a restriction is in force.
+/// Whether a restriction is enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Enforcement {
-    /// The role did not ask for it.
+    /// The role did not request it.
     #[default]
     NotAsked,
-    /// It is in force.
+    /// It is enforced.
     Enforced,
     /// This kernel enforces only part of it.
     Partial,
-    /// This kernel has no means for it.
+    /// This kernel does not support it.
     NotAvailable,
 }
 
 impl Confinement {
-    /// Whether something that was asked for is missing.
-    pub(crate) fn is_lacking(&self) -> bool {
+    /// Whether a requested restriction is not fully enforced.
+    pub(crate) fn is_incomplete(&self) -> bool {
         let lacking = [Enforcement::Partial, Enforcement::NotAvailable];
         [self.files, self.sockets, self.system_calls].iter().any(|it| lacking.contains(it))
     }

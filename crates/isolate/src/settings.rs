@@ -4,52 +4,53 @@ use std::time::Duration;
 
 use crate::linux::process::SELF;
 
-/// How a pool runs its workers. The defaults suit a server; a one-shot command
-/// wants no spares (they already default to none) and one worker.
+/// How a pool runs its workers. The default is one worker and no spares; a server usually wants
+/// more.
 #[derive(Debug, Clone)]
 pub struct PoolSettings {
-    /// How many jobs run at the same time.
+    /// The maximum number of jobs that run at the same time.
     pub workers: usize,
-    /// How many warm workers stand by beyond the busy ones, so that a job whose
-    /// worker died is answered at once.
+    /// The number of idle, warm workers kept ready beyond the busy ones, so that a job whose
+    /// worker died can be retried at once.
     pub spares: usize,
-    /// The most memory (RLIMIT_DATA) that one worker may use.
+    /// The maximum memory (RLIMIT_DATA) of a worker, in bytes.
     pub memory_cap: Option<u64>,
-    /// How long one try of a job may run before its worker is killed.
+    /// How long one attempt of a job may run before its worker is killed.
     pub job_deadline: Duration,
     /// How long a job may wait for a worker.
     pub queue_patience: Duration,
-    /// How long a worker may take from its start until it is ready.
+    /// How long a worker may take to become ready.
     pub start_deadline: Duration,
-    /// How long a worker that was told to stop, or that its job is cancelled, may take.
+    /// How long a worker may take to stop, or to return from a cancelled job, before it is
+    /// killed.
     pub stop_grace: Duration,
-    /// Replace a worker after so many jobs.
+    /// Replace a worker after this many jobs.
     pub recycle_after: Option<u64>,
-    /// Stop workers that had nothing to do for so long, spares included.
+    /// Stop workers, including spares, that have been idle for this long.
     pub idle_stop: Option<Duration>,
-    /// How many jobs may wait for a worker.
+    /// The maximum number of jobs that wait for a worker.
     pub queue_bound: usize,
-    /// The largest request that is sent.
+    /// The maximum size of a request.
     pub max_request_bytes: u64,
-    /// The largest reply that is accepted.
+    /// The maximum size of a reply.
     pub max_reply_bytes: u64,
-    /// When a job is tried again.
+    /// When a job is retried.
     pub retry: RetryPolicy,
     /// How fast dead workers are replaced.
     pub restart: RestartPolicy,
-    /// When the pool stops trying.
+    /// When the pool stops starting workers and refuses jobs.
     pub breaker: BreakerPolicy,
-    /// How long a job that killed its workers is refused.
+    /// How long a job that killed its workers stays quarantined.
     pub quarantine_for: Duration,
-    /// What tells this build from another: with a new one, quarantined jobs get
-    /// another chance. By default it is made from the program's file.
+    /// Identifies the build: quarantined jobs get another chance with a new one. By default it
+    /// is derived from the program's file.
     pub build: Option<String>,
-    /// The program to start as a worker; by default the running one.
+    /// The program to start as a worker; by default, the running one.
     pub program: PathBuf,
-    /// All variables of the workers' environment, but for one that turns backtraces off.
-    /// Nothing of the front's own environment, which may hold secrets, reaches a worker.
+    /// The workers' whole environment, except for a variable that turns backtraces off. Nothing
+    /// is inherited from the front, whose environment may hold secrets.
     pub environment: Vec<(OsString, OsString)>,
-    /// The seed of the restart jitter; by default random.
+    /// The seed of the restart jitter; random by default.
     pub seed: u64,
 }
 
@@ -80,13 +81,13 @@ impl Default for PoolSettings {
     }
 }
 
-/// When a job is tried again on another worker.
+/// When a job is retried on another worker.
 #[derive(Debug, Clone)]
 pub struct RetryPolicy {
-    /// How many workers a job may kill before it is given up (and, from the second
-    /// on, quarantined). One means: never try again.
+    /// How many workers a job may kill before it is given up (and, from the second on,
+    /// quarantined). With 1, it is never retried.
     pub strikes: u32,
-    /// How often a job is tried again because somebody else killed its worker.
+    /// How often a job is retried because its worker was killed from outside.
     pub outside_kills: u32,
 }
 
@@ -96,16 +97,15 @@ impl Default for RetryPolicy {
     }
 }
 
-/// How fast dead workers are replaced: the first at once, the next ones after
-/// `first_delay`, doubling up to `longest_delay`, until none has died for
-/// `healthy_after`.
+/// How fast dead workers are replaced: the first at once, the next after `first_delay`,
+/// doubling up to `longest_delay`, until there was no death for `healthy_after`.
 #[derive(Debug, Clone)]
 pub struct RestartPolicy {
     /// The delay before the second replacement in a row.
     pub first_delay: Duration,
-    /// The longest delay.
+    /// The maximum delay.
     pub longest_delay: Duration,
-    /// After so long without a death, the next one is the first again.
+    /// After this long without a death, the next one counts as the first again.
     pub healthy_after: Duration,
 }
 
@@ -119,17 +119,17 @@ impl Default for RestartPolicy {
     }
 }
 
-/// When a pool stops starting workers for a while and refuses jobs.
+/// When a pool stops starting workers and refuses jobs for a while.
 #[derive(Debug, Clone)]
 pub struct BreakerPolicy {
     /// More deaths than this within `window` open the breaker.
     pub deaths: usize,
-    /// The time in which deaths are counted.
+    /// The period over which deaths are counted.
     pub window: Duration,
     /// How long the breaker stays open the first time. Each failed trial doubles
     /// it, up to `longest_cooldown`.
     pub cooldown: Duration,
-    /// The longest time for which it stays open.
+    /// The longest time the breaker stays open.
     pub longest_cooldown: Duration,
 }
 

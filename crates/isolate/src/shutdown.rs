@@ -1,4 +1,4 @@
-//! Stopping in order: the first signal drains, the second kills.
+//! Graceful shutdown: the first signal drains, the second kills.
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -9,19 +9,18 @@ use tokio::signal::unix::{self, SignalKind};
 
 use crate::snapshot::PoolSnapshot;
 
-/// After the second signal, or when the budget is over, workers that were killed
-/// get this long to be gone.
-const LAST_WAIT: Duration = Duration::from_secs(2);
+/// How long to wait for killed workers to be gone.
+const WAIT_AFTER_KILL: Duration = Duration::from_secs(2);
 
-/// What can be drained: a pool of any role.
+/// Something that can be drained: a pool of any role.
 pub trait Supervised: Send + Sync {
-    /// Takes no more jobs and gives those that run up to `budget`.
+    /// Accepts no more jobs and lets running ones finish within `budget`.
     fn begin_drain(&self, budget: Duration);
     /// Kills all workers.
     fn kill(&self);
-    /// Completes when, after a drain or a kill, all workers are gone.
+    /// Completes when all workers are gone after a drain or a kill.
     fn drained(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
-    /// What the pool looks like now.
+    /// The pool's current state.
     fn snapshot(&self) -> PoolSnapshot;
 }
 
@@ -35,7 +34,7 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// The exit status of a program that this signal stopped.
+    /// The conventional exit status of a program stopped by this signal.
     pub fn exit_status(self) -> u8 {
         match self {
             Signal::Interrupt => 130,
@@ -52,10 +51,10 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// From now on these signals no longer end the process.
+    /// Installs handlers: from now on these signals no longer end the process.
     ///
     /// # Errors
-    /// If the handlers cannot be set.
+    /// If the handlers cannot be installed.
     pub fn listen() -> io::Result<Self> {
         Ok(Self {
             interrupt: unix::signal(SignalKind::interrupt())?,
@@ -63,7 +62,7 @@ impl Signals {
         })
     }
 
-    /// The next one.
+    /// Waits for the next signal.
     pub async fn next(&mut self) -> Signal {
         tokio::select! {
             _ = self.interrupt.recv() => Signal::Interrupt,
@@ -72,19 +71,19 @@ impl Signals {
     }
 }
 
-/// A signal stopped the work.
+/// The work was stopped by a signal.
 #[derive(Debug)]
 pub struct Interrupted<T> {
-    /// Which.
+    /// The first signal received.
     pub signal: Signal,
-    /// What the work came to, if it ended within the budget.
+    /// The result of the work, if it ended within the budget.
     pub output: Option<T>,
 }
 
-/// Runs `work` with `pools`. The first signal drains the pools: jobs that run may
-/// finish within `budget`, others are refused, and the work sees that and ends. The
-/// second signal kills at once. Either way all workers are gone when this returns.
-/// Which pools there are is asked for when it matters, because work may start its own.
+/// Runs `work`, which uses `pools`. The first signal drains the pools: running jobs may finish
+/// within `budget`, new ones are refused, so the work fails and ends. The second signal kills
+/// at once. In either case, all workers are gone when this returns. `pools` is called late,
+/// because the work may start pools of its own.
 ///
 /// # Errors
 /// [`Interrupted`] if a signal came first.
@@ -117,7 +116,7 @@ pub async fn run_until_signalled<T>(
     for pool in &all {
         pool.kill();
     }
-    let _ = tokio::time::timeout(LAST_WAIT, all_drained(&all)).await;
+    let _ = tokio::time::timeout(WAIT_AFTER_KILL, all_drained(&all)).await;
     Err(Interrupted { signal, output })
 }
 

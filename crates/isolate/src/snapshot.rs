@@ -1,4 +1,4 @@
-//! What a pool looks like right now, ready to be shown or sent.
+//! The current state of a pool, as plain data.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,62 +6,62 @@ use crate::class::DeathClass;
 use crate::sandbox::Confinement;
 use crate::supervisor::{BreakerState, WorkerState};
 
-/// A pool.
+/// The state of a pool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PoolSnapshot {
     /// Its role.
     pub role: String,
-    /// Whether it trusts its workers.
+    /// The state of its circuit breaker.
     pub breaker: BreakerState,
-    /// How many jobs wait for a worker.
+    /// The number of jobs waiting for a worker.
     pub waiting: usize,
-    /// How many workers died and were replaced.
+    /// The number of workers that died.
     pub restarts: u64,
-    /// How many jobs are in quarantine.
+    /// The number of quarantined jobs.
     pub quarantined: usize,
-    /// The last death of one of its workers.
+    /// The most recent death of a worker.
     pub last_death: Option<DeathSnapshot>,
     /// Its workers.
     pub workers: Vec<WorkerSnapshot>,
 }
 
-/// A worker.
+/// The state of a worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkerSnapshot {
-    /// Its process, once there is one.
+    /// Its process ID, once it has been started.
     pub pid: Option<u32>,
     /// What it is doing.
     pub state: WorkerState,
-    /// How long it has been there.
+    /// How long it has existed.
     pub age_ms: u64,
-    /// How many jobs it has done.
+    /// The number of jobs it has completed.
     pub jobs_done: u64,
     /// The job it is running.
     pub job: Option<JobSnapshot>,
-    /// Its resident memory.
+    /// Its resident memory when last sampled.
     pub rss_bytes: Option<u64>,
-    /// How far its sandbox is in force, once it is ready.
+    /// How far its sandbox is enforced, once it is ready.
     pub confinement: Option<Confinement>,
 }
 
 /// A running job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobSnapshot {
-    /// Its kind.
+    /// Its kind, from [`Role::kind`](crate::Role::kind).
     pub kind: String,
     /// How long it has been running.
     pub age_ms: u64,
 }
 
-/// A death.
+/// The death of a worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeathSnapshot {
-    /// What the worker died of.
+    /// The class of the death.
     pub class: DeathClass,
-    /// How it ended, for people.
+    /// How the process ended: the signal's name or the exit code.
     pub end: String,
-    /// Its process, if there was one.
+    /// Its process ID, if it had been started.
     pub pid: Option<u32>,
-    /// When, in milliseconds since 1970.
+    /// When it died, in milliseconds since 1970.
     pub unix_ms: u64,
 }

@@ -20,45 +20,44 @@ use crate::linux::{limits, process, socket};
 use crate::role::{Context, Refusal, Role};
 use crate::sandbox::Confinement;
 use crate::wire::{
-    Fill, Frame, FrameReader, Header, Hello, INLINE_LIMIT, Kind, PanicNote, Parcel, Progress,
+    Fill, Frame, FrameKind, FrameReader, Header, Hello, INLINE_LIMIT, PanicNote, Parcel, Progress,
     WireError,
 };
 
-/// The hidden argument that makes the program a worker.
+/// The hidden argument that makes the program run as a worker.
 pub(crate) const WORKER_ARGUMENT: &str = "--isolate-worker";
 
-/// Everything but a reply is small enough for the socket: only a reply may be in
-/// the area, where the front is about to read it.
-const SMALL: u64 = INLINE_LIMIT as u64;
+/// The limit of every message but a reply, so that it fits on the socket: only a reply may use
+/// the shared area, which the front reads next.
+const SMALL_MESSAGE_LIMIT: u64 = INLINE_LIMIT as u64;
 
-/// What of a part is in one frame: with its length it must fit on the socket.
-const LONGEST_PART: usize = INLINE_LIMIT - 64;
+/// How much of a part goes into one frame; with its length it must fit on the socket.
+const MAX_PART_BYTES: usize = INLINE_LIMIT - 64;
 
 /// Progress is sent at most this often.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The exit code of a worker that panicked, as in any Rust program.
 const EXIT_PANIC: i32 = 101;
-/// The exit code of a worker that `warm_up` did not let start, or that cannot
-/// make sense of its front.
+/// The exit code of a worker that could not start, or received something invalid from its
+/// front.
 const EXIT_CANNOT_START: i32 = 78;
 
-/// A role that the program can take on; made by [`role`].
+/// A role that the program can run as a worker; see [`role`].
 #[derive(Debug, Clone, Copy)]
 pub struct RoleEntry {
     name: &'static str,
     run: fn(Greeting) -> !,
 }
 
-/// The entry of role `R` for [`worker_main`].
+/// The entry for role `R`, to pass to [`worker_main`].
 pub fn role<R: Role>() -> RoleEntry {
     RoleEntry { name: R::NAME, run: run::<R> }
 }
 
 /// Call this first in `main`, before there is a thread, a runtime (so not within
-/// `#[tokio::main]`) or an open file: in a process that was started as a worker it
-/// closes what was inherited, takes over and never returns. Otherwise it returns at
-/// once.
+/// `#[tokio::main]`) or an open file. In a process that was started as a worker, it closes
+/// inherited descriptors, runs the worker and never returns. Otherwise it returns at once.
 pub fn worker_main(roles: &[RoleEntry]) {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().as_deref() != Some(OsStr::new(WORKER_ARGUMENT)) {
@@ -72,7 +71,7 @@ pub fn worker_main(roles: &[RoleEntry]) {
         }
     };
     if let Err(error) = limits::apply(&hello.role, hello.memory_cap) {
-        eprintln!("limits cannot be set: {error}");
+        eprintln!("cannot set limits: {error}");
         process::exit_now(EXIT_CANNOT_START);
     }
     match roles.iter().find(|entry| entry.name == hello.role) {
@@ -84,7 +83,7 @@ pub fn worker_main(roles: &[RoleEntry]) {
     }
 }
 
-/// What a worker has once the front has said what it is to be.
+/// What a worker has after the front's first message.
 struct Greeting {
     link: Link,
     reader: FrameReader,
@@ -111,7 +110,7 @@ fn run<R: Role>(greeting: Greeting) -> ! {
     let settings: R::Settings = match postcard::from_bytes(&hello.settings) {
         Ok(settings) => settings,
         Err(error) => {
-            eprintln!("settings cannot be decoded: {error}");
+            eprintln!("cannot decode the settings: {error}");
             process::exit_now(EXIT_CANNOT_START);
         }
     };
@@ -119,11 +118,11 @@ fn run<R: Role>(greeting: Greeting) -> ! {
         Ok(confined) => confined,
         Err(refusal) => refuse(&link, &refusal),
     };
-    // Threads that are started from here on are confined too.
+    // Threads started from here on are confined, too.
     let cancelled_job = match watch_front(control) {
         Ok(cancelled_job) => cancelled_job,
         Err(error) => {
-            eprintln!("the thread that watches the front cannot be started: {error}");
+            eprintln!("cannot start the thread that watches the front: {error}");
             process::exit_now(EXIT_CANNOT_START);
         }
     };
@@ -133,7 +132,7 @@ fn run<R: Role>(greeting: Greeting) -> ! {
         Ok(Ok(role)) => role,
         Ok(Err(refusal)) => refuse(&link, &refusal),
         Err(message) => {
-            let _ = link.send(Kind::Panic, 0, 0, &PanicNote { message }, SMALL);
+            let _ = link.send(FrameKind::Panic, 0, 0, &PanicNote { message }, SMALL_MESSAGE_LIMIT);
             process::exit_now(EXIT_PANIC);
         }
     };
@@ -143,7 +142,7 @@ fn run<R: Role>(greeting: Greeting) -> ! {
 }
 
 fn refuse(link: &Link, refusal: &Refusal) -> ! {
-    let _ = link.send(Kind::Refused, 0, 0, refusal, SMALL);
+    let _ = link.send(FrameKind::Refused, 0, 0, refusal, SMALL_MESSAGE_LIMIT);
     process::exit_now(EXIT_CANNOT_START)
 }
 
@@ -157,19 +156,19 @@ struct Worker<R> {
 
 impl<R: Role> Worker<R> {
     fn serve(mut self, mut reader: FrameReader, confinement: &Confinement) -> ! {
-        let _ = self.link.send(Kind::Ready, 0, 0, confinement, SMALL);
+        let _ = self.link.send(FrameKind::Ready, 0, 0, confinement, SMALL_MESSAGE_LIMIT);
         loop {
             match receive(&self.link.socket, &mut reader) {
-                Ok(Some(frame)) if frame.header.kind == Kind::Job => self.job(frame),
-                Ok(Some(frame)) if frame.header.kind == Kind::Stop => break,
+                Ok(Some(frame)) if frame.header.kind == FrameKind::Job => self.job(frame),
+                Ok(Some(frame)) if frame.header.kind == FrameKind::Stop => break,
                 // The front is gone.
                 Ok(None) => process::kill_own_group(),
                 Ok(Some(frame)) => {
-                    eprintln!("the front sent {:?}, which is not for workers", frame.header.kind);
+                    eprintln!("unexpected {:?} frame from the front", frame.header.kind);
                     process::exit_now(EXIT_CANNOT_START);
                 }
                 Err(error) => {
-                    eprintln!("the front cannot be understood: {error}");
+                    eprintln!("cannot read from the front: {error}");
                     process::exit_now(EXIT_CANNOT_START);
                 }
             }
@@ -200,30 +199,42 @@ impl<R: Role> Worker<R> {
         let outcome = catch(|| role.handle(request, &context));
         let ran = context.started.elapsed();
         let passed_on = context.passed_on.load(Ordering::Relaxed);
-        // What the job was given is closed before anybody hears that it is done.
+        // Close the job's descriptors before anyone learns that it is done.
         drop(frame);
         match outcome {
             Ok(_) if passed_on => {
-                let _ = self.link.send(Kind::PassedOn, job, 0, &(), SMALL);
+                let _ = self.link.send(FrameKind::PassedOn, job, 0, &(), SMALL_MESSAGE_LIMIT);
             }
             Ok(reply) => {
                 let ran = u64::try_from(ran.as_nanos()).unwrap_or(u64::MAX);
                 if let Err(error) =
-                    self.link.send(Kind::Reply, job, ran, &reply, self.max_reply_bytes)
+                    self.link.send(FrameKind::Reply, job, ran, &reply, self.max_reply_bytes)
                 {
                     self.unanswerable(job, &error);
                 }
             }
             Err(message) => {
-                let _ = self.link.send(Kind::Panic, job, 0, &PanicNote { message }, SMALL);
-                // What a panic left behind is not to be trusted with another job.
+                let _ = self.link.send(
+                    FrameKind::Panic,
+                    job,
+                    0,
+                    &PanicNote { message },
+                    SMALL_MESSAGE_LIMIT,
+                );
+                // After a panic, the role's state cannot be trusted with another job.
                 process::exit_now(EXIT_PANIC);
             }
         }
     }
 
     fn unanswerable(&self, job: u64, error: &WireError) {
-        let _ = self.link.send(Kind::Unanswerable, job, 0, &error.to_string(), SMALL);
+        let _ = self.link.send(
+            FrameKind::Unanswerable,
+            job,
+            0,
+            &error.to_string(),
+            SMALL_MESSAGE_LIMIT,
+        );
     }
 }
 
@@ -238,7 +249,7 @@ fn receive(socket: &OwnedFd, reader: &mut FrameReader) -> io::Result<Option<Fram
     }
 }
 
-/// The worker's end of what connects it, for sending.
+/// The worker's sending side of the connection to the front.
 #[derive(Debug)]
 pub(crate) struct Link {
     socket: OwnedFd,
@@ -258,7 +269,7 @@ impl Link {
 
     fn send<T: Serialize>(
         &self,
-        kind: Kind,
+        kind: FrameKind,
         job: u64,
         nanoseconds: u64,
         message: &T,
@@ -269,16 +280,16 @@ impl Link {
         let header = Header { nanoseconds, ..parcel.header(kind, job) };
         let sent = socket::send(&self.socket, &[&header.encode(), parcel.inline()], &[]);
         if sent.is_err() {
-            // The front is gone; the watcher is about to end us.
+            // The front is gone; the lifeline is about to end this process.
             process::kill_own_group();
         }
         Ok(())
     }
 
     pub(crate) fn part(&self, job: u64, bytes: &[u8]) {
-        for piece in bytes.chunks(LONGEST_PART) {
+        for piece in bytes.chunks(MAX_PART_BYTES) {
             let piece = Bulk::from(piece.to_vec());
-            let _ = self.send(Kind::Part, job, 0, &piece, SMALL);
+            let _ = self.send(FrameKind::Part, job, 0, &piece, SMALL_MESSAGE_LIMIT);
         }
     }
 
@@ -288,12 +299,12 @@ impl Link {
             return;
         }
         *last = Some(Instant::now());
-        let _ = self.send(Kind::Progress, job, 0, &note(), SMALL);
+        let _ = self.send(FrameKind::Progress, job, 0, &note(), SMALL_MESSAGE_LIMIT);
     }
 }
 
-/// Starts the thread that ends this worker when its front is gone, whatever the
-/// role is doing, and that takes note of cancelled jobs.
+/// Starts the lifeline: the thread that ends this worker when its front is gone, whatever the
+/// role is doing. It also records cancelled jobs; the returned value is the ID of the last one.
 fn watch_front(control: OwnedFd) -> io::Result<Arc<AtomicU64>> {
     let cancelled_job = Arc::new(AtomicU64::new(0));
     let noted = Arc::clone(&cancelled_job);
@@ -308,8 +319,8 @@ fn watch_front(control: OwnedFd) -> io::Result<Arc<AtomicU64>> {
     Ok(cancelled_job)
 }
 
-/// Says where and why, and never more: a second panic would print a backtrace even
-/// if none is asked for, and the caller waits.
+/// Prints location and message only: for a second panic the default hook would print a
+/// backtrace even if it is disabled, while the caller waits.
 fn print_panics_briefly() {
     panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
@@ -317,7 +328,7 @@ fn print_panics_briefly() {
     }));
 }
 
-/// Runs `work`; a panic comes back as its message.
+/// Runs `work`; if it panics, returns the message.
 fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     panic::catch_unwind(AssertUnwindSafe(work)).map_err(|payload| panic_message(&*payload))
 }
@@ -328,6 +339,6 @@ fn panic_message(payload: &(dyn Any + Send)) -> String {
     } else if let Some(message) = payload.downcast_ref::<String>() {
         message.clone()
     } else {
-        "panic with a payload that is not text".to_owned()
+        "panic without a text message".to_owned()
     }
 }

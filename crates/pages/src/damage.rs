@@ -1,20 +1,20 @@
 use std::cell::Cell;
 use std::fmt;
 
-/// A page that cannot be trusted.
+/// A damaged page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Damage {
-    /// The page's number, from 1; 0 if even that cannot be told.
+pub struct PageDamage {
+    /// The page number, from 1; 0 if unknown.
     pub page: u32,
-    /// Where it was read from.
-    pub part: Part,
+    /// The file it was read from.
+    pub part: DatabasePart,
     /// What is wrong with it.
-    pub fault: Fault,
+    pub fault: DamageKind,
 }
 
 /// The files that make up a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum DatabasePart {
     /// The database file.
     File,
     /// The write-ahead log.
@@ -23,44 +23,44 @@ pub enum Part {
 
 /// What can be wrong with a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum DamageKind {
     /// The checksum does not match the content.
     Mismatch,
-    /// There is no checksum: another program wrote the page, which may be as it should be.
+    /// There is no checksum: another program wrote the page, which may still be intact.
     Unsealed,
     /// The file ends before the end of the page.
     Missing,
 }
 
-impl fmt::Display for Damage {
+impl fmt::Display for PageDamage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let part = match self.part {
-            Part::File => "",
-            Part::Log => " in the write-ahead log",
+            DatabasePart::File => "",
+            DatabasePart::Log => " in the write-ahead log",
         };
         let page = match self.page {
             0 => "a page".to_owned(),
             number => format!("page {number}"),
         };
         let fault = match self.fault {
-            Fault::Mismatch => "does not match its checksum",
-            Fault::Unsealed => "has no checksum: another program has written to the file",
-            Fault::Missing => "is missing: the file is too short",
+            DamageKind::Mismatch => "does not match its checksum",
+            DamageKind::Unsealed => "has no checksum: another program has written to the file",
+            DamageKind::Missing => "is missing: the file is too short",
         };
         write!(f, "{page}{part} {fault}")
     }
 }
 
 thread_local! {
-    static LAST: Cell<Option<Damage>> = const { Cell::new(None) };
+    static LAST: Cell<Option<PageDamage>> = const { Cell::new(None) };
 }
 
-/// The damage that made the last read on this thread fail, once.
-pub fn take_damage() -> Option<Damage> {
+/// Returns the damage that made the last read on this thread fail, and clears it.
+pub fn take_damage() -> Option<PageDamage> {
     LAST.take()
 }
 
-/// SQLite hands errors to the thread that asked, so that is where their cause waits.
-pub(crate) fn note(damage: Damage) {
+/// SQLite reports errors on the calling thread, so their cause is stored there.
+pub(crate) fn note(damage: PageDamage) {
     LAST.set(Some(damage));
 }

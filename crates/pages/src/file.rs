@@ -1,4 +1,4 @@
-//! Files that hold pages, as SQLite sees them.
+//! Database files and logs, as SQLite sees them.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -9,40 +9,41 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64};
 
 use crate::checksum::{RESERVED, is_sealed, is_unsealed, seal, unseal};
-use crate::damage::{Damage, Fault, Part, note};
-use crate::log::{LogState, big};
+use crate::damage::{DamageKind, DatabasePart, PageDamage, note};
+use crate::log::{LogState, big_endian};
 use crate::shim::Checking;
 
-/// The header at the beginning of a database file.
-const HEADER: usize = 100;
+/// The size of the header of a database file.
+const HEADER_BYTES: usize = 100;
 const MAGIC: &[u8] = b"SQLite format 3\0";
-const SMALLEST_PAGE: usize = 512;
+const MIN_PAGE_SIZE: usize = 512;
 
-/// What SQLite sees; the file of the real VFS lies behind it in the same memory.
+/// The file that SQLite sees; the real VFS's file follows it in the same allocation.
 #[repr(C)]
 pub(crate) struct ShimFile {
     base: sqlite3_file,
-    state: *mut State,
+    state: *mut FileState,
 }
 
-/// What is known about an open file.
-pub(crate) struct State {
-    pub(crate) real: Real,
-    part: Part,
+/// The state of an open file.
+pub(crate) struct FileState {
+    pub(crate) real: RealFile,
+    part: DatabasePart,
     checking: Checking,
     sealing: Sealing,
     log: LogState,
-    /// How many pages the database had when the connection last read or wrote its first one.
-    /// The file and its log share this.
+    /// The number of pages in the database when this connection last read or wrote the first
+    /// page. Shared by the file and its log.
     pages: Arc<AtomicU32>,
-    /// For pages that are read in part, and for those that are sealed.
+    /// Buffer for pages that are read partially, and for pages to be sealed.
     scratch: Vec<u8>,
 }
 
-/// Whether the pages of the database file carry checksums.
+/// Whether the pages of the database file have checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sealing {
-    /// It is empty. Whether pages were sealed on the assumption that it will be so.
+    /// The file is empty. `assumed`: pages were sealed on the assumption that it will have
+    /// checksums.
     Undecided {
         assumed: bool,
     },
@@ -54,23 +55,23 @@ enum Sealing {
 
 /// An open file of the real VFS.
 #[derive(Clone, Copy)]
-pub(crate) struct Real(*mut sqlite3_file);
+pub(crate) struct RealFile(*mut sqlite3_file);
 
-impl Real {
-    /// Calls one of its methods, if it has it.
+impl RealFile {
+    /// Calls a method of the real file, if it has it.
     fn call<M>(
         self,
         which: impl FnOnce(&ffi::sqlite3_io_methods) -> Option<M>,
         call: impl FnOnce(M, *mut sqlite3_file) -> c_int,
     ) -> c_int {
-        // SAFETY: it is open for as long as this exists, so it has methods.
+        // SAFETY: the file is open for as long as this value exists, so it has methods.
         let method = unsafe { (*self.0).pMethods.as_ref() }.and_then(which);
         method.map_or(ffi::SQLITE_IOERR, |method| call(method, self.0))
     }
 
     pub(crate) fn read(self, into: &mut [u8], offset: sqlite3_int64) -> c_int {
         let Ok(length) = c_int::try_from(into.len()) else { return ffi::SQLITE_IOERR_READ };
-        // SAFETY: the buffer is as long as is said.
+        // SAFETY: the buffer has the given length.
         self.call(
             |it| it.xRead,
             |read, file| unsafe { read(file, into.as_mut_ptr().cast(), length, offset) },
@@ -79,25 +80,25 @@ impl Real {
 
     fn write(self, from: &[u8], offset: sqlite3_int64) -> c_int {
         let Ok(length) = c_int::try_from(from.len()) else { return ffi::SQLITE_IOERR_WRITE };
-        // SAFETY: the buffer is as long as is said.
+        // SAFETY: the buffer has the given length.
         self.call(
             |it| it.xWrite,
             |write, file| unsafe { write(file, from.as_ptr().cast(), length, offset) },
         )
     }
 
-    /// Its length; none if that cannot be told.
+    /// The file's length; `None` if it cannot be determined.
     pub(crate) fn length(self) -> Option<u64> {
         let mut length: sqlite3_int64 = 0;
-        // SAFETY: the number lives as long as the call.
+        // SAFETY: the number outlives the call.
         let code =
             self.call(|it| it.xFileSize, |size, file| unsafe { size(file, &raw mut length) });
         if code == ffi::SQLITE_OK { u64::try_from(length).ok() } else { None }
     }
 }
 
-impl State {
-    /// The size of the pages, if they carry checksums.
+impl FileState {
+    /// The page size, if pages have checksums.
     pub(crate) fn page_size(&self) -> Option<usize> {
         match self.sealing {
             Sealing::On { page_size } => Some(page_size),
@@ -108,8 +109,8 @@ impl State {
     fn read(&mut self, into: &mut [u8], offset: sqlite3_int64) -> c_int {
         let code = match (self.checking, self.part) {
             (Checking::Nothing, _) => self.real.read(into, offset),
-            (_, Part::File) => self.read_file(into, offset),
-            (_, Part::Log) => self.read_log(into, offset),
+            (_, DatabasePart::File) => self.read_file(into, offset),
+            (_, DatabasePart::Log) => self.read_log(into, offset),
         };
         if code == ffi::SQLITE_OK {
             self.note_pages(into);
@@ -117,18 +118,18 @@ impl State {
         code
     }
 
-    /// Notes what the first page says.
+    /// Stores the number of pages from the header in the first page.
     fn note_pages(&self, page: &[u8]) {
-        if page.len() >= SMALLEST_PAGE && page.starts_with(MAGIC) {
-            self.pages.store(big(&page[28..32]), Ordering::Relaxed);
+        if page.len() >= MIN_PAGE_SIZE && page.starts_with(MAGIC) {
+            self.pages.store(big_endian(&page[28..32]), Ordering::Relaxed);
         }
     }
 
     fn write(&mut self, from: &[u8], offset: sqlite3_int64) -> c_int {
         self.note_pages(from);
         match self.part {
-            Part::File => self.write_file(from, offset),
-            Part::Log => {
+            DatabasePart::File => self.write_file(from, offset),
+            DatabasePart::Log => {
                 self.log.note_write(from.len(), offset);
                 self.real.write(from, offset)
             }
@@ -143,74 +144,77 @@ impl State {
         if self.sealing == (Sealing::Undecided { assumed: false }) {
             self.sealing = sealing_of(self.real);
         }
-        // SQLite looks at parts of the header without holding a lock, so that the page may
-        // just be being written. It believes nothing of that before it has read the page.
-        let peek = usize::try_from(offset).is_ok_and(|at| at + into.len() <= HEADER);
+        // SQLite reads parts of the header without a lock, so the page may be partly written.
+        // It does not rely on them before it has read the whole page.
+        let peek = usize::try_from(offset).is_ok_and(|at| at + into.len() <= HEADER_BYTES);
         let (Sealing::On { page_size }, false) = (self.sealing, peek) else {
             return self.real.read(into, offset);
         };
-        let Some(place) = Place::of(offset, page_size) else { return ffi::SQLITE_IOERR_READ };
-        if place.within == 0 && into.len() == page_size {
+        let Some(position) = PagePosition::of(offset, page_size) else {
+            return ffi::SQLITE_IOERR_READ;
+        };
+        if position.within == 0 && into.len() == page_size {
             let code = self.real.read(into, offset);
-            let code = self.judge(code, into, place.number);
+            let code = self.check_page(code, into, position.number);
             unseal(into);
             return code;
         }
-        // The first bytes of a page with a part of a long value, or pages of a size that
-        // does not fit: the header was damaged.
-        let Some(end) = place.within.checked_add(into.len()).filter(|end| *end <= page_size) else {
-            return self.fail(place.number, Fault::Mismatch);
+        // A partial read of a page. If it crosses the end of the page, the header has the wrong
+        // page size: it is damaged.
+        let Some(end) = position.within.checked_add(into.len()).filter(|end| *end <= page_size)
+        else {
+            return self.fail(position.number, DamageKind::Mismatch);
         };
         let mut page = std::mem::take(&mut self.scratch);
         page.resize(page_size, 0);
-        let code = self.real.read(&mut page, place.start);
-        let code = self.judge(code, &page, place.number);
+        let code = self.real.read(&mut page, position.start);
+        let code = self.check_page(code, &page, position.number);
         if code == ffi::SQLITE_OK || code == ffi::SQLITE_IOERR_SHORT_READ {
-            into.copy_from_slice(&page[place.within..end]);
+            into.copy_from_slice(&page[position.within..end]);
         }
         self.scratch = page;
         code
     }
 
-    /// What reading a whole page comes to.
-    fn judge(&self, code: c_int, page: &[u8], number: u32) -> c_int {
+    /// The result code of reading a whole page.
+    fn check_page(&self, code: c_int, page: &[u8], number: u32) -> c_int {
         match code {
             ffi::SQLITE_OK if is_sealed(page, number) => ffi::SQLITE_OK,
-            ffi::SQLITE_OK if self.lets_pass(page, number) => ffi::SQLITE_OK,
-            ffi::SQLITE_OK => self.fail(number, fault_of(page)),
-            // SQLite goes on with zeros. That is right for a page that is just being added.
+            ffi::SQLITE_OK if self.may_skip_check(page, number) => ffi::SQLITE_OK,
+            ffi::SQLITE_OK => self.fail(number, damage_kind_of(page)),
+            // SQLite continues with zeros. That is correct for a page that is being added.
             ffi::SQLITE_IOERR_SHORT_READ if number > self.pages.load(Ordering::Relaxed) => code,
-            ffi::SQLITE_IOERR_SHORT_READ => self.fail(number, Fault::Missing),
+            ffi::SQLITE_IOERR_SHORT_READ => self.fail(number, DamageKind::Missing),
             code => code,
         }
     }
 
     fn read_log(&mut self, into: &mut [u8], offset: sqlite3_int64) -> c_int {
         let code = self.real.read(into, offset);
-        // All else that is read there is compared with its checksums by SQLite.
-        let is_page = into.len() >= SMALLEST_PAGE && into.len().is_power_of_two();
+        // SQLite itself verifies everything else in the log.
+        let is_page = into.len() >= MIN_PAGE_SIZE && into.len().is_power_of_two();
         match code {
             ffi::SQLITE_OK if is_page => {}
-            ffi::SQLITE_IOERR_SHORT_READ if is_page => return self.fail(0, Fault::Missing),
+            ffi::SQLITE_IOERR_SHORT_READ if is_page => return self.fail(0, DamageKind::Missing),
             code => return code,
         }
         match self.log.verify(self.real, into, offset) {
             Ok(()) => ffi::SQLITE_OK,
-            // Their reserved bytes say nothing.
-            Err(number) if self.checking == Checking::Leaves && leads_to_others(into, number) => {
+            // Interior pages may be read for salvage, even if they do not match.
+            Err(number) if self.checking == Checking::Leaves && is_interior(into, number) => {
                 ffi::SQLITE_OK
             }
-            Err(number) => self.fail(number, Fault::Mismatch),
+            Err(number) => self.fail(number, DamageKind::Mismatch),
         }
     }
 
-    fn lets_pass(&self, page: &[u8], number: u32) -> bool {
+    fn may_skip_check(&self, page: &[u8], number: u32) -> bool {
         self.checking == Checking::Leaves
-            && (leads_to_others(page, number) || fault_of(page) == Fault::Unsealed)
+            && (is_interior(page, number) || damage_kind_of(page) == DamageKind::Unsealed)
     }
 
-    fn fail(&self, page: u32, fault: Fault) -> c_int {
-        note(Damage { page, part: self.part, fault });
+    fn fail(&self, page: u32, fault: DamageKind) -> c_int {
+        note(PageDamage { page, part: self.part, fault });
         ffi::SQLITE_IOERR_DATA
     }
 
@@ -225,39 +229,39 @@ impl State {
                 return ffi::SQLITE_IOERR_WRITE;
             }
         } else if offset == 0 && header_of(from) != self.sealing {
-            // A file keeps what it was created with: others that have it open rely on it.
+            // A file keeps the layout it was created with: others that have it open rely on it.
             return ffi::SQLITE_IOERR_WRITE;
         }
         let page_size = match self.sealing {
             Sealing::Off => return self.real.write(from, offset),
             Sealing::On { page_size } => page_size,
-            // A page that did not fit into memory is written before the first one. If that
-            // turns out to have no room for checksums, writing it fails.
+            // SQLite may write a page out of its cache before it writes the first one. If the
+            // first page then has no room for checksums, writing it fails.
             Sealing::Undecided { .. } => {
                 self.sealing = Sealing::Undecided { assumed: true };
                 from.len()
             }
         };
-        let place = Place::of(offset, page_size).filter(|place| place.within == 0);
-        let (Some(place), true) = (place, from.len() == page_size) else {
+        let position = PagePosition::of(offset, page_size).filter(|position| position.within == 0);
+        let (Some(position), true) = (position, from.len() == page_size) else {
             return ffi::SQLITE_IOERR_WRITE;
         };
-        // A copy: the memory is SQLite's, and not to be changed.
+        // Seal a copy: the buffer belongs to SQLite and must not be changed.
         self.scratch.clear();
         self.scratch.extend_from_slice(from);
-        seal(&mut self.scratch, place.number);
+        seal(&mut self.scratch, position.number);
         self.real.write(&self.scratch, offset)
     }
 }
 
-/// Where in the file a read or write begins.
-struct Place {
+/// The position of a read or write within the pages of the file.
+struct PagePosition {
     number: u32,
     start: sqlite3_int64,
     within: usize,
 }
 
-impl Place {
+impl PagePosition {
     fn of(offset: sqlite3_int64, page_size: usize) -> Option<Self> {
         let size = sqlite3_int64::try_from(page_size).ok().filter(|size| *size > 0)?;
         let number = u32::try_from(offset.checked_div_euclid(size)?).ok()?.checked_add(1)?;
@@ -266,50 +270,50 @@ impl Place {
     }
 }
 
-/// What the header of a file that may be empty says.
-fn sealing_of(real: Real) -> Sealing {
-    let mut header = [0; HEADER];
+/// Reads the header of a file that may be empty.
+fn sealing_of(real: RealFile) -> Sealing {
+    let mut header = [0; HEADER_BYTES];
     match real.read(&mut header, 0) {
         ffi::SQLITE_OK => header_of(&header),
         _ if real.length() == Some(0) => Sealing::Undecided { assumed: false },
-        // SQLite has its own words for what is not a database.
+        // SQLite reports by itself that the file is not a database.
         _ => Sealing::Off,
     }
 }
 
 fn header_of(bytes: &[u8]) -> Sealing {
-    let Some(header) = bytes.first_chunk::<HEADER>() else { return Sealing::Off };
+    let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else { return Sealing::Off };
     let page_size = match u16::from_be_bytes([header[16], header[17]]) {
         1 => 1 << 16,
         size => usize::from(size),
     };
     let is_database =
-        header.starts_with(MAGIC) && page_size >= SMALLEST_PAGE && page_size.is_power_of_two();
-    // Any number but 0 is either ours or damaged, which the checksum of the page will tell.
+        header.starts_with(MAGIC) && page_size >= MIN_PAGE_SIZE && page_size.is_power_of_two();
+    // Any number but 0 is either ours or damaged; the checksum of the page tells which.
     match header[20] {
         1.. if is_database => Sealing::On { page_size },
         _ => Sealing::Off,
     }
 }
 
-/// What is wrong with a page that does not match. One of zeros alone was not written by SQLite.
-pub(crate) fn fault_of(page: &[u8]) -> Fault {
+/// What is wrong with a page that does not match. SQLite never writes a page of only zeros.
+pub(crate) fn damage_kind_of(page: &[u8]) -> DamageKind {
     match is_unsealed(page) && page.iter().any(|byte| *byte != 0) {
-        true => Fault::Unsealed,
-        false => Fault::Mismatch,
+        true => DamageKind::Unsealed,
+        false => DamageKind::Mismatch,
     }
 }
 
-/// Whether a page holds nothing but ways to other pages: inner pages of trees, and the maps
-/// by which a file is made shorter.
-fn leads_to_others(page: &[u8], number: u32) -> bool {
-    const INNER_INDEX: u8 = 2;
-    const INNER_TABLE: u8 = 5;
-    let kind = page.get(if number == 1 { HEADER } else { 0 });
-    matches!(kind, Some(&INNER_INDEX | &INNER_TABLE)) || is_map(page.len(), number)
+/// Whether a page contains only references to other pages: interior pages of B-trees and
+/// pointer-map pages.
+fn is_interior(page: &[u8], number: u32) -> bool {
+    const INTERIOR_INDEX: u8 = 2;
+    const INTERIOR_TABLE: u8 = 5;
+    let kind = page.get(if number == 1 { HEADER_BYTES } else { 0 });
+    matches!(kind, Some(&INTERIOR_INDEX | &INTERIOR_TABLE)) || is_pointer_map(page.len(), number)
 }
 
-fn is_map(page_size: usize, number: u32) -> bool {
+fn is_pointer_map(page_size: usize, number: u32) -> bool {
     let Some(mapped) = page_size.checked_sub(usize::from(RESERVED)).map(|usable| usable / 5) else {
         return false;
     };
@@ -323,12 +327,12 @@ fn is_map(page_size: usize, number: u32) -> bool {
         }
 }
 
-/// Prepares the memory of a file, and says where the real VFS has its own.
+/// Prepares the memory of a file; returns where the real VFS places its own.
 ///
 /// # Safety
-/// There must be room for a [`ShimFile`] and a file of the real VFS behind it.
+/// There must be room for a [`ShimFile`] followed by a file of the real VFS.
 pub(crate) unsafe fn begin(file: *mut ShimFile) -> *mut sqlite3_file {
-    // SAFETY: the caller's; both begin at an address that is good for pointers.
+    // SAFETY: guaranteed by the caller; both addresses are aligned for pointers.
     unsafe {
         file.write(ShimFile {
             base: sqlite3_file { pMethods: ptr::null() },
@@ -340,31 +344,31 @@ pub(crate) unsafe fn begin(file: *mut ShimFile) -> *mut sqlite3_file {
     }
 }
 
-/// Makes an open file of what the real VFS opened, or closes it again.
+/// Completes a file that the real VFS opened, or closes it if opening failed.
 ///
 /// # Safety
 /// [`begin`] must have prepared the file, and nobody else may use it.
 pub(crate) unsafe fn finish(
     file: *mut ShimFile,
     code: c_int,
-    part: Part,
+    part: DatabasePart,
     checking: Checking,
     pages: Arc<AtomicU32>,
 ) -> c_int {
-    // SAFETY: as `begin` left it, or opened by the real VFS since.
-    let real = unsafe { Real(file.add(1).cast::<sqlite3_file>()) };
+    // SAFETY: `begin` prepared it, and the real VFS may have opened it since.
+    let real = unsafe { RealFile(file.add(1).cast::<sqlite3_file>()) };
     if code != ffi::SQLITE_OK {
-        // SAFETY: `begin` set the methods to null; if they are there, the file wants closing.
+        // SAFETY: `begin` set the methods to null; if they are set, the file must be closed.
         real.call(|it| it.xClose, |close, file| unsafe { close(file) });
         return code;
     }
     let sealing = match part {
-        Part::File => sealing_of(real),
-        Part::Log => Sealing::Off,
+        DatabasePart::File => sealing_of(real),
+        DatabasePart::Log => Sealing::Off,
     };
     let (log, scratch) = (LogState::default(), Vec::new());
-    let state = Box::new(State { real, part, checking, sealing, log, pages, scratch });
-    // SAFETY: the file is still the caller's alone.
+    let state = Box::new(FileState { real, part, checking, sealing, log, pages, scratch });
+    // SAFETY: nobody else uses the file yet.
     unsafe {
         file.write(ShimFile {
             base: sqlite3_file { pMethods: &raw const METHODS },
@@ -374,13 +378,14 @@ pub(crate) unsafe fn finish(
     ffi::SQLITE_OK
 }
 
-/// What is known about a file, if it is one of the shim's.
+/// The state of a file, if it belongs to the shim.
 ///
 /// # Safety
-/// The pointer must be null or lead to a file of SQLite's, which nobody else uses while the
+/// The pointer must be null or point to a file of SQLite's that nobody else uses while the
 /// reference lives.
-pub(crate) unsafe fn state<'a>(file: *mut sqlite3_file) -> Option<&'a mut State> {
-    // SAFETY: the caller's. Only files of the shim have these methods and this layout.
+pub(crate) unsafe fn state<'a>(file: *mut sqlite3_file) -> Option<&'a mut FileState> {
+    // SAFETY: guaranteed by the caller. Only files of the shim have these methods and this
+    // layout.
     unsafe {
         if file.is_null() || !ptr::eq((*file).pMethods, &raw const METHODS) {
             return None;
@@ -390,7 +395,7 @@ pub(crate) unsafe fn state<'a>(file: *mut sqlite3_file) -> Option<&'a mut State>
 }
 
 static METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
-    // Without xFetch: mapped pages would not be verified.
+    // Without xFetch: memory-mapped pages would not be verified.
     iVersion: 2,
     xClose: Some(close),
     xRead: Some(read),
@@ -412,18 +417,18 @@ static METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
     xUnfetch: None,
 };
 
-/// The real file behind one of the shim's.
+/// The real file behind a file of the shim.
 ///
 /// # Safety
-/// The file must be an open one of the shim's.
-unsafe fn real(file: *mut sqlite3_file) -> Real {
-    // SAFETY: the caller's; `begin` put it there.
-    unsafe { Real(file.cast::<ShimFile>().add(1).cast()) }
+/// The file must be an open file of the shim.
+unsafe fn real(file: *mut sqlite3_file) -> RealFile {
+    // SAFETY: guaranteed by the caller; `begin` placed it there.
+    unsafe { RealFile(file.cast::<ShimFile>().add(1).cast()) }
 }
 
 unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
-    // SAFETY: SQLite closes an open file once and does not use it afterwards; the state was
-    // made by `finish` from a box.
+    // SAFETY: SQLite closes an open file once and does not use it afterwards; `finish` created
+    // the state from a box.
     unsafe {
         let code = real(file).call(|it| it.xClose, |close, file| close(file));
         let shim = file.cast::<ShimFile>();
@@ -443,8 +448,8 @@ unsafe extern "C" fn read(
     offset: sqlite3_int64,
 ) -> c_int {
     let Ok(length) = usize::try_from(length) else { return ffi::SQLITE_IOERR_READ };
-    // SAFETY: SQLite's own arguments: an open file, which one thread uses at a time, and a
-    // buffer of this length, which nothing else refers to.
+    // SAFETY: arguments from SQLite: an open file, used by one thread at a time, and an
+    // exclusive buffer of this length.
     let (state, into) =
         unsafe { (state(file), std::slice::from_raw_parts_mut(into.cast::<u8>(), length)) };
     state.map_or(ffi::SQLITE_IOERR_READ, |state| state.read(into, offset))
@@ -463,11 +468,11 @@ unsafe extern "C" fn write(
     state.map_or(ffi::SQLITE_IOERR_WRITE, |state| state.write(from, offset))
 }
 
-/// Methods that are those of the real file.
+/// Methods that are forwarded to the real file.
 macro_rules! pass_on {
     ($($name:ident = $method:ident($($argument:ident: $kind:ty),*);)*) => {$(
         unsafe extern "C" fn $name(file: *mut sqlite3_file $(, $argument: $kind)*) -> c_int {
-            // SAFETY: SQLite's own arguments, for the file that the shim's stands before.
+            // SAFETY: arguments from SQLite, forwarded to the real file behind the shim's.
             unsafe { real(file).call(|it| it.$method, |call, file| call(file $(, $argument)*)) }
         }
     )*};
@@ -489,7 +494,7 @@ pass_on! {
 }
 
 unsafe extern "C" fn shm_barrier(file: *mut sqlite3_file) {
-    // SAFETY: SQLite's own argument.
+    // SAFETY: an argument from SQLite.
     let real = unsafe { real(file) };
     real.call(
         |it| it.xShmBarrier,

@@ -1,16 +1,14 @@
-//! SQLite files whose every page carries a checksum.
+//! SQLite files with a checksum on every page.
 //!
-//! A VFS shim over SQLite's default one seals each page as it is written to the database
-//! file and verifies it as it is read. Pages in the write-ahead log are verified with the
-//! checksums that SQLite keeps in the log anyway but compares during recovery only. A page
-//! that does not match is never handed to SQLite: the read fails, and [`take_damage`]
-//! says which page it was.
+//! A VFS shim over SQLite's default one seals each page when it is written to the database file
+//! and verifies it when it is read. Pages in the write-ahead log are verified with the
+//! checksums that SQLite stores there but checks only during recovery. A page that does not
+//! match is never passed to SQLite: the read fails, and [`take_damage`] returns the page.
 //!
-//! docs/format.md has the layout. The checksum finds damage, not tampering, and a page
-//! that was replaced by an older version of itself has a checksum that matches.
+//! The layout is in docs/format.md. The checksum detects damage, not tampering, and cannot
+//! detect that a page was replaced by an older version of itself.
 //!
-//! Like `rusqlite` itself, this crate leaves it to its callers that SQLite runs in workers
-//! only.
+//! Like `rusqlite` itself, this crate relies on its callers to run SQLite in workers only.
 
 mod checksum;
 mod damage;
@@ -20,6 +18,6 @@ mod scan;
 mod shim;
 
 pub use checksum::{RESERVED, is_sealed, seal, unseal};
-pub use damage::{Damage, Fault, Part, take_damage};
+pub use damage::{DamageKind, DatabasePart, PageDamage, take_damage};
 pub use scan::scan;
 pub use shim::{Checking, is_checked, open, reserve};

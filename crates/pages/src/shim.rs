@@ -1,5 +1,5 @@
-//! The VFS: opens files through SQLite's default one and puts [`file`](crate::file)
-//! between SQLite and those that hold pages.
+//! The VFS: opens files through SQLite's default VFS and puts [`file`](crate::file) between
+//! SQLite and those that contain pages.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -10,16 +10,16 @@ use std::sync::{Arc, OnceLock};
 use rusqlite::{Connection, OpenFlags, ffi};
 
 use crate::checksum::RESERVED;
-use crate::damage::Part;
+use crate::damage::DatabasePart;
 use crate::file::{self, ShimFile};
 
-/// What is verified when pages are read. Pages are sealed in any case.
+/// What is verified when pages are read. Pages are always sealed when written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checking {
-    /// Everything.
+    /// All pages.
     Every,
-    /// For saving what can be saved: all pages but those that only lead to others, since behind
-    /// a damaged inner page there are many that are not, and those that another program wrote.
+    /// For salvage: all pages except interior ones, since a damaged interior page leads to many
+    /// intact ones, and except those that another program wrote.
     Leaves,
     /// Nothing.
     Nothing,
@@ -37,8 +37,8 @@ impl Checking {
     }
 }
 
-/// Opens a database through the shim. A file with pages that have no room for checksums is
-/// read and written without them: [`is_checked`] tells.
+/// Opens a database through the shim. A file whose pages have no room for checksums is read and
+/// written without them; see [`is_checked`].
 ///
 /// # Errors
 /// SQLite's, as from [`Connection::open_with_flags`].
@@ -47,7 +47,7 @@ pub fn open(path: &Path, flags: OpenFlags, checking: Checking) -> rusqlite::Resu
     Connection::open_with_flags_and_vfs(path, flags, checking.vfs_name())
 }
 
-/// Makes room for checksums in the pages of a database that has none yet.
+/// Reserves room for checksums in the pages of a new database.
 ///
 /// # Errors
 /// SQLite's.
@@ -57,21 +57,21 @@ pub fn reserve(db: &Connection) -> rusqlite::Result<()> {
     unsafe { control(db, ffi::SQLITE_FCNTL_RESERVE_BYTES, (&raw mut bytes).cast()) }
 }
 
-/// Whether the pages of the main database carry checksums. False before the first is
+/// Whether the pages of the main database have checksums. False before the first page is
 /// written.
 ///
 /// # Errors
 /// SQLite's.
 pub fn is_checked(db: &Connection) -> rusqlite::Result<bool> {
     let file = file_of(db, ffi::SQLITE_FCNTL_FILE_POINTER)?;
-    // SAFETY: the pointer is that of the connection's open file.
+    // SAFETY: the pointer is the connection's open file.
     Ok(unsafe { file::state(file) }.is_some_and(|state| state.page_size().is_some()))
 }
 
 /// A file of the main database; null if it is not open.
 pub(crate) fn file_of(db: &Connection, which: c_int) -> rusqlite::Result<*mut ffi::sqlite3_file> {
     let mut file = ptr::null_mut::<ffi::sqlite3_file>();
-    // SAFETY: both operations that callers name write a pointer to where they are told.
+    // SAFETY: both operations used by callers write a pointer to this address.
     unsafe { control(db, which, (&raw mut file).cast()) }?;
     Ok(file)
 }
@@ -93,7 +93,7 @@ fn failure(code: c_int) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(ffi::Error::new(code), None)
 }
 
-/// What a registered VFS needs to know; SQLite keeps the pointer to it.
+/// The data of a registered VFS; SQLite keeps the pointer to it.
 struct Registered {
     real: *mut ffi::sqlite3_vfs,
     checking: Checking,
@@ -109,14 +109,14 @@ fn register() -> rusqlite::Result<()> {
 }
 
 fn register_one(checking: Checking) -> c_int {
-    // SAFETY: initializes SQLite if need be and returns a VFS that stays registered.
+    // SAFETY: initialises SQLite if necessary and returns a VFS that stays registered.
     let real = unsafe { ffi::sqlite3_vfs_find(ptr::null()) };
-    // SAFETY: it is null or valid for as long as the process lives.
+    // SAFETY: null or valid for the life of the process.
     let Some(model) = (unsafe { real.as_ref() }) else { return ffi::SQLITE_ERROR };
     let Ok(room) = c_int::try_from(size_of::<ShimFile>()) else { return ffi::SQLITE_ERROR };
     let registered = Box::new(Registered { real, checking });
-    // All but opening is left to the methods of the real one, which on Unix do not look at
-    // the VFS that they are called with.
+    // Everything but opening uses the methods of the real VFS, which on Unix ignore the VFS
+    // they are called with.
     let vfs = Box::new(ffi::sqlite3_vfs {
         szOsFile: model.szOsFile.saturating_add(room),
         pNext: ptr::null_mut(),
@@ -129,7 +129,7 @@ fn register_one(checking: Checking) -> c_int {
     unsafe { ffi::sqlite3_vfs_register(Box::into_raw(vfs), 0) }
 }
 
-/// `xOpen`. Only the database itself and its log hold pages that are read back as such.
+/// `xOpen`. Only the database file and its log contain pages that are verified.
 unsafe extern "C" fn open_file(
     vfs: *mut ffi::sqlite3_vfs,
     name: *const c_char,
@@ -137,31 +137,31 @@ unsafe extern "C" fn open_file(
     flags: c_int,
     flags_out: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite calls this with a VFS that `register_one` made.
+    // SAFETY: SQLite calls this with a VFS from `register_one`.
     let registered = unsafe { &*(*vfs).pAppData.cast::<Registered>() };
     let real = registered.real;
     // SAFETY: the real VFS stays registered.
     let Some(open) = (unsafe { (*real).xOpen }) else { return ffi::SQLITE_CANTOPEN };
     let part = if flags & ffi::SQLITE_OPEN_MAIN_DB != 0 {
-        Part::File
+        DatabasePart::File
     } else if flags & ffi::SQLITE_OPEN_WAL != 0 {
-        Part::Log
+        DatabasePart::Log
     } else {
-        // SAFETY: SQLite's own arguments; `file` has more room than the real VFS needs.
+        // SAFETY: arguments from SQLite; `file` has more room than the real VFS needs.
         return unsafe { open(real, name, file, flags, flags_out) };
     };
     let pages = match part {
-        Part::File => Arc::default(),
-        // SAFETY: SQLite opens a log with the name that belongs to the open file of the
-        // database, which it closes later than the log.
-        Part::Log => unsafe { file::state(ffi::sqlite3_database_file_object(name)) }
+        DatabasePart::File => Arc::default(),
+        // SAFETY: SQLite opens a log under the name of the open database file, which it closes
+        // after the log.
+        DatabasePart::Log => unsafe { file::state(ffi::sqlite3_database_file_object(name)) }
             .map(|state| state.pages())
             .unwrap_or_default(),
     };
-    // SAFETY: `file` has room for a `ShimFile` and, behind it, for a file of the real VFS.
+    // SAFETY: `file` has room for a `ShimFile` followed by a file of the real VFS.
     let inner = unsafe { file::begin(file.cast()) };
-    // SAFETY: SQLite's own arguments, but for the place of the file.
+    // SAFETY: arguments from SQLite, except for the address of the file.
     let code = unsafe { open(real, name, inner, flags, flags_out) };
-    // SAFETY: `begin` prepared both, and the real VFS has opened the inner file or not.
+    // SAFETY: `begin` prepared both, and the real VFS has tried to open the inner file.
     unsafe { file::finish(file.cast(), code, part, registered.checking, pages) }
 }

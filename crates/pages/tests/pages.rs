@@ -7,18 +7,19 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use isolith_pages::{
-    Checking, Damage, Fault, Part, is_checked, open, reserve, scan, seal, take_damage,
+    Checking, DamageKind, DatabasePart, PageDamage, is_checked, open, reserve, scan, seal,
+    take_damage,
 };
 use rusqlite::{Connection, OpenFlags, ffi};
 use tempfile::TempDir;
 
 const PAGE: u64 = 4096;
 
-struct Place {
+struct TestDatabase {
     folder: TempDir,
 }
 
-impl Place {
+impl TestDatabase {
     fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
@@ -47,7 +48,7 @@ impl Place {
         db
     }
 
-    /// A closed database of a few hundred pages, some of them free, nothing in the log.
+    /// A closed database of a few hundred pages, some of them free, with an empty log.
     fn filled(&self) {
         let db = self.create();
         for id in 0..400 {
@@ -75,7 +76,7 @@ fn rows(db: &Connection) -> rusqlite::Result<Vec<Row>> {
         .collect()
 }
 
-fn damages(db: &Connection) -> Vec<Damage> {
+fn damages(db: &Connection) -> Vec<PageDamage> {
     let mut all = Vec::new();
     let verified = scan(db, &mut || true, &mut |damage| {
         all.push(damage);
@@ -85,13 +86,13 @@ fn damages(db: &Connection) -> Vec<Damage> {
     all
 }
 
-fn is_healthy(db: &Connection) {
+fn assert_healthy(db: &Connection) {
     let says: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(says, "ok");
     assert_eq!(damages(db), []);
 }
 
-fn is_damage<T: std::fmt::Debug>(result: rusqlite::Result<T>) -> Damage {
+fn expect_damage<T: std::fmt::Debug>(result: rusqlite::Result<T>) -> PageDamage {
     let Err(rusqlite::Error::SqliteFailure(error, _)) = result else { panic!("{result:?}") };
     assert_eq!(error.extended_code, ffi::SQLITE_IOERR_DATA);
     let damage = take_damage().unwrap();
@@ -107,39 +108,39 @@ fn flip(path: &Path, byte: u64, bit: u32) {
 }
 
 #[test]
-fn a_new_file_carries_checksums_and_plain_sqlite_reads_it() {
-    let place = Place::new();
-    place.filled();
-    let db = place.open(Checking::Every);
+fn a_new_file_has_checksums_and_plain_sqlite_can_read_it() {
+    let database = TestDatabase::new();
+    database.filled();
+    let db = database.open(Checking::Every);
     assert!(is_checked(&db).unwrap());
-    is_healthy(&db);
-    let plain = Connection::open(place.path()).unwrap();
+    assert_healthy(&db);
+    let plain = Connection::open(database.path()).unwrap();
     assert_eq!(rows(&plain).unwrap(), rows(&db).unwrap());
 }
 
 #[test]
-fn a_file_without_room_for_checksums_is_read_and_written_without() {
-    let place = Place::new();
-    let plain = Connection::open(place.path()).unwrap();
+fn a_file_without_room_for_checksums_works_without_them() {
+    let database = TestDatabase::new();
+    let plain = Connection::open(database.path()).unwrap();
     plain.execute_batch("CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT, data)").unwrap();
     insert(&plain, 1, 9000);
     drop(plain);
-    let db = place.open(Checking::Every);
+    let db = database.open(Checking::Every);
     assert!(!is_checked(&db).unwrap());
     insert(&db, 2, 9000);
     assert_eq!(scan(&db, &mut || true, &mut |_| ControlFlow::Continue(())).unwrap(), None);
     drop(db);
-    assert_eq!(rows(&Connection::open(place.path()).unwrap()).unwrap().len(), 2);
+    assert_eq!(rows(&Connection::open(database.path()).unwrap()).unwrap().len(), 2);
 }
 
-/// Transactions that do not fit into memory write pages to the log before they are committed,
-/// read them back, replace them there, and are rolled back in part.
+/// Transactions that do not fit into the cache write pages to the log before they commit, read
+/// them back, replace them there, and are partly rolled back.
 #[test]
-fn whatever_is_written_is_read_again() {
+fn random_transactions_are_read_back() {
     for seed in 0..6 {
-        let place = Place::new();
-        let db = place.create();
-        let reader = place.open(Checking::Every);
+        let database = TestDatabase::new();
+        let db = database.create();
+        let reader = database.open(Checking::Every);
         let mut random = fastrand::Rng::with_seed(seed);
         db.pragma_update(None, "cache_size", 6).unwrap();
         db.pragma_update_and_check(None, "wal_autocheckpoint", 40, |_| Ok(())).unwrap();
@@ -155,12 +156,12 @@ fn whatever_is_written_is_read_again() {
                     6 => drop(db.execute("UPDATE item SET name = name || 'x'", []).unwrap()),
                     7 => drop(db.execute("DELETE FROM item WHERE id < ?1", [id / 4]).unwrap()),
                     8 => db.execute_batch("SAVEPOINT here").unwrap(),
-                    // New pages take the places of others, which move.
+                    // Vacuuming moves pages.
                     9 => {
                         db.execute_batch("CREATE TABLE other (x UNIQUE); DROP TABLE other")
                             .unwrap();
                     }
-                    // There may be none to go back to.
+                    // There may be no savepoint.
                     _ => drop(db.execute_batch("ROLLBACK TO here; RELEASE here")),
                 }
                 if random.u8(0..4) == 0 {
@@ -174,19 +175,19 @@ fn whatever_is_written_is_read_again() {
                 db.execute_batch("PRAGMA incremental_vacuum(20)").unwrap();
             }
         }
-        is_healthy(&db);
+        assert_healthy(&db);
         let expected = rows(&db).unwrap();
         drop((db, reader));
-        let db = place.open(Checking::Every);
+        let db = database.open(Checking::Every);
         assert_eq!(rows(&db).unwrap(), expected, "seed {seed}");
-        is_healthy(&db);
+        assert_healthy(&db);
     }
 }
 
 #[test]
-fn a_rollback_journal_works_too() {
-    let place = Place::new();
-    let db = open(&place.path(), OpenFlags::default(), Checking::Every).unwrap();
+fn a_rollback_journal_works() {
+    let database = TestDatabase::new();
+    let db = open(&database.path(), OpenFlags::default(), Checking::Every).unwrap();
     reserve(&db).unwrap();
     db.execute_batch("CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT, data)").unwrap();
     db.pragma_update(None, "cache_size", 5).unwrap();
@@ -195,48 +196,49 @@ fn a_rollback_journal_works_too() {
     (2..40).for_each(|id| insert(&db, id, 3_000));
     db.execute_batch("ROLLBACK").unwrap();
     assert_eq!(rows(&db).unwrap().len(), 1);
-    is_healthy(&db);
+    assert_healthy(&db);
     drop(db);
-    let db = place.open(Checking::Every);
+    let db = database.open(Checking::Every);
     assert!(is_checked(&db).unwrap());
-    is_healthy(&db);
+    assert_healthy(&db);
 }
 
-/// Pages of a large copy leave memory before the first one is written.
+/// Pages of a large copy leave the cache before the first one is written.
 #[test]
-fn a_copy_made_by_sqlite_carries_checksums_too() {
-    let place = Place::new();
-    place.filled();
-    let db = place.open(Checking::Every);
+fn a_copy_made_by_sqlite_has_checksums() {
+    let database = TestDatabase::new();
+    database.filled();
+    let db = database.open(Checking::Every);
     db.pragma_update(None, "cache_size", 5).unwrap();
-    let copy = place.folder.path().join("copy");
+    let copy = database.folder.path().join("copy");
     db.execute("VACUUM INTO ?1", [copy.to_str().unwrap()]).unwrap();
     let copied = open(&copy, OpenFlags::default(), Checking::Every).unwrap();
     assert!(is_checked(&copied).unwrap());
-    is_healthy(&copied);
+    assert_healthy(&copied);
     assert_eq!(rows(&copied).unwrap(), rows(&db).unwrap());
 }
 
 #[test]
-fn every_damaged_page_is_named_and_none_is_read() {
-    let place = Place::new();
-    place.filled();
-    let before = rows(&place.open(Checking::Every)).unwrap();
-    let healthy = std::fs::read(place.path()).unwrap();
+fn every_damaged_page_is_reported_and_none_is_read() {
+    let database = TestDatabase::new();
+    database.filled();
+    let before = rows(&database.open(Checking::Every)).unwrap();
+    let healthy = std::fs::read(database.path()).unwrap();
     let pages = healthy.len() as u64 / PAGE;
     assert!(pages > 200, "{pages}");
     let mut random = fastrand::Rng::with_seed(1);
     let mut noticed_by_reading = 0;
     for page in 2..=pages {
-        std::fs::write(place.path(), &healthy).unwrap();
-        flip(&place.path(), (page - 1) * PAGE + random.u64(..PAGE), random.u32(..8));
-        let db = place.open(Checking::Every);
-        let expected = Damage { page: page as u32, part: Part::File, fault: Fault::Mismatch };
+        std::fs::write(database.path(), &healthy).unwrap();
+        flip(&database.path(), (page - 1) * PAGE + random.u64(..PAGE), random.u32(..8));
+        let db = database.open(Checking::Every);
+        let expected =
+            PageDamage { page: page as u32, part: DatabasePart::File, fault: DamageKind::Mismatch };
         assert_eq!(damages(&db), [expected]);
         match rows(&db) {
             Ok(read) => assert_eq!(read, before, "page {page}"),
             failed => {
-                assert_eq!(is_damage(failed), expected);
+                assert_eq!(expect_damage(failed), expected);
                 noticed_by_reading += 1;
             }
         }
@@ -245,63 +247,63 @@ fn every_damaged_page_is_named_and_none_is_read() {
 }
 
 #[test]
-fn a_damaged_first_page_is_never_believed() {
-    let place = Place::new();
-    place.filled();
-    let before = rows(&place.open(Checking::Every)).unwrap();
+fn damage_in_the_first_page_is_detected_except_in_its_reserved_size() {
+    let database = TestDatabase::new();
+    database.filled();
+    let before = rows(&database.open(Checking::Every)).unwrap();
     for bit in 0..PAGE * 8 {
-        // The header and the cells; much between them is not used.
+        // Only the header and the cells: much of the rest is unused.
         if (200 * 8..3600 * 8).contains(&bit) {
             continue;
         }
-        flip(&place.path(), bit / 8, (bit % 8) as u32);
-        let db = place.open(Checking::Every);
+        flip(&database.path(), bit / 8, (bit % 8) as u32);
+        let db = database.open(Checking::Every);
         let read = rows(&db);
         let _ = take_damage();
-        // Without its number of reserved bytes a file looks like one that has no checksums:
-        // whoever knows better has to ask.
+        // With a damaged number of reserved bytes, a file looks as if it had no checksums; the
+        // caller must check `is_checked`.
         let knows = is_checked(&db).unwrap() || read.is_err();
         assert!(knows || bit / 8 == 20, "bit {bit}");
         if bit / 8 != 20 {
             assert!(read.is_err() || read.unwrap() == before, "bit {bit}");
         }
         drop(db);
-        flip(&place.path(), bit / 8, (bit % 8) as u32);
+        flip(&database.path(), bit / 8, (bit % 8) as u32);
     }
 }
 
 #[test]
-fn pages_that_changed_places_or_are_gone_are_noticed() {
-    let place = Place::new();
-    place.filled();
-    let healthy = std::fs::read(place.path()).unwrap();
+fn swapped_and_missing_pages_are_detected() {
+    let database = TestDatabase::new();
+    database.filled();
+    let healthy = std::fs::read(database.path()).unwrap();
     let at = |page: usize| (page - 1) * PAGE as usize..page * PAGE as usize;
     let mut swapped = healthy.clone();
     swapped[at(30)].copy_from_slice(&healthy[at(31)]);
     swapped[at(31)].copy_from_slice(&healthy[at(30)]);
-    std::fs::write(place.path(), &swapped).unwrap();
-    let found: Vec<_> = damages(&place.open(Checking::Every)).iter().map(|it| it.page).collect();
+    std::fs::write(database.path(), &swapped).unwrap();
+    let found: Vec<_> = damages(&database.open(Checking::Every)).iter().map(|it| it.page).collect();
     assert_eq!(found, [30, 31]);
 
     let mut zeroed = healthy.clone();
     zeroed[at(40)].fill(0);
-    std::fs::write(place.path(), &zeroed).unwrap();
-    assert_eq!(damages(&place.open(Checking::Every)).len(), 1);
+    std::fs::write(database.path(), &zeroed).unwrap();
+    assert_eq!(damages(&database.open(Checking::Every)).len(), 1);
 
-    std::fs::write(place.path(), &healthy).unwrap();
-    let db = place.open(Checking::Every);
+    std::fs::write(database.path(), &healthy).unwrap();
+    let db = database.open(Checking::Every);
     db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).unwrap();
-    let file = File::options().write(true).open(place.path()).unwrap();
+    let file = File::options().write(true).open(database.path()).unwrap();
     db.execute_batch("BEGIN; SELECT 1 FROM sqlite_schema").unwrap();
     file.set_len(20 * PAGE).unwrap();
-    let damage = is_damage(rows(&db));
-    assert_eq!((damage.fault, damage.page > 20), (Fault::Missing, true));
+    let damage = expect_damage(rows(&db));
+    assert_eq!((damage.fault, damage.page > 20), (DamageKind::Missing, true));
     drop(db);
 
     let pages = healthy.len() as u64 / PAGE;
     for length in [pages * PAGE - 1, (pages - 5) * PAGE, 50 * PAGE + 100, 3 * PAGE] {
-        std::fs::write(place.path(), &healthy[..length as usize]).unwrap();
-        let db = place.open(Checking::Every);
+        std::fs::write(database.path(), &healthy[..length as usize]).unwrap();
+        let db = database.open(Checking::Every);
         // SQLite itself compares the number of pages with its header before it reads.
         let Err(rusqlite::Error::SqliteFailure(error, _)) = rows(&db) else { panic!("{length}") };
         let codes = [ffi::SQLITE_CORRUPT, ffi::SQLITE_IOERR_DATA];
@@ -310,51 +312,51 @@ fn pages_that_changed_places_or_are_gone_are_noticed() {
 }
 
 #[test]
-fn a_damaged_log_in_use_is_noticed_when_it_is_read_and_when_it_is_copied() {
+fn damage_in_a_log_in_use_is_detected_on_read_and_on_checkpoint() {
     for seed in 0..60 {
-        let place = Place::new();
-        let db = place.create();
+        let database = TestDatabase::new();
+        let db = database.create();
         db.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(())).unwrap();
         (0..60).for_each(|id| insert(&db, id, 900));
         let before = rows(&db).unwrap();
-        let frames = (std::fs::metadata(place.log()).unwrap().len() - 32) / (PAGE + 24);
+        let frames = (std::fs::metadata(database.log()).unwrap().len() - 32) / (PAGE + 24);
         let mut random = fastrand::Rng::with_seed(seed);
         let frame = 32 + random.u64(..frames) * (PAGE + 24);
-        flip(&place.log(), frame + 24 + random.u64(..PAGE), random.u32(..8));
-        let other = place.open(Checking::Every);
+        flip(&database.log(), frame + 24 + random.u64(..PAGE), random.u32(..8));
+        let other = database.open(Checking::Every);
         match rows(&other) {
             Ok(read) => assert_eq!(read, before, "seed {seed}"),
-            failed => assert_eq!(is_damage(failed).part, Part::Log),
+            failed => assert_eq!(expect_damage(failed).part, DatabasePart::Log),
         }
-        // Damage in a page that was written again later does not matter to anybody.
+        // Damage in a page that was written again later has no effect.
         let copied: rusqlite::Result<i64> =
             other.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
         match copied {
             Ok(_) => {
-                assert_eq!(rows(&place.open(Checking::Every)).unwrap(), before);
+                assert_eq!(rows(&database.open(Checking::Every)).unwrap(), before);
             }
-            failed => assert_eq!(is_damage(failed).part, Part::Log),
+            failed => assert_eq!(expect_damage(failed).part, DatabasePart::Log),
         }
     }
 }
 
 #[test]
-fn what_leads_to_other_pages_may_be_read_for_salvage() {
-    let place = Place::new();
-    place.filled();
-    let db = place.open(Checking::Every);
+fn interior_pages_can_be_read_for_salvage() {
+    let database = TestDatabase::new();
+    database.filled();
+    let db = database.open(Checking::Every);
     let before = rows(&db).unwrap();
     let root: u32 = db
         .query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'item'", [], |row| row.get(0))
         .unwrap();
     let root = u64::from(root);
     drop(db);
-    // The last byte of the root: its checksum.
-    flip(&place.path(), root * PAGE - 1, 0);
-    assert_eq!(u64::from(is_damage(rows(&place.open(Checking::Every))).page), root);
-    assert_eq!(rows(&place.open(Checking::Leaves)).unwrap(), before);
+    // The last byte of the root page: its checksum.
+    flip(&database.path(), root * PAGE - 1, 0);
+    assert_eq!(u64::from(expect_damage(rows(&database.open(Checking::Every))).page), root);
+    assert_eq!(rows(&database.open(Checking::Leaves)).unwrap(), before);
 
-    let db = place.open(Checking::Leaves);
+    let db = database.open(Checking::Leaves);
     let leaf: u32 = db
         .query_row(
             "SELECT pageno FROM dbstat WHERE name = 'item' AND pagetype = 'leaf' LIMIT 1",
@@ -364,27 +366,27 @@ fn what_leads_to_other_pages_may_be_read_for_salvage() {
         .unwrap();
     let leaf = u64::from(leaf);
     drop(db);
-    flip(&place.path(), leaf * PAGE - 1, 0);
-    assert_eq!(u64::from(is_damage(rows(&place.open(Checking::Leaves))).page), leaf);
-    assert_eq!(rows(&place.open(Checking::Nothing)).unwrap(), before);
+    flip(&database.path(), leaf * PAGE - 1, 0);
+    assert_eq!(u64::from(expect_damage(rows(&database.open(Checking::Leaves))).page), leaf);
+    assert_eq!(rows(&database.open(Checking::Nothing)).unwrap(), before);
 
-    // Sealed by hand, as when pages are put together from others.
-    let file = File::options().read(true).write(true).open(place.path()).unwrap();
+    // Sealed by hand, as when pages are assembled from others.
+    let file = File::options().read(true).write(true).open(database.path()).unwrap();
     for page in [root, leaf] {
         let mut content = vec![0; PAGE as usize];
         file.read_exact_at(&mut content, (page - 1) * PAGE).unwrap();
         seal(&mut content, page as u32);
         file.write_all_at(&content, (page - 1) * PAGE).unwrap();
     }
-    is_healthy(&place.open(Checking::Every));
+    assert_healthy(&database.open(Checking::Every));
 }
 
-/// SQLite without the shim moves the log into the file when it closes it, without checksums.
+/// SQLite without the shim copies the log into the file when it closes it, without checksums.
 #[test]
-fn what_another_program_wrote_is_told_from_damage() {
-    let place = Place::new();
-    place.filled();
-    let db = place.open(Checking::Every);
+fn pages_written_by_another_program_are_not_reported_as_mismatch() {
+    let database = TestDatabase::new();
+    database.filled();
+    let db = database.open(Checking::Every);
     db.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(())).unwrap();
     db.execute("UPDATE item SET name = name || 'x' WHERE id % 2 = 0", []).unwrap();
     (1_000..1_050).for_each(|id| insert(&db, id, 700));
@@ -392,14 +394,14 @@ fn what_another_program_wrote_is_told_from_damage() {
     let config = rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
     db.set_db_config(config, true).unwrap();
     drop(db);
-    let plain = Connection::open(place.path()).unwrap();
+    let plain = Connection::open(database.path()).unwrap();
     assert_eq!(rows(&plain).unwrap(), before);
     plain.close().unwrap();
 
-    let db = place.open(Checking::Every);
-    assert_eq!(is_damage(rows(&db)).fault, Fault::Unsealed);
-    let found = damages(&place.open(Checking::Leaves));
+    let db = database.open(Checking::Every);
+    assert_eq!(expect_damage(rows(&db)).fault, DamageKind::Unsealed);
+    let found = damages(&database.open(Checking::Leaves));
     assert!(found.len() > 50, "{}", found.len());
-    assert!(found.iter().all(|damage| damage.fault == Fault::Unsealed), "{found:?}");
-    assert_eq!(rows(&place.open(Checking::Leaves)).unwrap(), before);
+    assert!(found.iter().all(|damage| damage.fault == DamageKind::Unsealed), "{found:?}");
+    assert_eq!(rows(&database.open(Checking::Leaves)).unwrap(), before);
 }

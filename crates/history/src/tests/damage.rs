@@ -1,4 +1,4 @@
-//! What is missing or damaged costs facts, or is an error with a name.
+//! Missing or damaged objects make the answer incomplete or are errors.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::path::Path;
 use super::support::{Sample, git_with_input, history, lines, read};
 use crate::{HistoryError, MAX_DEPTH, repository_of};
 
-/// Objects are read-only files.
+/// Object files are read-only, so this makes them writable first.
 fn overwrite(path: &Path, bytes: &[u8]) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
     fs::write(path, bytes).unwrap();
@@ -32,19 +32,19 @@ fn a_repository_without_commits_has_no_changes() {
 }
 
 #[test]
-fn a_shallow_clone_tells_what_it_knows() {
+fn a_shallow_clone_reports_what_it_has() {
     let sample = three_commits();
     let shallow = sample.beside("shallow");
     let url = format!("file://{}", sample.path.display());
     sample.git(&["clone", "--quiet", "--depth=2", &url, shallow.to_str().unwrap()]);
     let history = history(&shallow).unwrap();
-    // The oldest commit that is there did not make all that is in it.
+    // The oldest available commit did not create everything in it.
     assert_eq!(lines(&history), ["new Emmy 2"]);
     assert_eq!((history.complete, history.gaps), (true, 3));
 }
 
 #[test]
-fn a_damaged_commit_hides_what_is_behind_it() {
+fn a_damaged_commit_hides_its_ancestors() {
     for damage in [&b""[..], b"nonsense", b"\x78\x9c\x01"] {
         let sample = three_commits();
         overwrite(&sample.object_file("HEAD~2"), damage);
@@ -55,7 +55,7 @@ fn a_damaged_commit_hides_what_is_behind_it() {
 }
 
 #[test]
-fn a_damaged_tree_hides_what_is_in_it() {
+fn a_damaged_tree_hides_its_files() {
     let sample = three_commits();
     overwrite(&sample.object_file("HEAD~2:src"), b"nonsense");
     let history = sample.history();
@@ -83,7 +83,7 @@ fn a_damaged_newest_commit_is_an_error() {
 }
 
 #[test]
-fn an_object_of_the_wrong_kind_is_damage() {
+fn an_object_of_the_wrong_type_is_damage() {
     let sample = three_commits();
     let blob = sample.git(&["rev-parse", "HEAD:new"]);
     fs::write(sample.path.join(".git/refs/heads/main"), blob).unwrap();
@@ -102,7 +102,7 @@ fn a_damaged_head_is_an_error() {
 }
 
 #[test]
-fn a_pack_that_was_cut_off_costs_facts_or_is_an_error() {
+fn a_truncated_pack_is_incomplete_or_an_error() {
     let sample = three_commits();
     sample.git(&["gc", "--quiet", "--aggressive", "--prune=now"]);
     let packs: Vec<_> = fs::read_dir(sample.path.join(".git/objects/pack")).unwrap().collect();
@@ -114,7 +114,7 @@ fn a_pack_that_was_cut_off_costs_facts_or_is_an_error() {
         for length in 0..whole.len() {
             let copy = sample.beside("cut");
             fs::write(&copy, &whole[..length]).unwrap();
-            // A new file, as the old one may still be mapped.
+            // A new file, because the old one may still be mapped.
             fs::rename(copy, &file).unwrap();
             let _ = history(&sample.path);
         }
@@ -134,7 +134,7 @@ fn a_pack_that_was_cut_off_costs_facts_or_is_an_error() {
 }
 
 #[test]
-fn other_hashes_are_refused() {
+fn other_hash_algorithms_are_rejected() {
     let mut sample = Sample::with_format("sha256");
     sample.write("file", "1");
     sample.commit("Ada");
@@ -143,7 +143,7 @@ fn other_hashes_are_refused() {
 }
 
 #[test]
-fn alternates_that_lead_nowhere_are_no_obstacle() {
+fn missing_alternates_are_ignored() {
     let sample = three_commits();
     let alternates = sample.path.join(".git/objects/info/alternates");
     fs::create_dir_all(alternates.parent().unwrap()).unwrap();
@@ -152,8 +152,8 @@ fn alternates_that_lead_nowhere_are_no_obstacle() {
 }
 
 #[test]
-fn folders_without_end_are_not_followed() {
-    // Each tree has the one before it ten times: more files than can be counted.
+fn the_number_of_files_and_the_depth_of_folders_are_limited() {
+    // Each tree contains the previous one ten times: more files than can be counted.
     let sample = Sample::new();
     let blob = sample.git(&["hash-object", "-w", "-t", "blob", "/dev/null"]);
     let make = |entries: String| git_with_input(&sample.path, &["mktree"], &entries);
@@ -182,12 +182,12 @@ fn folders_without_end_are_not_followed() {
 }
 
 #[test]
-fn files_that_are_larger_than_they_should_be_are_not_read() {
+fn oversized_files_are_not_read() {
     for file in ["HEAD", "packed-refs", "objects/info/alternates", "refs/heads/main"] {
         let sample = three_commits();
         let repository = repository_of(&sample.path).unwrap();
         let path = sample.path.join(".git").join(file);
-        // Sparse: it has 20 GB, and takes none.
+        // A sparse file: 20 GB long, but takes no space.
         let opened = fs::File::options().create(true).append(true).open(&path).unwrap();
         opened.set_len(20 << 30).unwrap();
         let error = read(&repository, "").unwrap_err();

@@ -1,4 +1,4 @@
 mod damage;
-mod finding;
-mod following;
+mod discovery;
+mod last_change;
 mod support;

@@ -1,4 +1,4 @@
-//! Small repositories, made with the `git` program.
+//! Small repositories, created with the `git` program.
 
 use std::fs;
 use std::io::{Seek, Write};
@@ -10,7 +10,7 @@ use isolate_types::InWorker;
 
 use crate::{History, HistoryError, Repository, last_changes, repository_of};
 
-/// The first commit's time, in seconds; each one after it is a minute younger.
+/// The time of the first commit, in seconds; each later one is a minute after the previous one.
 const FIRST: i64 = 1_700_000_000;
 
 /// A repository in a folder of its own.
@@ -34,7 +34,7 @@ impl Sample {
         Self { _folder: folder, path, commits: 0 }
     }
 
-    /// A path beside the repository.
+    /// A path next to the repository.
     pub(super) fn beside(&self, name: &str) -> PathBuf {
         self.path.with_file_name(name)
     }
@@ -49,19 +49,19 @@ impl Sample {
         git(&self.path, arguments)
     }
 
-    /// Commits all there is; the number of the commit tells its time.
+    /// Commits all changes; the commit's number determines its time.
     pub(super) fn commit(&mut self, author: &str) {
         self.git(&["add", "--all"]);
         self.dated(author, &["commit", "--quiet", "--allow-empty", "--message=change"]);
     }
 
-    /// Runs a command that makes a commit.
+    /// Runs a command that creates a commit.
     pub(super) fn dated(&mut self, author: &str, arguments: &[&str]) {
         let date = format!("{} +0200", FIRST + self.commits * 60);
         self.commits += 1;
         let mut command = command(&self.path);
         command.env("GIT_AUTHOR_NAME", author).env("GIT_COMMITTER_DATE", &date);
-        // An author's date far off shows that it is not the one that counts.
+        // A distant author date shows that the commit date is used.
         run(command.env("GIT_AUTHOR_DATE", "1000000000 +0000").args(arguments));
     }
 
@@ -74,7 +74,7 @@ impl Sample {
         history(&self.path).unwrap()
     }
 
-    /// The changes as lines: path, author, number of the commit.
+    /// The changes as lines: path, author, commit number.
     pub(super) fn lines(&self) -> Vec<String> {
         lines(&self.history())
     }
@@ -117,7 +117,7 @@ fn command(folder: &Path) -> Command {
             command.env_remove(name);
         }
     }
-    // Nothing of whoever runs the tests.
+    // Ignore the configuration of the user who runs the tests.
     command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
     command.env("GIT_COMMITTER_NAME", "Committer").env("GIT_COMMITTER_EMAIL", "c@example.org");
     command.env("GIT_AUTHOR_NAME", "Author").env("GIT_AUTHOR_EMAIL", "a@example.org");

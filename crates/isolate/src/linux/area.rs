@@ -1,10 +1,9 @@
 //! Memory that front and worker share for payloads too long for the socket.
 //!
-//! The front makes it and seals its size, so no worker can shrink it under a reader
-//! or grow it. It is written and read like a file and never mapped by the front:
-//! what a worker changes while it is read changes the copy's content, nothing else.
-//! One for each direction lives as long as the worker, because new memory for each
-//! payload would cost more than all the copying.
+//! The front creates it and seals its size, so a worker can neither shrink nor grow it. It is
+//! read and written like a file and never mapped by the front: if a worker changes it during a
+//! read, only the copied bytes differ. There is one for each direction, for the life of the
+//! worker, because allocating memory for each payload would cost more than the copying.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,8 +13,8 @@ use rustix::process::Resource;
 
 use crate::wire::WireError;
 
-/// What an area may keep between jobs; memory beyond it is given back.
-const KEPT: u64 = 4 << 20;
+/// How much memory an area keeps between jobs; the rest is released.
+const MAX_RETAINED_BYTES: u64 = 4 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Area {
@@ -23,15 +22,15 @@ pub(crate) struct Area {
 }
 
 impl Area {
-    /// An area for payloads of up to `size` bytes. Memory is taken as it is used.
+    /// An area for payloads of up to `size` bytes. Memory is allocated when it is written.
     pub(crate) fn create(size: u64) -> io::Result<Self> {
-        // Beyond this limit the kernel does not refuse, it kills.
+        // Beyond this limit the kernel does not return an error, it kills the process.
         let size = size.min(i64::MAX.unsigned_abs());
         let limit = rustix::process::getrlimit(Resource::Fsize).current;
         if let Some(limit) = limit.filter(|&limit| limit < size) {
             return Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,
-                format!("files are limited to {limit} bytes here, shared memory needs {size}"),
+                format!("the file size limit is {limit} bytes, but shared memory needs {size}"),
             ));
         }
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
@@ -41,7 +40,7 @@ impl Area {
         Ok(Self { fd })
     }
 
-    /// The area that the front sent.
+    /// An area received from the front.
     pub(crate) fn received(fd: OwnedFd) -> Self {
         Self { fd }
     }
@@ -55,7 +54,7 @@ impl Area {
         Ok(())
     }
 
-    /// Copies the first `claimed` bytes, which the caller has bounded. Nothing is
+    /// Copies the first `claimed` bytes; the caller has checked the length. Nothing is
     /// allocated for bytes that were never written.
     pub(crate) fn read(&self, claimed: u64) -> Result<Vec<u8>, WireError> {
         let stat = rustix::fs::fstat(&self.fd).map_err(|error| WireError::Area(error.into()))?;
@@ -64,8 +63,8 @@ impl Area {
             return Err(WireError::Hollow { claimed, written });
         }
         let payload = self.copy(claimed).map_err(WireError::Area)?;
-        if claimed > KEPT {
-            self.give_back();
+        if claimed > MAX_RETAINED_BYTES {
+            self.release_memory();
         }
         Ok(payload)
     }
@@ -84,11 +83,11 @@ impl Area {
         Ok(bytes)
     }
 
-    /// Gives all its memory back to the system.
-    fn give_back(&self) {
+    /// Releases all its memory to the system.
+    fn release_memory(&self) {
         let size = rustix::fs::fstat(&self.fd).map_or(0, |stat| stat.st_size.unsigned_abs());
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        // Where that is not possible, the memory stays in use a little longer.
+        // If this fails, the memory stays allocated a little longer.
         let _ = rustix::fs::fallocate(&self.fd, flags, 0, size);
     }
 }
@@ -108,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn its_size_cannot_be_changed() {
+    fn the_size_of_an_area_cannot_be_changed() {
         let area = Area::create(1 << 20).unwrap();
         assert!(rustix::fs::ftruncate(&area.fd, 0).is_err());
         assert!(rustix::fs::ftruncate(&area.fd, 2 << 20).is_err());
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_written_is_not_read() {
+    fn unwritten_bytes_are_not_read() {
         let area = Area::create(64 << 20).unwrap();
         area.write_at(&[1; 100_000], 0).unwrap();
         assert_eq!(area.read(100_000).unwrap(), [1; 100_000]);
@@ -124,11 +123,11 @@ mod tests {
     }
 
     #[test]
-    fn much_memory_is_given_back() {
+    fn memory_beyond_the_retained_amount_is_released() {
         let area = Area::create(64 << 20).unwrap();
         area.write_at(&vec![1; 1 << 20], 0).unwrap();
         area.read(1 << 20).unwrap();
-        assert!(blocks(&area) > 0, "a little is kept");
+        assert!(blocks(&area) > 0, "a small amount is retained");
         area.write_at(&vec![1; 8 << 20], 0).unwrap();
         area.read(8 << 20).unwrap();
         assert_eq!(blocks(&area), 0);

@@ -1,6 +1,6 @@
-//! Which system calls a worker can make, by seccomp.
+//! Restricts a worker's system calls with seccomp.
 //!
-//! What is denied fails with EPERM, so that libraries carry on without it.
+//! Denied calls fail with EPERM, so that libraries can carry on without them.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use seccompiler::{
     SeccompRule, sock_filter,
 };
 
-/// Denies new sockets, hostile calls or both, to this thread and all it will start.
-/// False if this kernel or architecture cannot.
+/// Denies new sockets, hostile calls or both, for this thread and all it will start. Returns
+/// false if the kernel or architecture does not support it.
 pub(super) fn deny(sockets: bool, hostile: bool) -> bool {
     filter(sockets, hostile).is_ok_and(|program| seccompiler::apply_filter(&program).is_ok())
 }
@@ -25,14 +25,14 @@ fn filter(sockets: bool, hostile: bool) -> Compiled<BpfProgram> {
         rules.deny(&PERMISSIONS);
         rules.deny(&PROGRAMS_AND_SYSTEM);
         #[cfg(target_arch = "x86_64")]
-        rules.deny(&OF_THIS_ARCHITECTURE);
+        rules.deny(&ARCHITECTURE_SPECIFIC);
         rules.deny_to_others()?;
         rules.deny_arguments()?;
     }
     rules.compile()
 }
 
-/// io_uring makes calls that no filter sees, sockets among them.
+/// io_uring makes calls that no filter sees, including those for sockets.
 const SOCKETS: [i64; 10] = [
     libc::SYS_socket,
     libc::SYS_socketpair,
@@ -46,8 +46,8 @@ const SOCKETS: [i64; 10] = [
     libc::SYS_io_uring_register,
 ];
 
-/// Looking into, steering or signalling other processes. A worker stays in its own group
-/// and session: the lifeline kills that group, and whoever is in it.
+/// Inspecting, controlling or signalling other processes. A worker stays in its own process
+/// group and session, because the lifeline kills that whole group.
 const OTHER_PROCESSES: [i64; 23] = [
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -74,7 +74,7 @@ const OTHER_PROCESSES: [i64; 23] = [
     libc::SYS_fanotify_init,
 ];
 
-/// Files are created with their mode, and keep it. An access list is an attribute too.
+/// Files keep the mode they were created with. Access control lists are attributes, too.
 const PERMISSIONS: [i64; 16] = [
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
@@ -94,7 +94,7 @@ const PERMISSIONS: [i64; 16] = [
     libc::SYS_mknodat,
 ];
 
-/// Starting programs, and what changes the system or the worker's view of it.
+/// Starting programs, and changing the system or the worker's view of it.
 const PROGRAMS_AND_SYSTEM: [i64; 49] = [
     libc::SYS_execve,
     libc::SYS_execveat,
@@ -147,9 +147,9 @@ const PROGRAMS_AND_SYSTEM: [i64; 49] = [
     libc::SYS_syslog,
 ];
 
-/// Older calls that newer architectures do without.
+/// Old calls that newer architectures do not have.
 #[cfg(target_arch = "x86_64")]
-const OF_THIS_ARCHITECTURE: [i64; 6] = [
+const ARCHITECTURE_SPECIFIC: [i64; 6] = [
     libc::SYS_chmod,
     libc::SYS_chown,
     libc::SYS_lchown,
@@ -158,14 +158,14 @@ const OF_THIS_ARCHITECTURE: [i64; 6] = [
     libc::SYS_ioperm,
 ];
 
-/// Newer than the library that names the others; the numbers are the same everywhere.
+/// Too new for the library that names the others; the numbers are the same everywhere.
 const FCHMODAT2: i64 = 452;
 const SETXATTRAT: i64 = 463;
 const REMOVEXATTRAT: i64 = 466;
 const OPEN_TREE_ATTR: i64 = 467;
 const FILE_SETATTR: i64 = 469;
 
-/// Namespaces, with which a process gets rights that its user does not have.
+/// Namespaces give a process rights that its user does not have.
 const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNS,
     libc::CLONE_NEWCGROUP,
@@ -176,23 +176,23 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNET,
 ];
 
-/// Has the kernel signal whoever is named when something happens to a descriptor.
-const SIGNALS_OF_DESCRIPTORS: [i32; 3] = [libc::F_SETOWN, F_SETSIG, F_SETOWN_EX];
+/// Makes the kernel signal a process when something happens to a descriptor.
+const SIGNALLING_FCNTLS: [i32; 3] = [libc::F_SETOWN, F_SETSIG, F_SETOWN_EX];
 const F_SETSIG: i32 = 10;
 const F_SETOWN_EX: i32 = 15;
 
-/// The same by `ioctl`, and typing on somebody's terminal.
-const HOSTILE_CONTROLS: [u64; 4] = [FIOSETOWN, SIOCSPGRP, libc::TIOCSTI, libc::TIOCLINUX];
+/// The same by `ioctl`, and injecting input into a terminal.
+const HOSTILE_IOCTLS: [u64; 4] = [FIOSETOWN, SIOCSPGRP, libc::TIOCSTI, libc::TIOCLINUX];
 const FIOSETOWN: u64 = 0x8901;
 const SIOCSPGRP: u64 = 0x8902;
 
-/// System calls of another kind, with other numbers, begin here.
+/// The system calls of the x32 ABI, with other numbers, begin here.
 #[cfg(target_arch = "x86_64")]
-const X32_CALLS: u32 = 0x4000_0000;
+const X32_FIRST_CALL: u32 = 0x4000_0000;
 
 type Compiled<T> = Result<T, seccompiler::BackendError>;
 
-/// What is denied: always if a call has no rules, else if one of them holds.
+/// The denied calls: always if a call has no rules, otherwise if one of its rules matches.
 #[derive(Default)]
 struct Rules(BTreeMap<i64, Vec<SeccompRule>>);
 
@@ -201,8 +201,8 @@ impl Rules {
         self.0.extend(calls.iter().map(|&call| (call, Vec::new())));
     }
 
-    /// A worker may signal itself, as `abort` does, and its own group, as the lifeline
-    /// does. It may look at its own limits.
+    /// A worker may signal itself, as `abort` does, and its own group, as the lifeline does. It
+    /// may read its own limits.
     fn deny_to_others(&mut self) -> Compiled<()> {
         let own = u64::from(std::process::id());
         let not_own = || argument(0, SeccompCmpOp::Ne, own);
@@ -219,11 +219,11 @@ impl Rules {
     fn deny_arguments(&mut self) -> Compiled<()> {
         let equal = |value: u64| argument(1, SeccompCmpOp::Eq, value);
         let alone = |condition| SeccompRule::new(vec![condition]);
-        for command in SIGNALS_OF_DESCRIPTORS {
+        for command in SIGNALLING_FCNTLS {
             let rules = self.0.entry(libc::SYS_fcntl).or_default();
             rules.push(alone(equal(u64::from(command.unsigned_abs()))?)?);
         }
-        for control in HOSTILE_CONTROLS {
+        for control in HOSTILE_IOCTLS {
             self.0.entry(libc::SYS_ioctl).or_default().push(alone(equal(control)?)?);
         }
         for flag in NAMESPACES.map(|flag| u64::from(flag.cast_unsigned())) {
@@ -250,9 +250,9 @@ fn argument(at: u8, how: SeccompCmpOp, value: u64) -> Compiled<SeccompCondition>
     SeccompCondition::new(at, SeccompCmpArgLen::Dword, how, value)
 }
 
-/// Says of some calls that there are none. The flags of `clone3` lie in memory, where a
-/// filter does not see them; the C library then uses `clone`. The numbers of x32 would
-/// get around every rule.
+/// Makes some calls fail as if they did not exist. The flags of `clone3` are in memory, where a
+/// filter cannot see them; without it, the C library uses `clone`. The numbers of the x32 ABI
+/// would bypass every rule.
 fn missing_calls() -> BpfProgram {
     const LOAD_NUMBER: u16 = 0x20;
     const IF_EQUAL: u16 = 0x15;
@@ -263,7 +263,7 @@ fn missing_calls() -> BpfProgram {
     vec![
         step(LOAD_NUMBER, 0, 0, 0),
         #[cfg(target_arch = "x86_64")]
-        step(0x35, 1, 0, X32_CALLS),
+        step(0x35, 1, 0, X32_FIRST_CALL),
         step(IF_EQUAL, 0, 1, clone3),
         step(RETURN, 0, 0, ERRNO | libc::ENOSYS.unsigned_abs()),
     ]

@@ -1,13 +1,13 @@
-//! The sandbox, with what the kernel has: Landlock for files, seccomp for system calls.
+//! The sandbox: Landlock for files, seccomp for system calls.
 
 use super::calls;
 use super::files::{self, Landlocked, RuledFolder};
 use crate::role::Refusal;
 use crate::sandbox::{Confinement, Enforcement, Sandbox};
 
-/// Restricts this thread and all it will start. A kernel that cannot is not an error,
-/// a folder that is not there is one. With [`Files::Folder`](crate::Files::Folder), the
-/// folder that the rules are for comes back.
+/// Restricts this thread and all it will start. A kernel without support is not an error; a
+/// missing folder is one. For [`Files::Folder`](crate::Files::Folder), returns the folder that
+/// the rules apply to.
 pub(crate) fn confine(sandbox: &Sandbox) -> Result<(Confinement, Option<RuledFolder>), Refusal> {
     let (no_sockets, no_calls) = (!sandbox.sockets, !sandbox.system_calls);
     let Landlocked { files, connections, signals, folder } =

@@ -1,4 +1,4 @@
-//! Which files a worker can reach, by Landlock.
+//! Restricts a worker's access to files with Landlock.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -15,15 +15,14 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use crate::role::Refusal;
 use crate::sandbox::{Enforcement, Files};
 
-/// The newest set of file rights that is asked for; older kernels enforce what
-/// they know of it.
+/// The newest set of rights requested; older kernels enforce those they know.
 const RIGHTS: ABI = ABI::V5;
 
-/// Restricts this thread and all it will start. A kernel that cannot is not an error.
+/// Restricts this thread and all it will start. A kernel without support is not an error.
 ///
-/// Connections and signals are forbidden here as well, in the same rules: a second set
-/// would forbid every rename from one folder to another, which each set has to allow by
-/// itself. A role whose files are not restricted goes without.
+/// Connections and signals are forbidden in the same ruleset: a second one would forbid every
+/// rename between folders, because each ruleset must allow it by itself. A role with
+/// unrestricted files gets none of this.
 pub(super) fn restrict(
     files: &Files,
     no_connections: bool,
@@ -37,8 +36,8 @@ pub(super) fn restrict(
             (folder.grants(read)?, true, Some(folder))
         }
     };
-    // The first version of Landlock refuses every rename from one folder to another, even
-    // where both may be written. A role that writes could not work under it.
+    // The first version of Landlock denies every rename between folders, even if both are
+    // writable. A role that writes could not work with it.
     if writes && !can(|rules| rules.handle_access(AccessFs::Refer)) {
         return Ok(Landlocked {
             files: Enforcement::NotAvailable,
@@ -76,7 +75,7 @@ pub(super) struct Landlocked {
     pub(super) connections: bool,
     /// No signals to processes that are less restricted.
     pub(super) signals: bool,
-    /// Of [`Files::Folder`].
+    /// Set for [`Files::Folder`].
     pub(super) folder: Option<RuledFolder>,
 }
 
@@ -122,12 +121,11 @@ fn grants(read: &[PathBuf], write: &[PathBuf]) -> Result<Vec<Grant>, Refusal> {
     grants.collect()
 }
 
-/// The folder of a [`Files::Folder`] sandbox as it was when the rules were made.
+/// The folder of a [`Files::Folder`] sandbox, as it was when the rules were created.
 #[derive(Debug)]
 pub(crate) struct RuledFolder {
     path: PathBuf,
-    /// Held open, so that its number is not given to another folder. `None` if there
-    /// was no folder.
+    /// Kept open, so that its inode number is not reused. `None` if the folder did not exist.
     handle: Option<OwnedFd>,
     id: Option<(u64, u64)>,
 }
@@ -160,7 +158,7 @@ impl RuledFolder {
         Ok(Self { path: path.to_owned(), handle, id })
     }
 
-    /// All of the folder, and these files where they exist.
+    /// Access to the whole folder, and to those of the files that exist.
     fn grants(&self, read: &[PathBuf]) -> Result<Vec<Grant>, Refusal> {
         let folder = self.handle.as_ref().map(|handle| (handle.try_clone(), writing()));
         let files = read.iter().filter_map(|path| open(path, OFlags::empty()).ok());
@@ -171,8 +169,7 @@ impl RuledFolder {
             .map_err(refusal)
     }
 
-    /// Whether the path names another folder by now, or none, or one where there was
-    /// none.
+    /// Whether the path now names another folder, no folder, or one that did not exist before.
     pub(crate) fn is_replaced(&self) -> bool {
         let now = rustix::fs::statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW);
         now.ok().map(|now| id(&now)) != self.id
@@ -187,7 +184,7 @@ fn is_link(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink())
 }
 
-/// Opens a place without the right to do anything with it.
+/// Opens a path without the right to read or write it.
 fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC | flags, Mode::empty())?)
 }
@@ -196,8 +193,8 @@ fn reading() -> BitFlags<AccessFs> {
     AccessFs::ReadFile | AccessFs::ReadDir
 }
 
-/// Files and folders only: a link, a device, a pipe or a socket in a folder that others
-/// trust could mislead them.
+/// Files and folders only: a link, device, pipe or socket could mislead others who trust the
+/// folder.
 fn writing() -> BitFlags<AccessFs> {
     reading()
         | AccessFs::WriteFile
@@ -215,7 +212,7 @@ struct Grant {
 }
 
 impl Grant {
-    /// A file has fewer rights than a folder, and Landlock is strict about it.
+    /// Landlock rejects rights for folders in a rule for a file.
     fn new(place: OwnedFd, rights: BitFlags<AccessFs>) -> io::Result<Self> {
         let kind = FileType::from_raw_mode(rustix::fs::fstat(&place)?.st_mode);
         let rights = if kind.is_dir() { rights } else { rights & AccessFs::from_file(RIGHTS) };
@@ -234,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_folder_in_its_place_is_noticed() {
+    fn a_replaced_folder_is_detected() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("folder");
         let missing = RuledFolder::open(&path, false).unwrap();
@@ -246,7 +243,7 @@ mod tests {
         fs::remove_dir_all(&path).unwrap();
         assert!(first.is_replaced());
         fs::create_dir(&path).unwrap();
-        assert!(first.is_replaced(), "a number is not used again while the folder is held");
+        assert!(first.is_replaced(), "the inode number is not reused while the folder is open");
     }
 
     #[test]

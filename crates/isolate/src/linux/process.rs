@@ -16,28 +16,27 @@ use super::socket;
 use super::watch::{Watched, watch};
 use crate::class::End;
 
-/// The running program itself, even after its file was replaced or removed.
+/// The running program, even if its file has been replaced or removed.
 pub(crate) const SELF: &str = "/proc/self/exe";
 
-/// How long a killed process may take to be reaped when nobody can wait for it.
+/// How long dropping a [`Process`] waits for the killed process to end.
 const REAP_ON_DROP: Duration = Duration::from_millis(500);
 
-/// A worker process and the front's ends of what connects it.
+/// A worker process and the front's ends of its connections.
 #[derive(Debug)]
 pub(crate) struct Started {
     pub process: Process,
     /// Frames, both ways.
     pub socket: OwnedFd,
-    /// What the worker prints, on standard output and standard error alike.
+    /// The worker's standard output and standard error.
     pub output: OwnedFd,
 }
 
-/// Starts `program` as the leader of a process group of its own, with a socket as
-/// its standard input and with this environment alone.
+/// Starts `program` as the leader of its own process group, with a socket as its standard input
+/// and with only this environment.
 ///
-/// Nothing here may keep the standard library from `posix_spawn`: no `pre_exec`,
-/// no bare program name, no pidfd by flag. A fork would copy the page tables of a
-/// large front.
+/// Nothing here may keep the standard library from using `posix_spawn`: no `pre_exec`, no bare
+/// program name, no pidfd by flag. A fork would copy the page tables of a large front.
 pub(crate) fn start(
     program: &Path,
     name: &OsStr,
@@ -54,8 +53,8 @@ pub(crate) fn start(
         .args(arguments)
         .env_clear()
         .envs(environment.iter().map(|(name, value)| (name, value)))
-        // Finding the names for a backtrace takes longer than all else about a
-        // panic, and the caller waits.
+        // Resolving symbols for a backtrace takes longer than the rest of a panic, and the
+        // caller waits.
         .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::from(theirs))
         .stdout(Stdio::from(printed.try_clone()?))
@@ -63,7 +62,7 @@ pub(crate) fn start(
         .process_group(0)
         .spawn()?;
     let pid = Pid::from_child(&child);
-    // The child cannot be reaped before its pid is looked up: only we wait for it.
+    // The pid is still valid: only we wait for the child.
     match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
         Ok(pidfd) => {
             Ok(Started { process: Process { pid, pidfd, reaped: false }, socket: ours, output })
@@ -95,8 +94,8 @@ impl Process {
         watch(self.pidfd.try_clone()?)
     }
 
-    /// Kills the process and all it forked. Until it is reaped, its number, and
-    /// with it the group's, cannot belong to anyone else.
+    /// Kills the process and everything it forked. Until it is reaped, neither its pid nor the
+    /// process group can be reused.
     pub(crate) fn kill_group(&self) {
         if !self.reaped {
             let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
@@ -104,15 +103,14 @@ impl Process {
         }
     }
 
-    /// How it ended, if it has; what is left of its group is killed before its
-    /// number is given back.
+    /// How it ended, if it has. Kills the rest of its group before the pid can be reused.
     pub(crate) fn reap(&mut self) -> Option<End> {
         let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         match rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), peek) {
             Ok(None) => return None,
             Ok(Some(_)) => self.kill_group(),
             Err(_) => {
-                // Someone else took the status: how it ended cannot be known.
+                // Someone else reaped it, so how it ended is unknown.
                 self.reaped = true;
                 return Some(End::Unknown);
             }
@@ -144,15 +142,15 @@ impl Drop for Process {
     }
 }
 
-/// A pipe whose reading end is meant for another process.
+/// A pipe whose reading end goes to another process.
 pub(crate) fn control_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
     socket::set_nonblocking(&writer)?;
     Ok((reader, writer))
 }
 
-/// In a worker, first thing: takes the socket away from standard input, where a
-/// library could read it, and keeps it from being inherited.
+/// Called first in a worker: moves the socket away from standard input, where a library could
+/// read it, and keeps it from being inherited.
 pub(crate) fn take_stdin_socket() -> io::Result<OwnedFd> {
     close_inherited();
     unblock_signals();
@@ -169,32 +167,32 @@ pub(crate) fn take_stdin_socket() -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Closes what the front had inherited itself and passed on unknowingly: such a
-/// descriptor could keep somebody else's pipe open.
+/// Closes descriptors that the front itself had inherited and passed on unknowingly; one of
+/// them could keep someone else's pipe open.
 #[allow(unsafe_code)]
 fn close_inherited() {
-    // SAFETY: nothing in this process has opened a descriptor yet. An old kernel
-    // without the call says so, and then they stay open.
+    // SAFETY: nothing in this process has opened a descriptor yet. Old kernels do not have the
+    // call; then the descriptors stay open.
     unsafe {
         libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0);
     }
 }
 
-/// A front that handles signals in a thread blocks them in all others, and its
-/// children inherit that: a worker would outlive SIGTERM.
+/// A front that handles signals in one thread blocks them in all others, and its children
+/// inherit the mask: a worker would ignore SIGTERM.
 fn unblock_signals() {
     set_signal_mask(libc::sigemptyset);
 }
 
-/// In a worker's own threads: signals are for the thread that runs the role.
+/// For a worker's own threads: signals go to the thread that runs the role.
 pub(crate) fn block_signals() {
     set_signal_mask(libc::sigfillset);
 }
 
 #[allow(unsafe_code)]
 fn set_signal_mask(fill: unsafe extern "C" fn(*mut libc::sigset_t) -> libc::c_int) {
-    // SAFETY: `fill` is one of the two calls above, which initialise the set, and the
-    // old mask is not asked for.
+    // SAFETY: `fill` is one of the two functions above, which initialise the set, and the old
+    // mask is not requested.
     unsafe {
         let mut mask: libc::sigset_t = std::mem::zeroed();
         fill(&raw mut mask);
@@ -202,7 +200,7 @@ fn set_signal_mask(fill: unsafe extern "C" fn(*mut libc::sigset_t) -> libc::c_in
     }
 }
 
-/// In a worker whose front is gone: ends it and all it started.
+/// Called in a worker whose front is gone: kills it and everything it started.
 pub(crate) fn kill_own_group() -> ! {
     if rustix::process::getpgrp() == rustix::process::getpid() {
         let _ = rustix::process::kill_current_process_group(Signal::KILL);
@@ -217,8 +215,8 @@ pub(crate) fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Makes sure that exit statuses of children are kept for us. A program that was
-/// started with SIGCHLD ignored would never learn how its workers died.
+/// Makes sure that the exit statuses of children are kept. A program started with SIGCHLD
+/// ignored would never learn how its workers died.
 #[allow(unsafe_code)]
 pub(crate) fn keep_exit_statuses() {
     // SAFETY: a zeroed `sigaction` is valid, it is only read back, and SIG_DFL

@@ -7,7 +7,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
 
-/// Two connected stream sockets that no child inherits by accident.
+/// Two connected stream sockets, with close-on-exec set.
 pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(rustix::net::socketpair(
         AddressFamily::UNIX,
@@ -22,11 +22,11 @@ pub(crate) fn set_nonblocking(fd: impl AsFd) -> io::Result<()> {
     Ok(rustix::fs::fcntl_setfl(&fd, flags | rustix::fs::OFlags::NONBLOCK)?)
 }
 
-/// The most descriptors that are sent together.
+/// The maximum number of descriptors sent with one message.
 pub(crate) const MAX_DESCRIPTORS: usize = 4;
 
-/// Sends all of `parts`, with `descriptors` beside the first byte. On a
-/// non-blocking socket, `WouldBlock` means that the peer does not read.
+/// Sends all of `parts`, with `descriptors` attached to the first byte. On a non-blocking
+/// socket, `WouldBlock` means that the peer does not read.
 pub(crate) fn send<const N: usize>(
     socket: impl AsFd,
     parts: &[&[u8]; N],
@@ -51,7 +51,7 @@ pub(crate) fn send<const N: usize>(
     Ok(())
 }
 
-/// Receives once into `buffer`; descriptors that came along are appended.
+/// Receives once into `buffer`; received descriptors are appended to `descriptors`.
 pub(crate) fn receive(
     socket: impl AsFd,
     buffer: &mut [u8],

@@ -4,12 +4,12 @@ use std::os::fd::OwnedFd;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// A descriptor that the runtime watches for something to read.
+/// A descriptor that the runtime polls for readability.
 pub(crate) type Watched = AsyncFd<OwnedFd>;
 
 #[allow(unsafe_code)]
 pub(crate) fn watch(fd: OwnedFd) -> io::Result<Watched> {
-    // SAFETY: the descriptor is open and owned by the `AsyncFd` from here on, so
-    // it stays open and the same.
+    // SAFETY: the `AsyncFd` owns the descriptor from here on, so it stays open and stays the
+    // same.
     Ok(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?)
 }

@@ -1,5 +1,4 @@
-//! What somebody would try who had taken a worker over: for tests that ask whether the
-//! sandbox holds.
+//! What an attacker who controls a worker might try, for tests of the sandbox.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -14,32 +13,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::linux::files::has_landlock;
 
-/// What became of all attempts.
+/// The results of all attempts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tried {
-    /// Attempts on files, by name: what Landlock has to refuse.
+    /// Attempts on files, by name: Landlock must refuse them.
     pub files: Vec<(String, Verdict)>,
-    /// All other attempts: what seccomp has to refuse.
+    /// All other attempts, by name: seccomp must refuse them.
     pub calls: Vec<(String, Verdict)>,
     /// Whether this kernel has Landlock.
     pub landlock: bool,
-    /// The names of all variables of the environment.
+    /// The names of all environment variables.
     pub environment: Vec<String>,
 }
 
-/// What became of an attempt.
+/// The result of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The system refused it.
     Refused,
-    /// It worked, or failed of something else than a refusal: with this number.
+    /// It succeeded, or failed for another reason than a refusal; with the error number.
     Allowed(i32),
 }
 
-/// Tries everything, and panics with the outcome, a [`Tried`] in JSON, as its message:
-/// so it reaches the front from any role and any job. `home` is a folder that no worker
-/// should reach, with a file `secret` in it.
+/// Makes all attempts and panics with a [`Tried`] in JSON as the message, so that the result
+/// reaches the front from any role and any job. `home` is a folder that no worker should be
+/// able to access; it contains a file `secret`.
 ///
 /// # Panics
 /// Always.
@@ -95,11 +94,11 @@ fn done(result: libc::c_long) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Signals are SIGCONT, which does nothing to a front that runs.
+/// The signal is SIGCONT, which has no effect on a running front.
 #[allow(unsafe_code)]
 fn processes() -> Attempts {
-    // SAFETY: every call is a request to the kernel with numbers, or with pointers to
-    // values that outlive it. None is meant to succeed; those that do harm nobody.
+    // SAFETY: all arguments are numbers or pointers to values that outlive the call. No call
+    // should succeed; any that does is harmless.
     unsafe {
         let (front, cont) = (libc::getppid(), libc::SIGCONT);
         let mut byte = 0_u8;
@@ -161,7 +160,7 @@ fn sockets() -> Attempts {
     ]
 }
 
-/// On files that the worker can reach (memory of its own) and on those that it cannot.
+/// On files that the worker can reach (its own memory) and on those that it cannot.
 #[allow(unsafe_code)]
 fn permissions(home: &Path) -> Attempts {
     let Ok(path) = CString::new(home.join("secret").as_os_str().as_bytes()) else {
@@ -184,10 +183,10 @@ fn permissions(home: &Path) -> Attempts {
             ("lchown", done(libc::lchown(path, user, group).into())),
             ("fchown", done(libc::fchown(fd, user, group).into())),
             ("set an attribute", done(libc::fsetxattr(fd, name, value, 1, 0).into())),
-            // The old mask comes back, or a refusal that looks like no mask.
+            // It returns the old mask, or a refusal, which is no valid mask.
             ("change the umask", done(libc::syscall(libc::SYS_umask, 0o077))),
         ];
-        // A kernel that has no such call refuses it in its own way.
+        // A kernel without this call fails with another error.
         if fchmodat2 == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ENOSYS) {
             attempts.push(("fchmodat2", done(fchmodat2)));
         }

@@ -1,4 +1,4 @@
-//! One worker process, from its start to its end: the only place that talks to it.
+//! Runs one worker process from start to end. All communication with it happens here.
 
 use std::ffi::OsStr;
 use std::io;
@@ -11,27 +11,27 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tracing::Instrument;
 
 use super::output::Output;
-use super::shared::{Finish, Obituary, Shared};
+use super::shared::{DeathRecord, FinishedJob, Shared};
 use crate::class::{Circumstances, End, KillReason, Phase};
 use crate::error::StartError;
 use crate::linux::area::Area;
 use crate::linux::process::{self, Process};
 use crate::linux::watch::{Watched, watch};
-use crate::linux::{memory, socket};
+use crate::linux::{process_memory, socket};
 use crate::role::{Refusal, Role};
 use crate::settings::PoolSettings;
 use crate::supervisor::{JobId, WorkerId};
-use crate::wire::{Fill, Frame, FrameReader, Header, Kind, PanicNote, Parcel, Progress};
+use crate::wire::{Fill, Frame, FrameKind, FrameReader, Header, PanicNote, Parcel, Progress};
 use crate::worker::WORKER_ARGUMENT;
 
-/// The end of the stream comes before the exit status; a worker that is still
-/// there after this long has closed its socket by itself.
+/// The stream ends before the exit status arrives. A worker that still runs after this long has
+/// closed its socket itself.
 const EXIT_AFTER_EOF: Duration = Duration::from_secs(1);
 
-/// How much is taken from one worker before others get their turn.
+/// How many frames are read from one worker before other tasks get their turn.
 const FRAMES_AT_ONCE: usize = 16;
 
-/// What the supervisor tells a worker's executor.
+/// An order from the supervisor to a worker's executor.
 #[derive(Debug)]
 pub(super) enum Order {
     Run {
@@ -50,34 +50,34 @@ pub(super) enum Order {
     },
 }
 
-/// Starts a worker and follows it to its end.
+/// Starts a worker and follows it until it ends.
 pub(super) async fn execute<R: Role>(
     shared: Arc<Shared<R>>,
     id: WorkerId,
     orders: UnboundedReceiver<Order>,
 ) {
     let executor = tokio::spawn(follow(Arc::clone(&shared), id, orders).in_current_span());
-    // A panic of our own must not leave a caller waiting for ever.
+    // If this code itself panics, callers must not wait forever.
     if executor.await.is_err_and(|error| error.is_panic()) {
         shared.executor_panicked(id);
     }
 }
 
 async fn follow<R: Role>(shared: Arc<Shared<R>>, id: WorkerId, orders: UnboundedReceiver<Order>) {
-    // A start takes a millisecond: let what is ready to run go first. It is not
-    // handed to a thread, as a machine with a full process table has none to give.
+    // A start takes a millisecond, so let tasks that are ready go first. It runs on no other
+    // thread, because none can be started when the process table is full.
     tokio::task::yield_now().await;
     match Executor::start(&shared, id) {
         Ok(executor) => executor.run(orders).await,
         Err(error) => {
             let lasting = StartError::lasting(&shared.settings.program, &error);
-            let reason = format!("the process cannot be made: {error}");
-            shared.ended(id, Obituary::unknown(Phase::Starting, reason, lasting));
+            let reason = format!("cannot start the process: {error}");
+            shared.ended(id, DeathRecord::unknown(Phase::Starting, reason, lasting));
         }
     }
 }
 
-/// Made anew for every order and every reply, so it makes nothing until it is waited for.
+/// Created anew for every order and every reply, so it sets no timer until it is polled.
 async fn grace_after(eof: Option<Instant>) {
     if let Some(at) = eof {
         tokio::time::sleep_until((at + EXIT_AFTER_EOF).into()).await;
@@ -91,7 +91,7 @@ struct Executor<R: Role> {
     end: Watched,
     socket: Watched,
     control: OwnedFd,
-    /// Where long requests go.
+    /// The shared memory for long requests.
     requests: Area,
     output: Output,
     reader: FrameReader,
@@ -103,7 +103,7 @@ struct Executor<R: Role> {
     refusal: Option<Refusal>,
     eof: Option<Instant>,
     more_to_read: bool,
-    /// It ended without having read all that it was sent.
+    /// Whether it ended without reading everything it was sent.
     unread: bool,
 }
 
@@ -118,10 +118,11 @@ impl<R: Role> Executor<R> {
         let started = process::start(program, OsStr::new(&name), &arguments, environment)?;
         let pid = started.process.id();
         let hello = shared.hello();
-        let with_it = [control_reader.as_fd(), requests.as_fd(), replies.as_fd()];
-        let header = Header { descriptors: with_it.len() as u32, ..hello.header(Kind::Hello, 0) };
-        // If it is gone already, its end will tell.
-        let _ = socket::send(&started.socket, &[&header.encode(), hello.inline()], &with_it);
+        let descriptors = [control_reader.as_fd(), requests.as_fd(), replies.as_fd()];
+        let header =
+            Header { descriptors: descriptors.len() as u32, ..hello.header(FrameKind::Hello, 0) };
+        // If it is already gone, its exit status tells why.
+        let _ = socket::send(&started.socket, &[&header.encode(), hello.inline()], &descriptors);
         let mut reader = FrameReader::new();
         reader.set_area(replies, shared.settings.max_reply_bytes);
         let executor = Self {
@@ -153,11 +154,11 @@ impl<R: Role> Executor<R> {
             let eof = self.eof;
             tokio::select! {
                 biased;
-                // Orders first: a worker that floods us must not outrun its own kill.
-                Some(order) = orders.recv() => self.obey(order),
+                // Orders first: a worker that floods us must not delay its own kill.
+                Some(order) = orders.recv() => self.execute_order(order),
                 () = tokio::task::yield_now(), if self.more_to_read => self.read_frames(),
-                // After a violation nothing it says counts, and the end of a stream
-                // that nobody reads stays readable for ever.
+                // After a violation, nothing it sends counts; and an unread end of stream would
+                // stay readable forever.
                 ready = self.socket.readable(), if self.eof.is_none() && self.violation.is_none() => {
                     if let Ok(mut guard) = ready {
                         guard.clear_ready();
@@ -179,10 +180,10 @@ impl<R: Role> Executor<R> {
                 }
             }
         };
-        self.bury(end);
+        self.report_end(end);
     }
 
-    fn obey(&mut self, order: Order) {
+    fn execute_order(&mut self, order: Order) {
         match order {
             Order::Run { job, parcel, descriptors, attempt, budget } => {
                 self.job = Some(job);
@@ -190,19 +191,19 @@ impl<R: Role> Executor<R> {
                 let header = Header {
                     attempt,
                     nanoseconds: u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX),
-                    ..parcel.header(Kind::Job, job)
+                    ..parcel.header(FrameKind::Job, job)
                 };
                 let descriptors: Vec<_> = descriptors.iter().map(|it| it.as_fd()).collect();
                 self.send(header, &parcel, &descriptors);
             }
             Order::Cancel { job } => {
-                // A full pipe means that the worker has plenty to notice already.
+                // If the pipe is full, the worker has more cancellations to read than it needs.
                 let _ = rustix::io::write(&self.control, &job.to_le_bytes());
             }
             Order::Stop => {
                 self.phase = Phase::Stopping;
                 if let Ok(nothing) = Parcel::encode(&(), 1024) {
-                    self.send(nothing.header(Kind::Stop, 0), &nothing, &[]);
+                    self.send(nothing.header(FrameKind::Stop, 0), &nothing, &[]);
                 }
             }
             Order::Kill { reason } => self.kill(reason),
@@ -217,16 +218,16 @@ impl<R: Role> Executor<R> {
         let parts = [&header.encode()[..], parcel.inline()];
         match socket::send(self.socket.get_ref(), &parts, descriptors) {
             Ok(()) => {}
-            // There is room for a whole frame in an empty socket.
+            // An empty socket has room for a whole frame.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.violated("it does not read what it is sent");
+                self.violated("it does not read from its socket");
             }
-            // It is gone: its end will tell.
+            // It is gone; its exit status tells why.
             Err(_) => self.unread = true,
         }
     }
 
-    /// Takes the frames that are there, but not endlessly many.
+    /// Reads the available frames, up to `FRAMES_AT_ONCE`.
     fn read_frames(&mut self) {
         self.more_to_read = false;
         for _ in 0..FRAMES_AT_ONCE {
@@ -236,7 +237,7 @@ impl<R: Role> Executor<R> {
             match self.reader.next() {
                 Ok(Some(frame)) => {
                     self.take(&frame);
-                    // What came since will be announced: no need to ask.
+                    // New data will wake us; no need to poll the socket again.
                     if self.reader.is_drained() {
                         return;
                     }
@@ -262,56 +263,58 @@ impl<R: Role> Executor<R> {
     fn take(&mut self, frame: &Frame) {
         let about_its_job = self.job == Some(frame.header.job);
         match frame.header.kind {
-            Kind::Ready if self.phase == Phase::Starting => match frame.decode() {
+            FrameKind::Ready if self.phase == Phase::Starting => match frame.decode() {
                 Ok(confinement) => {
                     self.phase = Phase::Idle;
-                    let rss = memory::resident_bytes(self.process.id());
+                    let rss = process_memory::resident_bytes(self.process.id());
                     self.shared.ready(self.id, rss, confinement);
                 }
                 Err(error) => self.violated(&error.to_string()),
             },
-            Kind::Refused if self.phase == Phase::Starting => self.refusal = frame.decode().ok(),
-            Kind::Panic if about_its_job || self.phase == Phase::Starting => {
+            FrameKind::Refused if self.phase == Phase::Starting => {
+                self.refusal = frame.decode().ok()
+            }
+            FrameKind::Panic if about_its_job || self.phase == Phase::Starting => {
                 self.panic = Some(match frame.decode::<PanicNote>() {
                     Ok(note) => note.message,
                     Err(error) => error.to_string(),
                 });
             }
-            Kind::Progress if about_its_job => match frame.decode::<Progress>() {
+            FrameKind::Progress if about_its_job => match frame.decode::<Progress>() {
                 Ok(progress) => self.shared.progressed(frame.header.job, progress),
                 Err(error) => self.violated(&error.to_string()),
             },
-            Kind::Part if about_its_job => match frame.decode::<Bulk>() {
+            FrameKind::Part if about_its_job => match frame.decode::<Bulk>() {
                 Ok(part) => self.shared.part(frame.header.job, part.into_bytes()),
                 Err(error) => self.violated(&error.to_string()),
             },
-            Kind::Reply if about_its_job => match frame.decode::<R::Reply>() {
+            FrameKind::Reply if about_its_job => match frame.decode::<R::Reply>() {
                 Ok(reply) => {
-                    self.finish(Finish::Reply(
+                    self.finish(FinishedJob::Reply(
                         reply,
                         Duration::from_nanos(frame.header.nanoseconds),
                     ));
                 }
                 Err(error) => self.violated(&error.to_string()),
             },
-            Kind::Unanswerable if about_its_job => match frame.decode::<String>() {
-                Ok(reason) => self.finish(Finish::Unanswerable(reason)),
+            FrameKind::Unanswerable if about_its_job => match frame.decode::<String>() {
+                Ok(reason) => self.finish(FinishedJob::Unanswerable(reason)),
                 Err(error) => self.violated(&error.to_string()),
             },
-            Kind::PassedOn if about_its_job => {
+            FrameKind::PassedOn if about_its_job => {
                 if let Some(job) = self.job.take() {
                     self.phase = Phase::Idle;
                     self.shared.passed_on(self.id, job);
                 }
             }
             kind => self.violated(&format!(
-                "it sent {kind:?} about job {} at the wrong time",
+                "it sent {kind:?} for job {} at the wrong time",
                 frame.header.job
             )),
         }
     }
 
-    fn finish(&mut self, finish: Finish<R::Reply>) {
+    fn finish(&mut self, finish: FinishedJob<R::Reply>) {
         if let Some(job) = self.job.take() {
             self.phase = Phase::Idle;
             self.shared.finished(self.id, job, finish);
@@ -333,10 +336,10 @@ impl<R: Role> Executor<R> {
         self.process.kill_group();
     }
 
-    /// The end, if it has come. What the worker said before it still counts.
+    /// How the worker ended, if it has. What it sent before its end still counts.
     fn reap(&mut self) -> Option<End> {
         let end = self.process.reap()?;
-        // What a dead worker sent is as much as its socket holds.
+        // A dead worker sent at most what fits into its socket.
         self.more_to_read = true;
         while self.eof.is_none() && self.violation.is_none() && self.more_to_read {
             self.read_frames();
@@ -345,9 +348,9 @@ impl<R: Role> Executor<R> {
         Some(end)
     }
 
-    fn bury(self, end: End) {
+    fn report_end(self, end: End) {
         let torn = self.reader.is_torn();
-        let obituary = Obituary {
+        let record = DeathRecord {
             end: Some(end),
             undelivered: self.unread && self.job.is_some(),
             circumstances: Circumstances {
@@ -365,6 +368,6 @@ impl<R: Role> Executor<R> {
                 .or_else(|| torn.then(|| "it ended in the middle of a frame".to_owned())),
             output: self.output.into_lines(),
         };
-        self.shared.ended(self.id, obituary);
+        self.shared.ended(self.id, record);
     }
 }

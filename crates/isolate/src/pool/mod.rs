@@ -27,11 +27,11 @@ use crate::role::Role;
 use crate::settings::PoolSettings;
 use crate::shutdown::Supervised;
 use crate::snapshot::PoolSnapshot;
-use crate::supervisor::{Event, JobId, Terms};
+use crate::supervisor::{JobId, JobTerms, SupervisorEvent};
 use crate::wire::{Hello, INLINE_LIMIT, Parcel, Progress, WireError};
 use shared::Shared;
 
-/// The longest hello: settings are plain data, and there is no area yet.
+/// The maximum size of a hello: there is no shared area yet.
 const HELLO_LIMIT: u64 = INLINE_LIMIT as u64;
 
 /// Worker processes of one role. Clones are handles to the same pool; when the
@@ -52,25 +52,25 @@ impl<R: Role> fmt::Debug for Pool<R> {
     }
 }
 
-/// Executors keep what is shared alive; this is dropped with the last caller.
+/// Executors keep the shared state alive; this is dropped with the last handle.
 struct Owner<R: Role> {
     shared: Arc<Shared<R>>,
 }
 
 impl<R: Role> Drop for Owner<R> {
     fn drop(&mut self) {
-        self.shared.step(Event::Kill);
+        self.shared.step(SupervisorEvent::Kill);
     }
 }
 
 /// Where a pool reports to.
 #[derive(Clone)]
 pub struct Hooks {
-    /// Takes crash reports; without it there are none on disk.
+    /// Receives crash reports; without it, none are written.
     pub crashes: Option<Arc<dyn CrashSink>>,
-    /// Remembers jobs that kill.
+    /// Remembers jobs that kill workers.
     pub quarantine: Arc<dyn Quarantine>,
-    /// Takes measurements.
+    /// Receives measurements.
     pub metrics: Arc<dyn Metrics>,
 }
 
@@ -84,42 +84,42 @@ impl Default for Hooks {
     }
 }
 
-/// How one call differs from what the pool's settings say.
+/// Overrides the pool's settings for one call.
 #[derive(Clone, Default)]
 pub struct CallOptions {
-    /// How long one try may run.
+    /// How long one attempt may run.
     pub deadline: Option<Duration>,
     /// How long to wait for a worker.
     pub patience: Option<Duration>,
-    /// Whether the job may be tried again after it was killed at its deadline,
-    /// when nobody knows how far it got.
+    /// Whether the job may be retried after it was killed at its deadline, when it may already
+    /// have taken effect.
     pub idempotent: bool,
     /// How many workers the job may kill before it is given up.
     pub strikes: Option<u32>,
-    /// Called with the worker's progress, on a thread of the runtime: it must not
-    /// block.
+    /// Called with the worker's progress, on a thread of the runtime: it must not block.
     pub on_progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
-    /// Takes what the worker sends ahead of its reply, in order, on a thread of the runtime:
-    /// be quick, as the worker waits. What comes with another attempt begins anew.
+    /// Called with the attempt and the bytes that the worker sends ahead of its reply, in
+    /// order, on a thread of the runtime. It must be fast, as the worker waits. A new attempt
+    /// starts from the beginning.
     pub on_part: Option<Arc<dyn Fn(u32, Bytes) + Send + Sync>>,
-    /// Files and folders that the caller opened for the job, at most 4: the role gets them
-    /// from [`Context::descriptors`](crate::Context::descriptors), on every try. They do not
-    /// count as part of the input by which a job that kills is known again.
+    /// Files and folders that the caller opened for the job, at most 4. The role gets them from
+    /// [`Context::descriptors`](crate::Context::descriptors), on every attempt. They are not
+    /// part of the input hash by which quarantined jobs are recognised.
     pub descriptors: Vec<Arc<OwnedFd>>,
 }
 
-/// A reply, and how it came about.
+/// A reply, with details of how it was obtained.
 #[derive(Debug, Clone)]
 pub struct Answer<T> {
-    /// What the role answered.
+    /// The role's reply.
     pub reply: T,
-    /// The process that did it.
+    /// The process ID of the worker that replied.
     pub worker_pid: u32,
-    /// The workers that died of it before.
+    /// The workers that died of the job before.
     pub deaths: Vec<Death>,
-    /// How long it waited for the worker that answered.
+    /// How long it waited for that worker.
     pub queued: Duration,
-    /// How long it ran there.
+    /// How long it ran in that worker.
     pub ran: Duration,
     /// The rest of the round trip.
     pub overhead: Duration,
@@ -128,24 +128,23 @@ pub struct Answer<T> {
 /// A worker that died while it ran a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Death {
-    /// What it died of.
+    /// The class of the death.
     pub class: DeathClass,
-    /// How it ended.
+    /// How the process ended.
     pub end: End,
-    /// Its process.
+    /// Its process ID.
     pub pid: u32,
-    /// How long the job had run.
+    /// How long the job had been running.
     pub ran: Duration,
 }
 
 impl<R: Role> Pool<R> {
-    /// Makes a pool and starts its spares. The pool lives in the tokio runtime that
-    /// this is called in, which must have its time and input/output drivers enabled;
-    /// calls may come from other runtimes.
+    /// Creates a pool and starts its spares. The pool lives in the current tokio runtime, whose
+    /// time and I/O drivers must be enabled; calls may come from other runtimes.
     ///
     /// # Errors
-    /// [`CallError::BadRequest`] if the role's settings cannot be encoded, or there
-    /// is no runtime.
+    /// [`CallError::BadRequest`] if the role's settings cannot be encoded or there is no
+    /// runtime.
     pub fn start(
         role_settings: &R::Settings,
         settings: PoolSettings,
@@ -157,28 +156,27 @@ impl<R: Role> Pool<R> {
         let build = settings.build.clone().unwrap_or_else(|| build_of(&settings));
         let runtime = Handle::try_current().map_err(|error| bad(&error))?;
         let shared = Shared::new(settings, hooks, hello, build, runtime.clone());
-        runtime.spawn(keep_time(Arc::downgrade(&shared), Arc::clone(&shared.timer)));
-        shared.step(Event::Tick);
+        runtime.spawn(run_timer(Arc::downgrade(&shared), Arc::clone(&shared.timer)));
+        shared.step(SupervisorEvent::Tick);
         Ok(Self { owner: Arc::new(Owner { shared }) })
     }
 
-    /// Gives other settings to workers. Those that run finish their jobs and are replaced.
+    /// Changes the settings of workers. Running workers finish their jobs and are replaced.
     ///
     /// # Errors
     /// [`CallError::BadRequest`] if the settings cannot be encoded.
     pub fn change_settings(&self, role_settings: &R::Settings) -> Result<(), CallError> {
         let shared = &self.owner.shared;
         shared.set_hello(hello::<R>(role_settings, &shared.settings)?);
-        shared.step(Event::Renew);
+        shared.step(SupervisorEvent::Renew);
         Ok(())
     }
 
-    /// Has a worker do a job. Dropping the future cancels it: a job that waits is
-    /// forgotten, one that runs is told so, and its answer is not waited for. If it goes
-    /// on for longer than a worker may take to stop, its worker is killed.
+    /// Runs a job. Dropping the future cancels it: a waiting job is removed, a running one is
+    /// told to stop, and its worker is killed if it does not return within `stop_grace`.
     ///
     /// # Errors
-    /// A [`CallError`]; the front lives on in any case.
+    /// A [`CallError`]. No failure of a worker affects the front.
     pub async fn call(
         &self,
         request: &R::Request,
@@ -192,7 +190,7 @@ impl<R: Role> Pool<R> {
         &self,
         request: &R::Request,
         options: CallOptions,
-        terms: Terms,
+        terms: JobTerms,
     ) -> Result<Answer<R::Reply>, CallError> {
         let shared = &self.owner.shared;
         let parcel = self.encode(request)?;
@@ -222,7 +220,7 @@ impl<R: Role> Pool<R> {
         })
     }
 
-    /// Whether this request is known to kill workers.
+    /// The error to return if this request is quarantined.
     pub(crate) fn is_quarantined(&self, request: &R::Request) -> Option<CallError> {
         if self.owner.shared.hooks.quarantine.is_empty() {
             return None;
@@ -232,9 +230,9 @@ impl<R: Role> Pool<R> {
         Some(CallError::Quarantined { poison })
     }
 
-    pub(crate) fn terms(&self, options: &CallOptions) -> Terms {
+    pub(crate) fn terms(&self, options: &CallOptions) -> JobTerms {
         let settings = &self.owner.shared.settings;
-        Terms {
+        JobTerms {
             deadline: options.deadline.unwrap_or(settings.job_deadline),
             patience: options.patience.unwrap_or(settings.queue_patience),
             idempotent: options.idempotent,
@@ -244,13 +242,13 @@ impl<R: Role> Pool<R> {
         }
     }
 
-    /// What the pool looks like now.
+    /// The pool's current state.
     pub fn snapshot(&self) -> PoolSnapshot {
         self.owner.shared.snapshot()
     }
 
-    /// Takes no more jobs, gives those that run up to `budget` to finish, stops all
-    /// workers and returns when they are gone.
+    /// Accepts no more jobs, lets running ones finish within `budget`, stops all workers and
+    /// returns when they are gone.
     pub async fn drain(&self, budget: Duration) {
         self.begin_drain(budget);
         self.drained().await;
@@ -259,11 +257,11 @@ impl<R: Role> Pool<R> {
 
 impl<R: Role> Supervised for Pool<R> {
     fn begin_drain(&self, budget: Duration) {
-        self.owner.shared.step(Event::Drain { budget });
+        self.owner.shared.step(SupervisorEvent::Drain { budget });
     }
 
     fn kill(&self) {
-        self.owner.shared.step(Event::Kill);
+        self.owner.shared.step(SupervisorEvent::Kill);
     }
 
     fn drained(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>> {
@@ -279,7 +277,8 @@ impl<R: Role> Supervised for Pool<R> {
     }
 }
 
-/// Forgotten once there is an answer: it borrows, so nothing leaks.
+/// Cancels the job when dropped; forgotten once there is an answer. It only borrows, so nothing
+/// leaks.
 struct CancelOnDrop<'a, R: Role> {
     shared: &'a Arc<Shared<R>>,
     job: JobId,
@@ -291,20 +290,20 @@ impl<R: Role> Drop for CancelOnDrop<'_, R> {
     }
 }
 
-/// Tells callers when the pool's runtime goes away under them.
-struct Desertion<R: Role>(Weak<Shared<R>>);
+/// Fails all calls when the pool's runtime shuts down.
+struct RuntimeGuard<R: Role>(Weak<Shared<R>>);
 
-impl<R: Role> Drop for Desertion<R> {
+impl<R: Role> Drop for RuntimeGuard<R> {
     fn drop(&mut self) {
         if let Some(shared) = self.0.upgrade() {
-            shared.desert();
+            shared.runtime_stopped();
         }
     }
 }
 
-/// Wakes the supervisor when time has made something due.
-async fn keep_time<R: Role>(shared: Weak<Shared<R>>, timer: Arc<Notify>) {
-    let _desertion = Desertion(Weak::clone(&shared));
+/// Wakes the supervisor when something is due.
+async fn run_timer<R: Role>(shared: Weak<Shared<R>>, timer: Arc<Notify>) {
+    let _runtime_guard = RuntimeGuard(Weak::clone(&shared));
     loop {
         let Some(planned) = shared.upgrade().map(|shared| shared.planned_wake()) else {
             return;
@@ -322,8 +321,7 @@ async fn keep_time<R: Role>(shared: Weak<Shared<R>>, timer: Arc<Notify>) {
     }
 }
 
-/// What tells one build of the worker's program from another.
-/// What a worker is told at its start.
+/// The first message to a worker.
 fn hello<R: Role>(
     role_settings: &R::Settings,
     settings: &PoolSettings,
@@ -339,6 +337,7 @@ fn hello<R: Role>(
     Parcel::encode(&hello, HELLO_LIMIT).map_err(|error| bad(&error))
 }
 
+/// Identifies the build of the worker's program.
 fn build_of(settings: &PoolSettings) -> String {
     match std::fs::metadata(&settings.program) {
         Ok(file) => format!("{:x}-{:x}.{:x}", file.size(), file.mtime(), file.mtime_nsec()),

@@ -5,15 +5,15 @@ use std::os::fd::OwnedFd;
 use crate::class::is_allocator_refusal;
 use crate::linux::watch::{Watched, watch};
 
-/// How much of what a worker printed is kept for its crash report.
-const KEPT_LINES: usize = 40;
-const KEPT_LINE_BYTES: usize = 500;
+/// How much of a worker's output is kept for its crash report.
+const MAX_LINES: usize = 40;
+const MAX_LINE_BYTES: usize = 500;
 
-/// How much is read from a pipe that somebody else may still be filling.
+/// How much is read from a pipe that another process may still be filling.
 const LAST_READ_LIMIT: usize = 1 << 20;
 
-/// What a worker prints, on standard output or standard error: read as it comes,
-/// so that the worker never waits for us, and kept in part.
+/// What a worker prints to standard output and standard error. It is read as it comes, so that
+/// the worker never blocks; only the last lines are kept.
 #[derive(Debug)]
 pub(super) struct Output {
     pipe: Watched,
@@ -27,7 +27,7 @@ impl Output {
         Ok(Self { pipe: watch(pipe)?, open: true, lines: VecDeque::new(), partial: Vec::new() })
     }
 
-    /// Reads what comes, for ever; to be used where it can be dropped.
+    /// Reads forever; the future is cancelled by dropping it.
     pub(super) async fn keep_reading(&mut self) {
         while self.open {
             let Ok(mut guard) = self.pipe.readable().await else {
@@ -43,7 +43,7 @@ impl Output {
         std::future::pending::<()>().await;
     }
 
-    /// Reads what is there, after the worker's end.
+    /// Reads what is left after the worker's end.
     pub(super) fn read_last(&mut self) {
         let mut chunk = [0; 4096];
         let mut total = 0;
@@ -61,7 +61,7 @@ impl Output {
         for &byte in bytes {
             if byte == b'\n' {
                 self.end_line();
-            } else if self.partial.len() < KEPT_LINE_BYTES {
+            } else if self.partial.len() < MAX_LINE_BYTES {
                 self.partial.push(byte);
             }
         }
@@ -71,7 +71,7 @@ impl Output {
         if self.partial.is_empty() {
             return;
         }
-        if self.lines.len() == KEPT_LINES {
+        if self.lines.len() == MAX_LINES {
             self.lines.pop_front();
         }
         let line = String::from_utf8_lossy(&self.partial).into_owned();

@@ -17,7 +17,7 @@ impl Backoff {
         Self { policy, in_a_row: 0, last_death: None, not_before: Time::ZERO }
     }
 
-    /// Counts a death. Jitter keeps many pools from starting workers in step.
+    /// Counts a death. The jitter keeps pools from starting workers in step.
     pub(super) fn count(&mut self, now: Time, random: &mut fastrand::Rng) {
         let healthy =
             self.last_death.is_some_and(|at| now >= at.saturating_add(self.policy.healthy_after));
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn at_once_then_doubling_then_at_once_again() {
+    fn the_delay_doubles_and_resets_after_a_healthy_period() {
         let mut random = fastrand::Rng::with_seed(1);
         let mut backoff = Backoff::new(RestartPolicy::default());
         let mut now = Duration::from_secs(1);

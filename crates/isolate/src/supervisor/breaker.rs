@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 use super::Time;
 use crate::settings::BreakerPolicy;
 
-/// Whether a pool trusts its workers.
+/// The state of a pool's circuit breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BreakerState {
-    /// All is well.
+    /// Jobs are accepted.
     Closed,
-    /// Too many deaths: jobs are refused.
+    /// Too many workers died: jobs are refused.
     Open,
-    /// One job at a time is tried, to see whether all is well again.
+    /// One job at a time is accepted, as a trial.
     HalfOpen,
 }
 
@@ -22,11 +22,11 @@ pub enum BreakerState {
 pub(super) struct Breaker {
     policy: BreakerPolicy,
     deaths: VecDeque<Time>,
-    state: State,
+    state: BreakerPhase,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum State {
+enum BreakerPhase {
     Closed,
     Open { until: Time, cooldown: Duration },
     HalfOpen { cooldown: Duration },
@@ -34,34 +34,34 @@ enum State {
 
 impl Breaker {
     pub(super) fn new(policy: BreakerPolicy) -> Self {
-        Self { policy, deaths: VecDeque::new(), state: State::Closed }
+        Self { policy, deaths: VecDeque::new(), state: BreakerPhase::Closed }
     }
 
-    /// Whether a job may come in; if not, how long to wait. `quiet` says that no
-    /// other job is in the pool, which is when an open breaker may try one.
+    /// Admits a job, or returns how long to wait. `quiet` means that the pool has no other job;
+    /// only then does an open breaker admit a trial.
     pub(super) fn admit(&mut self, now: Time, quiet: bool) -> Result<(), Duration> {
         match self.state {
-            State::Closed => Ok(()),
-            State::Open { until, cooldown } if now >= until && quiet => {
-                self.state = State::HalfOpen { cooldown };
+            BreakerPhase::Closed => Ok(()),
+            BreakerPhase::Open { until, cooldown } if now >= until && quiet => {
+                self.state = BreakerPhase::HalfOpen { cooldown };
                 Ok(())
             }
-            State::Open { until, .. } if now < until => Err(until - now),
-            // The trial waits for the jobs that are still running.
-            State::Open { cooldown, .. } => Err(cooldown),
-            State::HalfOpen { .. } if quiet => Ok(()),
-            State::HalfOpen { cooldown } => Err(cooldown),
+            BreakerPhase::Open { until, .. } if now < until => Err(until - now),
+            // The trial must wait for running jobs to end.
+            BreakerPhase::Open { cooldown, .. } => Err(cooldown),
+            BreakerPhase::HalfOpen { .. } if quiet => Ok(()),
+            BreakerPhase::HalfOpen { cooldown } => Err(cooldown),
         }
     }
 
     /// Counts a death.
     pub(super) fn count(&mut self, now: Time) {
         match self.state {
-            State::Open { .. } => {}
-            State::HalfOpen { cooldown } => {
+            BreakerPhase::Open { .. } => {}
+            BreakerPhase::HalfOpen { cooldown } => {
                 self.open(now, cooldown.saturating_mul(2).min(self.policy.longest_cooldown));
             }
-            State::Closed => {
+            BreakerPhase::Closed => {
                 self.deaths.push_back(now);
                 while self
                     .deaths
@@ -79,29 +79,29 @@ impl Breaker {
 
     fn open(&mut self, now: Time, cooldown: Duration) {
         self.deaths.clear();
-        self.state = State::Open { until: now.saturating_add(cooldown), cooldown };
+        self.state = BreakerPhase::Open { until: now.saturating_add(cooldown), cooldown };
     }
 
-    /// For how long the breaker stays open, if it is.
+    /// How long the breaker stays open; `None` if it is not open.
     pub(super) fn open_for(&self, now: Time) -> Option<Duration> {
         match self.state {
-            State::Open { until, .. } => Some(until.saturating_sub(now)),
+            BreakerPhase::Open { until, .. } => Some(until.saturating_sub(now)),
             _ => None,
         }
     }
 
-    /// A job was done: in a trial, that is the proof.
+    /// Records a completed job, which ends a trial successfully.
     pub(super) fn succeeded(&mut self) {
-        if let State::HalfOpen { .. } = self.state {
-            self.state = State::Closed;
+        if let BreakerPhase::HalfOpen { .. } = self.state {
+            self.state = BreakerPhase::Closed;
         }
     }
 
     pub(super) fn state(&self) -> BreakerState {
         match self.state {
-            State::Closed => BreakerState::Closed,
-            State::Open { .. } => BreakerState::Open,
-            State::HalfOpen { .. } => BreakerState::HalfOpen,
+            BreakerPhase::Closed => BreakerState::Closed,
+            BreakerPhase::Open { .. } => BreakerState::Open,
+            BreakerPhase::HalfOpen { .. } => BreakerState::HalfOpen,
         }
     }
 }
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn deaths_far_apart_do_not_open_it() {
+    fn deaths_far_apart_do_not_open_the_breaker() {
         let mut breaker = Breaker::new(BreakerPolicy::default());
         for n in 0..100 {
             breaker.count(seconds(n * 3));
@@ -135,10 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn it_refuses_then_tries_one_then_closes() {
+    fn an_open_breaker_admits_one_trial_then_closes() {
         let mut breaker = opened();
         assert_eq!(breaker.admit(seconds(6), true), Err(seconds(4)));
-        assert_eq!(breaker.admit(seconds(10), false), Err(seconds(5)), "never at once");
+        assert_eq!(
+            breaker.admit(seconds(10), false),
+            Err(seconds(5)),
+            "a trial waits for running jobs"
+        );
         assert_eq!(breaker.admit(seconds(10), true), Ok(()));
         assert_eq!(breaker.state(), BreakerState::HalfOpen);
         assert!(breaker.admit(seconds(10), false).is_err());
@@ -148,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_trial_doubles_the_wait() {
+    fn a_failed_trial_doubles_the_cooldown() {
         let mut breaker = opened();
         let mut now = seconds(5);
         for wait in [5, 10, 20, 40, 60, 60] {

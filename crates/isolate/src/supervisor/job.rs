@@ -4,27 +4,27 @@ use super::{Time, WorkerId};
 use crate::class::DeathClass;
 use crate::settings::RetryPolicy;
 
-/// What the caller and the pool agreed on for a job.
+/// The conditions under which a job runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Terms {
-    /// How long one try may run.
+pub(crate) struct JobTerms {
+    /// How long one attempt may run.
     pub deadline: Duration,
     /// How long it may wait for a worker.
     pub patience: Duration,
-    /// Whether it may be tried again although it may have been done.
+    /// Whether it may be retried even though it may already have taken effect.
     pub idempotent: bool,
     /// How many workers it may kill before it is given up.
     pub strikes: u32,
-    /// Whether it is a single input that can be blamed, not a batch of them.
+    /// Whether it is a single input that can be blamed, not a batch.
     pub single: bool,
-    /// Whether it is run to find the culprit of a batch: its deaths are expected
-    /// and say nothing about the pool's health.
+    /// Whether it is run to find the culprit in a batch: its deaths are expected and do not
+    /// count against the pool.
     pub bisecting: bool,
 }
 
-/// Why a job was not done.
+/// Why a job failed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Failing {
+pub(crate) enum JobFailure {
     QueueFull,
     QueueTimeout,
     BreakerOpen {
@@ -32,7 +32,7 @@ pub(crate) enum Failing {
     },
     Draining,
     StartRefused,
-    /// Its worker died, and it may not or may no longer be tried again.
+    /// Its worker died, and it may not be retried, or not again.
     Died {
         class: DeathClass,
     },
@@ -44,24 +44,24 @@ pub(crate) enum Failing {
 
 #[derive(Debug)]
 pub(super) struct Job {
-    pub terms: Terms,
-    /// The worker that runs it.
+    pub terms: JobTerms,
+    /// The worker that is running it.
     pub worker: Option<WorkerId>,
     pub waits_until: Option<Time>,
     pub attempts: u32,
-    /// Workers that died of it.
+    /// How many workers it killed.
     pub strikes: u32,
-    /// Workers that somebody else killed while they ran it.
+    /// How often its worker was killed from outside.
     pub outside_kills: u32,
-    /// It killed a worker once: the next one must be fresh.
+    /// It killed a worker, so the next one must be fresh.
     pub suspect: bool,
-    /// It ran out of memory once: nothing else may run beside it.
+    /// It ran out of memory, so nothing else may run beside it.
     pub alone: bool,
     pub cancelled: bool,
 }
 
 impl Job {
-    pub(super) fn new(terms: Terms) -> Self {
+    pub(super) fn new(terms: JobTerms) -> Self {
         Self {
             terms,
             worker: None,
@@ -91,7 +91,7 @@ impl Job {
         }
     }
 
-    /// Whether its last worker's death, of this class, proves that it kills.
+    /// Whether the death of its last worker, of this class, proves that it is poison.
     pub(super) fn is_poison(&self, class: DeathClass) -> bool {
         class.blames_job() && self.terms.single && self.strikes >= 2
     }

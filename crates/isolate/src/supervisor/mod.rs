@@ -1,9 +1,8 @@
-//! The supervisor's decisions, without a process, a clock or a lock in sight.
+//! The supervisor's decisions, without processes, clocks or locks.
 //!
-//! Something happens ([`Event`]), at a time that the caller tells; what is to be
-//! done about it comes back ([`Action`]). The pool around it moves the bytes. So a
-//! test can drive a hundred thousand schedules through it, with processes that
-//! exist only in the test.
+//! A [`SupervisorEvent`] and the current time go in, [`SupervisorAction`]s come out. The pool
+//! around it does the input and output. So a test can run a hundred thousand schedules through
+//! it, with simulated processes.
 
 mod backoff;
 mod breaker;
@@ -28,49 +27,49 @@ use breaker::Breaker;
 pub use breaker::BreakerState;
 pub(crate) use clock::AwakeClock;
 use job::Job;
-pub(crate) use job::{Failing, Terms};
+pub(crate) use job::{JobFailure, JobTerms};
 pub use worker::WorkerState;
 pub(crate) use worker::WorkerView;
-use worker::{State, Worker};
+use worker::{Worker, WorkerPhase};
 
-/// Time since the pool was made.
+/// Time since the pool was created.
 pub(crate) type Time = Duration;
 
-/// Workers and jobs are numbered in the order in which they came.
+/// Workers and jobs are numbered in order of creation.
 pub(crate) type WorkerId = u64;
 pub(crate) type JobId = u64;
 
-/// Something that happened.
+/// Something that happened, for the supervisor to react to.
 #[derive(Debug, Clone)]
-pub(crate) enum Event {
+pub(crate) enum SupervisorEvent {
     Submit {
         job: JobId,
-        terms: Terms,
+        terms: JobTerms,
     },
-    /// The caller is gone.
+    /// The caller dropped the call.
     Cancel {
         job: JobId,
     },
-    /// The process exists and warms up.
+    /// The process exists and is warming up.
     Spawned {
         worker: WorkerId,
     },
     Ready {
         worker: WorkerId,
     },
-    /// The worker's job is done.
+    /// The worker answered its job.
     Finished {
         worker: WorkerId,
     },
-    /// Workers have other settings from now on.
+    /// The pool's settings for workers changed.
     Renew,
-    /// The worker cannot do its job, and another one can.
+    /// The worker cannot do its job, but another one can.
     PassedOn {
         worker: WorkerId,
     },
-    /// The process is gone, or could not be made. `class` is `None` for an orderly
-    /// end; `refused` says that trying again would end the same way; `undelivered`
-    /// that it had not even read the job it was given.
+    /// The process is gone, or could not be started. `class` is `None` for an orderly end;
+    /// `refused` means that another start would fail in the same way; `undelivered` means that
+    /// the worker had not read its job.
     Ended {
         worker: WorkerId,
         class: Option<DeathClass>,
@@ -79,7 +78,7 @@ pub(crate) enum Event {
     },
     /// Time has passed.
     Tick,
-    /// Take no more jobs, let the running ones finish within the budget, stop.
+    /// Accept no more jobs, let running ones finish within the budget, then stop.
     Drain {
         budget: Duration,
     },
@@ -87,9 +86,9 @@ pub(crate) enum Event {
     Kill,
 }
 
-/// Something to do.
+/// Something for the pool to do.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Action {
+pub(crate) enum SupervisorAction {
     Start {
         worker: WorkerId,
     },
@@ -99,7 +98,7 @@ pub(crate) enum Action {
         attempt: u32,
         budget: Duration,
     },
-    /// Tell the worker that nobody waits for its job any more.
+    /// Tell the worker that its job was cancelled.
     Cancel {
         worker: WorkerId,
         job: JobId,
@@ -111,15 +110,15 @@ pub(crate) enum Action {
         worker: WorkerId,
         reason: KillReason,
     },
-    /// The job's reply is its answer.
+    /// Send the job's reply to its caller.
     Answer {
         job: JobId,
     },
     Fail {
         job: JobId,
-        why: Failing,
+        why: JobFailure,
     },
-    /// What was done about the death of a worker, for the report.
+    /// How the supervisor responded to the death of a worker, for the report.
     Taken {
         worker: WorkerId,
         measure: Measure,
@@ -128,21 +127,21 @@ pub(crate) enum Action {
     Drained,
 }
 
-/// What was done about a death.
+/// What the supervisor did about a death.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
     /// The job was given to another worker.
     Retried,
-    /// The job will be tried again with nothing else running.
+    /// The job will be retried with nothing else running.
     RetriedAlone,
-    /// The job was given up and will be refused from now on.
+    /// The job was given up and quarantined.
     Quarantined,
     /// The job was given up.
     GaveUp,
-    /// Nobody waited for the job any more.
+    /// The job had been cancelled.
     Dropped,
-    /// There was no job; the worker is replaced when one is needed.
+    /// There was no job; the worker is replaced when needed.
     Replaced,
 }
 
@@ -153,11 +152,11 @@ pub(crate) struct Supervisor {
     random: fastrand::Rng,
     workers: BTreeMap<WorkerId, Worker>,
     jobs: HashMap<JobId, Job>,
-    /// Jobs that wait for a worker, the next one first.
+    /// Jobs that wait for a worker, in the order in which they will run.
     queue: VecDeque<JobId>,
-    /// How many of them need a fresh worker.
+    /// How many jobs in the queue need a fresh worker.
     suspects_waiting: usize,
-    /// When each of them will have waited too long.
+    /// When each job in the queue times out.
     patience: BTreeSet<(Time, JobId)>,
     breaker: Breaker,
     backoff: Backoff,
@@ -192,24 +191,29 @@ impl Supervisor {
         }
     }
 
-    /// Takes note of `event` and appends what is to be done to `actions`.
-    pub(crate) fn step(&mut self, now: Time, event: Event, actions: &mut Vec<Action>) {
+    /// Handles `event` and appends what the pool must do to `actions`.
+    pub(crate) fn step(
+        &mut self,
+        now: Time,
+        event: SupervisorEvent,
+        actions: &mut Vec<SupervisorAction>,
+    ) {
         match event {
-            Event::Submit { job, terms } => self.submit(now, job, terms, actions),
-            Event::Cancel { job } => self.cancel(now, job, actions),
-            Event::Spawned { worker } => self.spawned(worker),
-            Event::Ready { worker } => self.ready(now, worker, actions),
-            Event::Finished { worker } => self.finished(now, worker, actions),
-            Event::PassedOn { worker } => self.passed_on(now, worker, actions),
-            Event::Ended { worker, class, refused, undelivered } => {
+            SupervisorEvent::Submit { job, terms } => self.submit(now, job, terms, actions),
+            SupervisorEvent::Cancel { job } => self.cancel(now, job, actions),
+            SupervisorEvent::Spawned { worker } => self.spawned(worker),
+            SupervisorEvent::Ready { worker } => self.ready(now, worker, actions),
+            SupervisorEvent::Finished { worker } => self.finished(now, worker, actions),
+            SupervisorEvent::PassedOn { worker } => self.passed_on(now, worker, actions),
+            SupervisorEvent::Ended { worker, class, refused, undelivered } => {
                 self.ended(now, worker, class, refused, undelivered, actions);
             }
-            Event::Tick => {}
-            Event::Renew => self.renew(now, actions),
-            Event::Drain { budget } => self.drain(now, budget, actions),
-            Event::Kill => self.kill_all(now, actions),
+            SupervisorEvent::Tick => {}
+            SupervisorEvent::Renew => self.renew(now, actions),
+            SupervisorEvent::Drain { budget } => self.drain(now, budget, actions),
+            SupervisorEvent::Kill => self.kill_all(now, actions),
         }
-        // First what can run, so that a job without patience gets an idle worker;
+        // Dispatch before expiring, so that a job without patience still gets an idle worker;
         // then again, as a kill may have made room.
         self.dispatch(now, actions);
         if self.expire(now, actions) {
@@ -219,18 +223,24 @@ impl Supervisor {
         self.report_drained(actions);
     }
 
-    fn submit(&mut self, now: Time, id: JobId, terms: Terms, actions: &mut Vec<Action>) {
+    fn submit(
+        &mut self,
+        now: Time,
+        id: JobId,
+        terms: JobTerms,
+        actions: &mut Vec<SupervisorAction>,
+    ) {
         let refusal = if self.draining.is_some() {
-            Some(Failing::Draining)
+            Some(JobFailure::Draining)
         } else if let Err(retry_after) = self.breaker.admit(now, self.jobs.is_empty()) {
-            Some(Failing::BreakerOpen { retry_after })
+            Some(JobFailure::BreakerOpen { retry_after })
         } else if self.queue.len() >= self.settings.queue_bound.max(1) {
-            Some(Failing::QueueFull)
+            Some(JobFailure::QueueFull)
         } else {
             None
         };
         if let Some(why) = refusal {
-            actions.push(Action::Fail { job: id, why });
+            actions.push(SupervisorAction::Fail { job: id, why });
             return;
         }
         self.last_activity = now;
@@ -239,14 +249,14 @@ impl Supervisor {
         self.await_worker(now, id);
     }
 
-    fn cancel(&mut self, now: Time, id: JobId, actions: &mut Vec<Action>) {
+    fn cancel(&mut self, now: Time, id: JobId, actions: &mut Vec<SupervisorAction>) {
         let Some(job) = self.jobs.get_mut(&id) else {
             return;
         };
         match job.worker {
             Some(worker) => {
                 job.cancelled = true;
-                actions.push(Action::Cancel { worker, job: id });
+                actions.push(SupervisorAction::Cancel { worker, job: id });
                 let latest = now.saturating_add(self.settings.stop_grace);
                 if let Some(worker) = self.workers.get_mut(&worker) {
                     worker.cancel(latest);
@@ -265,44 +275,44 @@ impl Supervisor {
         }
     }
 
-    fn ready(&mut self, now: Time, id: WorkerId, actions: &mut Vec<Action>) {
+    fn ready(&mut self, now: Time, id: WorkerId, actions: &mut Vec<SupervisorAction>) {
         let Some(worker) = self.workers.get_mut(&id) else {
             return;
         };
         if worker.is_starting() {
-            worker.state = State::Idle { since: now };
+            worker.state = WorkerPhase::Idle { since: now };
             if self.draining.is_some() || worker.outdated {
                 self.stop(now, id, actions);
             }
         }
     }
 
-    fn finished(&mut self, now: Time, id: WorkerId, actions: &mut Vec<Action>) {
+    fn finished(&mut self, now: Time, id: WorkerId, actions: &mut Vec<SupervisorAction>) {
         let Some(worker) = self.workers.get_mut(&id) else {
             return;
         };
         let Some(job) = worker.finish(now) else {
             return;
         };
-        let worn = worker.outdated
+        let replace = worker.outdated
             || self.settings.recycle_after.is_some_and(|limit| worker.jobs_done >= limit);
-        let idle = matches!(worker.state, State::Idle { .. });
+        let idle = matches!(worker.state, WorkerPhase::Idle { .. });
         self.last_activity = now;
         self.breaker.succeeded();
         if self.jobs.remove(&job).is_some_and(|job| !job.cancelled) {
-            actions.push(Action::Answer { job });
+            actions.push(SupervisorAction::Answer { job });
         }
-        if idle && (worn || self.draining.is_some()) {
+        if idle && (replace || self.draining.is_some()) {
             self.stop(now, id, actions);
         }
     }
 
-    /// Every worker that there is does its job to the end, and no further one.
-    fn renew(&mut self, now: Time, actions: &mut Vec<Action>) {
+    /// Marks all workers as outdated: they finish their current job and take no further one.
+    fn renew(&mut self, now: Time, actions: &mut Vec<SupervisorAction>) {
         let mut idle = Vec::new();
         for (id, worker) in &mut self.workers {
             worker.outdated = true;
-            if matches!(worker.state, State::Idle { .. }) {
+            if matches!(worker.state, WorkerPhase::Idle { .. }) {
                 idle.push(*id);
             }
         }
@@ -311,23 +321,23 @@ impl Supervisor {
         }
     }
 
-    /// For the job it is as if somebody had killed its worker, but for the try, which
-    /// was none.
-    fn passed_on(&mut self, now: Time, id: WorkerId, actions: &mut Vec<Action>) {
+    /// Treated as if the worker had been killed from outside, except that the attempt does not
+    /// count.
+    fn passed_on(&mut self, now: Time, id: WorkerId, actions: &mut Vec<SupervisorAction>) {
         let Some(worker) = self.workers.get_mut(&id) else {
             return;
         };
         let Some(job) = worker.finish(now) else {
             return;
         };
-        let idle = matches!(worker.state, State::Idle { .. });
+        let idle = matches!(worker.state, WorkerPhase::Idle { .. });
         self.last_activity = now;
         if let Some(job) = self.jobs.get_mut(&job) {
             job.attempts -= 1;
         }
         self.judge(now, job, DeathClass::Killed, actions);
         if let Some(retry_after) = self.breaker.open_for(now) {
-            self.fail_queue(Failing::BreakerOpen { retry_after }, actions);
+            self.fail_queue(JobFailure::BreakerOpen { retry_after }, actions);
         }
         if idle {
             self.stop(now, id, actions);
@@ -341,25 +351,25 @@ impl Supervisor {
         class: Option<DeathClass>,
         refused: bool,
         undelivered: bool,
-        actions: &mut Vec<Action>,
+        actions: &mut Vec<SupervisorAction>,
     ) {
         let Some(worker) = self.workers.remove(&id) else {
             return;
         };
         let job = worker.job();
         let Some(class) = class else {
-            // We killed it because nobody wants what it works on, or on our way out.
+            // The supervisor killed it because its job was cancelled or the pool is stopping.
             if let Some(job) = job
                 && self.jobs.remove(&job).is_some_and(|job| !job.cancelled)
             {
-                actions.push(Action::Fail { job, why: Failing::Draining });
+                actions.push(SupervisorAction::Fail { job, why: JobFailure::Draining });
             }
             return;
         };
         self.restarts += 1;
         let mut measure = match job {
             Some(job) if undelivered => {
-                // The worker died by itself; to the job it is as if it was killed.
+                // The worker is to blame; for the job this counts as an outside kill.
                 if class != DeathClass::Killed {
                     self.count_death(now);
                 }
@@ -374,25 +384,25 @@ impl Supervisor {
             }
         };
         if let Some(retry_after) = self.breaker.open_for(now) {
-            self.fail_queue(Failing::BreakerOpen { retry_after }, actions);
+            self.fail_queue(JobFailure::BreakerOpen { retry_after }, actions);
         }
         if refused && !self.workers.values().any(Worker::is_serving) {
-            self.fail_queue(Failing::StartRefused, actions);
+            self.fail_queue(JobFailure::StartRefused, actions);
         }
         let retried = matches!(measure, Measure::Retried | Measure::RetriedAlone);
         if retried && job.is_some_and(|job| !self.jobs.contains_key(&job)) {
             measure = Measure::GaveUp;
         }
-        actions.push(Action::Taken { worker: id, measure });
+        actions.push(SupervisorAction::Taken { worker: id, measure });
     }
 
-    /// Decides about a job whose worker died.
+    /// Decides what happens to a job whose worker died.
     fn judge(
         &mut self,
         now: Time,
         id: JobId,
         class: DeathClass,
-        actions: &mut Vec<Action>,
+        actions: &mut Vec<SupervisorAction>,
     ) -> Measure {
         let Some(job) = self.jobs.get_mut(&id) else {
             return Measure::Dropped;
@@ -414,11 +424,11 @@ impl Supervisor {
             if alone { Measure::RetriedAlone } else { Measure::Retried }
         } else if job.is_poison(class) {
             self.jobs.remove(&id);
-            actions.push(Action::Fail { job: id, why: Failing::Poisoned { class } });
+            actions.push(SupervisorAction::Fail { job: id, why: JobFailure::Poisoned { class } });
             Measure::Quarantined
         } else {
             self.jobs.remove(&id);
-            actions.push(Action::Fail { job: id, why: Failing::Died { class } });
+            actions.push(SupervisorAction::Fail { job: id, why: JobFailure::Died { class } });
             Measure::GaveUp
         };
         if counts {
@@ -427,31 +437,31 @@ impl Supervisor {
         measure
     }
 
-    /// Counts a death toward back-off and breaker.
+    /// Counts a death for back-off and breaker.
     fn count_death(&mut self, now: Time) {
         self.backoff.count(now, &mut self.random);
         self.breaker.count(now);
     }
 
-    fn fail_queue(&mut self, why: Failing, actions: &mut Vec<Action>) {
+    fn fail_queue(&mut self, why: JobFailure, actions: &mut Vec<SupervisorAction>) {
         self.patience.clear();
         self.suspects_waiting = 0;
         for job in self.queue.drain(..) {
             self.jobs.remove(&job);
-            actions.push(Action::Fail { job, why });
+            actions.push(SupervisorAction::Fail { job, why });
         }
     }
 
-    fn drain(&mut self, now: Time, budget: Duration, actions: &mut Vec<Action>) {
+    fn drain(&mut self, now: Time, budget: Duration, actions: &mut Vec<SupervisorAction>) {
         let until = now.saturating_add(budget);
         let draining = self.draining.get_or_insert(Draining { until, reported: false });
         draining.until = draining.until.min(until);
-        self.fail_queue(Failing::Draining, actions);
+        self.fail_queue(JobFailure::Draining, actions);
         let ids: Vec<WorkerId> = self.workers.keys().copied().collect();
         for id in ids {
             match self.workers.get(&id).map(|worker| worker.state) {
-                Some(State::Idle { .. }) => self.stop(now, id, actions),
-                Some(State::Spawning { .. } | State::Warming { .. }) => {
+                Some(WorkerPhase::Idle { .. }) => self.stop(now, id, actions),
+                Some(WorkerPhase::Spawning { .. } | WorkerPhase::Warming { .. }) => {
                     self.kill(id, KillReason::Shutdown, actions);
                 }
                 _ => {}
@@ -459,7 +469,7 @@ impl Supervisor {
         }
     }
 
-    fn kill_all(&mut self, now: Time, actions: &mut Vec<Action>) {
+    fn kill_all(&mut self, now: Time, actions: &mut Vec<SupervisorAction>) {
         self.drain(now, Duration::ZERO, actions);
         let ids: Vec<WorkerId> = self.workers.keys().copied().collect();
         for id in ids {
@@ -467,25 +477,25 @@ impl Supervisor {
         }
     }
 
-    fn report_drained(&mut self, actions: &mut Vec<Action>) {
+    fn report_drained(&mut self, actions: &mut Vec<SupervisorAction>) {
         if let Some(draining) = &mut self.draining
             && self.workers.is_empty()
             && !draining.reported
         {
             draining.reported = true;
-            actions.push(Action::Drained);
+            actions.push(SupervisorAction::Drained);
         }
     }
 
-    /// Does what time alone makes due; true if that was anything.
-    fn expire(&mut self, now: Time, actions: &mut Vec<Action>) -> bool {
+    /// Handles expired deadlines and time limits; true if there were any.
+    fn expire(&mut self, now: Time, actions: &mut Vec<SupervisorAction>) -> bool {
         let before = actions.len();
         while let Some(&(until, job)) = self.patience.first()
             && until <= now
         {
             self.leave_queue(job);
             self.jobs.remove(&job);
-            actions.push(Action::Fail { job, why: Failing::QueueTimeout });
+            actions.push(SupervisorAction::Fail { job, why: JobFailure::QueueTimeout });
         }
         let drain_over = self.draining.is_some_and(|draining| draining.until <= now);
         let due: Vec<(WorkerId, KillReason)> = self
@@ -499,25 +509,25 @@ impl Supervisor {
         actions.len() > before
     }
 
-    fn stop(&mut self, now: Time, id: WorkerId, actions: &mut Vec<Action>) {
+    fn stop(&mut self, now: Time, id: WorkerId, actions: &mut Vec<SupervisorAction>) {
         let Some(worker) = self.workers.get_mut(&id) else {
             return;
         };
         let until = now.saturating_add(self.settings.stop_grace);
         worker.state = if self.draining.is_some() {
-            State::Draining { until }
+            WorkerPhase::Draining { until }
         } else {
-            State::Recycling { until }
+            WorkerPhase::Recycling { until }
         };
-        actions.push(Action::Stop { worker: id });
+        actions.push(SupervisorAction::Stop { worker: id });
     }
 
-    fn kill(&mut self, id: WorkerId, reason: KillReason, actions: &mut Vec<Action>) {
+    fn kill(&mut self, id: WorkerId, reason: KillReason, actions: &mut Vec<SupervisorAction>) {
         let Some(worker) = self.workers.get_mut(&id) else {
             return;
         };
         if worker.kill() {
-            actions.push(Action::Kill { worker: id, reason });
+            actions.push(SupervisorAction::Kill { worker: id, reason });
         }
     }
 
@@ -543,7 +553,7 @@ impl Supervisor {
         }
     }
 
-    /// When the next [`Event::Tick`] is due, if nothing happens before.
+    /// When the next [`SupervisorEvent::Tick`] is due if no other event comes first.
     pub(crate) fn next_wake(&self, now: Time) -> Option<Time> {
         let deadlines = self.workers.values().filter_map(Worker::deadline);
         let patience = self.patience.first().map(|&(until, _)| until);
@@ -552,19 +562,19 @@ impl Supervisor {
             .filter(|_| self.workers.values().any(|worker| worker.deadline().is_some()))
             .map(|draining| draining.until);
         let due = deadlines.chain(patience).chain(drain).min();
-        // These are looked at on every step, so what lies behind us was seen.
+        // These are checked on every step, so only future times matter.
         let restart = Some(self.backoff.not_before());
-        let boredom = self.settings.idle_stop.and_then(|patience| {
+        let idle_stop = self.settings.idle_stop.and_then(|patience| {
             let idle = self.workers.values().filter_map(Worker::idle_since);
             let ends = idle.chain([self.last_activity]).map(|since| since.saturating_add(patience));
             ends.filter(|&at| at > now).min()
         });
-        let later = restart.into_iter().chain(boredom).filter(|&at| at > now).min();
-        // The end of time is how `Duration::MAX` looks here: never.
+        let later = restart.into_iter().chain(idle_stop).filter(|&at| at > now).min();
+        // `Time::MAX` comes from `Duration::MAX` and means never.
         due.into_iter().chain(later).min().filter(|&at| at < Time::MAX)
     }
 
-    /// Whether anything runs that has a deadline of its own.
+    /// Whether any worker has a deadline.
     pub(crate) fn is_watching(&self) -> bool {
         self.workers.values().any(|worker| worker.deadline().is_some())
     }

@@ -1,8 +1,8 @@
-//! Random schedules against the supervisor: a clock that is a number, processes
-//! that are plans, and a model that says after every step what must hold.
+//! Random schedules for the supervisor: the clock is a number, processes are simulated, and a
+//! model checks the rules after every step.
 //!
-//! A violation names its seed; `ISOLATE_SEED=n cargo test -p isolate --lib
-//! schedules` runs that one alone and prints what happened.
+//! A violation reports its seed; `ISOLATE_SEED=n cargo test -p isolate --lib schedules` runs
+//! only that schedule and prints a trace.
 
 mod model;
 
@@ -11,19 +11,21 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use super::{Action, BreakerState, Event, JobId, Supervisor, Terms, Time, WorkerId};
+use super::{
+    BreakerState, JobId, JobTerms, Supervisor, SupervisorAction, SupervisorEvent, Time, WorkerId,
+};
 use crate::class::{DeathClass, KillReason};
 use crate::settings::{BreakerPolicy, PoolSettings, RestartPolicy, RetryPolicy};
-use model::{Model, Phase};
+use model::{Model, ProcessPhase};
 
 const SCHEDULES: u64 = 100_000;
 const THREADS: u64 = 4;
 
-/// A schedule that has not settled after this many steps never will.
-const SETTLED: usize = 2_000;
+/// The maximum number of steps in which a schedule must settle.
+const MAX_STEPS_TO_SETTLE: usize = 2_000;
 
 #[test]
-fn a_hundred_thousand_schedules_keep_the_rules() {
+fn a_hundred_thousand_schedules_follow_the_rules() {
     if let Some(seed) = std::env::var("ISOLATE_SEED").ok().and_then(|seed| seed.parse().ok()) {
         World::new(seed, true).run();
         return;
@@ -39,19 +41,19 @@ fn a_hundred_thousand_schedules_keep_the_rules() {
     });
 }
 
-/// What a process will do next, if nothing happens to it before.
+/// What a process will do next, unless something else happens first.
 #[derive(Debug, Clone, Copy)]
-enum Deed {
+enum PlannedEvent {
     Spawn,
     Warm,
-    Finish,
+    FinishedJob,
     PassOn,
     Die { class: Option<DeathClass>, refused: bool },
 }
 
-/// How a job treats its workers. What is not poison behaves once faults are over.
+/// How a job treats its workers. Once faults are over, only poison still fails.
 #[derive(Debug, Clone, Copy)]
-enum Habit {
+enum JobBehavior {
     Healthy,
     Flaky,
     Hangs,
@@ -62,14 +64,14 @@ struct World {
     supervisor: Supervisor,
     model: Model,
     random: Rng,
-    plans: Vec<(Time, WorkerId, Deed)>,
-    /// By the job's number.
-    habits: Vec<Habit>,
-    /// Workers can hardly start.
+    plans: Vec<(Time, WorkerId, PlannedEvent)>,
+    /// Indexed by job ID.
+    behaviors: Vec<JobBehavior>,
+    /// Whether most workers fail to start.
     broken: bool,
-    /// Faults are over.
+    /// Whether faults are over.
     calm: bool,
-    actions: Vec<Action>,
+    actions: Vec<SupervisorAction>,
     trace: bool,
 }
 
@@ -87,7 +89,7 @@ impl World {
             broken: random.u8(0..12) == 0,
             random,
             plans: Vec::new(),
-            habits: Vec::new(),
+            behaviors: Vec::new(),
             calm: false,
             actions: Vec::new(),
             trace,
@@ -99,8 +101,8 @@ impl World {
             match self.random.u8(0..100) {
                 0..24 => self.submit(),
                 24..29 => self.cancel(),
-                29..34 => self.disturb(),
-                34..37 => self.oversleep(),
+                29..34 => self.kill_random_worker(),
+                34..37 => self.wake_up_late(),
                 37 if self.random.u8(0..4) == 0 => self.shut_down(),
                 _ => {
                     self.advance();
@@ -110,20 +112,21 @@ impl World {
         self.settle();
     }
 
-    /// Faults stop: every job gets its outcome, the pool works again, and then it
-    /// goes away without a trace.
+    /// Faults stop: every job gets its outcome, the pool works again, and then it stops,
+    /// leaving nothing behind.
     fn settle(&mut self) {
         self.calm = true;
         if self.model.drain_until.is_none() && self.random.bool() {
-            // A worker that was killed before may yet be counted against the pool.
+            // The death of a worker killed earlier may still count against the pool.
             self.advance_until(|world| world.model.jobs.is_empty() && world.model.is_quiet());
             if self.supervisor.breaker() == BreakerState::Open {
                 let wait = self.supervisor.breaker.open_for(self.model.now).unwrap_or_default();
                 self.model.now += wait;
             }
-            let job = self.submit_job(Habit::Healthy, Terms { patience: ms(60_000), ..TERMS });
+            let job =
+                self.submit_job(JobBehavior::Healthy, JobTerms { patience: ms(60_000), ..TERMS });
             self.advance_until(|world| world.model.jobs.is_empty());
-            self.model.must(self.model.answered == Some(job), "a pool at peace answers");
+            self.model.must(self.model.answered == Some(job), "a pool without faults answers");
             self.model.must(
                 self.supervisor.breaker() == BreakerState::Closed,
                 "an answer closes the breaker",
@@ -131,23 +134,23 @@ impl World {
             if self.model.settings.idle_stop.is_some_and(|stop| stop < Time::MAX) {
                 self.advance_until(|world| world.model.wake.is_none());
                 self.advance_until(|world| world.plans.is_empty());
-                self.model.must(self.model.workers.is_empty(), "a pool nobody uses is empty");
+                self.model.must(self.model.workers.is_empty(), "an unused pool has no workers");
             }
         }
         self.shut_down();
         self.advance_until(|world| world.model.workers.is_empty());
-        self.model.must(self.model.jobs.is_empty(), "no job is left without an outcome");
-        self.model.must(self.model.drained, "the end of the drain is told");
-        self.step(Event::Tick);
-        self.step(Event::Kill);
+        self.model.must(self.model.jobs.is_empty(), "every job has an outcome");
+        self.model.must(self.model.drained, "the end of the drain is reported");
+        self.step(SupervisorEvent::Tick);
+        self.step(SupervisorEvent::Kill);
         self.model.must(
             self.supervisor.next_wake(self.model.now).is_none_or(|at| at < Time::MAX),
-            "nothing is planned for the end of time",
+            "there is no wake-up at `Time::MAX`",
         );
     }
 
     fn advance_until(&mut self, done: impl Fn(&Self) -> bool) {
-        for _ in 0..SETTLED {
+        for _ in 0..MAX_STEPS_TO_SETTLE {
             if done(self) {
                 return;
             }
@@ -158,64 +161,64 @@ impl World {
         self.model.must(done(self), "everything settles");
     }
 
-    /// Goes to the next thing that is due: a process's deed or the wake-up.
+    /// Advances to the next event: a process's planned one or the wake-up.
     fn advance(&mut self) -> bool {
         let wake = self.model.wake;
-        let deed = (0..self.plans.len()).min_by_key(|&at| (self.plans[at].0, self.plans[at].1));
-        let tick_first = match (wake, deed) {
+        let planned = (0..self.plans.len()).min_by_key(|&at| (self.plans[at].0, self.plans[at].1));
+        let tick_first = match (wake, planned) {
             (None, None) => return false,
-            (Some(wake), Some(deed)) => {
-                let due = self.plans[deed].0;
+            (Some(wake), Some(planned)) => {
+                let due = self.plans[planned].0;
                 wake < due || (wake == due && self.random.bool())
             }
             (wake, _) => wake.is_some(),
         };
         if let (Some(wake), true) = (wake, tick_first) {
             self.model.now = self.model.now.max(wake);
-            self.step(Event::Tick);
-        } else if let Some(at) = deed {
-            let (due, worker, deed) = self.plans.swap_remove(at);
+            self.step(SupervisorEvent::Tick);
+        } else if let Some(at) = planned {
+            let (due, worker, planned) = self.plans.swap_remove(at);
             self.model.now = self.model.now.max(due);
-            self.perform(worker, deed);
+            self.perform(worker, planned);
         }
         true
     }
 
-    fn perform(&mut self, worker: WorkerId, deed: Deed) {
+    fn perform(&mut self, worker: WorkerId, planned: PlannedEvent) {
         let killed = match self.model.phase(worker) {
-            Phase::Killed { reason, starting, .. } => Some((reason, starting)),
+            ProcessPhase::Killed { reason, starting, .. } => Some((reason, starting)),
             _ => None,
         };
         if let Some((reason, starting)) = killed
-            && !matches!(deed, Deed::Die { .. })
+            && !matches!(planned, PlannedEvent::Die { .. })
         {
             let class = self.class_of_killed(reason, starting);
-            self.plan(worker, 0..3, Deed::Die { class, refused: false });
+            self.plan(worker, 0..3, PlannedEvent::Die { class, refused: false });
         }
-        match deed {
-            Deed::Spawn => {
+        match planned {
+            PlannedEvent::Spawn => {
                 if killed.is_none() {
                     self.plan_warm_up(worker);
                 }
-                self.step(Event::Spawned { worker });
+                self.step(SupervisorEvent::Spawned { worker });
             }
-            Deed::Warm => self.step(Event::Ready { worker }),
-            Deed::Finish => self.step(Event::Finished { worker }),
-            Deed::PassOn => self.step(Event::PassedOn { worker }),
-            Deed::Die { class, refused } => {
-                self.step(Event::Ended { worker, class, refused, undelivered: false })
+            PlannedEvent::Warm => self.step(SupervisorEvent::Ready { worker }),
+            PlannedEvent::FinishedJob => self.step(SupervisorEvent::Finished { worker }),
+            PlannedEvent::PassOn => self.step(SupervisorEvent::PassedOn { worker }),
+            PlannedEvent::Die { class, refused } => {
+                self.step(SupervisorEvent::Ended { worker, class, refused, undelivered: false })
             }
         }
     }
 
     fn submit(&mut self) {
-        let habit = match self.random.u8(0..20) {
-            0..10 => Habit::Healthy,
-            10..14 => Habit::Flaky,
-            14..16 => Habit::Hangs,
-            _ => Habit::Poison(self.class_of_busy()),
+        let behavior = match self.random.u8(0..20) {
+            0..10 => JobBehavior::Healthy,
+            10..14 => JobBehavior::Flaky,
+            14..16 => JobBehavior::Hangs,
+            _ => JobBehavior::Poison(self.class_of_busy()),
         };
-        let terms = Terms {
+        let terms = JobTerms {
             deadline: ms(self.random.u64(3..40)),
             patience: match self.random.u8(0..20) {
                 0 => Duration::ZERO,
@@ -227,45 +230,47 @@ impl World {
             single: self.random.bool(),
             bisecting: self.random.u8(0..8) == 0,
         };
-        self.submit_job(habit, terms);
+        self.submit_job(behavior, terms);
     }
 
-    fn submit_job(&mut self, habit: Habit, terms: Terms) -> JobId {
-        let job = self.habits.len() as JobId;
-        self.habits.push(habit);
-        self.step(Event::Submit { job, terms });
+    fn submit_job(&mut self, behavior: JobBehavior, terms: JobTerms) -> JobId {
+        let job = self.behaviors.len() as JobId;
+        self.behaviors.push(behavior);
+        self.step(SupervisorEvent::Submit { job, terms });
         job
     }
 
-    /// Cancels any job, also one that has long been answered.
+    /// Cancels a random recent job, which may already have been answered.
     fn cancel(&mut self) {
-        if !self.habits.is_empty() {
-            let recent = self.habits.len().saturating_sub(6);
-            let job = self.random.usize(recent..self.habits.len()) as JobId;
-            self.step(Event::Cancel { job });
+        if !self.behaviors.is_empty() {
+            let recent = self.behaviors.len().saturating_sub(6);
+            let job = self.random.usize(recent..self.behaviors.len()) as JobId;
+            self.step(SupervisorEvent::Cancel { job });
         }
     }
 
-    /// Something befalls a process out of turn.
-    fn disturb(&mut self) {
+    /// A process dies unexpectedly.
+    fn kill_random_worker(&mut self) {
         let Some(worker) = self.random.choice(&self.model.workers) else {
             return;
         };
         let (id, phase) = (worker.id, worker.phase);
         let class = match phase {
-            Phase::Spawning { .. } | Phase::Warming { .. } => DeathClass::StartFailure,
-            // Only our own kill makes a timeout.
-            Phase::Busy { .. } => match self.class_of_busy() {
+            ProcessPhase::Spawning { .. } | ProcessPhase::Warming { .. } => {
+                DeathClass::StartFailure
+            }
+            // Only our own kill leads to a timeout.
+            ProcessPhase::Busy { .. } => match self.class_of_busy() {
                 DeathClass::Timeout => DeathClass::Killed,
                 class => class,
             },
-            Phase::Idle { .. } | Phase::Stopping { .. } => {
+            ProcessPhase::Idle { .. } | ProcessPhase::Stopping { .. } => {
                 *self.random.choice(&[DeathClass::Killed, DeathClass::Crash]).unwrap()
             }
-            Phase::Killed { .. } => return,
+            ProcessPhase::Killed { .. } => return,
         };
         self.plans.retain(|&(_, planned, _)| planned != id);
-        self.step(Event::Ended {
+        self.step(SupervisorEvent::Ended {
             worker: id,
             class: Some(class),
             refused: false,
@@ -274,9 +279,9 @@ impl World {
     }
 
     /// The wake-up comes late.
-    fn oversleep(&mut self) {
+    fn wake_up_late(&mut self) {
         self.model.now += ms(self.random.u64(0..60));
-        self.step(Event::Tick);
+        self.step(SupervisorEvent::Tick);
     }
 
     fn shut_down(&mut self) {
@@ -285,11 +290,15 @@ impl World {
             1 => Duration::MAX,
             _ => ms(self.random.u64(1..60)),
         };
-        let event = if self.random.bool() { Event::Kill } else { Event::Drain { budget } };
+        let event = if self.random.bool() {
+            SupervisorEvent::Kill
+        } else {
+            SupervisorEvent::Drain { budget }
+        };
         self.step(event);
     }
 
-    fn step(&mut self, event: Event) {
+    fn step(&mut self, event: SupervisorEvent) {
         if self.trace {
             eprintln!("{:?} {event:?}", self.model.now);
         }
@@ -301,30 +310,30 @@ impl World {
                 eprintln!("    {action:?}");
             }
             self.model.check_action(&self.supervisor, &action);
-            self.obey(&action);
+            self.execute_order(&action);
         }
         self.actions = actions;
-        if let Event::Ended { worker, .. } = self.model.event {
+        if let SupervisorEvent::Ended { worker, .. } = self.model.event {
             self.plans.retain(|&(_, planned, _)| planned != worker);
         }
         self.model.check_state(&self.supervisor);
     }
 
-    /// What the process does about an order.
-    fn obey(&mut self, action: &Action) {
+    /// Plans how the process reacts to an order.
+    fn execute_order(&mut self, action: &SupervisorAction) {
         match *action {
-            Action::Start { worker } => self.plan_start(worker),
-            Action::Run { worker, job, budget, .. } => self.plan_run(worker, job, budget),
-            Action::Stop { worker } => self.plan_stop(worker),
-            Action::Kill { worker, reason } => self.plan_kill(worker, reason),
+            SupervisorAction::Start { worker } => self.plan_start(worker),
+            SupervisorAction::Run { worker, job, budget, .. } => self.plan_run(worker, job, budget),
+            SupervisorAction::Stop { worker } => self.plan_stop(worker),
+            SupervisorAction::Kill { worker, reason } => self.plan_kill(worker, reason),
             _ => {}
         }
     }
 
-    fn plan(&mut self, worker: WorkerId, after: std::ops::Range<u64>, deed: Deed) {
+    fn plan(&mut self, worker: WorkerId, after: std::ops::Range<u64>, planned: PlannedEvent) {
         let due = self.model.now + ms(self.random.u64(after));
         self.plans.retain(|&(_, planned, _)| planned != worker);
-        self.plans.push((due, worker, deed));
+        self.plans.push((due, worker, planned));
     }
 
     fn fails_to_start(&mut self) -> bool {
@@ -334,41 +343,49 @@ impl World {
     fn plan_start(&mut self, worker: WorkerId) {
         if self.fails_to_start() {
             let refused = self.random.u8(0..3) == 0;
-            self.plan(worker, 0..5, Deed::Die { class: Some(DeathClass::StartFailure), refused });
+            self.plan(
+                worker,
+                0..5,
+                PlannedEvent::Die { class: Some(DeathClass::StartFailure), refused },
+            );
         } else {
-            self.plan(worker, 0..3, Deed::Spawn);
+            self.plan(worker, 0..3, PlannedEvent::Spawn);
         }
     }
 
     fn plan_warm_up(&mut self, worker: WorkerId) {
         if self.fails_to_start() {
             let refused = self.random.u8(0..6) == 0;
-            self.plan(worker, 0..9, Deed::Die { class: Some(DeathClass::StartFailure), refused });
+            self.plan(
+                worker,
+                0..9,
+                PlannedEvent::Die { class: Some(DeathClass::StartFailure), refused },
+            );
         } else if self.calm {
-            self.plan(worker, 1..3, Deed::Warm);
+            self.plan(worker, 1..3, PlannedEvent::Warm);
         } else if self.random.u8(0..16) > 0 {
             let deadline = self.model.settings.start_deadline.as_millis() as u64;
-            self.plan(worker, 1..deadline + 2, Deed::Warm);
+            self.plan(worker, 1..deadline + 2, PlannedEvent::Warm);
         }
     }
 
     fn plan_run(&mut self, worker: WorkerId, job: JobId, budget: Duration) {
         let deadline = budget.as_millis() as u64;
-        let class = match self.habits[job as usize] {
-            Habit::Poison(class) => Some(class),
-            Habit::Flaky if !self.calm && self.random.bool() => Some(self.class_of_busy()),
-            Habit::Hangs if !self.calm => Some(DeathClass::Timeout),
+        let class = match self.behaviors[job as usize] {
+            JobBehavior::Poison(class) => Some(class),
+            JobBehavior::Flaky if !self.calm && self.random.bool() => Some(self.class_of_busy()),
+            JobBehavior::Hangs if !self.calm => Some(DeathClass::Timeout),
             _ => None,
         };
         match class {
             // It hangs until it is killed.
             Some(DeathClass::Timeout) => {}
-            Some(_) => self.plan(worker, 0..deadline, Deed::Die { class, refused: false }),
-            None if self.calm => self.plan(worker, 1..3, Deed::Finish),
+            Some(_) => self.plan(worker, 0..deadline, PlannedEvent::Die { class, refused: false }),
+            None if self.calm => self.plan(worker, 1..3, PlannedEvent::FinishedJob),
             None if self.random.u8(0..8) == 0 => {
-                self.plan(worker, 1..deadline + 3, Deed::PassOn);
+                self.plan(worker, 1..deadline + 3, PlannedEvent::PassOn);
             }
-            None => self.plan(worker, 1..deadline + 3, Deed::Finish),
+            None => self.plan(worker, 1..deadline + 3, PlannedEvent::FinishedJob),
         }
     }
 
@@ -376,29 +393,29 @@ impl World {
         let grace = self.model.settings.stop_grace.as_millis() as u64;
         let (class, within) = match self.random.u8(0..10) {
             _ if self.calm => (None, grace),
-            // It does not listen.
+            // It ignores the order.
             0 => return,
             1 => (Some(DeathClass::Crash), grace),
             _ => (None, grace + 2),
         };
-        self.plan(worker, 0..within, Deed::Die { class, refused: false });
+        self.plan(worker, 0..within, PlannedEvent::Die { class, refused: false });
     }
 
     fn plan_kill(&mut self, worker: WorkerId, reason: KillReason) {
-        let Phase::Killed { job, starting, .. } = self.model.phase(worker) else {
+        let ProcessPhase::Killed { job, starting, .. } = self.model.phase(worker) else {
             return;
         };
-        // What was under way when the signal came still arrives.
-        let deed = match job {
+        // What was sent before the signal arrived is still received.
+        let planned = match job {
             _ if self.random.u8(0..4) > 0 => {
-                Deed::Die { class: self.class_of_killed(reason, starting), refused: false }
+                PlannedEvent::Die { class: self.class_of_killed(reason, starting), refused: false }
             }
-            Some(_) if self.random.u8(0..4) == 0 => Deed::PassOn,
-            Some(_) => Deed::Finish,
-            None if self.random.bool() => Deed::Spawn,
-            None => Deed::Warm,
+            Some(_) if self.random.u8(0..4) == 0 => PlannedEvent::PassOn,
+            Some(_) => PlannedEvent::FinishedJob,
+            None if self.random.bool() => PlannedEvent::Spawn,
+            None => PlannedEvent::Warm,
         };
-        self.plan(worker, 0..5, deed);
+        self.plan(worker, 0..5, planned);
     }
 
     fn class_of_busy(&mut self) -> DeathClass {
@@ -426,7 +443,7 @@ impl World {
     }
 }
 
-const TERMS: Terms = Terms {
+const TERMS: JobTerms = JobTerms {
     deadline: Duration::from_millis(20),
     patience: Duration::from_millis(100),
     idempotent: true,

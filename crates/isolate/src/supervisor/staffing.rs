@@ -1,11 +1,11 @@
-//! Which worker does which job, and how many workers there are.
+//! Assigns jobs to workers, and decides how many workers there are.
 
-use super::worker::{State, Worker};
-use super::{Action, BreakerState, JobId, Supervisor, Time, WorkerId};
+use super::worker::{Worker, WorkerPhase};
+use super::{BreakerState, JobId, Supervisor, SupervisorAction, Time, WorkerId};
 
 impl Supervisor {
-    /// Gives waiting jobs to idle workers.
-    pub(super) fn dispatch(&mut self, now: Time, actions: &mut Vec<Action>) {
+    /// Assigns waiting jobs to idle workers.
+    pub(super) fn dispatch(&mut self, now: Time, actions: &mut Vec<SupervisorAction>) {
         if self.queue.is_empty() {
             return;
         }
@@ -14,8 +14,8 @@ impl Supervisor {
         while at < self.queue.len() && busy < self.settings.workers.max(1) {
             let id = self.queue[at];
             let Some(job) = self.jobs.get(&id) else { break };
-            // A job that runs alone waits for quiet and lets nobody overtake. A
-            // killed worker holds its job's memory until it is gone.
+            // A job that must run alone waits until nothing else runs, and no job may overtake
+            // it. A killed worker holds its job's memory until it is gone.
             if job.alone && self.workers.values().any(|worker| worker.job().is_some()) {
                 break;
             }
@@ -24,8 +24,8 @@ impl Supervisor {
             }
             let suspect = job.suspect;
             let Some(worker) = self.pick_idle(suspect) else {
-                // Others may overtake a suspect, unless they take the place that it
-                // needs for its fresh worker.
+                // Other jobs may overtake a suspect, unless they would take the slot of its
+                // fresh worker.
                 if suspect && self.has_room_for_fresh() {
                     at += 1;
                     continue;
@@ -42,12 +42,12 @@ impl Supervisor {
         running.filter_map(|id| self.jobs.get(&id)).any(|job| job.alone)
     }
 
-    /// The idle worker to take. Suspect jobs need one that has done nothing else,
-    /// so that nothing else can be to blame; others leave those for them. They go to the
-    /// one that has done most: its caches are warm, and no other's need be filled too.
+    /// Picks an idle worker. A suspect job needs a fresh one, so that nothing else can be to
+    /// blame; other jobs leave fresh workers alone and take the one that has done most jobs,
+    /// because its caches are warm.
     fn pick_idle(&self, suspect: bool) -> Option<WorkerId> {
         let idle = self.workers.iter().filter_map(|(&id, worker)| match worker.state {
-            State::Idle { since } => Some((id, worker, since)),
+            WorkerPhase::Idle { since } => Some((id, worker, since)),
             _ => None,
         });
         if suspect {
@@ -56,7 +56,13 @@ impl Supervisor {
         idle.max_by_key(|(_, worker, since)| (worker.jobs_done, *since)).map(|(id, ..)| id)
     }
 
-    fn assign(&mut self, now: Time, worker_id: WorkerId, id: JobId, actions: &mut Vec<Action>) {
+    fn assign(
+        &mut self,
+        now: Time,
+        worker_id: WorkerId,
+        id: JobId,
+        actions: &mut Vec<SupervisorAction>,
+    ) {
         self.leave_queue(id);
         let Some(job) = self.jobs.get_mut(&id) else {
             return;
@@ -69,12 +75,12 @@ impl Supervisor {
         job.attempts += 1;
         job.worker = Some(worker_id);
         let until = now.saturating_add(budget);
-        worker.state = State::Busy { job: id, since: now, until, unwanted: false };
-        actions.push(Action::Run { worker: worker_id, job: id, attempt, budget });
+        worker.state = WorkerPhase::Busy { job: id, since: now, until, unwanted: false };
+        actions.push(SupervisorAction::Run { worker: worker_id, job: id, attempt, budget });
     }
 
-    /// Starts the workers that are missing and stops those that are too many.
-    pub(super) fn staff(&mut self, now: Time, actions: &mut Vec<Action>) {
+    /// Starts missing workers and stops surplus ones.
+    pub(super) fn staff(&mut self, now: Time, actions: &mut Vec<SupervisorAction>) {
         if self.draining.is_some() {
             return;
         }
@@ -100,11 +106,11 @@ impl Supervisor {
             self.started += 1;
             let until = now.saturating_add(self.settings.start_deadline);
             self.workers.insert(self.started, Worker::new(now, until));
-            actions.push(Action::Start { worker: self.started });
+            actions.push(SupervisorAction::Start { worker: self.started });
         }
     }
 
-    /// How many workers there should be.
+    /// The number of workers there should be.
     fn target(&self, now: Time) -> usize {
         let busy = self.workers.values().filter(|worker| worker.is_busy()).count();
         let wanted = (busy + self.queue.len()).min(self.settings.workers.max(1));
@@ -116,8 +122,13 @@ impl Supervisor {
         wanted + if in_use { self.settings.spares } else { 0 }
     }
 
-    /// Stops up to `surplus` workers that have been idle for long.
-    fn stop_idle(&mut self, now: Time, surplus: usize, actions: &mut Vec<Action>) -> usize {
+    /// Stops up to `surplus` workers whose idle time has run out; returns how many.
+    fn stop_idle(
+        &mut self,
+        now: Time,
+        surplus: usize,
+        actions: &mut Vec<SupervisorAction>,
+    ) -> usize {
         let Some(patience) = self.settings.idle_stop else {
             return 0;
         };
@@ -125,7 +136,7 @@ impl Supervisor {
             .workers
             .iter()
             .filter(|(_, worker)| {
-                matches!(worker.state, State::Idle { since } if since.saturating_add(patience) <= now)
+                matches!(worker.state, WorkerPhase::Idle { since } if since.saturating_add(patience) <= now)
             })
             .map(|(&id, _)| id)
             .take(surplus)
@@ -136,31 +147,30 @@ impl Supervisor {
         bored.len()
     }
 
-    /// Whether a suspect job waits and no worker that is fresh, or will be, is there.
+    /// Whether a suspect job waits and no fresh worker exists or is being started.
     fn lacks_fresh_worker(&self) -> bool {
         self.suspects_waiting > 0
             && !self.workers.values().any(|worker| {
                 worker.is_starting()
-                    || (worker.jobs_done == 0 && matches!(worker.state, State::Idle { .. }))
+                    || (worker.jobs_done == 0 && matches!(worker.state, WorkerPhase::Idle { .. }))
             })
     }
 
-    /// Whether a fresh worker is on its way or may be started besides the others.
+    /// Whether a fresh worker is starting, or one more may be started.
     fn has_room_for_fresh(&self) -> bool {
         let live = self.workers.values().filter(|worker| worker.is_live()).count();
         live < self.settings.workers.max(1) + self.settings.spares
             || self.workers.values().any(Worker::is_starting)
     }
 
-    /// Makes room for a fresh worker; false if all are busy.
-    fn make_room(&mut self, now: Time, live: usize, actions: &mut Vec<Action>) -> bool {
+    /// Makes room for a fresh worker; false if all workers are busy.
+    fn make_room(&mut self, now: Time, live: usize, actions: &mut Vec<SupervisorAction>) -> bool {
         if live < self.settings.workers.max(1) + self.settings.spares {
             return true;
         }
-        let used = self
-            .workers
-            .iter()
-            .find(|(_, worker)| worker.jobs_done > 0 && matches!(worker.state, State::Idle { .. }));
+        let used = self.workers.iter().find(|(_, worker)| {
+            worker.jobs_done > 0 && matches!(worker.state, WorkerPhase::Idle { .. })
+        });
         let Some((&id, _)) = used else { return false };
         self.stop(now, id, actions);
         true

@@ -9,24 +9,24 @@ use crate::class::{DeathClass, KillReason};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkerState {
-    /// The process is being made.
+    /// The process is being started.
     Spawning,
-    /// The role warms up.
+    /// The role is warming up.
     Warming,
     /// Ready for a job.
     Idle,
     /// Running a job.
     Busy,
-    /// Told to stop, to be replaced or because nobody needs it.
+    /// Told to stop, to be replaced or because it is not needed.
     Recycling,
-    /// Told to stop, as the pool is stopping.
+    /// Told to stop because the pool is stopping.
     Draining,
-    /// Killed, not gone yet.
+    /// Killed, but not gone yet.
     Killing,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum State {
+pub(super) enum WorkerPhase {
     Spawning {
         until: Time,
     },
@@ -36,7 +36,7 @@ pub(super) enum State {
     Idle {
         since: Time,
     },
-    /// Nobody waits for the job any more if it is `unwanted`.
+    /// `unwanted` means that the job was cancelled.
     Busy {
         job: JobId,
         since: Time,
@@ -56,14 +56,14 @@ pub(super) enum State {
 
 #[derive(Debug)]
 pub(super) struct Worker {
-    pub state: State,
+    pub state: WorkerPhase,
     pub jobs_done: u64,
-    /// Whether the settings that it started with are no longer those of the pool.
+    /// Whether it was started with settings that the pool has since replaced.
     pub outdated: bool,
     started: Time,
 }
 
-/// A worker as others see it.
+/// A worker, as shown outside of the supervisor.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorkerView {
     pub state: WorkerState,
@@ -75,77 +75,78 @@ pub(crate) struct WorkerView {
 
 impl Worker {
     pub(super) fn new(now: Time, until: Time) -> Self {
-        Self { state: State::Spawning { until }, jobs_done: 0, outdated: false, started: now }
+        Self { state: WorkerPhase::Spawning { until }, jobs_done: 0, outdated: false, started: now }
     }
 
     pub(super) fn spawned(&mut self) {
-        if let State::Spawning { until } = self.state {
-            self.state = State::Warming { until };
+        if let WorkerPhase::Spawning { until } = self.state {
+            self.state = WorkerPhase::Warming { until };
         }
     }
 
-    /// The job is done: the worker is idle, unless its end was already decided.
+    /// Takes the finished job off the worker, which becomes idle unless it is being killed.
     pub(super) fn finish(&mut self, now: Time) -> Option<JobId> {
         match self.state {
-            State::Busy { job, .. } => {
+            WorkerPhase::Busy { job, .. } => {
                 self.jobs_done += 1;
-                self.state = State::Idle { since: now };
+                self.state = WorkerPhase::Idle { since: now };
                 Some(job)
             }
-            State::Killing { job: Some(job) } => {
-                self.state = State::Killing { job: None };
+            WorkerPhase::Killing { job: Some(job) } => {
+                self.state = WorkerPhase::Killing { job: None };
                 Some(job)
             }
             _ => None,
         }
     }
 
-    /// Its job is not wanted any more: it has until then to see that.
+    /// Marks its job as cancelled: it must return by `latest`.
     pub(super) fn cancel(&mut self, latest: Time) {
-        if let State::Busy { until, unwanted, .. } = &mut self.state {
+        if let WorkerPhase::Busy { until, unwanted, .. } = &mut self.state {
             (*until, *unwanted) = (latest.min(*until), true);
         }
     }
 
-    /// Marks it as killed; false if it was already.
+    /// Marks it as killed; false if it already was.
     pub(super) fn kill(&mut self) -> bool {
         let job = self.job();
-        let news = !matches!(self.state, State::Killing { .. });
-        if news {
-            self.state = State::Killing { job };
+        let newly_killed = !matches!(self.state, WorkerPhase::Killing { .. });
+        if newly_killed {
+            self.state = WorkerPhase::Killing { job };
         }
-        news
+        newly_killed
     }
 
     pub(super) fn job(&self) -> Option<JobId> {
         match self.state {
-            State::Busy { job, .. } => Some(job),
-            State::Killing { job } => job,
+            WorkerPhase::Busy { job, .. } => Some(job),
+            WorkerPhase::Killing { job } => job,
             _ => None,
         }
     }
 
-    /// Whether its death, without a job, says something about the pool's health:
-    /// before it was ready or while it had nothing to do. A worker that died while
-    /// it was being stopped or killed was on its way out anyway.
+    /// Whether its death, without a job, counts against the pool: it does before the worker was
+    /// ready or while it was idle, but not while it was being stopped or killed.
     pub(super) fn failed_by_itself(&self, class: DeathClass) -> bool {
         class == DeathClass::StartFailure
-            || (class != DeathClass::Killed && matches!(self.state, State::Idle { .. }))
+            || (class != DeathClass::Killed && matches!(self.state, WorkerPhase::Idle { .. }))
     }
 
-    /// Why it must be killed now, if it must.
+    /// Why it must be killed now; `None` if it need not be.
     pub(super) fn overdue(&self, now: Time, drain_over: bool) -> Option<KillReason> {
         match self.state {
-            State::Killing { .. } => None,
-            State::Busy { until, unwanted: true, .. } if until <= now => {
+            WorkerPhase::Killing { .. } => None,
+            WorkerPhase::Busy { until, unwanted: true, .. } if until <= now => {
                 Some(KillReason::Cancelled)
             }
-            State::Spawning { until } | State::Warming { until } | State::Busy { until, .. }
+            WorkerPhase::Spawning { until }
+            | WorkerPhase::Warming { until }
+            | WorkerPhase::Busy { until, .. }
                 if until <= now =>
             {
                 Some(KillReason::Deadline)
             }
-            State::Recycling { until } | State::Draining { until } if until <= now => {
+            WorkerPhase::Recycling { until } | WorkerPhase::Draining { until } if until <= now => {
                 Some(KillReason::StopGrace)
             }
             _ if drain_over => Some(KillReason::Shutdown),
@@ -153,36 +154,36 @@ impl Worker {
         }
     }
 
-    /// When it must have got on, if it must.
+    /// When it is killed unless its state changes before.
     pub(super) fn deadline(&self) -> Option<Time> {
         match self.state {
-            State::Spawning { until }
-            | State::Warming { until }
-            | State::Busy { until, .. }
-            | State::Recycling { until }
-            | State::Draining { until } => Some(until),
-            State::Idle { .. } | State::Killing { .. } => None,
+            WorkerPhase::Spawning { until }
+            | WorkerPhase::Warming { until }
+            | WorkerPhase::Busy { until, .. }
+            | WorkerPhase::Recycling { until }
+            | WorkerPhase::Draining { until } => Some(until),
+            WorkerPhase::Idle { .. } | WorkerPhase::Killing { .. } => None,
         }
     }
 
     pub(super) fn idle_since(&self) -> Option<Time> {
         match self.state {
-            State::Idle { since } => Some(since),
+            WorkerPhase::Idle { since } => Some(since),
             _ => None,
         }
     }
 
     pub(super) fn is_starting(&self) -> bool {
-        matches!(self.state, State::Spawning { .. } | State::Warming { .. })
+        matches!(self.state, WorkerPhase::Spawning { .. } | WorkerPhase::Warming { .. })
     }
 
     pub(super) fn is_busy(&self) -> bool {
-        matches!(self.state, State::Busy { .. })
+        matches!(self.state, WorkerPhase::Busy { .. })
     }
 
-    /// Whether it has shown that it can start, and takes jobs.
+    /// Whether it started successfully and takes jobs.
     pub(super) fn is_serving(&self) -> bool {
-        matches!(self.state, State::Idle { .. } | State::Busy { .. })
+        matches!(self.state, WorkerPhase::Idle { .. } | WorkerPhase::Busy { .. })
     }
 
     pub(super) fn is_live(&self) -> bool {
@@ -191,13 +192,13 @@ impl Worker {
 
     pub(super) fn view(&self, now: Time) -> WorkerView {
         let (state, job_since) = match self.state {
-            State::Spawning { .. } => (WorkerState::Spawning, None),
-            State::Warming { .. } => (WorkerState::Warming, None),
-            State::Idle { .. } => (WorkerState::Idle, None),
-            State::Busy { since, .. } => (WorkerState::Busy, Some(since)),
-            State::Recycling { .. } => (WorkerState::Recycling, None),
-            State::Draining { .. } => (WorkerState::Draining, None),
-            State::Killing { .. } => (WorkerState::Killing, None),
+            WorkerPhase::Spawning { .. } => (WorkerState::Spawning, None),
+            WorkerPhase::Warming { .. } => (WorkerState::Warming, None),
+            WorkerPhase::Idle { .. } => (WorkerState::Idle, None),
+            WorkerPhase::Busy { since, .. } => (WorkerState::Busy, Some(since)),
+            WorkerPhase::Recycling { .. } => (WorkerState::Recycling, None),
+            WorkerPhase::Draining { .. } => (WorkerState::Draining, None),
+            WorkerPhase::Killing { .. } => (WorkerState::Killing, None),
         };
         WorkerView {
             state,

@@ -5,20 +5,20 @@ const MAGIC: [u8; 4] = *b"IsoF";
 /// The length of an encoded [`Header`].
 pub(crate) const HEADER_LEN: usize = 56;
 
-/// Where its checksum starts: it covers all that comes before it.
+/// The offset of the header's checksum, which covers everything before it.
 const CHECKSUM_AT: usize = HEADER_LEN - 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Kind {
-    /// Front to worker: role, settings, limits; the control pipe and both areas come
-    /// with it.
+pub(crate) enum FrameKind {
+    /// Front to worker: role, settings, limits; with the control pipe and both shared areas as
+    /// descriptors.
     Hello = 1,
     /// Worker to front: warmed up.
     Ready = 2,
-    /// Worker to front: `warm_up` said no.
+    /// Worker to front: `warm_up` returned a refusal.
     Refused = 3,
-    /// Front to worker; the descriptors that the caller gave come with it.
+    /// Front to worker: a job, with the caller's descriptors.
     Job = 4,
     /// Worker to front: the job's reply.
     Reply = 5,
@@ -27,28 +27,29 @@ pub(crate) enum Kind {
     Panic = 7,
     /// Front to worker: clean up and exit.
     Stop = 8,
-    /// Worker to front: healthy, but the job cannot be decoded or its reply sent.
+    /// Worker to front: the worker is healthy, but the job cannot be decoded or its reply not
+    /// sent.
     Unanswerable = 9,
-    /// Worker to front: another worker has to do the job; this one is to be stopped.
+    /// Worker to front: another worker must do the job; stop this one.
     PassedOn = 10,
-    /// Worker to front: bytes that belong to the reply and come before it.
+    /// Worker to front: bytes ahead of the reply.
     Part = 11,
 }
 
-impl Kind {
+impl FrameKind {
     fn from_byte(byte: u8) -> Result<Self, WireError> {
         Ok(match byte {
-            1 => Kind::Hello,
-            2 => Kind::Ready,
-            3 => Kind::Refused,
-            4 => Kind::Job,
-            5 => Kind::Reply,
-            6 => Kind::Progress,
-            7 => Kind::Panic,
-            8 => Kind::Stop,
-            9 => Kind::Unanswerable,
-            10 => Kind::PassedOn,
-            11 => Kind::Part,
+            1 => FrameKind::Hello,
+            2 => FrameKind::Ready,
+            3 => FrameKind::Refused,
+            4 => FrameKind::Job,
+            5 => FrameKind::Reply,
+            6 => FrameKind::Progress,
+            7 => FrameKind::Panic,
+            8 => FrameKind::Stop,
+            9 => FrameKind::Unanswerable,
+            10 => FrameKind::PassedOn,
+            11 => FrameKind::Part,
             other => return Err(WireError::UnknownKind(other)),
         })
     }
@@ -64,7 +65,7 @@ pub(crate) enum Placement {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
-    pub kind: Kind,
+    pub kind: FrameKind,
     pub placement: Placement,
     /// The job that this frame is about; 0 for none.
     pub job: u64,
@@ -72,11 +73,11 @@ pub(crate) struct Header {
     pub nanoseconds: u64,
     pub slabs_len: u64,
     pub message_len: u64,
-    /// In a job: 0 for the first try.
+    /// In a job: 0 for the first attempt.
     pub attempt: u32,
-    /// CRC-32C of the message, and of the slabs where they are inline.
+    /// CRC-32C of the message, and of the slabs if they are inline.
     pub checksum: u32,
-    /// How many descriptors come with the frame.
+    /// The number of descriptors sent with the frame.
     pub descriptors: u32,
 }
 
@@ -103,7 +104,8 @@ impl Header {
         bytes
     }
 
-    /// Decodes and checks a header; `area_limit` bounds a payload in shared memory.
+    /// Decodes and checks a header; `area_limit` is the maximum size of a payload in shared
+    /// memory.
     pub(crate) fn decode(bytes: &[u8; HEADER_LEN], area_limit: u64) -> Result<Self, WireError> {
         let magic = [bytes[0], bytes[1], bytes[2], bytes[3]];
         if magic != MAGIC {
@@ -117,7 +119,7 @@ impl Header {
             return Err(WireError::HeaderChecksum);
         }
         let header = Self {
-            kind: Kind::from_byte(bytes[6])?,
+            kind: FrameKind::from_byte(bytes[6])?,
             placement: match bytes[7] {
                 0 => Placement::Inline,
                 _ => Placement::Area,
@@ -160,7 +162,7 @@ mod tests {
 
     fn header() -> Header {
         Header {
-            kind: Kind::Reply,
+            kind: FrameKind::Reply,
             placement: Placement::Area,
             job: 7,
             nanoseconds: 1_234_567,
@@ -173,13 +175,13 @@ mod tests {
     }
 
     #[test]
-    fn a_header_survives_the_wire() {
+    fn a_header_round_trips() {
         let decoded = Header::decode(&header().encode(), 1 << 21).unwrap();
         assert_eq!(decoded, header());
     }
 
     #[test]
-    fn every_flipped_bit_is_noticed() {
+    fn every_flipped_bit_is_detected() {
         let good = header().encode();
         for bit in 0..HEADER_LEN * 8 {
             let mut bad = good;
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claimed_length_is_checked_before_anything_is_done_with_it() {
+    fn an_excessive_length_is_rejected() {
         let claims = [(u64::MAX, 0), (0, u64::MAX), (u64::MAX, u64::MAX), (1 << 40, 8)];
         for (slabs_len, message_len) in claims {
             for placement in [Placement::Inline, Placement::Area] {

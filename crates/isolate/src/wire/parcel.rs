@@ -3,11 +3,11 @@ use isolate_types::for_isolate::{collect_slabs, with_slabs};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Header, INLINE_LIMIT, Kind, Placement, WireError, padded};
+use super::{FrameKind, Header, INLINE_LIMIT, Placement, WireError, padded};
 use crate::linux::area::Area;
 
-/// Most messages are not longer, slabs aside.
-const USUAL_LEN: usize = 256;
+/// Most messages are shorter than this, not counting slabs.
+const TYPICAL_LEN: usize = 256;
 
 /// A message with its slabs, encoded once and ready to be sent any number of times.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ enum Content {
 impl Parcel {
     pub(crate) fn encode<T: Serialize>(value: &T, limit: u64) -> Result<Self, WireError> {
         let (body, slabs) =
-            collect_slabs(|| postcard::to_extend(value, Vec::with_capacity(USUAL_LEN)));
+            collect_slabs(|| postcard::to_extend(value, Vec::with_capacity(TYPICAL_LEN)));
         let body = body?;
         let lengths: Vec<u64> = slabs.iter().map(|slab| slab.len() as u64).collect();
         let table = postcard::to_allocvec(&lengths)?;
@@ -56,8 +56,8 @@ impl Parcel {
         })
     }
 
-    /// The header that announces this parcel.
-    pub(crate) fn header(&self, kind: Kind, job: u64) -> Header {
+    /// The header to send before this parcel.
+    pub(crate) fn header(&self, kind: FrameKind, job: u64) -> Header {
         Header {
             kind,
             placement: match self.content {
@@ -82,7 +82,7 @@ impl Parcel {
         }
     }
 
-    /// Puts a payload that is too long for the socket where the peer finds it.
+    /// Writes a payload that is too long for the socket to the shared area.
     pub(crate) fn place(&self, area: &Area) -> Result<(), WireError> {
         let Content::Area { slabs, message } = &self.content else { return Ok(()) };
         let mut at = 0;
@@ -93,7 +93,7 @@ impl Parcel {
         area.write_at(message, at).map_err(WireError::Area)
     }
 
-    /// A hash of the content, by which the same input is known again.
+    /// A hash that identifies the content.
     pub(crate) fn digest(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         match &self.content {
@@ -105,7 +105,7 @@ impl Parcel {
                 hasher.update(message)
             }
         };
-        // Half of it is plenty against chance, and easier on the eye.
+        // 128 bits are enough to avoid collisions.
         hasher.finalize().to_hex()[..32].to_owned()
     }
 }

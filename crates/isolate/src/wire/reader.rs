@@ -10,11 +10,11 @@ use super::{HEADER_LEN, Header, INLINE_LIMIT, Placement, WireError};
 use crate::linux::area::Area;
 use crate::linux::socket::{self, MAX_DESCRIPTORS};
 
-/// A frame that passed every check but the decoding of its message.
+/// A frame that passed all checks except decoding its message.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub header: Header,
-    /// What came with it; closed with the frame.
+    /// The descriptors received with it; closed when the frame is dropped.
     pub descriptors: Vec<OwnedFd>,
     payload: Bytes,
 }
@@ -25,35 +25,34 @@ impl Frame {
     }
 }
 
-/// What [`FrameReader::fill`] found.
+/// The result of [`FrameReader::fill`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fill {
     Some,
     WouldBlock,
     Eof,
-    /// The end, and the peer had not read all that it was sent.
+    /// The stream ended, and the peer had not read everything it was sent.
     Reset,
 }
 
-/// Takes frames off a socket. It holds one frame's worth of bytes, whatever the
-/// peer claims.
+/// Reads frames from a socket. It buffers at most one frame, whatever length the peer claims.
 #[derive(Debug)]
 pub(crate) struct FrameReader {
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
-    /// The last receive got less than there was room for: all there was.
+    /// The last receive did not fill the buffer, so the socket is empty.
     got_all: bool,
     descriptors: Vec<OwnedFd>,
-    /// How many descriptors one frame may bring.
-    most_descriptors: usize,
-    /// Where long payloads are found, and how long they may be.
+    /// The maximum number of descriptors with one frame.
+    max_descriptors: usize,
+    /// Where long payloads are read from, and how long they may be.
     area: Option<Area>,
     area_limit: u64,
 }
 
 impl FrameReader {
-    /// A reader that accepts only what comes on the socket itself, and no descriptors.
+    /// A reader that accepts inline payloads only, and no descriptors.
     pub(crate) fn new() -> Self {
         Self {
             buffer: vec![0; HEADER_LEN + INLINE_LIMIT].into_boxed_slice(),
@@ -61,22 +60,22 @@ impl FrameReader {
             end: 0,
             got_all: false,
             descriptors: Vec::new(),
-            most_descriptors: 0,
+            max_descriptors: 0,
             area: None,
             area_limit: 0,
         }
     }
 
-    /// Accepts payloads of up to `limit` bytes in `area` as well.
+    /// Also accepts payloads of up to `limit` bytes in `area`.
     pub(crate) fn set_area(&mut self, area: Area, limit: u64) {
         self.area = Some(area);
         self.area_limit = limit;
     }
 
-    /// Accepts descriptors that the header of their frame announces: a worker takes them
-    /// from its front, never the other way round.
+    /// Also accepts descriptors, if the frame's header announces them. Only workers do:
+    /// descriptors go from front to worker, never back.
     pub(crate) fn accept_descriptors(&mut self) {
-        self.most_descriptors = MAX_DESCRIPTORS;
+        self.max_descriptors = MAX_DESCRIPTORS;
     }
 
     /// Receives once. There is room for it whenever [`Self::next`] returned `None`.
@@ -99,9 +98,9 @@ impl FrameReader {
         }
     }
 
-    /// The next whole frame, or `None` if more bytes are needed for one.
+    /// The next complete frame, or `None` if more bytes are needed.
     pub(crate) fn next(&mut self) -> Result<Option<Frame>, WireError> {
-        if self.descriptors.len() > self.most_descriptors {
+        if self.descriptors.len() > self.max_descriptors {
             return Err(WireError::SurplusDescriptors);
         }
         let waiting = &self.buffer[self.start..self.end];
@@ -138,19 +137,19 @@ impl FrameReader {
         Ok(Some(Frame { header, descriptors, payload }))
     }
 
-    /// What came with a frame that is whole: the next one is sent only after this one was
-    /// answered, so all of it belongs here.
+    /// The descriptors of a complete frame. The peer sends the next frame only after this one
+    /// was answered, so all of them belong to it.
     fn take_descriptors(&mut self, announced: u32) -> Result<Vec<OwnedFd>, WireError> {
-        let came = self.descriptors.len();
-        match (announced as usize).cmp(&came) {
+        let received = self.descriptors.len();
+        match (announced as usize).cmp(&received) {
             Ordering::Equal => Ok(std::mem::take(&mut self.descriptors)),
             Ordering::Less => Err(WireError::SurplusDescriptors),
-            // The kernel leaves out those for which there is no room in the process.
-            Ordering::Greater => Err(WireError::MissingDescriptors { announced, came }),
+            // The kernel drops descriptors if the process has too many open.
+            Ordering::Greater => Err(WireError::MissingDescriptors { announced, received }),
         }
     }
 
-    /// Whether all that had come when the socket was last read has been taken.
+    /// Whether everything available at the last receive has been read.
     pub(crate) fn is_drained(&self) -> bool {
         self.got_all && self.start == self.end
     }
@@ -167,12 +166,12 @@ mod tests {
 
     use isolate_types::Bulk;
 
-    use super::super::{Kind, Parcel};
+    use super::super::{FrameKind, Parcel};
     use super::*;
 
     const LIMIT: u64 = 16 << 20;
 
-    /// A socket and an area, as between front and worker.
+    /// A socket and a shared area, as between front and worker.
     struct Channel {
         ours: OwnedFd,
         theirs: OwnedFd,
@@ -192,7 +191,7 @@ mod tests {
 
         fn send(&self, parcel: &Parcel) {
             parcel.place(&self.outgoing).unwrap();
-            let header = parcel.header(Kind::Reply, 1).encode();
+            let header = parcel.header(FrameKind::Reply, 1).encode();
             self.send_raw(&[&header, parcel.inline()]);
         }
 
@@ -224,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_message_without_slabs_travels_too() {
+    fn a_long_message_without_slabs_arrives() {
         let sent: Vec<String> = (0..10_000).map(|i| format!("line {i}")).collect();
         let mut channel = Channel::new();
         channel.send(&Parcel::encode(&sent, LIMIT).unwrap());
@@ -233,15 +232,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_the_limit_is_refused_before_it_is_sent() {
+    fn a_payload_over_the_limit_is_rejected_before_sending() {
         let error = Parcel::encode(&Bulk::from(vec![0; 1 << 20]), 1 << 19).unwrap_err();
         assert!(matches!(error, WireError::TooLong { .. }));
     }
 
     #[test]
-    fn a_payload_that_is_not_there_is_refused() {
+    fn a_missing_payload_is_rejected() {
         let parcel = Parcel::encode(&Bulk::from(vec![1; 100_000]), LIMIT).unwrap();
-        let header = parcel.header(Kind::Reply, 1).encode();
+        let header = parcel.header(FrameKind::Reply, 1).encode();
 
         let mut nothing_written = Channel::new();
         nothing_written.send_raw(&[&header]);
@@ -258,23 +257,23 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_that_nobody_asked_for_are_refused() {
+    fn unexpected_descriptors_are_rejected() {
         let mut channel = Channel::new();
         let parcel = Parcel::encode(&1u8, LIMIT).unwrap();
-        let header = parcel.header(Kind::Reply, 1).encode();
+        let header = parcel.header(FrameKind::Reply, 1).encode();
         let file = tempfile::tempfile().unwrap();
         socket::send(&channel.ours, &[&header, parcel.inline()], &[file.as_fd()]).unwrap();
         assert!(matches!(channel.receive(), Err(WireError::SurplusDescriptors)));
     }
 
     #[test]
-    fn descriptors_come_with_the_frame_that_announces_them() {
+    fn descriptors_arrive_with_the_frame_that_announces_them() {
         let file = tempfile::tempfile().unwrap();
         let parcel = Parcel::encode(&vec![7u8; 300], LIMIT).unwrap();
         let send = |announced: u32, sent: &[BorrowedFd<'_>]| {
             let mut channel = Channel::new();
             channel.reader.accept_descriptors();
-            let header = Header { descriptors: announced, ..parcel.header(Kind::Job, 1) };
+            let header = Header { descriptors: announced, ..parcel.header(FrameKind::Job, 1) };
             socket::send(&channel.ours, &[&header.encode(), parcel.inline()], sent).unwrap();
             channel.receive()
         };
@@ -282,14 +281,17 @@ mod tests {
         assert_eq!(send(2, &two).unwrap().descriptors.len(), 2);
         assert_eq!(send(0, &[]).unwrap().descriptors.len(), 0);
         let missing = send(2, &two[..1]);
-        assert!(matches!(missing, Err(WireError::MissingDescriptors { announced: 2, came: 1 })));
+        assert!(matches!(
+            missing,
+            Err(WireError::MissingDescriptors { announced: 2, received: 1 })
+        ));
         assert!(matches!(send(1, &two), Err(WireError::SurplusDescriptors)));
     }
 
     #[test]
-    fn a_flipped_payload_byte_is_noticed() {
+    fn a_flipped_payload_byte_is_detected() {
         let parcel = Parcel::encode(&vec![1u8; 500], LIMIT).unwrap();
-        let header = parcel.header(Kind::Reply, 1).encode();
+        let header = parcel.header(FrameKind::Reply, 1).encode();
         for at in [0, 100, parcel.inline().len() - 1] {
             let mut payload = parcel.inline().to_vec();
             payload[at] ^= 0x10;
@@ -300,12 +302,12 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_out_whole_however_they_are_cut() {
+    fn frames_arrive_whole_however_the_stream_is_split() {
         let sent: Vec<Vec<u32>> = (0..5u32).map(|i| vec![i; i as usize * 10]).collect();
         let mut stream = Vec::new();
         for message in &sent {
             let parcel = Parcel::encode(message, LIMIT).unwrap();
-            stream.extend_from_slice(&parcel.header(Kind::Reply, 1).encode());
+            stream.extend_from_slice(&parcel.header(FrameKind::Reply, 1).encode());
             stream.extend_from_slice(parcel.inline());
         }
         for step in [1, 2, 3, 7, 54, 55, 56, 57, 1000] {

@@ -1,4 +1,4 @@
-//! What callers see.
+//! Calls, from the caller's point of view.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,15 +14,15 @@ use crate::support::*;
 
 pub fn trials() -> Vec<Trial> {
     vec![
-        trial("call::payloads_of_any_size_come_back", payloads),
+        trial("call::payloads_of_any_size_round_trip", payloads),
         trial("call::progress_reaches_the_caller", progress),
-        trial("call::parts_come_before_the_reply", parts),
-        trial("call::a_listener_that_panics_costs_nothing", panicking_listener),
+        trial("call::parts_arrive_before_the_reply", parts),
+        trial("call::a_panicking_listener_is_harmless", panicking_listener),
         trial("call::dropping_the_future_cancels_the_job", cancel),
-        trial("call::a_cancelled_job_that_goes_on_is_killed", deaf),
-        trial("call::too_large_requests_and_replies_are_refused", too_large),
-        trial("call::a_full_queue_refuses", queue_full),
-        trial("call::waiting_is_bounded", queue_timeout),
+        trial("call::a_cancelled_job_that_does_not_return_is_killed", ignored_cancel),
+        trial("call::oversized_requests_and_replies_are_rejected", too_large),
+        trial("call::a_full_queue_rejects_jobs", queue_full),
+        trial("call::waiting_for_a_worker_times_out", queue_timeout),
         trial("call::a_timeout_is_retried_only_if_idempotent", timeouts),
         trial("call::a_job_that_kills_twice_is_quarantined", poison),
         trial("call::a_batch_is_bisected", batch),
@@ -49,7 +49,7 @@ async fn progress() {
     let options = CallOptions { on_progress: Some(listener), ..CallOptions::default() };
     pool.call(&Request::Count(20), options).await.unwrap();
     let seen = seen.lock().unwrap();
-    assert!((2..20).contains(&seen.len()), "some of them, not all: {}", seen.len());
+    assert!((2..20).contains(&seen.len()), "expected some of them, not all: {}", seen.len());
     assert!(seen.is_sorted_by_key(|progress| progress.done));
     assert_eq!(seen[0].total, Some(20));
     assert_eq!(seen[0].note, "at 1");
@@ -74,9 +74,9 @@ async fn parts() {
         assert_eq!(answer.deaths.len(), 1);
         assert_eq!(answer.reply, Reply::Number(size as u64));
         let expected: Vec<u8> = (0..size).map(|i| (i % 251) as u8).collect();
-        assert!(taken.lock().unwrap().1 == expected, "{size}: all of it, once, in order");
+        assert!(taken.lock().unwrap().1 == expected, "{size}: everything once and in order");
     }
-    // Without anybody who takes them, they are dropped.
+    // Without a listener they are dropped.
     assert_eq!(call(&pool, Request::Parts(100_000)).await.unwrap().reply, Reply::Number(100_000));
 }
 
@@ -97,12 +97,12 @@ async fn cancel() {
     let job = Request::AwaitCancel(note.to_str().unwrap().to_owned());
     let abandoned = tokio::time::timeout(Duration::from_millis(100), call(&pool, job)).await;
     assert!(abandoned.is_err());
-    // The same worker is free again once the job has seen the flag.
+    // The same worker becomes free once the job has seen the flag.
     assert_eq!(echo(&pool).await.worker_pid, pid);
     assert_eq!(std::fs::read_to_string(note).unwrap(), "cancelled");
 }
 
-async fn deaf() {
+async fn ignored_cancel() {
     let (reports, hooks) = reporting();
     let settings = PoolSettings { stop_grace: Duration::from_millis(50), ..restless() };
     let pool = pool_with(&Settings::default(), settings, hooks);
@@ -110,9 +110,9 @@ async fn deaf() {
     let job = Request::Sleep(Duration::from_secs(1000));
     let abandoned = tokio::time::timeout(Duration::from_millis(10), call(&pool, job)).await;
     assert!(abandoned.is_err());
-    assert_ne!(echo(&pool).await.worker_pid, pid, "another one has its place");
-    eventually("it is gone", || !is_alive(pid));
-    assert!(reports.take().is_empty(), "nobody is to blame");
+    assert_ne!(echo(&pool).await.worker_pid, pid, "another worker replaced it");
+    eventually("the worker is gone", || !is_alive(pid));
+    assert!(reports.take().is_empty(), "cancelling is not a death");
 }
 
 async fn too_large() {
@@ -124,7 +124,7 @@ async fn too_large() {
     assert!(matches!(error, CallError::RequestTooLarge { limit: 100_000, .. }), "{error}");
     let error = call(&pool, Request::Produce(200_000)).await.unwrap_err();
     assert!(matches!(error, CallError::Unanswerable(_)), "{error}");
-    assert_eq!(echo(&pool).await.worker_pid, pid, "neither costs a worker");
+    assert_eq!(echo(&pool).await.worker_pid, pid, "neither kills the worker");
 }
 
 async fn queue_full() {
@@ -192,7 +192,7 @@ async fn poison() {
     let before = pool.snapshot().restarts;
     let error = call(&pool, deadly()).await.unwrap_err();
     assert!(matches!(error, CallError::Quarantined { .. }), "{error}");
-    assert_eq!(pool.snapshot().restarts, before, "it was not tried");
+    assert_eq!(pool.snapshot().restarts, before, "the job was not tried");
     call(&pool, Request::Unlucky(vec![12])).await.unwrap();
 
     let new = PoolSettings { spares: 1, build: Some("new".into()), ..restless() };
@@ -217,7 +217,7 @@ async fn batch() {
                 assert_eq!(numbers, items[part.items.clone()]);
                 answered.extend(part.items);
             }
-            // The second 13 is the same input, known by then.
+            // The second 13 is the same input, quarantined by then.
             Err(CallError::Poisoned { .. } | CallError::Quarantined { .. }) => {
                 culprits.extend(part.items);
             }
@@ -226,11 +226,11 @@ async fn batch() {
     }
     assert_eq!(culprits, [17, 50]);
     assert_eq!(answered.len(), 62);
-    // Deaths while bisecting say nothing about the pool, so the breaker is closed.
+    // Deaths while bisecting do not count against the pool, so the breaker stays closed.
     echo(&pool).await;
 
     let again = pool.call_batch(&items, request, CallOptions::default()).await;
-    assert_eq!(again.len(), 5, "known culprits are left out: three runs and two refusals");
+    assert_eq!(again.len(), 5, "quarantined items are skipped: three runs and two refusals");
 }
 
 async fn breaker() {

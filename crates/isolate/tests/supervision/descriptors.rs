@@ -1,4 +1,4 @@
-//! Files and folders that the front opened, sent along with a job.
+//! Files and folders that the caller opened and sent with a job.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -17,30 +17,30 @@ use crate::support::*;
 
 pub fn trials() -> Vec<Trial> {
     vec![
-        trial("descriptors::a_sealed_role_reads_what_was_opened_for_it", read),
+        trial("descriptors::a_sealed_role_can_read_descriptors_it_was_given", read),
         trial("descriptors::a_retry_gets_them_again", retry),
         trial("descriptors::they_are_closed_after_the_job", closed),
-        trial("descriptors::the_quarantine_knows_a_job_whatever_its_descriptors", quarantine),
+        trial("descriptors::descriptors_do_not_affect_the_quarantine", quarantine),
         trial("descriptors::too_many_are_refused", too_many),
-        trial("descriptors::they_follow_a_job_that_travels_in_shared_memory", long_request),
+        trial("descriptors::they_arrive_with_a_job_in_shared_memory", long_request),
     ]
 }
 
-/// A role that can open nothing by itself.
-pub struct Handed;
+/// A role that cannot open any file itself.
+pub struct DescriptorReader;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Task {
-    /// Replies with what the descriptors hold, one after the other. Crashes before that
-    /// while the attempt is below this number.
+    /// Replies with the content of each descriptor. Crashes first while the attempt is below
+    /// this number.
     Read { crashes: u32 },
-    /// As before; the bytes make it long.
+    /// The same, with bytes that make the request long.
     ReadWith(isolate::Bulk),
-    /// Replies with how many descriptors are open in all.
+    /// Replies with the number of open descriptors.
     Open,
 }
 
-impl Role for Handed {
+impl Role for DescriptorReader {
     const NAME: &'static str = "handed";
     type Settings = ();
     type Request = Task;
@@ -61,7 +61,7 @@ impl Role for Handed {
             text
         });
         let texts = texts.collect();
-        // The lowest free number is the number of those below it that are taken.
+        // Descriptors are allocated from the lowest number, so this one is the count.
         let probe = rustix::pipe::pipe().unwrap().0;
         let free = std::os::fd::AsRawFd::as_raw_fd(&probe);
         (texts, usize::try_from(free).unwrap())
@@ -72,7 +72,7 @@ impl Role for Handed {
     }
 }
 
-fn pool() -> Pool<Handed> {
+fn pool() -> Pool<DescriptorReader> {
     Pool::start(&(), restless(), Hooks::default()).unwrap()
 }
 
@@ -133,7 +133,7 @@ async fn too_many() {
 
 async fn long_request() {
     let settings = PoolSettings { max_request_bytes: 8 << 20, ..restless() };
-    let pool: Pool<Handed> = Pool::start(&(), settings, Hooks::default()).unwrap();
+    let pool: Pool<DescriptorReader> = Pool::start(&(), settings, Hooks::default()).unwrap();
     let task = Task::ReadWith(vec![1; 1 << 20].into());
     let answer = pool.call(&task, open(&["beside it"])).await.unwrap();
     assert_eq!(answer.reply.0, ["beside it"]);

@@ -1,4 +1,4 @@
-//! The examples do what they say.
+//! Runs the examples.
 
 use isolate::DeathClass;
 use libtest_mimic::Trial;

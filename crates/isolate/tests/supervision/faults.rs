@@ -1,5 +1,4 @@
-//! Every fault, over and over: what it is classified as, and that the job is
-//! answered by another worker.
+//! Commits every fault repeatedly: checks its class, and that another worker answers the job.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +20,8 @@ pub fn trials() -> Vec<Trial> {
         })
         .chain([
             trial("fault::death_before_ready_is_a_start_failure", death_before_ready),
-            trial("fault::death_of_an_idle_worker_is_no_jobs_fault", innocent),
-            trial("fault::foreign_sigkill_of_an_idle_worker_costs_nothing", idle_kill),
+            trial("fault::an_undelivered_job_is_not_blamed_for_a_death", undelivered),
+            trial("fault::sigkill_of_an_idle_worker_is_harmless", idle_kill),
         ])
         .collect()
 }
@@ -33,7 +32,7 @@ async fn inject(fault: Fault) {
     let pool = pool_with(&Settings::default(), settings, hooks);
     for number in 0..INJECTIONS {
         let deadline = fault.needs_deadline().then_some(Duration::from_secs(1));
-        // A listener that takes its time must not help a flood to outrun its deadline.
+        // A slow listener must not let a flood of progress delay its deadline.
         let listener = Arc::new(|_| std::thread::sleep(Duration::from_micros(50)));
         let on_progress = (fault == Fault::Flood).then_some(listener as _);
         let options =
@@ -45,7 +44,7 @@ async fn inject(fault: Fault) {
         assert_eq!(seen, expected, "{fault:?} number {number}: {:#?}", reports.take());
         assert!(answer.deaths.iter().all(|death| death.pid != answer.worker_pid));
         for death in &answer.deaths {
-            eventually("nothing of it is left", || !group_is_alive(death.pid));
+            eventually("no process of the group is left", || !group_is_alive(death.pid));
         }
     }
     pool.drain(Duration::from_secs(5)).await;
@@ -64,7 +63,7 @@ async fn death_before_ready() {
     let error = call(&pool, Request::Descriptors).await.unwrap_err();
     assert_eq!(error.code(), "breaker_open", "{error}");
     assert!(error.to_string().contains("told to panic"), "{error}");
-    // The caller does not wait for the writing of reports.
+    // The caller does not wait until reports are written.
     pool.drain(Duration::ZERO).await;
     let reports = reports.take();
     assert_eq!(reports.len(), 6, "the breaker opens on the sixth");
@@ -81,13 +80,13 @@ async fn idle_kill() {
     }
 }
 
-/// A worker that dies before it has read its job is not the job's fault.
-async fn innocent() {
+/// If a worker dies before it has read its job, the job is not blamed.
+async fn undelivered() {
     let pool = pool(restless());
     for _ in 0..10 {
         let pid = echo(&pool).await.worker_pid;
         kill(pid, "STOP");
-        eventually("it is stopped", || state_of(pid) == Some('T'));
+        eventually("the worker is stopped", || state_of(pid) == Some('T'));
         let waiting = {
             let pool = pool.clone();
             tokio::spawn(async move { echo(&pool).await })

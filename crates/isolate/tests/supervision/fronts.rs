@@ -1,5 +1,5 @@
-//! Fronts that are processes of their own, to be killed, stopped and signalled,
-//! or to run with fewer rights than the tests.
+//! Fronts in separate processes, so that they can be killed, stopped and signalled, or run with
+//! fewer rights than the tests.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -19,7 +19,7 @@ use crate::support::*;
 
 const ARGUMENT: &str = "--front";
 
-/// Nobody in particular: a user that owns nothing.
+/// A user ID that owns nothing.
 const NOBODY: u32 = 54_321;
 
 pub fn trials() -> Vec<Trial> {
@@ -50,7 +50,7 @@ pub fn trials() -> Vec<Trial> {
         second_signal_kills();
         Ok(())
     }));
-    trials.push(Trial::test("front::being_stopped_is_no_timeout_of_its_workers", || {
+    trials.push(Trial::test("front::a_stopped_front_causes_no_timeouts", || {
         stopped_front();
         Ok(())
     }));
@@ -60,10 +60,10 @@ pub fn trials() -> Vec<Trial> {
 fn front_killed(scenario: &str) {
     let mut front = Front::start(scenario);
     let worker: u32 = front.line().parse().unwrap();
-    eventually("the worker is at it", || group_is_alive(worker));
+    eventually("the worker is running", || group_is_alive(worker));
     kill(front.child.id(), "KILL");
     front.child.wait().unwrap();
-    eventually("the worker and all it forked are gone", || !group_is_alive(worker));
+    eventually("the worker and everything it forked are gone", || !group_is_alive(worker));
 }
 
 fn first_signal_drains(signal: &str, code: i32) {
@@ -81,10 +81,10 @@ fn second_signal_kills() {
     let start = Instant::now();
     kill(front.child.id(), "INT");
     std::thread::sleep(Duration::from_millis(200));
-    assert!(is_alive(worker), "the first lets it run");
+    assert!(is_alive(worker), "the first signal lets it run");
     kill(front.child.id(), "INT");
     assert_eq!(front.end().code(), Some(130));
-    assert!(start.elapsed() < Duration::from_secs(9), "it did not wait for its budget");
+    assert!(start.elapsed() < Duration::from_secs(9), "it did not wait for the budget");
     assert!(!group_is_alive(worker));
 }
 
@@ -98,7 +98,7 @@ fn stopped_front() {
     front.expect_done();
 }
 
-/// A front in a process of its own, and what it prints.
+/// A front in a separate process, and its output.
 pub struct Front {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -121,7 +121,7 @@ impl Front {
         Self::spawn(&mut command)
     }
 
-    /// Started with its standard input and standard error closed.
+    /// Starts it with standard input and standard error closed.
     pub fn start_closed(scenario: &str) -> Self {
         Self::through_shell(r#"exec "$0" "$@" <&- 2>&-"#, scenario)
     }
@@ -160,7 +160,7 @@ impl Front {
         self.child.wait().unwrap()
     }
 
-    /// The scenario reached its end and the front exited as it should.
+    /// Waits until the scenario has finished and the front has exited successfully.
     pub fn expect_done(mut self) {
         assert_eq!(self.line(), "done");
         let status = self.end();
@@ -175,7 +175,7 @@ impl Drop for Front {
     }
 }
 
-/// The scenario that this process is to be, if it was started as a front.
+/// The scenario to run, if this process was started as a front.
 pub fn requested() -> Option<String> {
     let mut arguments = std::env::args().skip(1);
     (arguments.next()? == ARGUMENT).then(|| arguments.next().unwrap())
@@ -205,13 +205,13 @@ pub fn run(scenario: &str) {
             "crash-once" => die_once(Fault::Segfault, DeathClass::Crash).await,
             "terminate-once" => die_once(Fault::Terminate, DeathClass::Killed).await,
             "small-files" => small_files().await,
-            other => panic!("no scenario {other}"),
+            other => panic!("unknown scenario {other}"),
         }
     });
     std::process::exit(code);
 }
 
-/// Keeps a worker, doing nothing or something endless.
+/// Keeps a worker that is idle or commits `fault`.
 async fn hold(fault: Option<Fault>) -> i32 {
     let pool = pool(PoolSettings::default());
     let pid = echo(&pool).await.worker_pid;
@@ -279,7 +279,7 @@ fn unwritable_crash_folder() -> i32 {
     0
 }
 
-/// The folder is there at the start and gone at the first crash.
+/// The folder exists at the start and is gone at the first crash.
 async fn vanishing_crash_folder() -> i32 {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("crashes");
@@ -302,7 +302,7 @@ async fn full_process_table() -> i32 {
     eventually("the worker is gone", || !is_alive(pid));
     let error = call(&pool, Request::Descriptors).await.unwrap_err();
     let CallError::BreakerOpen { last, .. } = &error else { panic!("{error}") };
-    assert!(last.contains("cannot be made"), "{last}");
+    assert!(last.contains("cannot start the process"), "{last}");
     say("done");
     0
 }
@@ -340,7 +340,7 @@ async fn die_once(fault: Fault, class: DeathClass) -> i32 {
 async fn small_files() -> i32 {
     let large = pool(PoolSettings::default());
     let error = call(&large, Request::Descriptors).await.unwrap_err();
-    assert!(error.to_string().contains("files are limited"), "{error}");
+    assert!(error.to_string().contains("file size limit"), "{error}");
     let limit = 100_000;
     let small = PoolSettings {
         max_request_bytes: limit,
@@ -358,7 +358,7 @@ fn set_limit(resource: rustix::process::Resource, soft: u64) {
     rustix::process::setrlimit(resource, limit).unwrap();
 }
 
-/// Kills without starting a process to do it.
+/// Kills a process without starting another one.
 fn kill_directly(pid: u32) {
     let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();

@@ -1,6 +1,5 @@
-//! Surroundings that refuse what a pool needs: each is a typed error, and the front
-//! lives. What a privileged user would be let through is tried by a front that
-//! runs as nobody in particular.
+//! Environments that deny what a pool needs: each leads to a typed error, and the front survives.
+//! Cases that do not apply to root run in an unprivileged front.
 
 use std::path::PathBuf;
 
@@ -14,8 +13,8 @@ pub fn trials() -> Vec<Trial> {
     vec![
         trial("hostile::a_role_that_refuses_to_start", refusal),
         trial("hostile::a_missing_program", missing_program),
-        trial("hostile::a_file_that_is_no_program", not_a_program),
-        trial("hostile::a_program_that_is_no_worker", not_a_worker),
+        trial("hostile::a_file_that_is_not_a_program", not_a_program),
+        trial("hostile::a_program_that_is_not_a_worker", not_a_worker),
         front("hostile::a_crash_folder_that_cannot_be_written", "unwritable-crash-folder"),
         front("hostile::a_crash_folder_that_vanishes", "vanishing-crash-folder"),
         front("hostile::a_full_process_table", "full-process-table"),
@@ -28,7 +27,7 @@ pub fn trials() -> Vec<Trial> {
             Front::start_blocking_signals("terminate-once").expect_done();
             Ok(())
         }),
-        Trial::test("hostile::a_small_limit_on_files", || {
+        Trial::test("hostile::a_small_file_size_limit", || {
             Front::start_with_small_files("small-files").expect_done();
             Ok(())
         }),
@@ -39,7 +38,7 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// A trial that is a front of its own, run without privileges.
+/// A trial that runs an unprivileged front.
 fn front(name: &str, scenario: &'static str) -> Trial {
     Trial::test(name, move || {
         Front::start_unprivileged(scenario).expect_done();

@@ -1,4 +1,4 @@
-//! How workers come and go.
+//! Starting, stopping and replacing workers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,22 +14,22 @@ use crate::support::*;
 
 pub fn trials() -> Vec<Trial> {
     vec![
-        trial("life::a_worn_worker_is_replaced", recycle),
-        trial("life::idle_workers_stop_and_come_back", idle_stop),
+        trial("life::a_worker_is_replaced_after_its_last_job", recycle),
+        trial("life::idle_workers_stop_and_are_started_again", idle_stop),
         trial("life::dropping_the_pool_kills_its_workers", drop_pool),
         trial("life::a_drain_lets_running_jobs_finish", drain),
-        trial("life::a_drain_ends_with_its_budget", drain_budget),
+        trial("life::a_drain_kills_when_its_budget_is_spent", drain_budget),
         trial("life::a_worker_that_does_not_stop_is_killed", stubborn),
-        trial("life::workers_inherit_nothing", descriptors),
+        trial("life::workers_inherit_no_descriptors", descriptors),
         trial("life::workers_limit_themselves", limits),
-        trial("life::crash_reports_tell_the_story", crash_reports),
-        trial("life::a_drained_pool_has_written_its_reports", slow_reports),
+        trial("life::crash_reports_are_complete", crash_reports),
+        trial("life::a_drain_waits_until_reports_are_written", slow_reports),
         trial("life::snapshots_and_metrics_show_what_happens", snapshots),
-        Trial::test("life::a_pool_stays_in_the_runtime_it_was_made_in", || {
+        Trial::test("life::a_pool_stays_in_the_runtime_it_was_created_in", || {
             other_runtimes();
             Ok(())
         }),
-        trial("life::two_workers_work_at_the_same_time", two_at_once),
+        trial("life::two_workers_run_at_the_same_time", two_at_once),
     ]
 }
 
@@ -41,7 +41,7 @@ async fn recycle() {
     }
     pids.dedup();
     assert_eq!(pids.len(), 3);
-    assert_eq!(pool.snapshot().restarts, 0, "an orderly end is no death");
+    assert_eq!(pool.snapshot().restarts, 0, "an orderly end is not a death");
 }
 
 async fn idle_stop() {
@@ -106,8 +106,8 @@ async fn stubborn() {
     };
     let pool = Pool::<Stubborn>::start(&(), settings, hooks).unwrap();
     let pid = pool.call(&(), CallOptions::default()).await.unwrap().worker_pid;
-    eventually("it is killed", || !is_alive(pid));
-    eventually("it is reported", || {
+    eventually("the worker is killed", || !is_alive(pid));
+    eventually("its death is reported", || {
         reports.take().iter().any(|report| report.class == DeathClass::Timeout)
     });
 }
@@ -147,8 +147,8 @@ async fn limits() {
     assert_eq!(read("/proc/self/comm").await.0.trim(), "tester");
     let (stat, _) = read("/proc/self/stat").await;
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
-    assert_eq!(fields[2], pid.to_string(), "it leads its own process group");
-    assert_eq!(fields[1], std::process::id().to_string(), "it is our child");
+    assert_eq!(fields[2], pid.to_string(), "the worker leads its own process group");
+    assert_eq!(fields[1], std::process::id().to_string(), "the worker is our child");
 }
 
 async fn crash_reports() {
@@ -158,7 +158,7 @@ async fn crash_reports() {
     let hooks = Hooks { crashes: Some(Arc::new(sink)), ..Hooks::default() };
     let pool = pool_with(&Settings::default(), restless(), hooks);
     call(&pool, Request::Print("famous last words".into())).await.unwrap_err();
-    // The caller does not wait for the writing of reports.
+    // The caller does not wait until reports are written.
     pool.drain(Duration::ZERO).await;
     let mut reports: Vec<CrashReport> = std::fs::read_dir(&folder)
         .unwrap()
@@ -178,7 +178,7 @@ async fn crash_reports() {
     assert!(first.rss_bytes.unwrap() > 0);
 }
 
-/// Takes its time, and panics over the first.
+/// A slow sink that panics on the first report.
 #[derive(Debug, Default)]
 struct SlowSink(AtomicUsize);
 
@@ -226,7 +226,7 @@ async fn snapshots() {
     assert_eq!(tally.count(Counter::Jobs, "tester", Some("answered")), 2);
     assert_eq!(tally.count(Counter::Jobs, "tester", Some("poisoned")), 1);
     assert_eq!(tally.count(Counter::Deaths, "tester", Some("crash")), 2);
-    eventually("the dead are replaced", || tally.count(Counter::Spawns, "tester", None) >= 3);
+    eventually("dead workers are replaced", || tally.count(Counter::Spawns, "tester", None) >= 3);
     assert_eq!(tally.histograms()[0].2.count, 2);
 }
 
@@ -238,7 +238,7 @@ fn other_runtimes() {
     let pid = build().block_on(echo(&pool)).worker_pid;
     assert_eq!(home.block_on(echo(&pool)).worker_pid, pid, "it outlived the caller's runtime");
     drop(home);
-    eventually("its workers go with its own", || !is_alive(pid));
+    eventually("its workers are gone with its own runtime", || !is_alive(pid));
     let error = build().block_on(call(&pool, Request::Descriptors)).unwrap_err();
     assert!(matches!(error, CallError::Draining { .. }), "{error}");
     build().block_on(pool.drain(Duration::from_secs(1)));

@@ -1,5 +1,5 @@
-//! Real processes, real faults. Each trial makes its own pool; fronts that are to
-//! be killed or stopped are processes of their own.
+//! Tests with real processes and real faults. Each trial creates its own pool; fronts that are
+//! killed or stopped are separate processes.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs, unreachable_pub)]
 
 mod calls;
@@ -23,7 +23,7 @@ fn main() {
         isolate::role::<support::Tester>(),
         isolate::role::<support::Stubborn>(),
         isolate::role::<sandbox::Confined>(),
-        isolate::role::<descriptors::Handed>(),
+        isolate::role::<descriptors::DescriptorReader>(),
         isolate::role::<restart::Flaky>(),
     ]);
     if let Some(scenario) = fronts::requested() {

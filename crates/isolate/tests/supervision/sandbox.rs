@@ -1,5 +1,5 @@
-//! What a confined role can and cannot do. Where the kernel has no means to confine
-//! it, the snapshot must say so.
+//! What a confined role can and cannot do. If the kernel cannot confine it, the snapshot must say
+//! so.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,23 +18,23 @@ use crate::support::*;
 
 pub fn trials() -> Vec<Trial> {
     vec![
-        trial("sandbox::sealed_means_no_files_and_no_sockets", sealed),
-        trial("sandbox::read_only_roots_can_be_read_and_nothing_else", read_only),
+        trial("sandbox::a_sealed_role_has_no_files_and_no_sockets", sealed),
+        trial("sandbox::only_read_only_roots_can_be_read", read_only),
         trial("sandbox::writable_roots_can_be_written", writable),
         trial("sandbox::an_open_role_is_not_confined", open),
-        trial("sandbox::a_root_that_is_missing_is_a_refusal", missing_root),
+        trial("sandbox::a_missing_root_is_refused", missing_root),
         trial("sandbox::a_sealed_role_can_do_no_harm", harmless),
         trial("sandbox::an_open_role_can_do_harm", harmful),
-        trial("sandbox::what_a_role_creates_is_private", private),
-        trial("sandbox::workers_see_only_the_environment_that_they_are_given", environment),
-        trial("sandbox::a_folder_can_be_written_and_nothing_beside_it", folder),
-        trial("sandbox::a_folder_that_is_replaced_gets_another_worker", replaced_folder),
-        trial("sandbox::a_folder_that_is_missing_is_created_or_awaited", missing_folder),
-        trial("sandbox::a_link_in_the_place_of_a_folder_is_a_refusal", linked_folder),
+        trial("sandbox::files_a_role_creates_are_private", private),
+        trial("sandbox::workers_get_only_the_configured_environment", environment),
+        trial("sandbox::only_the_folder_can_be_written", folder),
+        trial("sandbox::a_replaced_folder_gets_another_worker", replaced_folder),
+        trial("sandbox::a_missing_folder_is_created_or_waited_for", missing_folder),
+        trial("sandbox::a_link_instead_of_a_folder_is_refused", linked_folder),
     ]
 }
 
-/// A role that tries things.
+/// A role that attempts what it is asked to.
 pub struct Confined;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ pub enum Attempt {
     Tcp,
     UnixSocket,
     Hostile(PathBuf),
-    /// Fails with the names of all variables.
+    /// Fails with the names of all environment variables.
     Environment,
 }
 
@@ -149,7 +149,7 @@ async fn sealed() {
     let cell = Cell::new(Sandbox::sealed()).await;
     assert_ne!(cell.confinement.files, Enforcement::NotAsked);
     assert_ne!(cell.confinement.sockets, Enforcement::NotAsked);
-    // Not available is an answer only where that is so.
+    // "Not available" is accepted only if the kernel really has no Landlock.
     if kernel_has_landlock() {
         assert_eq!(cell.confinement.files, Enforcement::Enforced);
     }
@@ -269,7 +269,7 @@ async fn replaced_folder() {
     assert_eq!(read().await, before);
     std::fs::remove_dir_all(&folder).unwrap();
     fill();
-    assert_ne!(read().await, before, "the rules were for another folder");
+    assert_ne!(read().await, before, "the rules were for the old folder");
     assert_eq!(pool.snapshot().restarts, 0);
     pool.drain(Duration::from_secs(5)).await;
     assert_eq!(reports.take(), []);
@@ -300,7 +300,7 @@ async fn linked_folder() {
     pool.drain(Duration::from_secs(1)).await;
 }
 
-/// What a worker came to that tried everything.
+/// The results of a worker that made all hostile attempts.
 async fn hostile(sandbox: Sandbox) -> Tried {
     let home = tempfile::tempdir().unwrap();
     std::fs::create_dir(home.path().join(".ssh")).unwrap();
@@ -330,7 +330,8 @@ async fn harmless() {
     assert_eq!(allowed(&tried.calls), [""; 0]);
 }
 
-/// Otherwise the attempts would prove nothing. Some need more rights than a user has.
+/// Without a sandbox the attempts succeed; otherwise they would prove nothing. Some need more
+/// rights than a user has, so they are not checked.
 async fn harmful() {
     let tried = hostile(Sandbox::open()).await;
     let (files, calls) = (allowed(&tried.files), allowed(&tried.calls));

@@ -10,7 +10,7 @@ use isolate::{
 use libtest_mimic::Trial;
 use serde::{Deserialize, Serialize};
 
-/// A role that does what it is told.
+/// A role that does what its request says.
 pub struct Tester;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -22,23 +22,23 @@ pub struct Settings {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Request {
     Echo(Bulk),
-    /// Misbehaves on the first try, echoes the number on the next.
+    /// Commits the fault on the first attempt, echoes the number on the next.
     Fail(Fault, u64),
-    /// Misbehaves whenever one of these numbers is 13.
+    /// Crashes if one of these numbers is 13.
     Unlucky(Vec<u64>),
     Sleep(Duration),
     /// Sleeps until cancelled; writes the number of polls to the path.
     AwaitCancel(String),
     Count(u64),
-    /// This many bytes ahead of the reply; the first try dies after half of them.
+    /// Sends this many bytes ahead of the reply; the first attempt dies after half of them.
     Parts(usize),
-    /// Reads a file of /proc/self, or any other.
+    /// Reads a file, by default of /proc/self.
     Read(String),
     Descriptors,
     /// Replies with this many bytes.
     Produce(usize),
     Print(String),
-    /// Leaves a child behind that does nothing.
+    /// Leaves an idle child process behind.
     Fork,
 }
 
@@ -179,7 +179,7 @@ impl CrashSink for Reports {
     }
 }
 
-/// Settings under which faults follow each other without rest.
+/// Settings that let faults follow each other without delay.
 pub fn restless() -> PoolSettings {
     PoolSettings {
         restart: RestartPolicy { first_delay: Duration::ZERO, ..RestartPolicy::default() },
@@ -216,7 +216,7 @@ pub fn block_on<T>(work: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(work)
 }
 
-/// A trial of an async function.
+/// A trial that runs an async function.
 pub fn trial<F: Future<Output = ()>>(
     name: &str,
     body: impl FnOnce() -> F + Send + 'static,
@@ -227,7 +227,7 @@ pub fn trial<F: Future<Output = ()>>(
     })
 }
 
-/// Waits for something that must happen, and says so if it does not.
+/// Waits until `happened` returns true; panics after 30 s.
 pub fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
     let until = Instant::now() + Duration::from_secs(30);
     while !happened() {
@@ -236,18 +236,18 @@ pub fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
     }
 }
 
-/// The letter by which /proc tells what a process does.
+/// The state letter of a process in /proc.
 pub fn state_of(pid: u32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.trim_start().chars().next()
 }
 
-/// Whether a process is there and not a zombie.
+/// Whether a process exists and is not a zombie.
 pub fn is_alive(pid: u32) -> bool {
     state_of(pid).is_some_and(|state| state != 'Z')
 }
 
-/// Whether any process of this group is there.
+/// Whether any process of this group exists.
 pub fn group_is_alive(group: u32) -> bool {
     let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     entries.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok()).any(|stat| {

@@ -1,17 +1,17 @@
-//! What callers are told, and which jobs are remembered as deadly.
+//! Sends outcomes to callers and quarantines jobs.
 
-use super::{Finish, Outcome, Shared, State, unix_ms};
+use super::{FinishedJob, Outcome, PoolState, Shared, unix_ms};
 use crate::class::DeathClass;
 use crate::error::CallError;
 use crate::metrics::{Counter, Gauge, Histogram};
 use crate::pool::Answer;
 use crate::quarantine::Poison;
 use crate::role::Role;
-use crate::supervisor::{Failing, JobId};
+use crate::supervisor::{JobFailure, JobId};
 use crate::wire::Parcel;
 
 impl<R: Role> Shared<R> {
-    pub(super) fn answer(&self, state: &mut State<R>, job: JobId) {
+    pub(super) fn answer(&self, state: &mut PoolState<R>, job: JobId) {
         let Some(entry) = state.jobs.remove(&job) else {
             return;
         };
@@ -20,7 +20,7 @@ impl<R: Role> Shared<R> {
         };
         let sent = entry.sent.unwrap_or(entry.waiting_since);
         let outcome = match finish {
-            Finish::Reply(reply, ran) => {
+            FinishedJob::Reply(reply, ran) => {
                 let queued = sent.duration_since(entry.waiting_since);
                 let overhead = sent.elapsed().saturating_sub(ran);
                 let metrics = &self.hooks.metrics;
@@ -31,37 +31,37 @@ impl<R: Role> Shared<R> {
                     state.workers.get(&worker).and_then(|entry| entry.pid).unwrap_or_default();
                 Ok(Answer { reply, worker_pid, deaths: entry.deaths, queued, ran, overhead })
             }
-            Finish::Unanswerable(reason) => Err(CallError::Unanswerable(reason)),
+            FinishedJob::Unanswerable(reason) => Err(CallError::Unanswerable(reason)),
         };
         self.count_job(&outcome);
-        // The caller may be gone by now; then nobody wants it.
+        // The caller may be gone by now.
         let _ = entry.answer.send(outcome);
     }
 
-    pub(super) fn fail(&self, state: &mut State<R>, job: JobId, why: Failing) {
+    pub(super) fn fail(&self, state: &mut PoolState<R>, job: JobId, why: JobFailure) {
         let Some(entry) = state.jobs.remove(&job) else {
             return;
         };
         let role = R::NAME;
         let error = match why {
-            Failing::QueueFull => {
+            JobFailure::QueueFull => {
                 CallError::QueueFull { role, waiting: state.supervisor.waiting() }
             }
-            Failing::QueueTimeout => {
+            JobFailure::QueueTimeout => {
                 let patience = entry.options.patience.unwrap_or(self.settings.queue_patience);
                 CallError::QueueTimeout { role, patience }
             }
-            Failing::BreakerOpen { retry_after } => {
+            JobFailure::BreakerOpen { retry_after } => {
                 let last = state.last_death.as_ref().map(|death| death.end.clone());
                 CallError::BreakerOpen { role, last: last.unwrap_or_default(), retry_after }
             }
-            Failing::Draining => CallError::Draining { role },
-            Failing::StartRefused => match state.start_error.clone() {
+            JobFailure::Draining => CallError::Draining { role },
+            JobFailure::StartRefused => match state.start_error.clone() {
                 Some(error) => CallError::StartFailed { role, error },
                 None => CallError::Draining { role },
             },
-            Failing::Died { class } => CallError::Died { role, class, deaths: entry.deaths },
-            Failing::Poisoned { class } => {
+            JobFailure::Died { class } => CallError::Died { role, class, deaths: entry.deaths },
+            JobFailure::Poisoned { class } => {
                 let input_hash = entry.parcel.digest();
                 self.quarantine(entry.kind, class, &input_hash);
                 CallError::Poisoned { role, class, input_hash, deaths: entry.deaths }
@@ -91,7 +91,7 @@ impl<R: Role> Shared<R> {
         self.hooks.metrics.set(Gauge::Quarantine, R::NAME, size as f64);
     }
 
-    /// What is known against this input, if anything.
+    /// The quarantine's entry for this input, if it still applies.
     pub(in crate::pool) fn poison(&self, parcel: &Parcel) -> Option<Poison> {
         if self.hooks.quarantine.is_empty() {
             return None;

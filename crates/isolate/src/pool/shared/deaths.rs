@@ -1,9 +1,9 @@
-//! What is made of a worker's end: its class, its report, its place in the counts.
+//! Handles the end of a worker: classification, crash report, metrics.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Shared, State, unix_ms};
+use super::{PoolState, Shared, unix_ms};
 use crate::class::{Circumstances, DeathClass, End, Phase, classify};
 use crate::crash::{CrashReport, JobNote};
 use crate::error::StartError;
@@ -11,13 +11,13 @@ use crate::metrics::Counter;
 use crate::pool::Death;
 use crate::role::Role;
 use crate::snapshot::DeathSnapshot;
-use crate::supervisor::{Event, Measure, WorkerId, WorkerState};
+use crate::supervisor::{Measure, SupervisorEvent, WorkerId, WorkerState};
 
 /// What an executor knows about its worker's end.
-pub(in crate::pool) struct Obituary {
-    /// `None` if there never was a process.
+pub(in crate::pool) struct DeathRecord {
+    /// `None` if the process could not be started.
     pub(in crate::pool) end: Option<End>,
-    /// It had not even read its job.
+    /// It had not read its job.
     pub(in crate::pool) undelivered: bool,
     pub(in crate::pool) circumstances: Circumstances,
     pub(in crate::pool) refusal: Option<StartError>,
@@ -26,8 +26,8 @@ pub(in crate::pool) struct Obituary {
     pub(in crate::pool) output: Vec<String>,
 }
 
-impl Obituary {
-    /// The end of a worker of which there is no process to tell more.
+impl DeathRecord {
+    /// For a worker without a process that could tell more.
     pub(in crate::pool) fn unknown(
         phase: Phase,
         reason: String,
@@ -51,7 +51,7 @@ impl Obituary {
         }
     }
 
-    /// What was the matter, in a few words.
+    /// A short description of the cause.
     fn summary(&self, class: DeathClass) -> String {
         let end = self.end.map(|end| end.to_string());
         let detail = self.panic.as_ref().or(self.violation.as_ref()).cloned().or(end);
@@ -63,34 +63,37 @@ impl Obituary {
 }
 
 impl<R: Role> Shared<R> {
-    /// A worker is gone: classifies its end and lets the supervisor decide.
-    pub(in crate::pool) fn ended(self: &Arc<Self>, worker: WorkerId, obituary: Obituary) {
+    /// Classifies the end of a worker and lets the supervisor decide.
+    pub(in crate::pool) fn ended(self: &Arc<Self>, worker: WorkerId, record: DeathRecord) {
         let mut state = self.lock();
-        let killed_outside = obituary.end == Some(End::Signaled(libc::SIGKILL))
-            && obituary.circumstances.killed.is_none();
+        let killed_outside = record.end == Some(End::Signaled(libc::SIGKILL))
+            && record.circumstances.killed.is_none();
         let circumstances = Circumstances {
-            oom_kill: killed_outside && state.oom_kills.happened(),
-            ..obituary.circumstances
+            oom_kill: killed_outside && state.oom_kills.happened_recently(),
+            ..record.circumstances
         };
-        let class = classify(obituary.end.unwrap_or(End::Unknown), &circumstances);
+        let class = classify(record.end.unwrap_or(End::Unknown), &circumstances);
         if let Some(class) = class {
-            self.note_death(&mut state, worker, class, &obituary);
+            self.note_death(&mut state, worker, class, &record);
         } else {
             let pid = state.workers.get(&worker).and_then(|entry| entry.pid);
             tracing::debug!(role = R::NAME, pid, "worker stopped");
         }
-        let refused = obituary.refusal.is_some();
+        let refused = record.refusal.is_some();
         if refused {
-            state.start_error = obituary.refusal;
+            state.start_error = record.refusal;
         }
-        let undelivered = obituary.undelivered;
-        self.step_locked(&mut state, Event::Ended { worker, class, refused, undelivered });
+        let undelivered = record.undelivered;
+        self.step_locked(
+            &mut state,
+            SupervisorEvent::Ended { worker, class, refused, undelivered },
+        );
         state.workers.remove(&worker);
         self.release(state);
     }
 
-    /// The task that followed a worker panicked. That was not the worker's fault,
-    /// unless what it sent was the cause.
+    /// Reports the panic of a worker's executor. That is not the worker's fault, unless
+    /// something it sent caused the panic.
     pub(in crate::pool) fn executor_panicked(self: &Arc<Self>, worker: WorkerId) {
         let state = self.lock();
         let now = state.clock.convert(self.origin.elapsed());
@@ -101,23 +104,23 @@ impl<R: Role> Shared<R> {
             Some(_) => Phase::Busy,
         };
         drop(state);
-        self.ended(worker, Obituary::unknown(phase, "its executor panicked".into(), None));
+        self.ended(worker, DeathRecord::unknown(phase, "its executor panicked".into(), None));
     }
 
     fn note_death(
         &self,
-        state: &mut State<R>,
+        state: &mut PoolState<R>,
         worker: WorkerId,
         class: DeathClass,
-        obituary: &Obituary,
+        record: &DeathRecord,
     ) {
         let now = state.clock.convert(self.origin.elapsed());
         let view = state.supervisor.views(now).find(|(id, _)| *id == worker).map(|(_, view)| view);
         let Some(entry) = state.workers.get_mut(&worker) else {
             return;
         };
-        let end = obituary.end.unwrap_or(End::Unknown);
-        let job = view.and_then(|view| view.job).filter(|_| !obituary.undelivered);
+        let end = record.end.unwrap_or(End::Unknown);
+        let job = view.and_then(|view| view.job).filter(|_| !record.undelivered);
         let job = job.and_then(|id| state.jobs.get_mut(&id));
         let note = job.map(|job| {
             let ran = job.sent.map(|at| at.elapsed()).unwrap_or_default();
@@ -131,7 +134,7 @@ impl<R: Role> Shared<R> {
             }
         });
         let unix_ms = unix_ms();
-        let summary = obituary.summary(class);
+        let summary = record.summary(class);
         self.hooks.metrics.add(Counter::Deaths, R::NAME, class.name(), 1);
         tracing::warn!(
             role = R::NAME,
@@ -145,7 +148,7 @@ impl<R: Role> Shared<R> {
         entry.death = Some(CrashReport {
             unix_ms,
             class,
-            end: obituary.end.map_or(summary, |end| end.to_string()),
+            end: record.end.map_or(summary, |end| end.to_string()),
             signal: if let End::Signaled(signal) = end { Some(signal) } else { None },
             exit_code: if let End::Exited(code) = end { Some(code) } else { None },
             role: R::NAME.to_owned(),
@@ -154,9 +157,9 @@ impl<R: Role> Shared<R> {
             jobs_done: view.map_or(0, |view| view.jobs_done),
             rss_bytes: entry.rss_bytes,
             job: note,
-            panic: obituary.panic.clone(),
-            violation: obituary.violation.clone(),
-            output: obituary.output.clone(),
+            panic: record.panic.clone(),
+            violation: record.violation.clone(),
+            output: record.output.clone(),
             action: Measure::Replaced,
         });
     }

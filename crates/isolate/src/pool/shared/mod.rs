@@ -1,5 +1,5 @@
-//! What a pool's callers, executors and timer share: the supervisor behind a lock,
-//! and what its numbers stand for.
+//! What a pool's callers, executors and timer share: the supervisor behind a lock, and the data
+//! behind its IDs.
 
 mod answers;
 mod deaths;
@@ -14,26 +14,27 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tracing::Instrument;
 
-pub(super) use deaths::Obituary;
+pub(super) use deaths::DeathRecord;
 
 use super::executor::{self, Order};
 use super::{Answer, CallOptions, Death, Hooks};
 use crate::class::KillReason;
 use crate::crash::CrashReport;
 use crate::error::{CallError, StartError};
-use crate::linux::memory::{OomKills, resident_bytes};
+use crate::linux::process_memory::{OomKills, resident_bytes};
 use crate::metrics::{Counter, Gauge};
 use crate::role::Role;
 use crate::sandbox::Confinement;
 use crate::settings::PoolSettings;
 use crate::snapshot::{DeathSnapshot, JobSnapshot, PoolSnapshot, WorkerSnapshot};
 use crate::supervisor::{
-    Action, AwakeClock, BreakerState, Event, JobId, Supervisor, Terms, WorkerId,
+    AwakeClock, BreakerState, JobId, JobTerms, Supervisor, SupervisorAction, SupervisorEvent,
+    WorkerId,
 };
 use crate::wire::{Parcel, Progress};
 
-/// While jobs run, the clock is looked at this often, to notice when the front
-/// itself was stopped, and so is the workers' memory.
+/// While jobs run, the clock is checked this often, to notice when the front itself was
+/// stopped; so is the workers' memory.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
 type Outcome<R> = Result<Answer<<R as Role>::Reply>, CallError>;
@@ -42,24 +43,24 @@ pub(super) struct Shared<R: Role> {
     pub(super) settings: PoolSettings,
     pub(super) hooks: Hooks,
     pub(super) build: String,
-    /// The message that makes a process a worker of this pool.
+    /// The first message to every worker of this pool.
     hello: Mutex<Arc<Parcel>>,
     pub(super) timer: Arc<Notify>,
     pub(super) drained: watch::Sender<bool>,
-    /// The runtime that the pool was made in. Calls may come from others.
+    /// The runtime that the pool was created in. Calls may come from others.
     runtime: Handle,
     origin: Instant,
-    state: Mutex<State<R>>,
+    state: Mutex<PoolState<R>>,
 }
 
 impl<R: Role> Drop for Shared<R> {
     fn drop(&mut self) {
-        // So that the timer sees that there is nothing left to time.
+        // Wakes the timer, which then sees that the pool is gone.
         self.timer.notify_one();
     }
 }
 
-struct State<R: Role> {
+struct PoolState<R: Role> {
     supervisor: Supervisor,
     clock: AwakeClock,
     /// When the timer will wake up, in monotonic time.
@@ -67,17 +68,17 @@ struct State<R: Role> {
     workers: HashMap<WorkerId, WorkerEntry>,
     jobs: HashMap<JobId, JobEntry<R>>,
     last_job: JobId,
-    actions: Vec<Action>,
+    actions: Vec<SupervisorAction>,
     oom_kills: OomKills,
     last_death: Option<DeathSnapshot>,
     start_error: Option<StartError>,
-    /// Reports that are complete, to be written once the lock is released.
+    /// Complete reports, to be written after the lock is released.
     reports: Vec<CrashReport>,
-    /// How many are writing reports just now.
+    /// How many threads are writing reports.
     reporting: usize,
     drained: bool,
-    /// The pool's runtime is gone: nothing can be done any more.
-    deserted: bool,
+    /// Whether the pool's runtime is gone, so that nothing can run.
+    runtime_gone: bool,
 }
 
 struct WorkerEntry {
@@ -85,7 +86,7 @@ struct WorkerEntry {
     pid: Option<u32>,
     rss_bytes: Option<u64>,
     confinement: Option<Confinement>,
-    /// The death, until it is known what is done about it.
+    /// The report of its death, until the supervisor has decided what to do.
     death: Option<CrashReport>,
 }
 
@@ -94,23 +95,23 @@ struct JobEntry<R: Role> {
     kind: &'static str,
     options: CallOptions,
     answer: oneshot::Sender<Outcome<R>>,
-    /// What the worker sent, until the supervisor says that it counts.
-    reply: Option<(WorkerId, Finish<R::Reply>)>,
-    /// Since when it has been waiting for the worker that it has, or will have.
+    /// What the worker sent, until the supervisor accepts it.
+    reply: Option<(WorkerId, FinishedJob<R::Reply>)>,
+    /// Since when it has been waiting for its current or next worker.
     waiting_since: Instant,
     sent: Option<Instant>,
     attempt: u32,
     deaths: Vec<Death>,
 }
 
-/// How a job came back from its worker.
-pub(super) enum Finish<T> {
+/// How a worker finished its job.
+pub(super) enum FinishedJob<T> {
     Reply(T, Duration),
     Unanswerable(String),
 }
 
 impl<R: Role> Shared<R> {
-    /// What workers are told at their start.
+    /// The first message to a worker.
     pub(super) fn hello(&self) -> Arc<Parcel> {
         Arc::clone(&self.hello.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -127,7 +128,7 @@ impl<R: Role> Shared<R> {
         runtime: Handle,
     ) -> Arc<Self> {
         Arc::new(Self {
-            state: Mutex::new(State {
+            state: Mutex::new(PoolState {
                 supervisor: Supervisor::new(settings.clone()),
                 clock: AwakeClock::default(),
                 planned: None,
@@ -141,7 +142,7 @@ impl<R: Role> Shared<R> {
                 reports: Vec::new(),
                 reporting: 0,
                 drained: false,
-                deserted: false,
+                runtime_gone: false,
             }),
             settings,
             hooks,
@@ -154,20 +155,20 @@ impl<R: Role> Shared<R> {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<R>> {
+    fn lock(&self) -> MutexGuard<'_, PoolState<R>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the supervisor and does what it says. Nothing of that blocks: orders
-    /// and answers go through channels, so the lock may be held throughout and
-    /// actions are carried out in the order in which they were decided.
-    pub(super) fn step(self: &Arc<Self>, event: Event) {
+    /// Passes an event to the supervisor and performs its actions. Nothing here blocks, because
+    /// orders and answers go through channels: so the lock is held throughout, and actions are
+    /// performed in the order in which they were decided.
+    pub(super) fn step(self: &Arc<Self>, event: SupervisorEvent) {
         let mut state = self.lock();
         self.step_locked(&mut state, event);
         self.release(state);
     }
 
-    fn step_locked(self: &Arc<Self>, state: &mut State<R>, event: Event) {
+    fn step_locked(self: &Arc<Self>, state: &mut PoolState<R>, event: SupervisorEvent) {
         let monotonic = self.origin.elapsed();
         let now = state.clock.at(monotonic, state.planned);
         state.planned = state.planned.filter(|&planned| planned > monotonic);
@@ -198,14 +199,14 @@ impl<R: Role> Shared<R> {
         }
     }
 
-    /// Releases the lock, then writes the crash reports that came up under it. The pool is
-    /// drained when they are written: the program may end then.
-    fn release<'a>(&'a self, mut state: MutexGuard<'a, State<R>>) {
+    /// Releases the lock, then writes the pending crash reports. The pool counts as drained
+    /// only after that, because the program may exit then.
+    fn release<'a>(&'a self, mut state: MutexGuard<'a, PoolState<R>>) {
         let reports = std::mem::take(&mut state.reports);
         if !reports.is_empty() {
             state.reporting += 1;
             drop(state);
-            // The panic of a sink is its own affair, and has been printed.
+            // A panic of the sink is caught; the panic hook has reported it.
             let _ = std::panic::catch_unwind(AssertUnwindSafe(|| self.record(&reports)));
             state = self.lock();
             state.reporting -= 1;
@@ -224,22 +225,22 @@ impl<R: Role> Shared<R> {
         for report in reports {
             if let Err(error) = sink.record(report) {
                 self.hooks.metrics.add(Counter::ReportsLost, R::NAME, "", 1);
-                tracing::warn!(role = R::NAME, %error, "crash report could not be kept");
+                tracing::warn!(role = R::NAME, %error, "cannot store the crash report");
             }
         }
     }
 
-    /// When the timer is to wake up next.
+    /// When the timer must wake up next.
     pub(super) fn planned_wake(&self) -> Option<Instant> {
         self.lock().planned.and_then(|at| self.origin.checked_add(at))
     }
 
-    /// The timer woke up.
+    /// Called when the timer wakes up.
     pub(super) fn tick(self: &Arc<Self>) {
         let mut state = self.lock();
-        self.step_locked(&mut state, Event::Tick);
+        self.step_locked(&mut state, SupervisorEvent::Tick);
         let total = sample_memory(&mut state);
-        state.oom_kills.look();
+        state.oom_kills.sample();
         self.release(state);
         self.hooks.metrics.set(Gauge::WorkerBytes, R::NAME, total as f64);
     }
@@ -249,7 +250,7 @@ impl<R: Role> Shared<R> {
         parcel: Parcel,
         kind: &'static str,
         options: CallOptions,
-        terms: Terms,
+        terms: JobTerms,
     ) -> (JobId, oneshot::Receiver<Outcome<R>>) {
         let (answer, receiver) = oneshot::channel();
         let mut state = self.lock();
@@ -266,21 +267,20 @@ impl<R: Role> Shared<R> {
             attempt: 0,
             deaths: Vec::new(),
         };
-        if state.deserted {
+        if state.runtime_gone {
             let _ = entry.answer.send(Err(CallError::Draining { role: R::NAME }));
             return (job, receiver);
         }
         state.jobs.insert(job, entry);
-        self.step_locked(&mut state, Event::Submit { job, terms });
+        self.step_locked(&mut state, SupervisorEvent::Submit { job, terms });
         self.release(state);
         (job, receiver)
     }
 
-    /// The pool's runtime is shutting down and takes all executors with it: nobody
-    /// is to wait for them.
-    pub(super) fn desert(&self) {
+    /// The pool's runtime is shutting down and its executors with it, so all calls fail.
+    pub(super) fn runtime_stopped(&self) {
         let mut state = self.lock();
-        state.deserted = true;
+        state.runtime_gone = true;
         state.drained = true;
         for (_, entry) in state.jobs.drain() {
             let _ = entry.answer.send(Err(CallError::Draining { role: R::NAME }));
@@ -292,7 +292,7 @@ impl<R: Role> Shared<R> {
         let mut state = self.lock();
         if state.jobs.remove(&job).is_some() {
             self.hooks.metrics.add(Counter::Jobs, R::NAME, "cancelled", 1);
-            self.step_locked(&mut state, Event::Cancel { job });
+            self.step_locked(&mut state, SupervisorEvent::Cancel { job });
         }
         self.release(state);
     }
@@ -304,7 +304,7 @@ impl<R: Role> Shared<R> {
         if let Some(entry) = state.workers.get_mut(&worker) {
             entry.pid = Some(pid);
         }
-        self.step_locked(&mut state, Event::Spawned { worker });
+        self.step_locked(&mut state, SupervisorEvent::Spawned { worker });
         self.release(state);
     }
 
@@ -320,11 +320,11 @@ impl<R: Role> Shared<R> {
             entry.rss_bytes = rss_bytes;
             entry.confinement = Some(confinement);
             tracing::debug!(role = R::NAME, pid = entry.pid, "worker ready");
-            if confinement.is_lacking() {
+            if confinement.is_incomplete() {
                 tracing::warn!(role = R::NAME, ?confinement, "sandbox not available");
             }
         }
-        self.step_locked(&mut state, Event::Ready { worker });
+        self.step_locked(&mut state, SupervisorEvent::Ready { worker });
         self.release(state);
     }
 
@@ -332,7 +332,7 @@ impl<R: Role> Shared<R> {
         let listener =
             self.lock().jobs.get(&job).and_then(|entry| entry.options.on_progress.clone());
         if let Some(listener) = listener {
-            // The panic of a listener is its own affair, and has been printed.
+            // A panic of the listener is caught; the panic hook has reported it.
             let _ = std::panic::catch_unwind(AssertUnwindSafe(|| listener(progress)));
         }
     }
@@ -342,7 +342,7 @@ impl<R: Role> Shared<R> {
             entry.options.on_part.clone().map(|listener| (entry.attempt, listener))
         });
         if let Some((attempt, listener)) = listener {
-            // The panic of a listener is its own affair, and has been printed.
+            // A panic of the listener is caught; the panic hook has reported it.
             let _ = std::panic::catch_unwind(AssertUnwindSafe(|| listener(attempt, part)));
         }
     }
@@ -351,14 +351,14 @@ impl<R: Role> Shared<R> {
         self: &Arc<Self>,
         worker: WorkerId,
         job: JobId,
-        finish: Finish<R::Reply>,
+        finish: FinishedJob<R::Reply>,
     ) {
         let mut state = self.lock();
         if let Some(entry) = state.jobs.get_mut(&job) {
             entry.reply = Some((worker, finish));
         }
         tracing::trace!(role = R::NAME, worker, job, "worker idle");
-        self.step_locked(&mut state, Event::Finished { worker });
+        self.step_locked(&mut state, SupervisorEvent::Finished { worker });
         self.release(state);
     }
 
@@ -368,13 +368,13 @@ impl<R: Role> Shared<R> {
             entry.waiting_since = Instant::now();
         }
         tracing::debug!(role = R::NAME, worker, job, "job passed on to another worker");
-        self.step_locked(&mut state, Event::PassedOn { worker });
+        self.step_locked(&mut state, SupervisorEvent::PassedOn { worker });
         self.release(state);
     }
 
-    fn perform(self: &Arc<Self>, state: &mut State<R>, action: Action) {
+    fn perform(self: &Arc<Self>, state: &mut PoolState<R>, action: SupervisorAction) {
         match action {
-            Action::Start { worker } => {
+            SupervisorAction::Start { worker } => {
                 let (orders, receiver) = mpsc::unbounded_channel();
                 let entry = WorkerEntry {
                     orders,
@@ -388,7 +388,7 @@ impl<R: Role> Shared<R> {
                 let executor = executor::execute(Arc::clone(self), worker, receiver);
                 self.runtime.spawn(executor.instrument(span));
             }
-            Action::Run { worker, job, attempt, budget } => {
+            SupervisorAction::Run { worker, job, attempt, budget } => {
                 if let Some(entry) = state.jobs.get_mut(&job) {
                     entry.sent = Some(Instant::now());
                     entry.attempt = attempt;
@@ -403,28 +403,28 @@ impl<R: Role> Shared<R> {
                     state.order(worker, order);
                 }
             }
-            Action::Cancel { worker, job } => state.order(worker, Order::Cancel { job }),
-            Action::Stop { worker } => {
+            SupervisorAction::Cancel { worker, job } => state.order(worker, Order::Cancel { job }),
+            SupervisorAction::Stop { worker } => {
                 tracing::debug!(role = R::NAME, worker, "worker told to stop");
                 state.order(worker, Order::Stop);
             }
-            Action::Kill { worker, reason } => {
+            SupervisorAction::Kill { worker, reason } => {
                 if reason == KillReason::Deadline {
                     let pid = state.workers.get(&worker).and_then(|entry| entry.pid);
                     tracing::warn!(role = R::NAME, pid, "deadline passed");
                 }
                 state.order(worker, Order::Kill { reason });
             }
-            Action::Answer { job } => self.answer(state, job),
-            Action::Fail { job, why } => self.fail(state, job, why),
-            Action::Taken { worker, measure } => {
+            SupervisorAction::Answer { job } => self.answer(state, job),
+            SupervisorAction::Fail { job, why } => self.fail(state, job, why),
+            SupervisorAction::Taken { worker, measure } => {
                 let entry = state.workers.get_mut(&worker);
                 if let Some(mut report) = entry.and_then(|entry| entry.death.take()) {
                     report.action = measure;
                     state.reports.push(report);
                 }
             }
-            Action::Drained => state.drained = true,
+            SupervisorAction::Drained => state.drained = true,
         }
     }
 
@@ -464,7 +464,7 @@ impl<R: Role> Shared<R> {
     }
 }
 
-impl<R: Role> State<R> {
+impl<R: Role> PoolState<R> {
     fn order(&self, worker: WorkerId, order: Order) {
         if let Some(entry) = self.workers.get(&worker) {
             // An executor that is gone has reported its worker's end, or will.
@@ -473,8 +473,8 @@ impl<R: Role> State<R> {
     }
 }
 
-/// Looks at the memory of all workers; returns the sum.
-fn sample_memory<R: Role>(state: &mut State<R>) -> u64 {
+/// Samples the memory of all workers; returns the sum.
+fn sample_memory<R: Role>(state: &mut PoolState<R>) -> u64 {
     let entries = state.workers.values_mut();
     entries
         .filter_map(|entry| {

@@ -1,15 +1,17 @@
-//! What must hold, told a second time and in another way: the model follows the
-//! events and the orders, and knows who owes what to whom.
+//! An independent statement of the rules: the model follows events and orders, and knows which
+//! results are still expected.
 
 mod orders;
 mod state;
 
 use crate::class::{DeathClass, KillReason};
 use crate::settings::PoolSettings;
-use crate::supervisor::{BreakerState, Event, Failing, JobId, Measure, Terms, Time, WorkerId};
+use crate::supervisor::{
+    BreakerState, JobFailure, JobId, JobTerms, Measure, SupervisorEvent, Time, WorkerId,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Phase {
+pub(super) enum ProcessPhase {
     Spawning { until: Time },
     Warming { until: Time },
     Idle { since: Time },
@@ -21,15 +23,15 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Process {
     pub id: WorkerId,
-    pub phase: Phase,
+    pub phase: ProcessPhase,
     pub jobs_done: u64,
 }
 
 #[derive(Debug)]
 pub(super) struct Job {
     pub id: JobId,
-    terms: Terms,
-    /// Until when it waits; `None` while it runs.
+    terms: JobTerms,
+    /// When its wait times out; `None` while it runs.
     waits: Option<Time>,
     attempts: u32,
     strikes: u32,
@@ -39,43 +41,43 @@ pub(super) struct Job {
     cancelled: bool,
 }
 
-/// What has to be told within the step.
+/// What the supervisor must do for a job within the step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Owed {
+enum ExpectedAction {
     Answer,
     CancelOrder,
-    Fail(Failing),
+    Fail(JobFailure),
 }
 
 #[derive(Debug)]
 pub(super) struct Model {
     pub settings: PoolSettings,
     pub now: Time,
-    pub event: Event,
+    pub event: SupervisorEvent,
     pub workers: Vec<Process>,
-    /// Jobs that have no outcome yet, in the order in which they came.
+    /// Jobs without an outcome, in order of submission.
     pub jobs: Vec<Job>,
     pub drain_until: Option<Time>,
     pub drained: bool,
     /// The last job that was answered.
     pub answered: Option<JobId>,
-    /// The wake-up that the supervisor asked for.
+    /// The wake-up that the supervisor requested.
     pub wake: Option<Time>,
     seed: u64,
     steps: u64,
     started: WorkerId,
     last_activity: Time,
     activity_before: Time,
-    /// Whether the job that was submitted found a full queue.
+    /// Whether the submitted job found the queue full.
     full: bool,
-    /// Whether a start was refused with nobody else there to serve.
-    deserted: bool,
-    owed: Option<(JobId, Owed)>,
-    owed_measure: Option<(WorkerId, Measure)>,
-    /// The worker that has just passed its job on.
+    /// Whether a start was refused while no worker was serving.
+    start_refused: bool,
+    expected_action: Option<(JobId, ExpectedAction)>,
+    expected_measure: Option<(WorkerId, Measure)>,
+    /// The worker that just passed its job on.
     retiring: Option<WorkerId>,
-    /// The job that the dead worker had.
-    bereaved: Option<JobId>,
+    /// The job of the worker that just died.
+    job_of_dead_worker: Option<JobId>,
     /// Whether this step's death counts for breaker and back-off.
     counts: bool,
     counted: Vec<Time>,
@@ -85,36 +87,36 @@ pub(super) struct Model {
 
 impl Process {
     fn is_starting(&self) -> bool {
-        matches!(self.phase, Phase::Spawning { .. } | Phase::Warming { .. })
+        matches!(self.phase, ProcessPhase::Spawning { .. } | ProcessPhase::Warming { .. })
     }
 
     fn is_idle(&self) -> bool {
-        matches!(self.phase, Phase::Idle { .. })
+        matches!(self.phase, ProcessPhase::Idle { .. })
     }
 
     fn is_busy(&self) -> bool {
-        matches!(self.phase, Phase::Busy { .. })
+        matches!(self.phase, ProcessPhase::Busy { .. })
     }
 
     fn is_live(&self) -> bool {
-        !matches!(self.phase, Phase::Stopping { .. } | Phase::Killed { .. })
+        !matches!(self.phase, ProcessPhase::Stopping { .. } | ProcessPhase::Killed { .. })
     }
 
     fn job(&self) -> Option<JobId> {
         match self.phase {
-            Phase::Busy { job, .. } => Some(job),
-            Phase::Killed { job, .. } => job,
+            ProcessPhase::Busy { job, .. } => Some(job),
+            ProcessPhase::Killed { job, .. } => job,
             _ => None,
         }
     }
 
     fn until(&self) -> Option<Time> {
         match self.phase {
-            Phase::Spawning { until }
-            | Phase::Warming { until }
-            | Phase::Busy { until, .. }
-            | Phase::Stopping { until } => Some(until),
-            Phase::Idle { .. } | Phase::Killed { .. } => None,
+            ProcessPhase::Spawning { until }
+            | ProcessPhase::Warming { until }
+            | ProcessPhase::Busy { until, .. }
+            | ProcessPhase::Stopping { until } => Some(until),
+            ProcessPhase::Idle { .. } | ProcessPhase::Killed { .. } => None,
         }
     }
 }
@@ -124,7 +126,7 @@ impl Model {
         Self {
             settings,
             now: Time::ZERO,
-            event: Event::Tick,
+            event: SupervisorEvent::Tick,
             workers: Vec::new(),
             jobs: Vec::new(),
             drain_until: None,
@@ -137,11 +139,11 @@ impl Model {
             last_activity: Time::ZERO,
             activity_before: Time::ZERO,
             full: false,
-            deserted: false,
-            owed: None,
-            owed_measure: None,
+            start_refused: false,
+            expected_action: None,
+            expected_measure: None,
             retiring: None,
-            bereaved: None,
+            job_of_dead_worker: None,
             counts: false,
             counted: Vec::new(),
             breaker: BreakerState::Closed,
@@ -157,7 +159,7 @@ impl Model {
         }
     }
 
-    pub(super) fn phase(&self, worker: WorkerId) -> Phase {
+    pub(super) fn phase(&self, worker: WorkerId) -> ProcessPhase {
         self.process(worker).phase
     }
 
@@ -167,7 +169,7 @@ impl Model {
         found.unwrap()
     }
 
-    fn set(&mut self, id: WorkerId, phase: Phase) {
+    fn set(&mut self, id: WorkerId, phase: ProcessPhase) {
         if let Some(worker) = self.workers.iter_mut().find(|worker| worker.id == id) {
             worker.phase = phase;
         }
@@ -193,17 +195,17 @@ impl Model {
         self.workers.iter().all(Process::is_idle)
     }
 
-    /// Follows what is about to be told to the supervisor.
-    pub(super) fn note(&mut self, event: &Event) {
+    /// Updates the model for an event that the supervisor is about to get.
+    pub(super) fn note(&mut self, event: &SupervisorEvent) {
         self.steps += 1;
         self.event = event.clone();
         self.counts = false;
-        self.deserted = false;
-        self.bereaved = None;
+        self.start_refused = false;
+        self.job_of_dead_worker = None;
         self.retiring = None;
         self.activity_before = self.last_activity;
         match *event {
-            Event::Submit { job, terms } => {
+            SupervisorEvent::Submit { job, terms } => {
                 self.full = self.waiting() >= self.settings.queue_bound.max(1);
                 self.last_activity = self.now;
                 self.jobs.push(Job {
@@ -218,28 +220,28 @@ impl Model {
                     cancelled: false,
                 });
             }
-            Event::Cancel { job } => self.note_cancel(job),
-            Event::Spawned { worker } => {
-                if let Phase::Spawning { until } = self.phase(worker) {
-                    self.set(worker, Phase::Warming { until });
+            SupervisorEvent::Cancel { job } => self.note_cancel(job),
+            SupervisorEvent::Spawned { worker } => {
+                if let ProcessPhase::Spawning { until } = self.phase(worker) {
+                    self.set(worker, ProcessPhase::Warming { until });
                 }
             }
-            Event::Ready { worker } => {
+            SupervisorEvent::Ready { worker } => {
                 if self.process(worker).is_starting() {
-                    self.set(worker, Phase::Idle { since: self.now });
+                    self.set(worker, ProcessPhase::Idle { since: self.now });
                 }
             }
-            Event::Finished { worker } => self.note_finished(worker),
-            Event::PassedOn { worker } => self.note_passed_on(worker),
-            Event::Ended { worker, class, refused, .. } => {
+            SupervisorEvent::Finished { worker } => self.note_finished(worker),
+            SupervisorEvent::PassedOn { worker } => self.note_passed_on(worker),
+            SupervisorEvent::Ended { worker, class, refused, .. } => {
                 self.note_ended(worker, class);
                 let serving = self.count(|worker| worker.is_idle() || worker.is_busy());
-                self.deserted = refused && serving == 0;
+                self.start_refused = refused && serving == 0;
             }
-            // Told as a story: settings do not change in a simulation.
-            Event::Tick | Event::Renew => {}
-            Event::Drain { budget } => self.note_drain(self.now.saturating_add(budget)),
-            Event::Kill => self.note_drain(self.now),
+            // Changes of settings are covered by the scenarios, not simulated here.
+            SupervisorEvent::Tick | SupervisorEvent::Renew => {}
+            SupervisorEvent::Drain { budget } => self.note_drain(self.now.saturating_add(budget)),
+            SupervisorEvent::Kill => self.note_drain(self.now),
         }
     }
 
@@ -253,25 +255,25 @@ impl Model {
             self.jobs.remove(at);
         } else {
             self.jobs[at].cancelled = true;
-            self.owed = Some((id, Owed::CancelOrder));
+            self.expected_action = Some((id, ExpectedAction::CancelOrder));
             let latest = self.now.saturating_add(self.settings.stop_grace);
             for worker in self.workers.iter_mut().filter(|worker| worker.job() == Some(id)) {
-                if let Phase::Busy { until, unwanted, .. } = &mut worker.phase {
+                if let ProcessPhase::Busy { until, unwanted, .. } = &mut worker.phase {
                     (*until, *unwanted) = (latest.min(*until), true);
                 }
             }
         }
     }
 
-    /// The worker is rid of its job, which comes back.
-    fn note_rid(&mut self, id: WorkerId) -> Option<JobId> {
+    /// Takes the job off a worker and returns it.
+    fn note_job_taken(&mut self, id: WorkerId) -> Option<JobId> {
         let now = self.now;
         let worker = self.workers.iter_mut().find(|worker| worker.id == id)?;
         let job = worker.job()?;
         match &mut worker.phase {
-            Phase::Killed { job, .. } => *job = None,
+            ProcessPhase::Killed { job, .. } => *job = None,
             phase => {
-                *phase = Phase::Idle { since: now };
+                *phase = ProcessPhase::Idle { since: now };
                 worker.jobs_done += 1;
             }
         }
@@ -280,7 +282,7 @@ impl Model {
     }
 
     fn note_passed_on(&mut self, id: WorkerId) {
-        let Some(job_id) = self.note_rid(id) else { return };
+        let Some(job_id) = self.note_job_taken(id) else { return };
         self.retiring = Some(id);
         let at = self.job_at(job_id).unwrap();
         let job = &mut self.jobs[at];
@@ -293,17 +295,17 @@ impl Model {
             job.waits = Some(self.now.saturating_add(job.terms.patience));
         } else {
             let class = DeathClass::Killed;
-            self.owed = Some((job_id, Owed::Fail(Failing::Died { class })));
+            self.expected_action = Some((job_id, ExpectedAction::Fail(JobFailure::Died { class })));
         }
     }
 
     fn note_finished(&mut self, id: WorkerId) {
-        let Some(job) = self.note_rid(id) else { return };
+        let Some(job) = self.note_job_taken(id) else { return };
         let at = self.job_at(job).unwrap();
         if self.jobs[at].cancelled {
             self.jobs.remove(at);
         } else {
-            self.owed = Some((job, Owed::Answer));
+            self.expected_action = Some((job, ExpectedAction::Answer));
         }
     }
 
@@ -316,17 +318,17 @@ impl Model {
                 Some(class) => class != DeathClass::Killed && worker.is_idle(),
                 None => false,
             };
-            self.owed_measure = class.map(|_| (id, Measure::Replaced));
+            self.expected_measure = class.map(|_| (id, Measure::Replaced));
             return;
         };
-        self.bereaved = Some(job_id);
+        self.job_of_dead_worker = Some(job_id);
         let at = self.job_at(job_id).unwrap();
         let job = &mut self.jobs[at];
         let Some(class) = class else {
             if job.cancelled {
                 self.jobs.remove(at);
             } else {
-                self.owed = Some((job_id, Owed::Fail(Failing::Draining)));
+                self.expected_action = Some((job_id, ExpectedAction::Fail(JobFailure::Draining)));
             }
             return;
         };
@@ -348,12 +350,13 @@ impl Model {
             job.waits = Some(self.now.saturating_add(job.terms.patience));
             if job.alone { Measure::RetriedAlone } else { Measure::Retried }
         } else if blamed && job.terms.single && job.strikes >= 2 {
-            self.owed = Some((job_id, Owed::Fail(Failing::Poisoned { class })));
+            self.expected_action =
+                Some((job_id, ExpectedAction::Fail(JobFailure::Poisoned { class })));
             Measure::Quarantined
         } else {
-            self.owed = Some((job_id, Owed::Fail(Failing::Died { class })));
+            self.expected_action = Some((job_id, ExpectedAction::Fail(JobFailure::Died { class })));
             Measure::GaveUp
         };
-        self.owed_measure = Some((id, measure));
+        self.expected_measure = Some((id, measure));
     }
 }

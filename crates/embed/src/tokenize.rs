@@ -1,4 +1,4 @@
-//! From text to words.
+//! Splits text into words.
 
 use std::ops::ControlFlow;
 
@@ -6,12 +6,12 @@ use unicode_normalization::char::{decompose_canonical, is_combining_mark};
 
 use crate::table::KEY_BYTES;
 
-/// A word that has more bytes is unknown, whatever it is made of.
+/// Longer words are unknown, whatever they contain.
 pub(crate) const MAX_WORD_BYTES: usize = 400;
 
-/// A word, folded. What is beyond the limit is counted, not kept.
+/// A normalised word. Bytes beyond the limit are counted but not stored.
 pub(crate) struct Word {
-    /// Keys can be read from any place in the word.
+    /// Longer than the limit, so that a key can be read at any position.
     bytes: [u8; MAX_WORD_BYTES + KEY_BYTES],
     length: usize,
 }
@@ -21,13 +21,13 @@ impl Word {
         Self { bytes: [0; MAX_WORD_BYTES + KEY_BYTES], length: 0 }
     }
 
-    /// How many bytes it has, which may be more than were kept.
+    /// Its length in bytes, which may exceed the limit.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.length
     }
 
-    /// The bytes from a place on, and whatever is behind the word's end.
+    /// The key bytes at a position, which may extend beyond the word's end.
     #[inline]
     pub(crate) fn from(&self, start: usize) -> Option<&[u8; KEY_BYTES]> {
         self.bytes.get(start..)?.first_chunk()
@@ -44,7 +44,7 @@ impl Word {
     /// Adds the first `length` of these bytes.
     #[inline]
     fn push_some(&mut self, bytes: [u8; 8], length: usize) {
-        // What is written too much is behind the word's end, where nothing counts.
+        // Surplus bytes are beyond the word's end, where they are ignored.
         if self.length <= MAX_WORD_BYTES
             && let Some(room) = self.bytes[self.length..].first_chunk_mut()
         {
@@ -60,17 +60,17 @@ impl Word {
     }
 }
 
-/// Who is told of the words of a text, until it breaks off.
-pub(crate) trait TakeWords {
+/// Receives the words of a text until it breaks off.
+pub(crate) trait WordSink {
     /// A word.
     fn word(&mut self, word: &Word) -> ControlFlow<()>;
 
-    /// A word that is an ASCII character other than a letter or digit. There are many.
-    fn sign(&mut self, sign: u8) -> ControlFlow<()>;
+    /// A single ASCII character other than a letter or digit. These are frequent.
+    fn symbol(&mut self, symbol: u8) -> ControlFlow<()>;
 }
 
-/// Finds the words of a text.
-pub(crate) fn each_word(text: &str, take: &mut impl TakeWords) -> ControlFlow<()> {
+/// Calls `take` for each word of a text.
+pub(crate) fn each_word(text: &str, take: &mut impl WordSink) -> ControlFlow<()> {
     let mut words = Words { word: Word::new(), last: Class::Gap, take };
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -85,7 +85,7 @@ pub(crate) fn each_word(text: &str, take: &mut impl TakeWords) -> ControlFlow<()
             Class::Digit => words.join(byte, class),
             Class::Upper => {
                 let next = bytes.get(at + 1).map(|&next| CLASSES[usize::from(next)]);
-                if words.starts_anew(next) {
+                if words.starts_new_word(next) {
                     words.end()?;
                 }
                 words.join(byte.to_ascii_lowercase(), class);
@@ -93,12 +93,12 @@ pub(crate) fn each_word(text: &str, take: &mut impl TakeWords) -> ControlFlow<()
             Class::Gap => words.end()?,
             Class::Symbol => {
                 words.end()?;
-                words.take.sign(byte)?;
+                words.take.symbol(byte)?;
             }
             Class::Dropped => {}
-            Class::Beyond => {
+            Class::NonAscii => {
                 let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) else { break };
-                words.push_beyond(c)?;
+                words.push_non_ascii(c)?;
                 at += c.len_utf8();
                 continue;
             }
@@ -108,8 +108,8 @@ pub(crate) fn each_word(text: &str, take: &mut impl TakeWords) -> ControlFlow<()
     words.end()
 }
 
-/// What a byte does. The last character of a word has a class, too: that of a gap if
-/// the word is empty, that of what is beyond ASCII if it is.
+/// The class of a byte, and of the last character of the current word: `Gap` if the word is
+/// empty, `NonAscii` if the character is not ASCII.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Lower,
@@ -118,11 +118,11 @@ enum Class {
     Gap,
     Symbol,
     Dropped,
-    Beyond,
+    NonAscii,
 }
 
 const CLASSES: [Class; 256] = {
-    let mut classes = [Class::Beyond; 256];
+    let mut classes = [Class::NonAscii; 256];
     let mut byte: u8 = 0;
     while byte.is_ascii() {
         classes[byte as usize] = match byte {
@@ -144,15 +144,15 @@ struct Words<'t, T> {
     take: &'t mut T,
 }
 
-impl<T: TakeWords> Words<'_, T> {
+impl<T: WordSink> Words<'_, T> {
     #[inline]
     fn join(&mut self, byte: u8, class: Class) {
         self.word.push(byte);
         self.last = class;
     }
 
-    /// Joins the lower-case letters that the text goes on with, of which there is at
-    /// least one; at most eight, which one step finds. Says how many.
+    /// Appends the lower-case letters at the start of `text`: at least one, at most eight.
+    /// Returns how many.
     #[inline]
     fn join_run(&mut self, text: &[u8]) -> usize {
         self.last = Class::Lower;
@@ -175,9 +175,9 @@ impl<T: TakeWords> Words<'_, T> {
         ControlFlow::Continue(())
     }
 
-    /// Whether a capital begins the next word of a name, given what comes after it.
+    /// Whether a capital starts the next word of a name, given the class of what follows it.
     #[inline]
-    fn starts_anew(&self, next: Option<Class>) -> bool {
+    fn starts_new_word(&self, next: Option<Class>) -> bool {
         match self.last {
             Class::Lower | Class::Digit => true,
             Class::Upper => next == Some(Class::Lower),
@@ -185,8 +185,8 @@ impl<T: TakeWords> Words<'_, T> {
         }
     }
 
-    /// A character beyond ASCII. Marks go one by one and need no order, as none is kept.
-    fn push_beyond(&mut self, c: char) -> ControlFlow<()> {
+    /// Handles a non-ASCII character. Combining marks are dropped.
+    fn push_non_ascii(&mut self, c: char) -> ControlFlow<()> {
         if c.is_whitespace() {
             return self.end();
         }
@@ -202,7 +202,7 @@ impl<T: TakeWords> Words<'_, T> {
             decompose_canonical(lower, |part| {
                 if !is_combining_mark(part) {
                     self.word.push_char(part);
-                    self.last = Class::Beyond;
+                    self.last = Class::NonAscii;
                 }
             });
         }
@@ -210,8 +210,8 @@ impl<T: TakeWords> Words<'_, T> {
     }
 }
 
-/// How many lower-case ASCII letters these bytes begin with. The highest bit of each byte
-/// says whether it is one.
+/// The number of lower-case ASCII letters at the start of these bytes, computed from the
+/// highest bit of each byte.
 #[inline]
 fn lower_case_run(bytes: [u8; 8]) -> usize {
     const EACH: u64 = 0x0101_0101_0101_0101;
@@ -265,13 +265,13 @@ mod tests {
         }
     }
 
-    impl TakeWords for Collected {
+    impl WordSink for Collected {
         fn word(&mut self, word: &Word) -> ControlFlow<()> {
             self.push(&word.bytes[..word.length.min(MAX_WORD_BYTES)])
         }
 
-        fn sign(&mut self, sign: u8) -> ControlFlow<()> {
-            self.push(&[sign])
+        fn symbol(&mut self, symbol: u8) -> ControlFlow<()> {
+            self.push(&[symbol])
         }
     }
 
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_signs_become_words() {
+    fn names_and_symbols_become_words() {
         for (text, expected) in [
             ("parseHTTPHeader", "parse http header"),
             ("XMLHttpRequest2 utf8Decoder", "xml http request2 utf8 decoder"),
@@ -308,14 +308,14 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_any_length_and_any_number_of_marks_fit_in_one_buffer() {
+    fn long_words_and_many_marks_fit_in_one_buffer() {
         let long = words(&"z".repeat(1_000_000));
         assert_eq!(long, ["z".repeat(MAX_WORD_BYTES)]);
         assert_eq!(words(&format!("e{}x", "\u{301}".repeat(1_000_000))), ["ex"]);
     }
 
     #[test]
-    fn breaking_off_ends_the_text() {
+    fn breaking_off_stops_the_iteration() {
         for (text, most) in [("a b c d", 2), ("a+b", 2), ("\u{4e00}\u{4e00}", 1)] {
             let mut collected = Collected { words: Vec::new(), most };
             assert!(each_word(text, &mut collected).is_break());
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_letters_end_where_they_end() {
+    fn lower_case_runs_are_measured_correctly() {
         for byte in 0..=u8::MAX {
             for at in 0..8 {
                 let mut bytes = *b"azmzaxyz";

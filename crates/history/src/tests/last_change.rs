@@ -30,8 +30,8 @@ fn a_file_belongs_to_the_last_commit_that_changed_it() {
 }
 
 #[test]
-fn names_that_sort_strangely_are_found() {
-    // A folder sorts as if it ended in a slash: between `a-b` and `a0`.
+fn names_with_unusual_sort_order_are_found() {
+    // A folder sorts as if its name ended in a slash: between `a-b` and `a0`.
     let mut sample = Sample::new();
     for path in ["a/x", "a-b", "a.b", "a0", "a/b/x", "a/b.c", "ab"] {
         sample.write(path, "1");
@@ -68,7 +68,7 @@ fn a_merge_changes_only_what_differs_from_every_parent() {
 }
 
 #[test]
-fn a_branch_that_was_merged_without_its_changes_changed_nothing() {
+fn a_branch_merged_without_its_changes_has_no_effect() {
     let mut sample = Sample::new();
     sample.write("file", "1");
     sample.commit("Ada");
@@ -81,7 +81,7 @@ fn a_branch_that_was_merged_without_its_changes_changed_nothing() {
 }
 
 #[test]
-fn every_parent_of_a_merge_of_many_is_followed() {
+fn every_parent_of_an_octopus_merge_is_followed() {
     let mut sample = Sample::new();
     sample.write("start", "1");
     sample.commit("Ada");
@@ -96,14 +96,14 @@ fn every_parent_of_a_merge_of_many_is_followed() {
 }
 
 #[test]
-fn commits_with_clocks_that_are_wrong_are_followed_all_the_same() {
+fn commits_with_wrong_dates_are_followed() {
     let mut sample = Sample::new();
     sample.write("a", "1");
     sample.write("b", "1");
     sample.commit("Ada");
     sample.git(&["checkout", "--quiet", "-b", "side"]);
     sample.write("b", "2");
-    // The side branch looks older than where it began.
+    // The side branch looks older than its base.
     sample.git(&["add", "--all"]);
     let tree = sample.git(&["write-tree"]);
     let text = format!(
@@ -121,7 +121,7 @@ fn commits_with_clocks_that_are_wrong_are_followed_all_the_same() {
 }
 
 #[test]
-fn renames_deletions_and_modes() {
+fn renames_deletions_and_mode_changes_are_changes() {
     let mut sample = Sample::new();
     for path in ["from", "gone", "back", "script"] {
         sample.write(path, path);
@@ -138,7 +138,7 @@ fn renames_deletions_and_modes() {
 }
 
 #[test]
-fn a_file_that_was_a_folder_and_a_folder_that_was_a_file() {
+fn files_and_folders_can_replace_each_other() {
     let mut sample = Sample::new();
     sample.write("a/inside", "1");
     sample.write("b", "1");
@@ -152,7 +152,7 @@ fn a_file_that_was_a_folder_and_a_folder_that_was_a_file() {
 }
 
 #[test]
-fn a_folder_is_answered_with_paths_relative_to_it() {
+fn paths_are_relative_to_the_requested_folder() {
     let mut sample = Sample::new();
     sample.write("outside", "1");
     sample.write("part/one/file", "1");
@@ -169,7 +169,7 @@ fn a_folder_is_answered_with_paths_relative_to_it() {
 }
 
 #[test]
-fn a_strange_folder_is_refused() {
+fn an_invalid_folder_is_rejected() {
     let mut sample = Sample::new();
     sample.commit("Ada");
     let repository = repository_of(&sample.path).unwrap();
@@ -180,7 +180,7 @@ fn a_strange_folder_is_refused() {
 }
 
 #[test]
-fn submodules_and_paths_that_are_not_utf8_are_left_out() {
+fn submodules_and_non_utf8_paths_are_ignored() {
     use std::os::unix::ffi::OsStrExt;
     let mut sample = Sample::new();
     sample.write("file", "1");
@@ -209,7 +209,7 @@ fn packed_objects_and_references_are_read() {
 }
 
 #[test]
-fn an_author_without_sense_is_kept_within_bounds() {
+fn an_overlong_author_name_is_truncated() {
     let mut sample = Sample::new();
     sample.write("file", "1");
     sample.commit(&"é".repeat(5_000));
@@ -217,7 +217,7 @@ fn an_author_without_sense_is_kept_within_bounds() {
 }
 
 #[test]
-fn a_spent_budget_is_an_answer() {
+fn a_spent_budget_returns_an_incomplete_answer() {
     let mut sample = Sample::new();
     sample.write("file", "1");
     sample.commit("Ada");
@@ -229,7 +229,7 @@ fn a_spent_budget_is_an_answer() {
 }
 
 #[test]
-fn what_was_found_before_it_was_cancelled_is_kept() {
+fn changes_found_before_cancellation_are_returned() {
     let mut sample = Sample::new();
     for round in 0..10 {
         sample.write(&format!("file{round}"), "1");
@@ -262,7 +262,7 @@ fn replacements_and_configured_programs_have_no_effect() {
         sample.git(&["config", key, &program]);
     }
     sample.git(&["replace", "--graft", "HEAD"]);
-    // A commit that replaces its own parent leads in a circle.
+    // A commit that replaces its own parent makes a cycle.
     let (head, parent) = ("HEAD", "HEAD~1");
     let ids =
         [head, parent].map(|name| git(&sample.path, &["--no-replace-objects", "rev-parse", name]));

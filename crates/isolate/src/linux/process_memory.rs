@@ -1,32 +1,31 @@
-//! What the kernel tells about memory.
+//! Memory use of processes, and out-of-memory kills.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The resident memory of a live process.
+/// The resident memory of a running process.
 pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
     let statm = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
     let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
     Some(pages * rustix::param::page_size() as u64)
 }
 
-/// Gives memory back to the system that this process has freed and its allocator has kept:
-/// after something large, so that a process that lives on does not stay as large as that.
+/// Returns freed memory that the allocator has kept to the system. Call it after large
+/// allocations in a process that keeps running.
 #[cfg_attr(target_env = "gnu", allow(unsafe_code))]
 pub fn give_back_memory() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: it takes no pointer, and may be called from any thread at any time.
+    // SAFETY: takes no pointer and may be called from any thread at any time.
     unsafe {
         libc::malloc_trim(0);
     }
 }
 
-/// A kill for want of memory explains deaths that are noticed this soon after it.
-const EXPLAINS: Duration = Duration::from_secs(2);
+/// An out-of-memory kill explains deaths that are noticed within this time after it.
+const OOM_KILL_WINDOW: Duration = Duration::from_secs(2);
 
-/// Watches for processes that the kernel kills for want of memory, as near to our
-/// own control group as it can be told.
+/// Watches for out-of-memory kills, in our own cgroup if the kernel counts them there.
 #[derive(Debug)]
 pub(crate) struct OomKills {
     file: PathBuf,
@@ -41,9 +40,8 @@ impl OomKills {
         Self { file, seen, last: None }
     }
 
-    /// Takes note of kills. Called now and then, so that an old one is not taken
-    /// for the cause of a new death.
-    pub(crate) fn look(&mut self) {
+    /// Samples the counter. Called regularly, so that an old kill does not explain a new death.
+    pub(crate) fn sample(&mut self) {
         let now = count_in(&self.file);
         if now > self.seen {
             self.last = Some(Instant::now());
@@ -51,15 +49,15 @@ impl OomKills {
         self.seen = now;
     }
 
-    /// Whether there was one just now.
-    pub(crate) fn happened(&mut self) -> bool {
-        self.look();
-        self.last.is_some_and(|at| at.elapsed() < EXPLAINS)
+    /// Whether a kill happened recently.
+    pub(crate) fn happened_recently(&mut self) -> bool {
+        self.sample();
+        self.last.is_some_and(|at| at.elapsed() < OOM_KILL_WINDOW)
     }
 }
 
-/// The most specific file that counts `oom_kill`s: of our cgroup (version 2, then
-/// version 1), else of the whole machine.
+/// The most specific file that counts `oom_kill`s: that of our cgroup (version 2, then version
+/// 1), otherwise that of the whole machine.
 fn counter_file(root: &Path) -> PathBuf {
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let candidates = groups.lines().filter_map(|line| {
@@ -82,7 +80,7 @@ fn count_in(file: &Path) -> u64 {
     read_count(file).unwrap_or(0)
 }
 
-/// All three files have lines of a name, a space and a number.
+/// All three files have lines with a name, a space and a number.
 fn read_count(file: &Path) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("oom_kill "))?;
@@ -94,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_counter_is_used() {
+    fn the_most_specific_counter_is_used() {
         let v2 = ("0::/a/b\n", "sys/fs/cgroup/a/b/memory.events", "low 0\noom 3\noom_kill 2\n");
         let v1 = (
             "5:cpu:/\n4:memory:/x\n0::/\n",
@@ -112,16 +110,16 @@ mod tests {
 
             assert_eq!(counter_file(root.path()), file);
             let mut kills = OomKills { file: file.clone(), seen: 2, last: None };
-            assert!(!kills.happened());
+            assert!(!kills.happened_recently());
             fs::write(&file, "oom_kill 3\n").unwrap();
-            assert!(kills.happened());
-            kills.last = Instant::now().checked_sub(EXPLAINS);
-            assert!(!kills.happened(), "an old one explains nothing");
+            assert!(kills.happened_recently());
+            kills.last = Instant::now().checked_sub(OOM_KILL_WINDOW);
+            assert!(!kills.happened_recently(), "an old kill does not count");
         }
     }
 
     #[test]
-    fn own_memory_can_be_read() {
+    fn resident_memory_of_this_process_can_be_read() {
         let bytes = resident_bytes(std::process::id()).unwrap();
         assert!(bytes > 100_000);
     }

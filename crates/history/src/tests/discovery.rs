@@ -1,4 +1,4 @@
-//! Where a repository is.
+//! Finding a repository.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -7,7 +7,7 @@ use super::support::{Sample, history, lines, read};
 use crate::{Repository, repository_of};
 
 #[test]
-fn it_is_looked_for_upward() {
+fn a_repository_is_searched_for_upward() {
     let mut sample = Sample::new();
     sample.write("a/b/file", "1");
     sample.commit("Ada");
@@ -28,7 +28,7 @@ fn it_is_looked_for_upward() {
 }
 
 #[test]
-fn there_may_be_none() {
+fn no_repository_is_found_outside_of_one() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(repository_of(folder.path()), None);
     assert_eq!(repository_of(&folder.path().join("missing")), None);
@@ -37,7 +37,7 @@ fn there_may_be_none() {
 }
 
 #[test]
-fn a_linked_work_tree_has_a_head_of_its_own() {
+fn a_linked_work_tree_has_its_own_head() {
     let mut sample = Sample::new();
     sample.write("file", "1");
     sample.commit("Ada");
@@ -54,7 +54,7 @@ fn a_linked_work_tree_has_a_head_of_its_own() {
 }
 
 #[test]
-fn a_repository_that_is_only_named_does_not_know_the_work_tree() {
+fn a_repository_does_not_know_a_work_tree_that_merely_points_to_it() {
     let mut sample = Sample::new();
     sample.write("file", "1");
     sample.commit("Ada");
@@ -70,7 +70,7 @@ fn a_repository_that_is_only_named_does_not_know_the_work_tree() {
 }
 
 #[test]
-fn a_submodule_is_a_repository_of_its_own() {
+fn a_submodule_is_its_own_repository() {
     let mut inner = Sample::new();
     inner.write("file", "1");
     inner.commit("Ada");
@@ -87,7 +87,7 @@ fn a_submodule_is_a_repository_of_its_own() {
 }
 
 #[test]
-fn a_bare_repository_is_read_where_it_is() {
+fn a_bare_repository_can_be_read() {
     let mut sample = Sample::new();
     sample.write("file", "1");
     sample.commit("Ada");
@@ -99,7 +99,7 @@ fn a_bare_repository_is_read_where_it_is() {
 }
 
 #[test]
-fn objects_may_be_borrowed() {
+fn objects_of_alternates_are_read() {
     let mut sample = Sample::new();
     sample.write("file", "1");
     sample.commit("Ada");
@@ -109,7 +109,7 @@ fn objects_may_be_borrowed() {
 }
 
 #[test]
-fn links_that_are_not_gits_are_not_followed() {
+fn links_that_git_did_not_create_are_not_followed() {
     let mut sample = Sample::new();
     sample.commit("Ada");
     let folder = sample.beside("folder");
@@ -123,7 +123,7 @@ fn links_that_are_not_gits_are_not_followed() {
     for text in ["", "gitdir:", "gitdir: /\n", "gitdir: missing", "nonsense", "gitdir: ../folder"] {
         assert_eq!(point(text), None, "{text:?}");
     }
-    // Somebody's claim to belong to a repository that does not know of it.
+    // A work tree that claims to belong to a repository that does not list it.
     let own = sample.beside("own");
     fs::create_dir(&own).unwrap();
     fs::write(own.join("HEAD"), "ref: refs/heads/main\n").unwrap();
@@ -134,7 +134,7 @@ fn links_that_are_not_gits_are_not_followed() {
 }
 
 #[test]
-fn a_pipe_holds_nobody_up() {
+fn a_pipe_does_not_block() {
     let sample = Sample::new();
     let folder = sample.beside("folder");
     fs::create_dir(&folder).unwrap();
