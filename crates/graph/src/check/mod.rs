@@ -1,5 +1,5 @@
-//! From [`crate::ast`] to [`crate::ir`]: names are resolved, and what cannot be right is
-//! refused before anything runs.
+//! Translates [`crate::ast`] to [`crate::ir`]: resolves names, and refuses invalid queries
+//! before anything runs.
 
 mod calls;
 mod expressions;
@@ -54,7 +54,7 @@ pub(crate) fn check(text: &str, statement: &Statement) -> Result<Program> {
     })
 }
 
-/// A variable that can be referred to.
+/// A variable in scope.
 #[derive(Debug, Clone)]
 struct Variable {
     name: Arc<str>,
@@ -62,7 +62,7 @@ struct Variable {
     kind: Type,
 }
 
-/// The variables that can be referred to, the latest last.
+/// The variables in scope, innermost last.
 #[derive(Debug, Clone, Default)]
 struct Scope {
     variables: Vec<Variable>,
@@ -82,13 +82,13 @@ struct Checker<'a> {
     parameters: Vec<Arc<str>>,
     slots: usize,
     writes: bool,
-    /// What expressions of groups may refer to, while one is checked.
+    /// What the current expression over groups may refer to.
     grouping: Option<projection::Grouping>,
-    /// Whether the expression at hand is an argument of an aggregate.
+    /// Whether the current expression is an argument of an aggregate.
     in_aggregate: bool,
-    /// Why there can be no aggregate here; `None` where there can.
+    /// Whether aggregates are not allowed here.
     no_aggregates: bool,
-    /// How deep one subquery stands in another.
+    /// How deeply the current subquery is nested.
     nesting: usize,
 }
 
@@ -147,7 +147,7 @@ impl<'a> Checker<'a> {
         slot
     }
 
-    /// A variable that must be there.
+    /// Looks up a variable; fails if it is not defined.
     fn resolve(&self, name: &str, span: Span) -> Result<&Variable> {
         match self.scope.find(name) {
             Some(variable) => Ok(variable),
@@ -158,7 +158,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The steps of one side of a union, its columns and their slots.
+    /// Checks one part of a union: its steps, its columns and their slots.
     fn part(&mut self, query: &SingleQuery) -> Result<(Vec<Step>, Vec<String>, Vec<Slot>)> {
         self.compose(query, false)?;
         let mut steps = Vec::new();
@@ -175,7 +175,7 @@ impl<'a> Checker<'a> {
         Ok((steps, columns.0, columns.1))
     }
 
-    /// Which clause may follow which.
+    /// Checks the order of clauses.
     fn compose(&self, query: &SingleQuery, within: bool) -> Result<()> {
         let detail = Detail::InvalidClauseComposition;
         let mut wrote = None;
@@ -183,7 +183,7 @@ impl<'a> Checker<'a> {
             let last = at + 1 == query.clauses.len();
             if let Some((name, span)) = clause.write() {
                 if within {
-                    return self.error(span, detail, format!("{name} cannot stand in EXISTS"));
+                    return self.error(span, detail, format!("{name} is not allowed in EXISTS"));
                 }
                 wrote = Some(name);
             }
@@ -206,7 +206,7 @@ impl<'a> Checker<'a> {
             }
             let ends = matches!(clause, Clause::Return(_)) || clause.write().is_some();
             if last && !ends && !within {
-                let message = "the query must end with RETURN or with a clause that writes";
+                let message = "the query must end with RETURN or a writing clause";
                 let end = Span { start: self.text.len() as u32, end: self.text.len() as u32 };
                 return self.error(end, detail, message);
             }
@@ -250,11 +250,11 @@ impl<'a> Checker<'a> {
     }
 
     fn already_bound<T>(&self, name: &Name) -> Result<T> {
-        let message = format!("the variable {} is bound already", name.text);
+        let message = format!("the variable {} is already bound", name.text);
         self.error(name.span, Detail::VariableAlreadyBound, message)
     }
 
-    /// The steps of a query within an expression, which sees the variables around it.
+    /// Checks a subquery in an expression, which sees the variables around it.
     fn subquery(&mut self, query: &SingleQuery, span: Span) -> Result<Vec<Step>> {
         if self.nesting >= 20 {
             return self.error(span, Detail::UnexpectedSyntax, "subqueries are nested too deeply");

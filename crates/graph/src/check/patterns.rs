@@ -6,18 +6,18 @@ use crate::ir::{Ex, Pattern, PatternNode, PatternPath, PatternRel, Slot, Symbol}
 
 use super::{Checker, Type};
 
-/// A pattern while it is read: which slots it has already.
+/// A pattern being built, and the slots it has so far.
 #[derive(Default)]
 pub(super) struct Reading {
     pattern: Pattern,
     nodes: HashMap<Slot, usize>,
     rels: HashMap<Slot, usize>,
-    /// Whether new variables may be named.
+    /// Whether new variables are forbidden.
     closed: bool,
 }
 
 impl Checker<'_> {
-    /// The patterns of one `MATCH`, whose variables become known.
+    /// Checks the patterns of one `MATCH` and declares their variables.
     pub(super) fn match_pattern(&mut self, patterns: &[PathPattern]) -> Result<Pattern> {
         let mut reading = Reading::default();
         for pattern in patterns {
@@ -26,7 +26,7 @@ impl Checker<'_> {
         Ok(reading.pattern)
     }
 
-    /// A pattern that may only name what is known.
+    /// Checks a pattern that may not declare variables.
     pub(super) fn closed_pattern(&mut self, pattern: &PathPattern) -> Result<Pattern> {
         let mut reading = Reading { closed: true, ..Reading::default() };
         self.read_path(&mut reading, pattern)?;
@@ -35,7 +35,7 @@ impl Checker<'_> {
 
     fn read_path(&mut self, reading: &mut Reading, path: &PathPattern) -> Result<()> {
         if path.shortest.is_some() && path.steps.len() != 1 {
-            let message = "a shortest path is one relationship between two nodes";
+            let message = "a shortest path must have exactly one relationship between two nodes";
             return self.error(path.span, Detail::InvalidRelationshipPattern, message);
         }
         if let Some(name) = &path.variable
@@ -47,7 +47,7 @@ impl Checker<'_> {
         let mut from = start;
         let mut rels = Vec::new();
         for (rel, node) in &path.steps {
-            // The relationship's own variable comes before the node that follows it.
+            // The relationship's variable is declared before that of the next node.
             let at = self.read_rel(reading, rel, from)?;
             let to = self.read_node(reading, node)?;
             reading.pattern.rels[at].to = to;
@@ -70,11 +70,11 @@ impl Checker<'_> {
 
     fn check_shortest(&self, rel: &PatternRel, path: &PathPattern) -> Result<()> {
         if rel.length.is_some_and(|(min, _)| min > 1) {
-            let message = "a shortest path begins with length 0 or 1";
+            let message = "the minimum length of a shortest path must be 0 or 1";
             return self.error(path.span, Detail::InvalidRelationshipPattern, message);
         }
         if rel.bound {
-            let message = "the relationships of a shortest path cannot be bound already";
+            let message = "the relationships of a shortest path cannot be already bound";
             return self.error(path.span, Detail::VariableAlreadyBound, message);
         }
         Ok(())
@@ -123,7 +123,7 @@ impl Checker<'_> {
                     self.expect_kind(name, &variable.kind, &kind)?;
                     if reading.rels.contains_key(&variable.slot) {
                         let message =
-                            format!("the relationship {} is in the pattern twice", name.text);
+                            format!("the relationship {} occurs twice in the pattern", name.text);
                         let detail = Detail::RelationshipUniquenessViolation;
                         return self.error(name.span, detail, message);
                     }
@@ -158,7 +158,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn expect_kind(&self, name: &Name, known: &Type, wanted: &Type) -> Result<()> {
-        // Of lists only the elements tell whether they may be relationships.
+        // For lists, compare the element types as well.
         if known.may_be(wanted) && known.element().may_be(&wanted.element()) {
             return Ok(());
         }
@@ -178,7 +178,7 @@ impl Checker<'_> {
                 Ok(result)
             }
             _ => {
-                let message = "a parameter cannot stand for the properties of a pattern";
+                let message = "a parameter cannot be used as the properties of a pattern";
                 self.error(expr.span, Detail::InvalidParameterUse, message)
             }
         }

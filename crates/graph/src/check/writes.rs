@@ -9,7 +9,7 @@ use crate::value::Value;
 use super::{Checker, Type};
 
 impl Checker<'_> {
-    /// A clause that changes the graph.
+    /// Checks a clause that changes the graph.
     pub(super) fn write(&mut self, clause: &Clause) -> Result<Step> {
         match clause {
             Clause::Create { patterns, .. } => {
@@ -117,15 +117,15 @@ impl Checker<'_> {
 
     fn check_created_rel(&self, rel: &RelPattern, directed: bool) -> Result<()> {
         if rel.length.is_some() {
-            let message = "relationships of variable length cannot be created";
+            let message = "variable-length relationships cannot be created";
             return self.error(rel.span, Detail::CreatingVarLength, message);
         }
         if rel.types.len() != 1 {
-            let message = "a relationship is created with exactly one type";
+            let message = "a new relationship must have exactly one type";
             return self.error(rel.span, Detail::NoSingleRelationshipType, message);
         }
         if directed && rel.direction == Direction::Both {
-            let message = "a relationship is created with a direction";
+            let message = "a new relationship must have a direction";
             return self.error(rel.span, Detail::RequiresDirectedRelationship, message);
         }
         Ok(())
@@ -168,8 +168,8 @@ impl Checker<'_> {
         Ok(Step::Merge(Box::new(Merge { pattern, create, on_create, on_match })))
     }
 
-    /// What is created if the pattern is not found: the same slots, without what is bound.
-    /// The properties are those of the pattern; the executor takes them from there.
+    /// What to create if the pattern is not found: its slots that are not yet bound. The executor
+    /// takes the properties from the pattern.
     fn merged_items(&self, pattern: &Pattern) -> Vec<CreateItem> {
         let mut items = Vec::new();
         let name = |symbol: Symbol| self.names[symbol.0 as usize].clone();
@@ -234,7 +234,7 @@ impl Checker<'_> {
 
     fn delete(&mut self, target: &Expr) -> Result<Ex> {
         if matches!(&*target.kind, ExprKind::HasLabels(..)) {
-            let message = "DELETE takes nodes, relationships and paths; labels go with REMOVE";
+            let message = "DELETE takes nodes, relationships and paths; use REMOVE for labels";
             return self.error(target.span, Detail::InvalidDelete, message);
         }
         let (ex, kind) = self.expression(target)?;

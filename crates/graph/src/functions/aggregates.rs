@@ -1,4 +1,4 @@
-//! Functions over the values of many rows.
+//! Aggregate functions.
 
 use std::cmp::Ordering;
 
@@ -11,14 +11,14 @@ use crate::value::{GroupKey, Value, order};
 
 use super::AggregateKind;
 
-/// What is kept of the values seen so far.
+/// The state of an aggregate over the values seen so far.
 pub(crate) enum Accumulator {
     Count(i64),
     Sum(Sum),
     Average(Sum, i64),
-    /// The best value, and how a better one compares with it.
+    /// The best value so far, and how a better one compares with it.
     Best(Value, Ordering),
-    /// All values, and the bytes that count for them.
+    /// All values, and the bytes counted for them.
     Collect(Vec<Value>, usize),
     Deviation(Vec<f64>, bool),
     Percentile {
@@ -26,11 +26,11 @@ pub(crate) enum Accumulator {
         place: f64,
         between: bool,
     },
-    /// Values that differ, and what is made of them.
+    /// The distinct values, and the aggregate over them.
     Distinct(Box<(FastSet<GroupKey>, Accumulator)>),
 }
 
-/// A sum, which is an integer as long as all its terms are.
+/// A sum, which is an integer as long as all terms are.
 pub(crate) enum Sum {
     Integer(i64),
     Float(f64),
@@ -61,8 +61,8 @@ impl Accumulator {
         }
     }
 
-    /// Takes a value that stands for this many rows. What it keeps is added to `kept`, to be
-    /// released with the accumulator.
+    /// Adds a value that represents this many rows. The bytes it retains are added to `kept`, to
+    /// be released with the accumulator.
     pub(crate) fn add(
         &mut self,
         run: &Run<'_>,
@@ -123,7 +123,7 @@ impl Accumulator {
         Ok(())
     }
 
-    /// The value of the aggregate. What a list keeps counts for itself from then on.
+    /// The value of the aggregate. The bytes of a collected list then count themselves.
     pub(crate) fn finish(&mut self, run: &Run<'_>, kept: &mut usize) -> Result<Value> {
         Ok(match self {
             Accumulator::Count(count) => Value::Integer(*count),
@@ -185,7 +185,7 @@ fn deviation(numbers: &[f64], all: bool) -> f64 {
     (squares / divisor).sqrt()
 }
 
-/// The value at a place of sorted values, or between two of them.
+/// The value at a fraction of sorted values, interpolated if `between`.
 fn percentile_of(values: &[Value], place: f64, between: bool) -> Result<Value> {
     let Some(last) = values.len().checked_sub(1) else { return Ok(Value::Null) };
     if !between {
@@ -203,7 +203,7 @@ fn number(value: &Value) -> Result<f64> {
         Value::Integer(number) => Ok(*number as f64),
         Value::Float(number) => Ok(*number),
         other => {
-            Err(Error::type_mismatch(format!("a number is needed, not {}", other.type_name())))
+            Err(Error::type_mismatch(format!("expected a number, found {}", other.type_name())))
         }
     }
 }
@@ -213,6 +213,6 @@ fn percentile(value: &Value) -> Result<f64> {
     if (0.0..=1.0).contains(&number) {
         return Ok(number);
     }
-    let message = format!("a percentile is from 0 to 1, not {number}");
+    let message = format!("a percentile must be between 0 and 1, not {number}");
     Err(Error::run(Class::ArgumentError, Detail::NumberOutOfRange, message))
 }
