@@ -23,10 +23,10 @@ pub struct Budget<'a> {
 }
 
 /// The number of steps between two checks of the clock.
-const STRIDE: u32 = 1024;
+const STEPS_PER_CLOCK_CHECK: u32 = 1024;
 
 /// Bounds the time that a single string function can take.
-pub(crate) const LONGEST_TEXT: usize = 64 << 20;
+pub(crate) const MAX_TEXT_BYTES: usize = 64 << 20;
 
 impl<'a> Budget<'a> {
     /// No limits except 1 GiB of memory.
@@ -39,7 +39,7 @@ impl<'a> Budget<'a> {
             used: Cell::new(0),
             before: live(),
             most: Cell::new(0),
-            countdown: Cell::new(STRIDE),
+            countdown: Cell::new(STEPS_PER_CLOCK_CHECK),
         }
     }
 
@@ -66,13 +66,13 @@ impl<'a> Budget<'a> {
 
     /// Sets the approximate limit on one row of the answer, in bytes of the receiver's memory.
     #[must_use]
-    pub fn with_row(mut self, bytes: usize) -> Self {
+    pub fn with_row_bytes(mut self, bytes: usize) -> Self {
         self.row = bytes;
         self
     }
 
     /// The query's peak memory, in bytes.
-    pub fn most(&self) -> usize {
+    pub fn peak(&self) -> usize {
         self.most.get()
     }
 
@@ -88,7 +88,7 @@ impl<'a> Budget<'a> {
             self.countdown.set(left - 1);
             return Ok(());
         }
-        self.look()
+        self.check_clock()
     }
 
     /// Counts many steps of work at once.
@@ -99,12 +99,12 @@ impl<'a> Budget<'a> {
             self.countdown.set(left - count as u32);
             return Ok(());
         }
-        self.look()
+        self.check_clock()
     }
 
     #[cold]
-    fn look(&self) -> Result<()> {
-        self.countdown.set(STRIDE);
+    fn check_clock(&self) -> Result<()> {
+        self.countdown.set(STEPS_PER_CLOCK_CHECK);
         if self.cancelled.is_some_and(|cancelled| cancelled()) {
             return Err(Error::Cancelled);
         }
@@ -142,14 +142,14 @@ impl<'a> Budget<'a> {
     }
 
     /// A guard that releases what it counts when it is dropped.
-    pub(crate) fn hold(&self) -> Held<'_> {
-        Held { budget: self, bytes: 0 }
+    pub(crate) fn hold(&self) -> HeldBytes<'_> {
+        HeldBytes { budget: self, bytes: 0 }
     }
 
     /// Checks a newly created compound value. Fails if it nests too deeply or is too large with
     /// shared parts counted at every occurrence: comparing, sorting or returning it visits them
     /// that often.
-    pub(crate) fn made(&self, value: Value) -> Result<Value> {
+    pub(crate) fn check_value(&self, value: Value) -> Result<Value> {
         let extent = value.extent();
         if extent.depth > MAX_DEPTH {
             let message = format!("a value is nested more than {MAX_DEPTH} levels deep");
@@ -164,8 +164,8 @@ impl<'a> Budget<'a> {
 
     /// Fails if a text of this many bytes may not be created.
     pub(crate) fn text(&self, bytes: usize) -> Result<()> {
-        if bytes > LONGEST_TEXT {
-            let longest = LONGEST_TEXT >> 20;
+        if bytes > MAX_TEXT_BYTES {
+            let longest = MAX_TEXT_BYTES >> 20;
             return Err(Error::TooLarge(format!("a string would be longer than {longest} MiB")));
         }
         self.steps(bytes / 64)?;
@@ -184,12 +184,12 @@ impl<'a> Budget<'a> {
 }
 
 /// Counted bytes that are released on drop, also after an error.
-pub(crate) struct Held<'b> {
+pub(crate) struct HeldBytes<'b> {
     budget: &'b Budget<'b>,
     bytes: usize,
 }
 
-impl Held<'_> {
+impl HeldBytes<'_> {
     pub(crate) fn keep(&mut self, bytes: usize) -> Result<()> {
         self.budget.keep(bytes)?;
         self.bytes += bytes;
@@ -203,7 +203,7 @@ impl Held<'_> {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for HeldBytes<'_> {
     fn drop(&mut self) {
         self.budget.release(self.bytes);
     }
@@ -222,7 +222,7 @@ mod tests {
         assert!(budget.keep(30_000).is_err());
         drop(text);
         assert!(budget.keep(60_000).is_ok());
-        assert!(budget.most() >= 90_000);
+        assert!(budget.peak() >= 90_000);
     }
 
     #[test]

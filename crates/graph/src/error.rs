@@ -14,12 +14,12 @@ pub enum Error {
     #[error("{0}")]
     Query(Box<Problem>),
     /// The query uses an unsupported part of the language.
-    #[error("not supported: {what}{}", at(.place))]
+    #[error("not supported: {what}{}", at(.position))]
     Unsupported {
         /// The name of the unsupported feature.
         what: String,
         /// Its position in the query, if known.
-        place: Option<Place>,
+        position: Option<QueryPosition>,
     },
     /// The deadline passed.
     #[error("the query did not finish within its deadline")]
@@ -35,8 +35,8 @@ pub enum Error {
     Storage(Failure),
 }
 
-fn at(place: &Option<Place>) -> String {
-    place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default()
+fn at(position: &Option<QueryPosition>) -> String {
+    position.as_ref().map(|position| format!(" ({position})")).unwrap_or_default()
 }
 
 /// What is wrong with a query.
@@ -51,14 +51,14 @@ pub struct Problem {
     /// A description, in one sentence.
     pub message: String,
     /// Its position in the query, if known.
-    pub place: Option<Place>,
+    pub position: Option<QueryPosition>,
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        if let Some(place) = &self.place {
-            write!(f, " ({place})")?;
+        if let Some(position) = &self.position {
+            write!(f, " ({position})")?;
         }
         Ok(())
     }
@@ -66,7 +66,7 @@ impl fmt::Display for Problem {
 
 /// A position in the text of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct QueryPosition {
     /// The line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
@@ -75,7 +75,7 @@ pub struct Place {
     pub excerpt: String,
 }
 
-impl Place {
+impl QueryPosition {
     /// The position at a byte offset of the text.
     pub fn of(text: &str, offset: usize) -> Self {
         const AROUND: usize = 60;
@@ -91,7 +91,7 @@ impl Place {
         let shown = text[from..to].replace(['\t', '\r'], " ");
         let blank = lead.chars().count() + text[from..offset].chars().count();
         let excerpt = format!("{lead}{shown}{trail}\n{}^", " ".repeat(blank));
-        Place { line, column, excerpt }
+        QueryPosition { line, column, excerpt }
     }
 }
 
@@ -101,7 +101,7 @@ fn floor(text: &str, offset: usize) -> usize {
     (0..=offset).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for QueryPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}", self.line, self.column)
     }
@@ -179,7 +179,7 @@ impl Error {
     /// A problem found while the query runs.
     pub(crate) fn run(class: Class, detail: Detail, message: impl Into<String>) -> Self {
         let message = message.into();
-        let problem = Problem { class, detail, phase: Phase::Run, message, place: None };
+        let problem = Problem { class, detail, phase: Phase::Run, message, position: None };
         Error::Query(Box::new(problem))
     }
 
@@ -189,10 +189,10 @@ impl Error {
     }
 
     /// The error's position in the query, if known.
-    pub fn place(&self) -> Option<&Place> {
+    pub fn position(&self) -> Option<&QueryPosition> {
         match self {
-            Error::Query(problem) => problem.place.as_ref(),
-            Error::Unsupported { place, .. } => place.as_ref(),
+            Error::Query(problem) => problem.position.as_ref(),
+            Error::Unsupported { position, .. } => position.as_ref(),
             _ => None,
         }
     }
@@ -206,8 +206,8 @@ impl From<Failure> for Error {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let message = match error.place() {
-            Some(place) => format!("{error}\n{}", place.excerpt),
+        let message = match error.position() {
+            Some(position) => format!("{error}\n{}", position.excerpt),
             None => error.to_string(),
         };
         match error {
@@ -231,12 +231,12 @@ mod tests {
 
     #[test]
     fn positions_are_marked_with_a_caret() {
-        let place = Place::of("MATCH (n)\nRETURN é n", 20);
-        assert_eq!((place.line, place.column), (2, 10));
-        assert_eq!(place.excerpt, "RETURN é n\n         ^");
-        let far = Place::of(&"x".repeat(1000), 500);
+        let position = QueryPosition::of("MATCH (n)\nRETURN é n", 20);
+        assert_eq!((position.line, position.column), (2, 10));
+        assert_eq!(position.excerpt, "RETURN é n\n         ^");
+        let far = QueryPosition::of(&"x".repeat(1000), 500);
         assert!(far.excerpt.chars().count() < 200);
-        let end = Place::of("RETURN", 99);
+        let end = QueryPosition::of("RETURN", 99);
         assert_eq!((end.line, end.column), (1, 7));
     }
 }

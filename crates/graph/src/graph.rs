@@ -30,11 +30,15 @@ pub enum Direction {
     Both,
 }
 
-impl Found {
+impl LookupResult {
     /// The result of an index that compares numbers by value: it is exact for integers, and may
     /// contain other nodes for any other value.
-    pub fn by_index(value: &Value) -> Self {
-        if matches!(value, Value::Integer(_)) { Found::Exactly } else { Found::Perhaps }
+    pub fn from_index(value: &Value) -> Self {
+        if matches!(value, Value::Integer(_)) {
+            LookupResult::Exact
+        } else {
+            LookupResult::Candidates
+        }
     }
 }
 
@@ -74,11 +78,11 @@ pub struct Edge {
 
 /// How precise the result of a lookup by property is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
+pub enum LookupResult {
     /// All nodes found have the value.
-    Exactly,
+    Exact,
     /// Some nodes found may have another value.
-    Perhaps,
+    Candidates,
 }
 
 /// A node or a relationship.
@@ -133,7 +137,7 @@ pub trait Graph {
         key: KeyId,
         value: &Value,
         found: &mut Vec<i64>,
-    ) -> Result<Found, Failure>;
+    ) -> Result<LookupResult, Failure>;
     /// Appends a node's labels.
     fn node_labels(&self, node: i64, labels: &mut Vec<LabelId>) -> Result<(), Failure>;
     /// Whether a node has a label.
@@ -142,7 +146,7 @@ pub trait Graph {
     fn node_property(&self, node: i64, key: KeyId) -> Result<Value, Failure>;
     /// Whether all nodes with this label, or all nodes, have this property with distinct values.
     /// Only called by queries that read most nodes; false if the graph does not know.
-    fn differ(&self, label: Option<LabelId>, key: KeyId) -> Result<bool, Failure> {
+    fn has_unique_values(&self, label: Option<LabelId>, key: KeyId) -> Result<bool, Failure> {
         let _ = (label, key);
         Ok(false)
     }

@@ -18,7 +18,7 @@ pub(crate) struct Symbol(pub(crate) u32);
 /// A checked query, ready to be planned for a graph.
 #[derive(Debug)]
 pub(crate) struct Program {
-    pub(crate) parts: Vec<Vec<Step>>,
+    pub(crate) parts: Vec<Vec<QueryStep>>,
     /// Whether duplicate rows of the parts are kept.
     pub(crate) union_all: bool,
     pub(crate) columns: Vec<String>,
@@ -31,7 +31,7 @@ pub(crate) struct Program {
 }
 
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum QueryStep {
     Match(Match),
     Unwind { list: Ex, slot: Slot },
     Project(Project),
@@ -164,7 +164,7 @@ pub(crate) enum Ex {
     Reduce(Box<Reduce>),
     PatternComprehension(Box<PatternComprehension>),
     /// Whether a subquery returns any row.
-    Exists(Vec<Step>),
+    Exists(Vec<QueryStep>),
     /// The shortest path between two bound nodes, as a value.
     ShortestPath(Box<PatternComprehension>),
 }
@@ -288,13 +288,13 @@ impl Match {
     }
 }
 
-impl Step {
+impl QueryStep {
     /// Visits the expressions of a reading step.
     pub(crate) fn visit(&self, see: &mut dyn FnMut(&Ex)) {
         match self {
-            Step::Match(it) => it.visit(see),
-            Step::Unwind { list, .. } => list.visit(see),
-            Step::Project(project) => {
+            QueryStep::Match(it) => it.visit(see),
+            QueryStep::Unwind { list, .. } => list.visit(see),
+            QueryStep::Project(project) => {
                 let items = project.pre.iter().chain(&project.post);
                 visit_all(items.map(|(ex, _)| ex), see);
                 for aggregate in project.aggregates.iter().flatten() {
@@ -303,7 +303,10 @@ impl Step {
                 visit_all(project.order.iter().map(|(ex, _)| ex), see);
                 visit_all(project.filter.iter().chain(&project.skip).chain(&project.limit), see);
             }
-            Step::Create(_) | Step::Merge(_) | Step::Set(_) | Step::Delete { .. } => {}
+            QueryStep::Create(_)
+            | QueryStep::Merge(_)
+            | QueryStep::Set(_)
+            | QueryStep::Delete { .. } => {}
         }
     }
 }

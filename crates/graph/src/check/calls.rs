@@ -3,7 +3,7 @@ use std::sync::Arc;
 use crate::ast::{Expr, ExprKind, Span};
 use crate::error::{Detail, Result};
 use crate::functions::{self, AggregateKind, Function};
-use crate::ir::{Aggregate, Ex, Match, Step};
+use crate::ir::{Aggregate, Ex, Match, QueryStep};
 
 use super::{Checker, Type};
 
@@ -36,7 +36,7 @@ impl Checker<'_> {
         {
             let pattern = self.closed_pattern(pattern)?;
             let pattern = Match { optional: false, pattern, filters: Vec::new() };
-            return Ok((Ex::Exists(vec![Step::Match(pattern)]), Type::Boolean));
+            return Ok((Ex::Exists(vec![QueryStep::Match(pattern)]), Type::Boolean));
         }
         let mut result = result;
         let mut lowered = Vec::with_capacity(arguments.len());

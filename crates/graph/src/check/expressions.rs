@@ -1,6 +1,8 @@
 use crate::ast::{BinaryOp, Expr, ExprKind, Logic, MapPart, Name, Span};
 use crate::error::{Class, Detail, Error, Result};
-use crate::ir::{Case, Ex, ListComprehension, MapEntry, Match, PatternComprehension, Reduce, Step};
+use crate::ir::{
+    Case, Ex, ListComprehension, MapEntry, Match, PatternComprehension, QueryStep, Reduce,
+};
 use crate::value::Value;
 
 use super::{Checker, Type};
@@ -85,7 +87,7 @@ impl Checker<'_> {
             ExprKind::Pattern(pattern) if pattern.shortest.is_none() => {
                 let pattern = self.closed_pattern(pattern)?;
                 let pattern = Match { optional: false, pattern, filters: Vec::new() };
-                Ok(Ex::Exists(vec![Step::Match(pattern)]))
+                Ok(Ex::Exists(vec![QueryStep::Match(pattern)]))
             }
             _ => {
                 let (ex, kind) = self.expression(expr)?;
@@ -202,11 +204,7 @@ impl Checker<'_> {
             return self.error(variable.span, Detail::InvalidArgumentType, message);
         }
         let Ex::Slot(slot) = base else {
-            return self.error(
-                variable.span,
-                Detail::UnexpectedSyntax,
-                "expected a variable",
-            );
+            return self.error(variable.span, Detail::UnexpectedSyntax, "expected a variable");
         };
         let mut entries = Vec::new();
         for part in parts {
@@ -280,8 +278,7 @@ impl Checker<'_> {
             }
         };
         if !fits {
-            let message =
-                format!("cannot combine {} and {} here", a_kind.name(), b_kind.name());
+            let message = format!("cannot combine {} and {} here", a_kind.name(), b_kind.name());
             return self.error(span, Detail::InvalidArgumentType, message);
         }
         Ok((Ex::Binary(operator, Box::new((a, b))), kind))

@@ -14,8 +14,8 @@ use std::sync::Arc;
 pub(crate) use types::Type;
 
 use crate::ast::{Clause, Name, SingleQuery, Span, Statement};
-use crate::error::{Detail, Error, Place, Result};
-use crate::ir::{Match, Program, Slot, Step, Symbol};
+use crate::error::{Detail, Error, QueryPosition, Result};
+use crate::ir::{Match, Program, QueryStep, Slot, Symbol};
 use crate::parse::problem;
 
 /// Checks a query and resolves its names.
@@ -114,8 +114,8 @@ impl<'a> Checker<'a> {
     }
 
     fn unsupported<T>(&self, span: Span, what: impl Into<String>) -> Result<T> {
-        let place = Some(Place::of(self.text, span.start as usize));
-        Err(Error::Unsupported { what: what.into(), place })
+        let position = Some(QueryPosition::of(self.text, span.start as usize));
+        Err(Error::Unsupported { what: what.into(), position })
     }
 
     fn source(&self, span: Span) -> &'a str {
@@ -159,7 +159,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks one part of a union: its steps, its columns and their slots.
-    fn part(&mut self, query: &SingleQuery) -> Result<(Vec<Step>, Vec<String>, Vec<Slot>)> {
+    fn part(&mut self, query: &SingleQuery) -> Result<(Vec<QueryStep>, Vec<String>, Vec<Slot>)> {
         self.compose(query, false)?;
         let mut steps = Vec::new();
         let mut columns = (Vec::new(), Vec::new());
@@ -167,7 +167,7 @@ impl<'a> Checker<'a> {
             if let Clause::Return(projection) = clause {
                 let (project, names) = self.project(projection, true)?;
                 columns = (names, project.columns.clone());
-                steps.push(Step::Project(project));
+                steps.push(QueryStep::Project(project));
             } else {
                 self.clause(clause, &mut steps)?;
             }
@@ -214,7 +214,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    fn clause(&mut self, clause: &Clause, steps: &mut Vec<Step>) -> Result<()> {
+    fn clause(&mut self, clause: &Clause, steps: &mut Vec<QueryStep>) -> Result<()> {
         match clause {
             Clause::Match { optional, patterns, filter, .. } => {
                 let pattern = self.match_pattern(patterns)?;
@@ -222,7 +222,7 @@ impl<'a> Checker<'a> {
                     Some(filter) => self.filters(filter)?,
                     None => Vec::new(),
                 };
-                steps.push(Step::Match(Match { optional: *optional, pattern, filters }));
+                steps.push(QueryStep::Match(Match { optional: *optional, pattern, filters }));
             }
             Clause::Unwind { list, variable } => {
                 let (list, kind) = self.expression(list)?;
@@ -230,15 +230,15 @@ impl<'a> Checker<'a> {
                     return self.already_bound(variable);
                 }
                 let slot = self.declare(&variable.text, kind.element());
-                steps.push(Step::Unwind { list, slot });
+                steps.push(QueryStep::Unwind { list, slot });
             }
             Clause::With(projection) => {
                 let (project, _) = self.project(projection, false)?;
-                steps.push(Step::Project(project));
+                steps.push(QueryStep::Project(project));
             }
             Clause::Return(projection) => {
                 let (project, _) = self.project(projection, true)?;
-                steps.push(Step::Project(project));
+                steps.push(QueryStep::Project(project));
             }
             _ => {
                 self.writes = true;
@@ -255,7 +255,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks a subquery in an expression, which sees the variables around it.
-    fn subquery(&mut self, query: &SingleQuery, span: Span) -> Result<Vec<Step>> {
+    fn subquery(&mut self, query: &SingleQuery, span: Span) -> Result<Vec<QueryStep>> {
         if self.nesting >= 20 {
             return self.error(span, Detail::UnexpectedSyntax, "subqueries are nested too deeply");
         }

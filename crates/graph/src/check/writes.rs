@@ -3,14 +3,14 @@ use crate::ast::{
 };
 use crate::error::{Detail, Result};
 use crate::graph::Direction;
-use crate::ir::{CreateItem, Ex, Match, Merge, Pattern, SetOp, Slot, Step, Symbol};
+use crate::ir::{CreateItem, Ex, Match, Merge, Pattern, QueryStep, SetOp, Slot, Symbol};
 use crate::value::Value;
 
 use super::{Checker, Type};
 
 impl Checker<'_> {
     /// Checks a clause that changes the graph.
-    pub(super) fn write(&mut self, clause: &Clause) -> Result<Step> {
+    pub(super) fn write(&mut self, clause: &Clause) -> Result<QueryStep> {
         match clause {
             Clause::Create { patterns, .. } => {
                 let mut items = Vec::new();
@@ -21,23 +21,23 @@ impl Checker<'_> {
                     }
                     self.create(pattern, &mut items)?;
                 }
-                Ok(Step::Create(items))
+                Ok(QueryStep::Create(items))
             }
             Clause::Merge { pattern, on_create, on_match, .. } => {
                 self.merge(pattern, on_create, on_match)
             }
             Clause::Set { items, .. } => {
-                Ok(Step::Set(items.iter().map(|item| self.set(item)).collect::<Result<_>>()?))
+                Ok(QueryStep::Set(items.iter().map(|item| self.set(item)).collect::<Result<_>>()?))
             }
-            Clause::Remove { items, .. } => {
-                Ok(Step::Set(items.iter().map(|item| self.remove(item)).collect::<Result<_>>()?))
-            }
+            Clause::Remove { items, .. } => Ok(QueryStep::Set(
+                items.iter().map(|item| self.remove(item)).collect::<Result<_>>()?,
+            )),
             Clause::Delete { detach, targets, .. } => {
                 let targets =
                     targets.iter().map(|target| self.delete(target)).collect::<Result<_>>()?;
-                Ok(Step::Delete { detach: *detach, targets })
+                Ok(QueryStep::Delete { detach: *detach, targets })
             }
-            _ => Ok(Step::Set(Vec::new())),
+            _ => Ok(QueryStep::Set(Vec::new())),
         }
     }
 
@@ -140,7 +140,7 @@ impl Checker<'_> {
         path: &PathPattern,
         on_create: &[SetItem],
         on_match: &[SetItem],
-    ) -> Result<Step> {
+    ) -> Result<QueryStep> {
         if path.shortest.is_some() {
             let message = "a shortest path cannot be merged";
             return self.error(path.span, Detail::UnexpectedSyntax, message);
@@ -165,7 +165,7 @@ impl Checker<'_> {
         let on_create = items(self, on_create)?;
         let on_match = items(self, on_match)?;
         let pattern = Match { optional: false, pattern, filters: Vec::new() };
-        Ok(Step::Merge(Box::new(Merge { pattern, create, on_create, on_match })))
+        Ok(QueryStep::Merge(Box::new(Merge { pattern, create, on_create, on_match })))
     }
 
     /// What to create if the pattern is not found: its slots that are not yet bound. The executor

@@ -23,7 +23,7 @@ pub(crate) enum Accumulator {
     Deviation(Vec<f64>, bool),
     Percentile {
         values: Vec<Value>,
-        place: f64,
+        fraction: f64,
         between: bool,
     },
     /// The distinct values, and the aggregate over them.
@@ -50,7 +50,7 @@ impl Accumulator {
             DeviationOfAll => Accumulator::Deviation(Vec::new(), true),
             PercentileContinuous | PercentileDiscrete => Accumulator::Percentile {
                 values: Vec::new(),
-                place: 0.0,
+                fraction: 0.0,
                 between: aggregate.kind == PercentileContinuous,
             },
         };
@@ -75,8 +75,8 @@ impl Accumulator {
             *kept += bytes;
             run.budget.keep(bytes)
         };
-        if let Accumulator::Percentile { place, .. } = self {
-            *place = percentile(&second)?;
+        if let Accumulator::Percentile { fraction, .. } = self {
+            *fraction = percentile(&second)?;
         }
         if value.is_null() {
             return Ok(());
@@ -137,15 +137,15 @@ impl Accumulator {
                 *kept = kept.saturating_sub(bytes);
                 run.budget.release(bytes);
                 run.budget.steps(values.len())?;
-                run.budget.made(Value::list(std::mem::take(values)))?
+                run.budget.check_value(Value::list(std::mem::take(values)))?
             }
             Accumulator::Deviation(values, all) => {
                 run.budget.steps(values.len())?;
                 Value::Float(deviation(values, *all))
             }
-            Accumulator::Percentile { values, place, between } => {
+            Accumulator::Percentile { values, fraction, between } => {
                 let sorted = sorted(run, std::mem::take(values), order, Value::weight)?;
-                percentile_of(&sorted, *place, *between)?
+                percentile_of(&sorted, *fraction, *between)?
             }
             Accumulator::Distinct(inner) => inner.1.finish(run, kept)?,
         })
@@ -186,16 +186,16 @@ fn deviation(numbers: &[f64], all: bool) -> f64 {
 }
 
 /// The value at a fraction of sorted values, interpolated if `between`.
-fn percentile_of(values: &[Value], place: f64, between: bool) -> Result<Value> {
+fn percentile_of(values: &[Value], fraction: f64, between: bool) -> Result<Value> {
     let Some(last) = values.len().checked_sub(1) else { return Ok(Value::Null) };
     if !between {
-        let rank = (place * values.len() as f64).ceil() as usize;
+        let rank = (fraction * values.len() as f64).ceil() as usize;
         return Ok(values[rank.saturating_sub(1).min(last)].clone());
     }
-    let place = place * last as f64;
-    let (low, high) = (place.floor() as usize, place.ceil() as usize);
+    let fraction = fraction * last as f64;
+    let (low, high) = (fraction.floor() as usize, fraction.ceil() as usize);
     let (a, b) = (number(&values[low])?, number(&values[high])?);
-    Ok(Value::Float(a + (b - a) * (place - place.floor())))
+    Ok(Value::Float(a + (b - a) * (fraction - fraction.floor())))
 }
 
 fn number(value: &Value) -> Result<f64> {

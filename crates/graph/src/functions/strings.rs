@@ -58,7 +58,7 @@ fn split(run: &Run<'_>, subject: &str, by: &str) -> Result<Value> {
     } else {
         subject.split(by).try_for_each(push)?;
     }
-    run.budget.made(Value::list(parts))
+    run.budget.check_value(Value::list(parts))
 }
 
 fn text(value: &Value) -> Result<&Text> {

@@ -185,7 +185,7 @@ fn a_row_of_the_answer_is_bounded_as_its_reader_holds_it() {
         "WITH reduce(m = {a: 1}, i IN range(1, 12) | {a: m, b: m}) AS m RETURN m",
     ];
     for text in texts {
-        let budget = Budget::unbounded().with_row(1 << 20);
+        let budget = Budget::unbounded().with_row_bytes(1 << 20);
         let result = run(&graph, text, &budget);
         let unbounded = run(&graph, text, &Budget::unbounded());
         assert!(unbounded.is_ok(), "{text}: {unbounded:?}");

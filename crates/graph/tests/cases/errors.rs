@@ -81,7 +81,7 @@ fn errors_show_where() {
     let failure = Failure::from(prepare("MATCH (n)\nRETURN n.x +\n").unwrap_err());
     assert_eq!(
         failure.message,
-        "the query ends where an expression was expected (line 3, column 1)\n\n^"
+        "expected an expression, found the end of the query (line 3, column 1)\n\n^"
     );
     let failure = Failure::from(prepare("MATCH (n)\n  RETRUN n").unwrap_err());
     assert!(

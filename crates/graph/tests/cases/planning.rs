@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use isolith_graph::{
-    Budget, Direction, Edge, Flow, Found, Graph, Hop, KeyId, LabelId, MemoryGraph, TypeId, Value,
-    prepare,
+    Budget, Direction, Edge, Flow, Graph, Hop, KeyId, LabelId, LookupResult, MemoryGraph, TypeId,
+    Value, prepare,
 };
 use isolith_types::Failure;
 
@@ -75,7 +75,7 @@ impl Graph for Counted {
         key: KeyId,
         value: &Value,
         found: &mut Vec<i64>,
-    ) -> Answer<Found> {
+    ) -> Answer<LookupResult> {
         self.read(1).lookup(label, key, value, found)
     }
     fn node_labels(&self, node: i64, labels: &mut Vec<LabelId>) -> Answer<()> {
