@@ -1,5 +1,5 @@
-//! What queries cost of the processor's time on a graph of 100,000 nodes and 500,000 relationships in memory, with
-//! and without its adjacency: `cargo run --release -p isolith-graph --example speed`.
+//! Measures the CPU time of queries on an in-memory graph of 100,000 nodes and 500,000 relationships, with and
+//! without its adjacency: `cargo run --release -p isolith-graph --example speed`.
 
 use std::collections::BTreeMap;
 
@@ -69,7 +69,7 @@ fn main() -> Result<(), isolith_graph::Error> {
     Ok(())
 }
 
-/// The milliseconds that this thread has run on a processor.
+/// The CPU time of this thread, in milliseconds.
 fn cpu() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds: f64 = text.split(' ').next().and_then(|it| it.parse().ok()).unwrap_or(0.0);

@@ -1,19 +1,18 @@
-//! A query as it was written.
+//! The syntax tree of a query, before names are resolved.
 
 use std::sync::Arc;
 
 use crate::graph::Direction;
 use crate::value::Value;
 
-/// A range of bytes in the text.
+/// A byte range in the query text.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Span {
     pub(crate) start: u32,
     pub(crate) end: u32,
 }
 
-/// Where something stands is no part of what it is: two expressions are the same wherever
-/// they stand.
+/// All spans are equal, so that derived comparisons of expressions ignore positions.
 impl PartialEq for Span {
     fn eq(&self, _: &Span) -> bool {
         true
@@ -26,18 +25,18 @@ impl Span {
     }
 }
 
-/// A name and its place.
+/// A name and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Name {
     pub(crate) text: Arc<str>,
     pub(crate) span: Span,
 }
 
-/// Parts joined by `UNION`.
+/// One or more queries joined by `UNION`.
 #[derive(Debug)]
 pub(crate) struct Statement {
     pub(crate) parts: Vec<SingleQuery>,
-    /// For each part but the first, whether its rows are all kept: `UNION ALL`.
+    /// For each part but the first, whether it is joined by `UNION ALL`.
     pub(crate) unions: Vec<(bool, Span)>,
 }
 
@@ -60,7 +59,7 @@ pub(crate) enum Clause {
 }
 
 impl Clause {
-    /// What the clause is called, if it changes the graph.
+    /// The clause's keyword and position if it changes the graph.
     pub(crate) fn write(&self) -> Option<(&'static str, Span)> {
         match self {
             Clause::Create { span, .. } => Some(("CREATE", *span)),
@@ -114,7 +113,7 @@ pub(crate) enum Shortest {
     All,
 }
 
-/// Nodes and the relationships between them.
+/// A chain of nodes with the relationships between them.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PathPattern {
     pub(crate) variable: Option<Name>,
@@ -143,13 +142,13 @@ pub(crate) struct RelPattern {
     pub(crate) variable: Option<Name>,
     pub(crate) types: Vec<Name>,
     pub(crate) direction: Direction,
-    /// The bounds of a pattern of variable length.
+    /// The minimum and maximum length of a variable-length pattern.
     pub(crate) length: Option<(Option<u64>, Option<u64>)>,
     pub(crate) properties: Option<Expr>,
     pub(crate) span: Span,
 }
 
-/// An expression. `height` is that of the tree, which is bounded.
+/// An expression. `height` is the height of its tree, at most `MAX_HEIGHT`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Expr {
     pub(crate) kind: Box<ExprKind>,
@@ -264,6 +263,6 @@ pub(crate) enum MapPart {
     All,
     /// `key: value`
     Entry(Arc<str>, Expr),
-    /// A variable under its own name.
+    /// A variable, under its own name.
     Variable(Name),
 }

@@ -1,4 +1,4 @@
-//! How long a query may run and how much it may keep.
+//! Limits on the time and memory of a query.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -6,30 +6,30 @@ use std::time::Instant;
 use crate::error::{Error, Result};
 use crate::value::{MAX_DEPTH, Value, live};
 
-/// The bounds of a query, asked inside every loop that may be long.
+/// The limits of a query, checked inside every loop that may be long.
 ///
-/// Memory is what the query says it keeps ([`Budget::keep`]) and the bodies of all texts, lists
-/// and maps that it made and that still live, which count themselves.
+/// Memory is what the query reports with [`Budget::keep`], plus the bodies of all live texts,
+/// lists and maps that it created, which count themselves.
 pub struct Budget<'a> {
     deadline: Option<Instant>,
     cancelled: Option<&'a dyn Fn() -> bool>,
     memory: usize,
     row: usize,
     used: Cell<usize>,
-    /// What values of this thread took when the budget was made.
+    /// The bytes of this thread's live values when the budget was created.
     before: usize,
     most: Cell<usize>,
     countdown: Cell<u32>,
 }
 
-/// This many steps pass between two looks at the clock.
-const STRIDE: u32 = 1024;
+/// The number of steps between two checks of the clock.
+const STEPS_PER_CLOCK_CHECK: u32 = 1024;
 
-/// No string is longer, so that no function on one takes long.
-pub(crate) const LONGEST_TEXT: usize = 64 << 20;
+/// Bounds the time that a single string function can take.
+pub(crate) const MAX_TEXT_BYTES: usize = 64 << 20;
 
 impl<'a> Budget<'a> {
-    /// No bounds but for memory: 1 GiB.
+    /// No limits except 1 GiB of memory.
     pub fn unbounded() -> Self {
         Budget {
             deadline: None,
@@ -39,42 +39,40 @@ impl<'a> Budget<'a> {
             used: Cell::new(0),
             before: live(),
             most: Cell::new(0),
-            countdown: Cell::new(STRIDE),
+            countdown: Cell::new(STEPS_PER_CLOCK_CHECK),
         }
     }
 
-    /// The same bounds with a time at which the query is stopped.
+    /// Sets the time at which the query is stopped.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Instant) -> Self {
         self.deadline = Some(deadline);
         self
     }
 
-    /// The same bounds with a question that is asked now and then: is the query still
-    /// wanted?
+    /// Sets a function that is called periodically; the query stops when it returns true.
     #[must_use]
     pub fn with_cancellation(mut self, cancelled: &'a dyn Fn() -> bool) -> Self {
         self.cancelled = Some(cancelled);
         self
     }
 
-    /// The same bounds with this many bytes for what the query keeps, about.
+    /// Sets the approximate memory limit of the query, in bytes.
     #[must_use]
     pub fn with_memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self
     }
 
-    /// The same bounds with this many bytes for one row of the answer, about, as whoever takes
-    /// rows holds it in memory.
+    /// Sets the approximate limit on one row of the answer, in bytes of the receiver's memory.
     #[must_use]
-    pub fn with_row(mut self, bytes: usize) -> Self {
+    pub fn with_row_bytes(mut self, bytes: usize) -> Self {
         self.row = bytes;
         self
     }
 
-    /// The most that the query has kept at any time.
-    pub fn most(&self) -> usize {
+    /// The query's peak memory, in bytes.
+    pub fn peak(&self) -> usize {
         self.most.get()
     }
 
@@ -82,7 +80,7 @@ impl<'a> Budget<'a> {
         self.row
     }
 
-    /// One step of work.
+    /// Counts one step of work; fails if the deadline has passed or the query was cancelled.
     #[inline]
     pub fn step(&self) -> Result<()> {
         let left = self.countdown.get();
@@ -90,10 +88,10 @@ impl<'a> Budget<'a> {
             self.countdown.set(left - 1);
             return Ok(());
         }
-        self.look()
+        self.check_clock()
     }
 
-    /// Many steps of work at once.
+    /// Counts many steps of work at once.
     #[inline]
     pub fn steps(&self, count: usize) -> Result<()> {
         let left = self.countdown.get();
@@ -101,12 +99,12 @@ impl<'a> Budget<'a> {
             self.countdown.set(left - count as u32);
             return Ok(());
         }
-        self.look()
+        self.check_clock()
     }
 
     #[cold]
-    fn look(&self) -> Result<()> {
-        self.countdown.set(STRIDE);
+    fn check_clock(&self) -> Result<()> {
+        self.countdown.set(STEPS_PER_CLOCK_CHECK);
         if self.cancelled.is_some_and(|cancelled| cancelled()) {
             return Err(Error::Cancelled);
         }
@@ -116,14 +114,14 @@ impl<'a> Budget<'a> {
         self.afford(0)
     }
 
-    /// Whether there is room for this many bytes more; for what is about to be made and counts
-    /// itself then.
+    /// Fails if there is no room for this many more bytes. Call it before creating a value, which
+    /// then counts itself.
     pub fn afford(&self, bytes: usize) -> Result<()> {
-        // Values that were there before may be gone by now.
+        // Older values may have been dropped since, so the difference can be negative.
         let values = (live().wrapping_sub(self.before) as isize).max(0) as usize;
         let total = self.used.get().saturating_add(values).saturating_add(bytes);
         if total > self.memory {
-            return Err(self.too_large("the query needs more than its memory of"));
+            return Err(self.too_large("the query needs more memory than"));
         }
         if total > self.most.get() {
             self.most.set(total);
@@ -131,30 +129,30 @@ impl<'a> Budget<'a> {
         Ok(())
     }
 
-    /// This many bytes more are kept.
+    /// Counts this many more bytes; fails if that exceeds the limit.
     pub fn keep(&self, bytes: usize) -> Result<()> {
         self.afford(bytes)?;
         self.used.set(self.used.get().saturating_add(bytes));
         Ok(())
     }
 
-    /// This many bytes are kept no longer.
+    /// Stops counting this many bytes.
     pub fn release(&self, bytes: usize) {
         self.used.set(self.used.get().saturating_sub(bytes));
     }
 
-    /// What is kept until the guard is dropped.
-    pub(crate) fn hold(&self) -> Held<'_> {
-        Held { budget: self, bytes: 0 }
+    /// A guard that releases what it counts when it is dropped.
+    pub(crate) fn hold(&self) -> HeldBytes<'_> {
+        HeldBytes { budget: self, bytes: 0 }
     }
 
-    /// A value of parts that was just made. It is refused if it nests too deep, or if it is too
-    /// large when each part is counted as often as it occurs: whoever compares, sorts or
-    /// returns it meets them as often.
-    pub(crate) fn made(&self, value: Value) -> Result<Value> {
+    /// Checks a newly created compound value. Fails if it nests too deeply or is too large with
+    /// shared parts counted at every occurrence: comparing, sorting or returning it visits them
+    /// that often.
+    pub(crate) fn check_value(&self, value: Value) -> Result<Value> {
         let extent = value.extent();
         if extent.depth > MAX_DEPTH {
-            let message = format!("a value nests more than {MAX_DEPTH} deep");
+            let message = format!("a value is nested more than {MAX_DEPTH} levels deep");
             return Err(Error::TooLarge(message));
         }
         if extent.bytes > self.memory {
@@ -164,17 +162,17 @@ impl<'a> Budget<'a> {
         Ok(value)
     }
 
-    /// Room for a text of this many bytes, which is about to be made.
+    /// Fails if a text of this many bytes may not be created.
     pub(crate) fn text(&self, bytes: usize) -> Result<()> {
-        if bytes > LONGEST_TEXT {
-            let longest = LONGEST_TEXT >> 20;
+        if bytes > MAX_TEXT_BYTES {
+            let longest = MAX_TEXT_BYTES >> 20;
             return Err(Error::TooLarge(format!("a string would be longer than {longest} MiB")));
         }
         self.steps(bytes / 64)?;
         self.afford(bytes)
     }
 
-    /// Room for a list of this many values, which is about to be made.
+    /// Fails if a list of this many values may not be created.
     pub(crate) fn list(&self, length: usize) -> Result<()> {
         self.steps(length)?;
         self.afford(length.saturating_mul(size_of::<Value>()))
@@ -185,13 +183,13 @@ impl<'a> Budget<'a> {
     }
 }
 
-/// Bytes that are kept until this is dropped, however whoever keeps them ends.
-pub(crate) struct Held<'b> {
+/// Counted bytes that are released on drop, also after an error.
+pub(crate) struct HeldBytes<'b> {
     budget: &'b Budget<'b>,
     bytes: usize,
 }
 
-impl Held<'_> {
+impl HeldBytes<'_> {
     pub(crate) fn keep(&mut self, bytes: usize) -> Result<()> {
         self.budget.keep(bytes)?;
         self.bytes += bytes;
@@ -205,7 +203,7 @@ impl Held<'_> {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for HeldBytes<'_> {
     fn drop(&mut self) {
         self.budget.release(self.bytes);
     }
@@ -224,11 +222,11 @@ mod tests {
         assert!(budget.keep(30_000).is_err());
         drop(text);
         assert!(budget.keep(60_000).is_ok());
-        assert!(budget.most() >= 90_000);
+        assert!(budget.peak() >= 90_000);
     }
 
     #[test]
-    fn what_is_held_is_released_with_its_holder() {
+    fn held_bytes_are_released_on_drop() {
         let budget = Budget::unbounded().with_memory(100);
         let mut held = budget.hold();
         held.keep(80).unwrap();

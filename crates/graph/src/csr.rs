@@ -1,47 +1,48 @@
-//! The adjacency of a graph as flat slices, for walks that touch many nodes.
+//! The adjacency of a graph as flat slices (compressed sparse rows), for traversals that touch
+//! many nodes.
 
 use std::ops::Range;
 
 use crate::graph::{Direction, Hop, TypeId};
 
-/// The adjacency of all nodes. The slices may lie in a mapped file: they are trusted as far
-/// as [`Adjacency::check`] goes.
+/// The adjacency of all nodes. The slices may be mapped from a file, and are trusted only as
+/// far as [`Adjacency::check`] verifies them.
 #[derive(Debug, Clone, Copy)]
 pub struct Adjacency<'a> {
-    /// The numbers of all nodes, ascending; a node's place here is its position elsewhere.
+    /// The ids of all nodes, ascending. A node's index here is its position elsewhere.
     pub nodes: &'a [i64],
-    /// From the nodes where relationships begin.
+    /// Outgoing relationships.
     pub out: Csr<'a>,
-    /// From the nodes where they end.
+    /// Incoming relationships.
     pub incoming: Csr<'a>,
 }
 
-/// A list of relationships for every node, one after the other, each ordered by type. One
-/// for all types rather than one for each: there may be thousands of types.
+/// The relationships of every node, concatenated, each node's ordered by type. There is one
+/// structure for all types, as there may be thousands of types.
 #[derive(Debug, Clone, Copy)]
 pub struct Csr<'a> {
-    /// Where each position's list begins; one more than there are nodes.
+    /// Where each position's list begins; one entry more than there are nodes.
     pub offsets: &'a [u32],
-    /// The positions of the nodes at the other ends.
+    /// The positions of the nodes at the other end.
     pub targets: &'a [u32],
-    /// The types of the relationships, as long as `targets`.
+    /// The type of each relationship, parallel to `targets`.
     pub kinds: &'a [u32],
-    /// The numbers of the relationships, as long as `targets`.
+    /// The id of each relationship, parallel to `targets`.
     pub edges: &'a [i64],
 }
 
-/// What is wanted of the lists of nodes.
+/// A selection of each node's relationships.
 #[derive(Debug, Clone, Copy)]
 pub struct List<'a> {
     csr: Csr<'a>,
-    /// Of this type only.
+    /// Only this type, or all.
     kind: Option<TypeId>,
-    /// Whether to pass over what begins and ends at one node: another list has it.
+    /// Whether to skip self-loops, because another list has them.
     skip_loops: bool,
 }
 
 impl Csr<'_> {
-    /// The range of a position's list; empty if the slices make no sense there.
+    /// The range of a position's list; empty if the offsets are invalid.
     fn range(&self, position: u32) -> Range<usize> {
         let at = position as usize;
         match (self.offsets.get(at), self.offsets.get(at + 1)) {
@@ -52,7 +53,7 @@ impl Csr<'_> {
         }
     }
 
-    /// The part of a position's list that is of a type.
+    /// The part of a position's list with this type.
     fn range_of(&self, position: u32, kind: TypeId) -> Range<usize> {
         let range = self.range(position);
         let kinds = self.kinds.get(range.clone()).unwrap_or_default();
@@ -86,18 +87,18 @@ impl List<'_> {
 }
 
 impl<'a> Adjacency<'a> {
-    /// Whether all slices have lengths that fit each other, and all positions are within.
+    /// Whether the lengths of all slices agree and all positions are in range.
     pub fn check(&self) -> bool {
         let count = self.nodes.len();
         self.nodes.is_sorted() && self.out.fits(count) && self.incoming.fits(count)
     }
 
-    /// The position of a node.
+    /// The position of a node, or `None` if it is not in the graph.
     pub fn position(&self, node: i64) -> Option<u32> {
         position_of(self.nodes, node)
     }
 
-    /// The lists that hold the relationships of these types, or all, in a direction.
+    /// Selects the relationships of these types, or of all if none is named, in a direction.
     pub fn lists(&self, direction: Direction, kinds: &[TypeId]) -> Vec<List<'a>> {
         let mut wanted: Vec<Option<TypeId>> = kinds.iter().copied().map(Some).collect();
         wanted.sort_unstable();
@@ -137,7 +138,7 @@ impl<'a> Adjacency<'a> {
         }
     }
 
-    /// How many relationships a node has in these lists.
+    /// The number of relationships a node has in these lists.
     pub fn degree(&self, lists: &[List<'a>], position: u32) -> u64 {
         let count = |list: &List<'a>| {
             let targets = &list.csr.targets[list.range(position)];
@@ -152,9 +153,9 @@ impl<'a> Adjacency<'a> {
     }
 }
 
-/// The position of a node among all, whose numbers ascend.
+/// The index of a node in a list of ascending ids.
 pub fn position_of(nodes: &[i64], node: i64) -> Option<u32> {
-    // Numbers without gaps need no search.
+    // Without gaps between the ids, no search is needed.
     let guess = usize::try_from(node.checked_sub(*nodes.first()?)?).ok()?;
     let at = match nodes.get(guess) {
         Some(&there) if there == node => guess,
@@ -163,35 +164,34 @@ pub fn position_of(nodes: &[i64], node: i64) -> Option<u32> {
     u32::try_from(at).ok()
 }
 
-/// A relationship as it is seen from the position of one of its nodes; in the order in which
-/// lists have them.
+/// A relationship seen from one of its nodes. Links sort in the order of the lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Link {
-    /// The position of that node.
+    /// The position of this node.
     pub from: u32,
-    /// Its type.
+    /// The type of the relationship.
     pub kind: u32,
     /// The position of the other node.
     pub to: u32,
-    /// Its number.
+    /// The id of the relationship.
     pub edge: i64,
 }
 
-/// The lists of one direction, in memory.
+/// The lists of one direction, owned.
 #[derive(Debug, Clone, Default)]
 pub struct CsrLists {
     /// Where each position's list begins, and where the last one ends.
     pub offsets: Vec<u32>,
-    /// The positions at the other ends.
+    /// The positions of the nodes at the other end.
     pub targets: Vec<u32>,
-    /// The types of the relationships.
+    /// The type of each relationship.
     pub kinds: Vec<u32>,
-    /// The numbers of the relationships.
+    /// The id of each relationship.
     pub edges: Vec<i64>,
 }
 
 impl CsrLists {
-    /// The lists of this many nodes, from links in their order.
+    /// Builds the lists of this many nodes from sorted links.
     pub fn build(nodes: usize, links: impl IntoIterator<Item = Link>) -> Self {
         let mut lists = Self { offsets: Vec::with_capacity(nodes + 1), ..Self::default() };
         for link in links {
@@ -200,7 +200,7 @@ impl CsrLists {
         lists.finish(nodes)
     }
 
-    /// Appends a link, which comes after the one before.
+    /// Appends a link, which must not sort before the previous one.
     pub fn push(&mut self, link: Link) {
         self.begin(link.from as usize);
         self.targets.push(link.to);
@@ -208,21 +208,21 @@ impl CsrLists {
         self.edges.push(link.edge);
     }
 
-    /// The lists of this many nodes; those that got no links are empty.
+    /// Completes the lists for this many nodes; nodes without links get empty lists.
     #[must_use]
     pub fn finish(mut self, nodes: usize) -> Self {
         self.begin(nodes);
         self
     }
 
-    /// Lets the lists up to this position's begin here if they have not yet.
+    /// Starts the lists up to and including this position's, if they are not yet started.
     fn begin(&mut self, position: usize) {
         debug_assert!(position + 1 >= self.offsets.len(), "links come in order");
         let here = self.targets.len() as u32;
         self.offsets.resize((position + 1).max(self.offsets.len()), here);
     }
 
-    /// The lists as slices.
+    /// Borrows the lists as slices.
     pub fn as_csr(&self) -> Csr<'_> {
         let CsrLists { offsets, targets, kinds, edges } = self;
         Csr { offsets, targets, kinds, edges }
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_hold_what_was_put_in() {
+    fn lists_contain_the_links_they_were_built_from() {
         let nodes = [10, 20, 40];
         let link = |kind, from, to, edge| Link { kind, from, to, edge };
         let mut links = [
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_that_do_not_fit_are_seen() {
+    fn inconsistent_slices_are_detected() {
         let lists = CsrLists {
             offsets: vec![0, 2],
             targets: vec![0, 7],

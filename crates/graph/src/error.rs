@@ -1,82 +1,82 @@
-//! What can go wrong with a query.
+//! Errors of queries.
 
 use std::fmt;
 
 use isolith_types::{Code, Failure};
 
-/// What came of something that may fail.
+/// A result whose error is [`Error`] by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a query was not answered.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
-    /// The query is wrong, or what it does with the data at hand.
+    /// The query is invalid, by itself or for the data it met.
     #[error("{0}")]
     Query(Box<Problem>),
-    /// The query asks for a part of the language that is not there.
-    #[error("not supported: {what}{}", at(.place))]
+    /// The query uses an unsupported part of the language.
+    #[error("not supported: {what}{}", at(.position))]
     Unsupported {
-        /// What it asks for, by name.
+        /// The name of the unsupported feature.
         what: String,
-        /// Where.
-        place: Option<Place>,
+        /// Its position in the query, if known.
+        position: Option<QueryPosition>,
     },
-    /// The query took longer than it may.
+    /// The deadline passed.
     #[error("the query did not finish within its deadline")]
     Timeout,
-    /// The caller lost interest.
+    /// The caller cancelled the query.
     #[error("the query was cancelled")]
     Cancelled,
-    /// The query would keep more than it may.
+    /// The query exceeds its memory or another limit on size.
     #[error("{0}")]
     TooLarge(String),
-    /// The graph could not be read or written, or refused.
+    /// The graph could not be read or written, or refused a change.
     #[error("{0}")]
     Storage(Failure),
 }
 
-fn at(place: &Option<Place>) -> String {
-    place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default()
+fn at(position: &Option<QueryPosition>) -> String {
+    position.as_ref().map(|position| format!(" ({position})")).unwrap_or_default()
 }
 
 /// What is wrong with a query.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    /// The kind of error, as openCypher's compatibility kit names it.
+    /// The class of the error in openCypher's Technology Compatibility Kit (TCK).
     pub class: Class,
-    /// What exactly, as the kit names it.
+    /// The detail of the error in the TCK.
     pub detail: Detail,
     /// When it was found.
     pub phase: Phase,
-    /// What is wrong, in one sentence.
+    /// A description, in one sentence.
     pub message: String,
-    /// Where in the text.
-    pub place: Option<Place>,
+    /// Its position in the query, if known.
+    pub position: Option<QueryPosition>,
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        if let Some(place) = &self.place {
-            write!(f, " ({place})")?;
+        if let Some(position) = &self.position {
+            write!(f, " ({position})")?;
         }
         Ok(())
     }
 }
 
-/// A place in the text of a query.
+/// A position in the text of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// Its line, from 1.
+pub struct QueryPosition {
+    /// The line, from 1.
     pub line: usize,
-    /// Its column in characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
-    /// The line itself, shortened if it is long, and below it a caret under the place.
+    /// The line, shortened if it is long, with a caret below it.
     pub excerpt: String,
 }
 
-impl Place {
-    /// The place that is this many bytes into the text.
+impl QueryPosition {
+    /// The position at a byte offset of the text.
     pub fn of(text: &str, offset: usize) -> Self {
         const AROUND: usize = 60;
         let offset = floor(text, offset);
@@ -91,17 +91,17 @@ impl Place {
         let shown = text[from..to].replace(['\t', '\r'], " ");
         let blank = lead.chars().count() + text[from..offset].chars().count();
         let excerpt = format!("{lead}{shown}{trail}\n{}^", " ".repeat(blank));
-        Place { line, column, excerpt }
+        QueryPosition { line, column, excerpt }
     }
 }
 
-/// The start of the character that this byte belongs to.
+/// The start of the character that contains this byte.
 fn floor(text: &str, offset: usize) -> usize {
     let offset = offset.min(text.len());
     (0..=offset).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for QueryPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}", self.line, self.column)
     }
@@ -116,7 +116,7 @@ pub enum Phase {
     Run,
 }
 
-/// The kinds of errors of openCypher's compatibility kit.
+/// The error classes of openCypher's TCK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Class {
@@ -130,7 +130,7 @@ pub enum Class {
     ConstraintVerificationFailed,
 }
 
-/// The details of errors of openCypher's compatibility kit.
+/// The error details of openCypher's TCK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Detail {
@@ -176,23 +176,23 @@ pub enum Detail {
 }
 
 impl Error {
-    /// A problem that shows while the query runs.
+    /// A problem found while the query runs.
     pub(crate) fn run(class: Class, detail: Detail, message: impl Into<String>) -> Self {
         let message = message.into();
-        let problem = Problem { class, detail, phase: Phase::Run, message, place: None };
+        let problem = Problem { class, detail, phase: Phase::Run, message, position: None };
         Error::Query(Box::new(problem))
     }
 
-    /// A value of a type that an operation does not take.
+    /// A value of a type that an operation does not accept.
     pub(crate) fn type_mismatch(message: impl Into<String>) -> Self {
         Error::run(Class::TypeError, Detail::InvalidArgumentType, message)
     }
 
-    /// Where in the text the error is, if that is known.
-    pub fn place(&self) -> Option<&Place> {
+    /// The error's position in the query, if known.
+    pub fn position(&self) -> Option<&QueryPosition> {
         match self {
-            Error::Query(problem) => problem.place.as_ref(),
-            Error::Unsupported { place, .. } => place.as_ref(),
+            Error::Query(problem) => problem.position.as_ref(),
+            Error::Unsupported { position, .. } => position.as_ref(),
             _ => None,
         }
     }
@@ -206,8 +206,8 @@ impl From<Failure> for Error {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let message = match error.place() {
-            Some(place) => format!("{error}\n{}", place.excerpt),
+        let message = match error.position() {
+            Some(position) => format!("{error}\n{}", position.excerpt),
             None => error.to_string(),
         };
         match error {
@@ -230,13 +230,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_have_a_caret() {
-        let place = Place::of("MATCH (n)\nRETURN é n", 20);
-        assert_eq!((place.line, place.column), (2, 10));
-        assert_eq!(place.excerpt, "RETURN é n\n         ^");
-        let far = Place::of(&"x".repeat(1000), 500);
+    fn positions_are_marked_with_a_caret() {
+        let position = QueryPosition::of("MATCH (n)\nRETURN é n", 20);
+        assert_eq!((position.line, position.column), (2, 10));
+        assert_eq!(position.excerpt, "RETURN é n\n         ^");
+        let far = QueryPosition::of(&"x".repeat(1000), 500);
         assert!(far.excerpt.chars().count() < 200);
-        let end = Place::of("RETURN", 99);
+        let end = QueryPosition::of("RETURN", 99);
         assert_eq!((end.line, end.column), (1, 7));
     }
 }

@@ -1,5 +1,5 @@
-//! A query whose names are resolved: variables are slots of a row, properties, labels and
-//! types are numbers of names.
+//! A query with resolved names: variables are slots of a row; properties, labels and types are
+//! symbols.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use crate::functions::{AggregateKind, Function};
 use crate::graph::Direction;
 use crate::value::Value;
 
-/// A place in a row. Each variable of a query has its own.
+/// The index of a variable's value in a row.
 pub(crate) type Slot = usize;
 
-/// The number of a name in [`Program::names`].
+/// An index into [`Program::names`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Symbol(pub(crate) u32);
 
-/// A query, ready to be planned for a graph.
+/// A checked query, ready to be planned for a graph.
 #[derive(Debug)]
 pub(crate) struct Program {
-    pub(crate) parts: Vec<Vec<Step>>,
-    /// Whether the rows of all parts are kept, or only those that differ.
+    pub(crate) parts: Vec<Vec<QueryStep>>,
+    /// Whether duplicate rows of the parts are kept.
     pub(crate) union_all: bool,
     pub(crate) columns: Vec<String>,
-    /// The slots of the columns, part by part.
+    /// The slots of the columns, for each part.
     pub(crate) outputs: Vec<Vec<Slot>>,
     pub(crate) names: Vec<Arc<str>>,
     pub(crate) parameters: Vec<Arc<str>>,
@@ -31,7 +31,7 @@ pub(crate) struct Program {
 }
 
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum QueryStep {
     Match(Match),
     Unwind { list: Ex, slot: Slot },
     Project(Project),
@@ -45,11 +45,11 @@ pub(crate) enum Step {
 pub(crate) struct Match {
     pub(crate) optional: bool,
     pub(crate) pattern: Pattern,
-    /// What must hold, each by itself.
+    /// Conditions that must all hold.
     pub(crate) filters: Vec<Ex>,
 }
 
-/// All patterns of one clause, as a graph of their own.
+/// All patterns of one clause, as a graph.
 #[derive(Debug, Default)]
 pub(crate) struct Pattern {
     pub(crate) nodes: Vec<PatternNode>,
@@ -60,7 +60,7 @@ pub(crate) struct Pattern {
 #[derive(Debug)]
 pub(crate) struct PatternNode {
     pub(crate) slot: Slot,
-    /// Whether an earlier clause gave the slot its value.
+    /// Whether an earlier clause set the slot.
     pub(crate) bound: bool,
     pub(crate) labels: Vec<Symbol>,
     pub(crate) properties: Vec<(Symbol, Ex)>,
@@ -72,7 +72,7 @@ pub(crate) struct PatternRel {
     pub(crate) bound: bool,
     pub(crate) types: Vec<Symbol>,
     pub(crate) properties: Vec<(Symbol, Ex)>,
-    /// Positions in [`Pattern::nodes`]; the direction is seen from the first.
+    /// Indexes into [`Pattern::nodes`]; the direction is seen from `from`.
     pub(crate) from: usize,
     pub(crate) to: usize,
     pub(crate) direction: Direction,
@@ -88,13 +88,13 @@ pub(crate) struct PatternPath {
     pub(crate) rels: Vec<usize>,
 }
 
-/// `WITH` or `RETURN`, in the order in which it happens.
+/// `WITH` or `RETURN`, in the order of execution.
 #[derive(Debug)]
 pub(crate) struct Project {
-    /// Worked out for every row: all items, or those that rows are grouped by.
+    /// Evaluated for every row: all items, or the grouping keys.
     pub(crate) pre: Vec<(Ex, Slot)>,
     pub(crate) aggregates: Option<Vec<Aggregate>>,
-    /// Worked out for every group.
+    /// Evaluated for every group.
     pub(crate) post: Vec<(Ex, Slot)>,
     pub(crate) distinct: bool,
     pub(crate) order: Vec<(Ex, bool)>,
@@ -103,7 +103,7 @@ pub(crate) struct Project {
     pub(crate) filter: Option<Ex>,
     /// The slots of the columns.
     pub(crate) columns: Vec<Slot>,
-    /// The slots that outlive it: the columns, and what the filter looks at.
+    /// The slots that outlive it: the columns and those the filter uses.
     pub(crate) keep: Vec<Slot>,
 }
 
@@ -137,7 +137,7 @@ pub(crate) enum SetOp {
     Labels { slot: Slot, labels: Vec<Arc<str>>, remove: bool },
 }
 
-/// An expression.
+/// An expression with resolved names.
 #[derive(Debug)]
 pub(crate) enum Ex {
     Value(Value),
@@ -163,9 +163,9 @@ pub(crate) enum Ex {
     Quantifier(Quantifier, Box<ListComprehension>),
     Reduce(Box<Reduce>),
     PatternComprehension(Box<PatternComprehension>),
-    /// Whether a query of its own gives any row.
-    Exists(Vec<Step>),
-    /// The value of a shortest path between two bound nodes.
+    /// Whether a subquery returns any row.
+    Exists(Vec<QueryStep>),
+    /// The shortest path between two bound nodes, as a value.
     ShortestPath(Box<PatternComprehension>),
 }
 
@@ -207,7 +207,7 @@ pub(crate) struct PatternComprehension {
 }
 
 impl Ex {
-    /// Shows every expression within this one, and itself.
+    /// Visits this expression and every one within it.
     pub(crate) fn visit(&self, see: &mut dyn FnMut(&Ex)) {
         see(self);
         match self {
@@ -258,7 +258,7 @@ impl Ex {
         }
     }
 
-    /// Whether the expression looks at a slot for which `wanted` holds.
+    /// Whether the expression uses a slot for which `wanted` is true.
     pub(crate) fn uses(&self, wanted: &dyn Fn(Slot) -> bool) -> bool {
         let mut found = false;
         self.visit(&mut |ex| {
@@ -288,13 +288,13 @@ impl Match {
     }
 }
 
-impl Step {
-    /// Shows the expressions of a step that reads.
+impl QueryStep {
+    /// Visits the expressions of a reading step.
     pub(crate) fn visit(&self, see: &mut dyn FnMut(&Ex)) {
         match self {
-            Step::Match(it) => it.visit(see),
-            Step::Unwind { list, .. } => list.visit(see),
-            Step::Project(project) => {
+            QueryStep::Match(it) => it.visit(see),
+            QueryStep::Unwind { list, .. } => list.visit(see),
+            QueryStep::Project(project) => {
                 let items = project.pre.iter().chain(&project.post);
                 visit_all(items.map(|(ex, _)| ex), see);
                 for aggregate in project.aggregates.iter().flatten() {
@@ -303,7 +303,10 @@ impl Step {
                 visit_all(project.order.iter().map(|(ex, _)| ex), see);
                 visit_all(project.filter.iter().chain(&project.skip).chain(&project.limit), see);
             }
-            Step::Create(_) | Step::Merge(_) | Step::Set(_) | Step::Delete { .. } => {}
+            QueryStep::Create(_)
+            | QueryStep::Merge(_)
+            | QueryStep::Set(_)
+            | QueryStep::Delete { .. } => {}
         }
     }
 }

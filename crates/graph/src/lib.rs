@@ -1,9 +1,8 @@
-//! Cypher over any graph.
+//! Cypher queries over any graph.
 //!
-//! [`prepare`] reads and checks a query; [`Query::run`] plans it for a graph and hands its
-//! rows out one by one. The graph is a [`Graph`], or a [`GraphMut`] for queries that write:
-//! where nodes and relationships are kept is not this crate's business, nor are
-//! transactions. Everything that may be long is bounded by a [`Budget`].
+//! [`prepare`] parses and checks a query; [`Query::run`] plans it for a graph and returns its
+//! rows one by one. The graph is a [`Graph`], or a [`GraphMut`] for queries that write. Storage
+//! and transactions are the caller's. A [`Budget`] bounds time and memory.
 
 mod ast;
 mod budget;
@@ -13,7 +12,7 @@ mod error;
 mod functions;
 mod graph;
 mod ir;
-mod memory;
+mod memory_graph;
 mod parse;
 mod plan;
 mod query;
@@ -22,9 +21,11 @@ mod value;
 
 pub use budget::Budget;
 pub use csr::{Adjacency, Csr, CsrLists, Link, List, position_of};
-pub use error::{Class, Detail, Error, Phase, Place, Problem, Result};
-pub use graph::{Direction, Edge, Entity, Found, Graph, GraphMut, Hop, KeyId, LabelId, TypeId};
-pub use memory::MemoryGraph;
+pub use error::{Class, Detail, Error, Phase, Problem, QueryPosition, Result};
+pub use graph::{
+    Direction, Edge, Entity, Graph, GraphMut, Hop, KeyId, LabelId, LookupResult, TypeId,
+};
+pub use memory_graph::MemoryGraph;
 pub use query::{Query, prepare};
 pub use run::{Flow, Stats};
 pub use value::{

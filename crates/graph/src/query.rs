@@ -9,13 +9,13 @@ use crate::parse::parse;
 use crate::run::{self, Flow, Stats};
 use crate::value::Datum;
 
-/// A query that was read and checked. It belongs to no graph and can run many times.
+/// A parsed and checked query. It is independent of any graph and can run many times.
 #[derive(Debug)]
 pub struct Query {
     program: Program,
 }
 
-/// Reads and checks a query.
+/// Parses and checks a query.
 pub fn prepare(text: &str) -> Result<Query> {
     let statement = parse(text)?;
     Ok(Query { program: check(text, &statement)? })
@@ -27,7 +27,7 @@ impl Query {
         self.program.writes
     }
 
-    /// The names of the columns; none if the query returns nothing.
+    /// The names of the columns; empty if the query returns nothing.
     pub fn columns(&self) -> &[String] {
         &self.program.columns
     }
@@ -37,7 +37,7 @@ impl Query {
         self.program.parameters.iter().map(|name| &**name)
     }
 
-    /// Runs a query that reads. Its rows go to `sink`, one by one, until that wants no more.
+    /// Runs a query that reads. Rows go to `sink` one by one, until it returns [`Flow::Stop`].
     pub fn run(
         &self,
         graph: &dyn Graph,
@@ -48,8 +48,8 @@ impl Query {
         run::run(&self.program, graph, None, parameters, budget, sink)
     }
 
-    /// Runs a query that may write. All that it changes is changed when this returns, even
-    /// if `sink` wanted no more rows; after an error, some of it may be.
+    /// Runs a query that may write. All its changes are made when this returns, even if `sink`
+    /// stopped early. After an error, some of them may have been made.
     pub fn run_mut(
         &self,
         graph: &dyn GraphMut,

@@ -1,4 +1,4 @@
-//! Queries with accidents: whatever is asked, there is an answer or an error, in time.
+//! Randomly mutated queries: each returns a result or an error, in time, and never panics.
 //!
 //! `MUTATIONS=200000 cargo test -p isolith-graph --test mutations` tries more of them.
 
@@ -38,7 +38,7 @@ const QUERIES: [&str; 24] = [
 ];
 
 #[test]
-fn accidents_are_answered() {
+fn mutated_queries_end_with_a_result_or_an_error() {
     let count: u64 = std::env::var("MUTATIONS").ok().and_then(|it| it.parse().ok()).unwrap_or(4000);
     let parameters = BTreeMap::from([("p".to_owned(), Datum::Integer(1))]);
     let original = graph();
@@ -51,7 +51,7 @@ fn accidents_are_answered() {
         let budget = Budget::unbounded()
             .with_deadline(start + Duration::from_millis(50))
             .with_memory(16 << 20);
-        // A panic would end the test and say where.
+        // A panic would fail the test.
         if let Ok(query) = prepare(&text) {
             let result = query.run_mut(&graph, &parameters, &budget, &mut |_| Ok(Flow::Continue));
             answered += usize::from(result.is_ok());
@@ -59,7 +59,7 @@ fn accidents_are_answered() {
         slowest = slowest.max(start.elapsed());
         assert!(start.elapsed() < Duration::from_secs(3), "seed {seed}: {text}");
     }
-    assert!(answered > 0, "no query was right; slowest {slowest:?}");
+    assert!(answered > 0, "no query succeeded; slowest {slowest:?}");
 }
 
 fn graph() -> MemoryGraph {
@@ -72,7 +72,7 @@ fn graph() -> MemoryGraph {
     graph
 }
 
-/// One of the queries after some accidents.
+/// One of the queries after some random mutations.
 fn mutated(rng: &mut Rng) -> String {
     let mut tokens = tokens(QUERIES[rng.usize(0..QUERIES.len())]);
     for _ in 0..rng.usize(1..4) {
@@ -138,7 +138,7 @@ fn mutated(rng: &mut Rng) -> String {
     tokens.concat()
 }
 
-/// Words, blanks and signs.
+/// Splits a query into words, blanks and symbols.
 fn tokens(text: &str) -> Vec<String> {
     let mut tokens: Vec<String> = Vec::new();
     let mut in_word = false;

@@ -1,4 +1,4 @@
-//! How fast a file of ready records is read, and in how much memory.
+//! Measures how fast a file of ready records is read, and its memory use.
 //!
 //! `cargo run --release -p isolith-intake --example speed -- [MEGABYTES] [lists|lines] [short|long]`
 //!
@@ -78,15 +78,14 @@ fn report(what: &str, bytes: u64, rows: u64, started: Duration) {
     println!("{what}: {rows} rows, {seconds:.2} CPU-s, {speed:.0} MB/s, peak memory {memory} kB");
 }
 
-/// How long this process has been running on a processor, which does not depend on
-/// what else the machine does; 0 where the system does not tell.
+/// The CPU time of this process, which does not depend on other load; 0 if unavailable.
 fn processor_time() -> Duration {
     let times = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     let nanoseconds = times.split_whitespace().next().and_then(|time| time.parse().ok());
     Duration::from_nanos(nanoseconds.unwrap_or(0))
 }
 
-/// The most memory this process ever had, in kB; 0 where the system does not tell.
+/// The peak memory of this process, in kB; 0 if unavailable.
 fn peak_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -130,7 +129,7 @@ fn each<W: Write>(
     Ok(())
 }
 
-/// Numbers as they are in embeddings, always the same.
+/// Deterministic numbers in the range of embeddings.
 struct Numbers {
     state: u64,
     long: bool,

@@ -1,8 +1,8 @@
-//! Files that are read into a store, in bounded memory: [`records`] with ready vectors, and
-//! [`transcript`]s of conversations. Both cut their files into lines and JSON values with
+//! Reads files to be imported, in bounded memory: [`records`] with ready vectors, and
+//! [`transcript`]s of conversations. Both split their files into lines and JSON values with
 //! [`feed`].
 //!
-//! Nothing here starts a process, prints, or knows of the store.
+//! Nothing here starts a process, prints, or depends on the store.
 
 #![forbid(unsafe_code)]
 

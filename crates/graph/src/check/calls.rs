@@ -3,7 +3,7 @@ use std::sync::Arc;
 use crate::ast::{Expr, ExprKind, Span};
 use crate::error::{Detail, Result};
 use crate::functions::{self, AggregateKind, Function};
-use crate::ir::{Aggregate, Ex, Match, Step};
+use crate::ir::{Aggregate, Ex, Match, QueryStep};
 
 use super::{Checker, Type};
 
@@ -23,12 +23,12 @@ impl Checker<'_> {
             if let Some(what) = functions::find_unsupported(name) {
                 return self.unsupported(expr.span, format!("{what} ({name})"));
             }
-            let message = format!("there is no function {name}");
+            let message = format!("unknown function {name}");
             return self.error(expr.span, Detail::UnknownFunction, message);
         };
         self.count_arguments(expr.span, name, arguments.len(), least, most)?;
         if distinct {
-            let message = format!("DISTINCT means nothing in {name}()");
+            let message = format!("{name}() does not accept DISTINCT");
             return self.error(expr.span, Detail::UnexpectedSyntax, message);
         }
         if function == Function::Exists
@@ -36,7 +36,7 @@ impl Checker<'_> {
         {
             let pattern = self.closed_pattern(pattern)?;
             let pattern = Match { optional: false, pattern, filters: Vec::new() };
-            return Ok((Ex::Exists(vec![Step::Match(pattern)]), Type::Boolean));
+            return Ok((Ex::Exists(vec![QueryStep::Match(pattern)]), Type::Boolean));
         }
         let mut result = result;
         let mut lowered = Vec::with_capacity(arguments.len());
@@ -54,13 +54,13 @@ impl Checker<'_> {
             lowered.push(ex);
         }
         if function == Function::Rand && self.in_aggregate {
-            let message = "an aggregate needs values that stay the same; rand() does not";
+            let message = "rand() cannot be used inside an aggregate";
             return self.error(expr.span, Detail::NonConstantExpression, message);
         }
         Ok((Ex::Call(function, lowered), result))
     }
 
-    /// Refuses arguments that can never be right.
+    /// Refuses an argument whose type can never be right.
     fn check_argument(
         &self,
         function: Function,
@@ -85,7 +85,7 @@ impl Checker<'_> {
         if kind.may_be_any(takes) {
             return Ok(());
         }
-        let message = format!("{name}() does not take {}", kind.name());
+        let message = format!("{name}() does not accept {}", kind.name());
         self.error(span, Detail::InvalidArgumentType, message)
     }
 
@@ -118,18 +118,18 @@ impl Checker<'_> {
         result: Type,
     ) -> Result<(Ex, Type)> {
         if self.in_aggregate {
-            let message = "an aggregate cannot stand in another";
+            let message = "aggregates cannot be nested";
             return self.error(span, Detail::NestedAggregation, message);
         }
         if self.no_aggregates {
-            let message = "an aggregate can only stand in WITH and RETURN";
+            let message = "aggregates are only allowed in WITH and RETURN";
             return self.error(span, Detail::InvalidAggregation, message);
         }
         let Some(mut grouping) = self.grouping.take() else {
-            let message = "an aggregate can only stand in WITH and RETURN";
+            let message = "aggregates are only allowed in WITH and RETURN";
             return self.error(span, Detail::InvalidAggregation, message);
         };
-        // Arguments see the rows, not the groups.
+        // Arguments see rows, not groups.
         let after = std::mem::replace(&mut self.scope, grouping.arguments.clone());
         self.in_aggregate = true;
         let mut lowered = Vec::new();

@@ -1,12 +1,14 @@
 use crate::ast::{BinaryOp, Expr, ExprKind, Logic, MapPart, Name, Span};
 use crate::error::{Class, Detail, Error, Result};
-use crate::ir::{Case, Ex, ListComprehension, MapEntry, Match, PatternComprehension, Reduce, Step};
+use crate::ir::{
+    Case, Ex, ListComprehension, MapEntry, Match, PatternComprehension, QueryStep, Reduce,
+};
 use crate::value::Value;
 
 use super::{Checker, Type};
 
 impl Checker<'_> {
-    /// An expression whose value is used.
+    /// Checks an expression whose value is used.
     pub(super) fn expression(&mut self, expr: &Expr) -> Result<(Ex, Type)> {
         if let Some(found) = self.grouped(expr)? {
             return Ok(found);
@@ -59,7 +61,7 @@ impl Checker<'_> {
             ExprKind::PatternComprehension { .. } | ExprKind::Pattern(_) | ExprKind::Exists(_)
                 if self.beside_aggregates() =>
             {
-                self.unsupported(expr.span, "a pattern in one expression with an aggregate")
+                self.unsupported(expr.span, "a pattern and an aggregate in the same expression")
             }
             ExprKind::PatternComprehension { .. } => self.pattern_comprehension(expr),
             ExprKind::Pattern(pattern) if pattern.shortest.is_some() => self.shortest_path(pattern),
@@ -74,7 +76,7 @@ impl Checker<'_> {
         }
     }
 
-    /// An expression that is asked for its truth, where a pattern may stand.
+    /// Checks a boolean expression, in which patterns are allowed.
     pub(super) fn predicate(&mut self, expr: &Expr) -> Result<Ex> {
         match &*expr.kind {
             ExprKind::Not(inner) => Ok(Ex::Not(Box::new(self.predicate(inner)?))),
@@ -85,12 +87,12 @@ impl Checker<'_> {
             ExprKind::Pattern(pattern) if pattern.shortest.is_none() => {
                 let pattern = self.closed_pattern(pattern)?;
                 let pattern = Match { optional: false, pattern, filters: Vec::new() };
-                Ok(Ex::Exists(vec![Step::Match(pattern)]))
+                Ok(Ex::Exists(vec![QueryStep::Match(pattern)]))
             }
             _ => {
                 let (ex, kind) = self.expression(expr)?;
                 if !kind.may_be(&Type::Boolean) {
-                    let message = format!("a boolean is needed here, not {}", kind.name());
+                    let message = format!("expected a boolean, found {}", kind.name());
                     return self.error(expr.span, Detail::InvalidArgumentType, message);
                 }
                 Ok(ex)
@@ -98,7 +100,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The parts of a filter that must all hold. No aggregates are in it.
+    /// Splits a filter into the conditions that must all hold. It contains no aggregates.
     pub(super) fn filters(&mut self, filter: &Expr) -> Result<Vec<Ex>> {
         match &*filter.kind {
             ExprKind::Logic(Logic::And, terms) => {
@@ -137,7 +139,7 @@ impl Checker<'_> {
                 if matches!(kind, Type::AnyList | Type::List(_))
                     && !index_kind.may_be(&Type::Integer)
                 {
-                    let message = format!("a list has no element at {}", index_kind.name());
+                    let message = format!("cannot index a list with {}", index_kind.name());
                     return self.type_error(expr.span, message);
                 }
                 Ok((Ex::Index(Box::new((of_ex, index_ex))), kind.element()))
@@ -155,7 +157,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A type that cannot be right, found before the query runs.
+    /// A type error found before the query runs.
     fn type_error<T>(&self, span: Span, message: String) -> Result<T> {
         let mut error = crate::parse::problem(
             self.text,
@@ -202,11 +204,7 @@ impl Checker<'_> {
             return self.error(variable.span, Detail::InvalidArgumentType, message);
         }
         let Ex::Slot(slot) = base else {
-            return self.error(
-                variable.span,
-                Detail::UnexpectedSyntax,
-                "a variable is needed here",
-            );
+            return self.error(variable.span, Detail::UnexpectedSyntax, "expected a variable");
         };
         let mut entries = Vec::new();
         for part in parts {
@@ -229,15 +227,15 @@ impl Checker<'_> {
     fn sign(&mut self, inner: &Expr, minus: bool) -> Result<(Ex, Type)> {
         let (ex, kind) = self.expression(inner)?;
         if !kind.may_be(&Type::Number) {
-            let message = format!("{} has no sign", kind.name());
+            let message = format!("cannot negate {}", kind.name());
             return self.error(inner.span, Detail::InvalidArgumentType, message);
         }
-        // A negative literal is a literal, too.
+        // A negative literal is a literal as well.
         let ex = match ex {
             Ex::Value(Value::Integer(number)) if minus && number != i64::MIN => {
                 Ex::Value(Value::Integer(-number))
             }
-            // openCypher knows one zero.
+            // openCypher has no negative zero.
             Ex::Value(Value::Float(number)) if minus => Ex::Value(Value::Float(0.0 - number)),
             ex if minus => Ex::Minus(Box::new(ex)),
             ex => Ex::Plus(Box::new(ex)),
@@ -280,8 +278,7 @@ impl Checker<'_> {
             }
         };
         if !fits {
-            let message =
-                format!("{} and {} do not go together here", a_kind.name(), b_kind.name());
+            let message = format!("cannot combine {} and {} here", a_kind.name(), b_kind.name());
             return self.error(span, Detail::InvalidArgumentType, message);
         }
         Ok((Ex::Binary(operator, Box::new((a, b))), kind))
@@ -345,7 +342,7 @@ impl Checker<'_> {
         };
         let (list_ex, kind) = self.expression(list)?;
         if !kind.may_be(&Type::AnyList) {
-            let message = format!("a list is needed here, not {}", kind.name());
+            let message = format!("expected a list, found {}", kind.name());
             return self.error(list.span, Detail::InvalidArgumentType, message);
         }
         let element = kind.element();

@@ -1,5 +1,5 @@
-//! From [`crate::ast`] to [`crate::ir`]: names are resolved, and what cannot be right is
-//! refused before anything runs.
+//! Translates [`crate::ast`] to [`crate::ir`]: resolves names, and refuses invalid queries
+//! before anything runs.
 
 mod calls;
 mod expressions;
@@ -14,8 +14,8 @@ use std::sync::Arc;
 pub(crate) use types::Type;
 
 use crate::ast::{Clause, Name, SingleQuery, Span, Statement};
-use crate::error::{Detail, Error, Place, Result};
-use crate::ir::{Match, Program, Slot, Step, Symbol};
+use crate::error::{Detail, Error, QueryPosition, Result};
+use crate::ir::{Match, Program, QueryStep, Slot, Symbol};
 use crate::parse::problem;
 
 /// Checks a query and resolves its names.
@@ -54,7 +54,7 @@ pub(crate) fn check(text: &str, statement: &Statement) -> Result<Program> {
     })
 }
 
-/// A variable that can be referred to.
+/// A variable in scope.
 #[derive(Debug, Clone)]
 struct Variable {
     name: Arc<str>,
@@ -62,7 +62,7 @@ struct Variable {
     kind: Type,
 }
 
-/// The variables that can be referred to, the latest last.
+/// The variables in scope, innermost last.
 #[derive(Debug, Clone, Default)]
 struct Scope {
     variables: Vec<Variable>,
@@ -82,13 +82,13 @@ struct Checker<'a> {
     parameters: Vec<Arc<str>>,
     slots: usize,
     writes: bool,
-    /// What expressions of groups may refer to, while one is checked.
+    /// What the current expression over groups may refer to.
     grouping: Option<projection::Grouping>,
-    /// Whether the expression at hand is an argument of an aggregate.
+    /// Whether the current expression is an argument of an aggregate.
     in_aggregate: bool,
-    /// Why there can be no aggregate here; `None` where there can.
+    /// Whether aggregates are not allowed here.
     no_aggregates: bool,
-    /// How deep one subquery stands in another.
+    /// How deeply the current subquery is nested.
     nesting: usize,
 }
 
@@ -114,8 +114,8 @@ impl<'a> Checker<'a> {
     }
 
     fn unsupported<T>(&self, span: Span, what: impl Into<String>) -> Result<T> {
-        let place = Some(Place::of(self.text, span.start as usize));
-        Err(Error::Unsupported { what: what.into(), place })
+        let position = Some(QueryPosition::of(self.text, span.start as usize));
+        Err(Error::Unsupported { what: what.into(), position })
     }
 
     fn source(&self, span: Span) -> &'a str {
@@ -147,7 +147,7 @@ impl<'a> Checker<'a> {
         slot
     }
 
-    /// A variable that must be there.
+    /// Looks up a variable; fails if it is not defined.
     fn resolve(&self, name: &str, span: Span) -> Result<&Variable> {
         match self.scope.find(name) {
             Some(variable) => Ok(variable),
@@ -158,8 +158,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The steps of one side of a union, its columns and their slots.
-    fn part(&mut self, query: &SingleQuery) -> Result<(Vec<Step>, Vec<String>, Vec<Slot>)> {
+    /// Checks one part of a union: its steps, its columns and their slots.
+    fn part(&mut self, query: &SingleQuery) -> Result<(Vec<QueryStep>, Vec<String>, Vec<Slot>)> {
         self.compose(query, false)?;
         let mut steps = Vec::new();
         let mut columns = (Vec::new(), Vec::new());
@@ -167,7 +167,7 @@ impl<'a> Checker<'a> {
             if let Clause::Return(projection) = clause {
                 let (project, names) = self.project(projection, true)?;
                 columns = (names, project.columns.clone());
-                steps.push(Step::Project(project));
+                steps.push(QueryStep::Project(project));
             } else {
                 self.clause(clause, &mut steps)?;
             }
@@ -175,7 +175,7 @@ impl<'a> Checker<'a> {
         Ok((steps, columns.0, columns.1))
     }
 
-    /// Which clause may follow which.
+    /// Checks the order of clauses.
     fn compose(&self, query: &SingleQuery, within: bool) -> Result<()> {
         let detail = Detail::InvalidClauseComposition;
         let mut wrote = None;
@@ -183,7 +183,7 @@ impl<'a> Checker<'a> {
             let last = at + 1 == query.clauses.len();
             if let Some((name, span)) = clause.write() {
                 if within {
-                    return self.error(span, detail, format!("{name} cannot stand in EXISTS"));
+                    return self.error(span, detail, format!("{name} is not allowed in EXISTS"));
                 }
                 wrote = Some(name);
             }
@@ -206,7 +206,7 @@ impl<'a> Checker<'a> {
             }
             let ends = matches!(clause, Clause::Return(_)) || clause.write().is_some();
             if last && !ends && !within {
-                let message = "the query must end with RETURN or with a clause that writes";
+                let message = "the query must end with RETURN or a writing clause";
                 let end = Span { start: self.text.len() as u32, end: self.text.len() as u32 };
                 return self.error(end, detail, message);
             }
@@ -214,7 +214,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    fn clause(&mut self, clause: &Clause, steps: &mut Vec<Step>) -> Result<()> {
+    fn clause(&mut self, clause: &Clause, steps: &mut Vec<QueryStep>) -> Result<()> {
         match clause {
             Clause::Match { optional, patterns, filter, .. } => {
                 let pattern = self.match_pattern(patterns)?;
@@ -222,7 +222,7 @@ impl<'a> Checker<'a> {
                     Some(filter) => self.filters(filter)?,
                     None => Vec::new(),
                 };
-                steps.push(Step::Match(Match { optional: *optional, pattern, filters }));
+                steps.push(QueryStep::Match(Match { optional: *optional, pattern, filters }));
             }
             Clause::Unwind { list, variable } => {
                 let (list, kind) = self.expression(list)?;
@@ -230,15 +230,15 @@ impl<'a> Checker<'a> {
                     return self.already_bound(variable);
                 }
                 let slot = self.declare(&variable.text, kind.element());
-                steps.push(Step::Unwind { list, slot });
+                steps.push(QueryStep::Unwind { list, slot });
             }
             Clause::With(projection) => {
                 let (project, _) = self.project(projection, false)?;
-                steps.push(Step::Project(project));
+                steps.push(QueryStep::Project(project));
             }
             Clause::Return(projection) => {
                 let (project, _) = self.project(projection, true)?;
-                steps.push(Step::Project(project));
+                steps.push(QueryStep::Project(project));
             }
             _ => {
                 self.writes = true;
@@ -250,12 +250,12 @@ impl<'a> Checker<'a> {
     }
 
     fn already_bound<T>(&self, name: &Name) -> Result<T> {
-        let message = format!("the variable {} is bound already", name.text);
+        let message = format!("the variable {} is already bound", name.text);
         self.error(name.span, Detail::VariableAlreadyBound, message)
     }
 
-    /// The steps of a query within an expression, which sees the variables around it.
-    fn subquery(&mut self, query: &SingleQuery, span: Span) -> Result<Vec<Step>> {
+    /// Checks a subquery in an expression, which sees the variables around it.
+    fn subquery(&mut self, query: &SingleQuery, span: Span) -> Result<Vec<QueryStep>> {
         if self.nesting >= 20 {
             return self.error(span, Detail::UnexpectedSyntax, "subqueries are nested too deeply");
         }

@@ -6,36 +6,36 @@ use crate::ir::{Ex, Pattern, PatternNode, PatternPath, PatternRel, Slot, Symbol}
 
 use super::{Checker, Type};
 
-/// A pattern while it is read: which slots it has already.
+/// A pattern being built, and the slots it has so far.
 #[derive(Default)]
-pub(super) struct Reading {
+pub(super) struct PatternBuilder {
     pattern: Pattern,
     nodes: HashMap<Slot, usize>,
     rels: HashMap<Slot, usize>,
-    /// Whether new variables may be named.
+    /// Whether new variables are forbidden.
     closed: bool,
 }
 
 impl Checker<'_> {
-    /// The patterns of one `MATCH`, whose variables become known.
+    /// Checks the patterns of one `MATCH` and declares their variables.
     pub(super) fn match_pattern(&mut self, patterns: &[PathPattern]) -> Result<Pattern> {
-        let mut reading = Reading::default();
+        let mut builder = PatternBuilder::default();
         for pattern in patterns {
-            self.read_path(&mut reading, pattern)?;
+            self.read_path(&mut builder, pattern)?;
         }
-        Ok(reading.pattern)
+        Ok(builder.pattern)
     }
 
-    /// A pattern that may only name what is known.
+    /// Checks a pattern that may not declare variables.
     pub(super) fn closed_pattern(&mut self, pattern: &PathPattern) -> Result<Pattern> {
-        let mut reading = Reading { closed: true, ..Reading::default() };
-        self.read_path(&mut reading, pattern)?;
-        Ok(reading.pattern)
+        let mut builder = PatternBuilder { closed: true, ..PatternBuilder::default() };
+        self.read_path(&mut builder, pattern)?;
+        Ok(builder.pattern)
     }
 
-    fn read_path(&mut self, reading: &mut Reading, path: &PathPattern) -> Result<()> {
+    fn read_path(&mut self, builder: &mut PatternBuilder, path: &PathPattern) -> Result<()> {
         if path.shortest.is_some() && path.steps.len() != 1 {
-            let message = "a shortest path is one relationship between two nodes";
+            let message = "a shortest path must have exactly one relationship between two nodes";
             return self.error(path.span, Detail::InvalidRelationshipPattern, message);
         }
         if let Some(name) = &path.variable
@@ -43,17 +43,17 @@ impl Checker<'_> {
         {
             return self.already_bound(name);
         }
-        let start = self.read_node(reading, &path.start)?;
+        let start = self.read_node(builder, &path.start)?;
         let mut from = start;
         let mut rels = Vec::new();
         for (rel, node) in &path.steps {
-            // The relationship's own variable comes before the node that follows it.
-            let at = self.read_rel(reading, rel, from)?;
-            let to = self.read_node(reading, node)?;
-            reading.pattern.rels[at].to = to;
-            reading.pattern.rels[at].shortest = path.shortest;
+            // The relationship's variable is declared before that of the next node.
+            let at = self.read_rel(builder, rel, from)?;
+            let to = self.read_node(builder, node)?;
+            builder.pattern.rels[at].to = to;
+            builder.pattern.rels[at].shortest = path.shortest;
             if path.shortest.is_some() {
-                self.check_shortest(&reading.pattern.rels[at], path)?;
+                self.check_shortest(&builder.pattern.rels[at], path)?;
             }
             rels.push(at);
             from = to;
@@ -63,24 +63,24 @@ impl Checker<'_> {
                 return self.already_bound(name);
             }
             let slot = self.declare(&name.text, Type::Path);
-            reading.pattern.paths.push(PatternPath { slot, start, rels });
+            builder.pattern.paths.push(PatternPath { slot, start, rels });
         }
         Ok(())
     }
 
     fn check_shortest(&self, rel: &PatternRel, path: &PathPattern) -> Result<()> {
         if rel.length.is_some_and(|(min, _)| min > 1) {
-            let message = "a shortest path begins with length 0 or 1";
+            let message = "the minimum length of a shortest path must be 0 or 1";
             return self.error(path.span, Detail::InvalidRelationshipPattern, message);
         }
         if rel.bound {
-            let message = "the relationships of a shortest path cannot be bound already";
+            let message = "the relationships of a shortest path cannot be already bound";
             return self.error(path.span, Detail::VariableAlreadyBound, message);
         }
         Ok(())
     }
 
-    fn read_node(&mut self, reading: &mut Reading, node: &NodePattern) -> Result<usize> {
+    fn read_node(&mut self, builder: &mut PatternBuilder, node: &NodePattern) -> Result<usize> {
         let labels = self.symbols(&node.labels);
         let mut bound = false;
         let slot = match &node.variable {
@@ -91,24 +91,29 @@ impl Checker<'_> {
                     bound = true;
                     variable.slot
                 }
-                None if reading.closed => return self.undefined(name),
+                None if builder.closed => return self.undefined(name),
                 None => self.declare(&name.text, Type::Node),
             },
         };
         let properties = self.pattern_properties(&node.properties)?;
-        if let Some(&at) = reading.nodes.get(&slot) {
-            let known = &mut reading.pattern.nodes[at];
+        if let Some(&at) = builder.nodes.get(&slot) {
+            let known = &mut builder.pattern.nodes[at];
             known.labels.extend(labels);
             known.properties.extend(properties);
             return Ok(at);
         }
-        let at = reading.pattern.nodes.len();
-        reading.nodes.insert(slot, at);
-        reading.pattern.nodes.push(PatternNode { slot, bound, labels, properties });
+        let at = builder.pattern.nodes.len();
+        builder.nodes.insert(slot, at);
+        builder.pattern.nodes.push(PatternNode { slot, bound, labels, properties });
         Ok(at)
     }
 
-    fn read_rel(&mut self, reading: &mut Reading, rel: &RelPattern, from: usize) -> Result<usize> {
+    fn read_rel(
+        &mut self,
+        builder: &mut PatternBuilder,
+        rel: &RelPattern,
+        from: usize,
+    ) -> Result<usize> {
         let types = self.symbols(&rel.types);
         let mut bound = false;
         let kind = if rel.length.is_some() {
@@ -121,23 +126,23 @@ impl Checker<'_> {
             Some(name) => match self.scope.find(&name.text).cloned() {
                 Some(variable) => {
                     self.expect_kind(name, &variable.kind, &kind)?;
-                    if reading.rels.contains_key(&variable.slot) {
+                    if builder.rels.contains_key(&variable.slot) {
                         let message =
-                            format!("the relationship {} is in the pattern twice", name.text);
+                            format!("the relationship {} occurs twice in the pattern", name.text);
                         let detail = Detail::RelationshipUniquenessViolation;
                         return self.error(name.span, detail, message);
                     }
                     bound = true;
                     variable.slot
                 }
-                None if reading.closed => return self.undefined(name),
+                None if builder.closed => return self.undefined(name),
                 None => self.declare(&name.text, kind),
             },
         };
         let properties = self.pattern_properties(&rel.properties)?;
-        let at = reading.pattern.rels.len();
-        reading.rels.insert(slot, at);
-        reading.pattern.rels.push(PatternRel {
+        let at = builder.pattern.rels.len();
+        builder.rels.insert(slot, at);
+        builder.pattern.rels.push(PatternRel {
             slot,
             bound,
             types,
@@ -158,7 +163,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn expect_kind(&self, name: &Name, known: &Type, wanted: &Type) -> Result<()> {
-        // Of lists only the elements tell whether they may be relationships.
+        // For lists, compare the element types as well.
         if known.may_be(wanted) && known.element().may_be(&wanted.element()) {
             return Ok(());
         }
@@ -178,7 +183,7 @@ impl Checker<'_> {
                 Ok(result)
             }
             _ => {
-                let message = "a parameter cannot stand for the properties of a pattern";
+                let message = "a parameter cannot be used as the properties of a pattern";
                 self.error(expr.span, Detail::InvalidParameterUse, message)
             }
         }

@@ -1,5 +1,5 @@
-//! `WITH` and `RETURN`: what rows are grouped by, what is worked out for groups, and which
-//! variables each part can see.
+//! `WITH` and `RETURN`: grouping keys, expressions over groups, and which variables each part
+//! can see.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use super::{Checker, Scope, Type, Variable};
 
 /// What an expression over groups may refer to.
 pub(super) struct Grouping {
-    /// What the rows are grouped by, or how the columns were worked out.
+    /// The grouping keys, or the expressions of the columns.
     keys: Vec<(Expr, Slot, Type)>,
     pub(super) aggregates: Vec<Aggregate>,
     /// The variables of the rows.
     rows: Scope,
-    /// What the arguments of aggregates see.
+    /// The scope of the arguments of aggregates.
     pub(super) arguments: Scope,
-    /// Whether any of the keys will do, or only names, properties and aggregates.
+    /// Whether any key may be referred to, or only names, properties and aggregates.
     any_key: bool,
 }
 
-/// An item of the projection with its name.
+/// A named item of the projection.
 struct Column<'e> {
     name: Arc<str>,
     expr: &'e Expr,
@@ -34,7 +34,7 @@ struct Column<'e> {
 }
 
 impl Checker<'_> {
-    /// Checks a projection; its columns become the scope.
+    /// Checks a projection; its columns become the new scope.
     pub(super) fn project(
         &mut self,
         projection: &Projection,
@@ -48,7 +48,7 @@ impl Checker<'_> {
         let mut pre = Vec::new();
         for column in columns.iter_mut().filter(|column| !column.aggregated) {
             let (ex, kind) = self.expression(column.expr)?;
-            // A variable that goes on as it is needs no slot of its own.
+            // A variable that is passed on unchanged keeps its slot.
             column.slot = match ex {
                 Ex::Slot(slot) => slot,
                 _ => self.slot(),
@@ -96,7 +96,7 @@ impl Checker<'_> {
         Ok((project, names))
     }
 
-    /// The variables that `*` stands for, as expressions.
+    /// Expands `*` to the variables in scope.
     fn star(&self, projection: &Projection, last: bool) -> Result<Vec<Expr>> {
         if !projection.star {
             return Ok(Vec::new());
@@ -105,7 +105,7 @@ impl Checker<'_> {
             self.scope.variables.iter().map(|variable| variable.name.clone()).collect();
         names.sort();
         if last && names.is_empty() && projection.items.is_empty() {
-            let message = "there are no variables that * could stand for";
+            let message = "there are no variables for * to expand to";
             return self.error(projection.span, Detail::NoVariablesInScope, message);
         }
         let expr = |name| Expr {
@@ -156,7 +156,7 @@ impl Checker<'_> {
         }
         for item in &projection.items {
             if item.alias.is_none() && !matches!(&*item.expr.kind, ExprKind::Variable(_)) {
-                let message = "what WITH passes on needs a name: write AS and the name behind it";
+                let message = "expressions in WITH need an alias: add AS and a name";
                 return self.error(item.expr.span, Detail::NoExpressionAlias, message);
             }
         }
@@ -179,12 +179,13 @@ impl Checker<'_> {
         self.grouping.take().map(|grouping| grouping.aggregates).unwrap_or_default()
     }
 
-    /// Whether the expression at hand is worked out for groups, whose rows are gone.
+    /// Whether the current expression is evaluated per group, when single rows no longer exist.
     pub(super) fn beside_aggregates(&self) -> bool {
         !self.in_aggregate && self.grouping.as_ref().is_some_and(|grouping| !grouping.any_key)
     }
 
-    /// An expression over groups that is one of the keys, or refers to what is none.
+    /// Resolves an expression over groups to a grouping key. Fails if it refers to a variable that
+    /// is neither grouped nor aggregated.
     pub(super) fn grouped(&mut self, expr: &Expr) -> Result<Option<(Ex, Type)>> {
         if self.in_aggregate {
             return Ok(None);
@@ -197,7 +198,7 @@ impl Checker<'_> {
             return Ok(Some((Ex::Slot(*slot), kind.clone())));
         }
         let ExprKind::Variable(name) = &*expr.kind else { return Ok(None) };
-        // What is local to the expression, or was projected, is in the scope beyond the rows.
+        // Local and projected variables come after those of the rows.
         let known = self.scope.find(name);
         let before = grouping.rows.find(name);
         match (known, before) {
@@ -232,7 +233,7 @@ impl Checker<'_> {
         }
         if grouped || projection.distinct {
             self.scope = after.clone();
-            // Aggregates that are no columns see what rows are grouped by, and no more.
+            // Aggregates that are not columns see only the grouping keys.
             let keys = columns.iter().zip(&after.variables).filter(|(it, _)| !it.aggregated);
             let keys = Scope { variables: keys.map(|(_, variable)| variable.clone()).collect() };
             self.begin_grouping(columns, rows, true);
@@ -241,7 +242,7 @@ impl Checker<'_> {
             }
             self.no_aggregates = !grouped;
             for (key, descending) in &projection.order {
-                // A key that is worked out from aggregates needs simple parts.
+                // A sort key computed from aggregates may only refer to simple expressions.
                 let whole = columns.iter().any(|column| column.expr == key);
                 if let Some(grouping) = &mut self.grouping {
                     grouping.any_key = whole || !has_aggregate(key);
@@ -281,11 +282,11 @@ impl Checker<'_> {
         self.predicate(filter).map(Some)
     }
 
-    /// What follows `SKIP` or `LIMIT`: the same for all rows.
+    /// Checks the operand of `SKIP` or `LIMIT`, which cannot depend on rows.
     fn bound(&mut self, expr: &Option<Expr>, clause: &str) -> Result<Option<Ex>> {
         let Some(expr) = expr else { return Ok(None) };
         if mentions_any(expr) {
-            let message = format!("{clause} needs a number that does not depend on rows");
+            let message = format!("{clause} needs a number that does not depend on the row");
             return self.error(expr.span, Detail::NonConstantExpression, message);
         }
         let (ex, kind) = self.expression(expr)?;
@@ -294,14 +295,14 @@ impl Checker<'_> {
             return self.error(expr.span, Detail::InvalidArgumentType, message);
         }
         if matches!(ex, Ex::Value(Value::Integer(number)) if number < 0) {
-            let message = format!("{clause} needs a number from 0");
+            let message = format!("{clause} cannot be negative");
             return self.error(expr.span, Detail::NegativeIntegerArgument, message);
         }
         Ok(Some(ex))
     }
 }
 
-/// The columns as variables of what follows.
+/// The columns as variables of the following clauses.
 fn scope_of(columns: &[Column<'_>]) -> Scope {
     let variables = columns.iter().map(|column| Variable {
         name: column.name.clone(),
@@ -311,7 +312,7 @@ fn scope_of(columns: &[Column<'_>]) -> Scope {
     Scope { variables: variables.collect() }
 }
 
-/// The slots that outlive a projection: its columns, and what its filter looks at.
+/// The slots that outlive a projection: its columns and those its filter uses.
 fn kept(columns: &[Slot], filter: &Option<Ex>, rows: &Scope) -> Vec<Slot> {
     let mut keep = columns.to_vec();
     if let Some(filter) = filter {
@@ -351,7 +352,7 @@ fn mentions_any(expr: &Expr) -> bool {
     any_part(expr, &|part| matches!(&*part.kind, ExprKind::Variable(_)))
 }
 
-/// Whether something holds for the expression or any part of it, subqueries aside.
+/// Whether `holds` is true for the expression or any part of it, subqueries excluded.
 fn any_part(expr: &Expr, holds: &dyn Fn(&Expr) -> bool) -> bool {
     if holds(expr) {
         return true;

@@ -1,7 +1,7 @@
-/// What is known about a value before the query runs.
+/// The static type of an expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Type {
-    /// Nothing is known, or it is null.
+    /// Unknown, or null.
     Any,
     Boolean,
     Integer,
@@ -19,7 +19,7 @@ pub(crate) enum Type {
 }
 
 impl Type {
-    /// Whether a value of this type may be one of that.
+    /// Whether a value of this type may also have the other type.
     pub(crate) fn may_be(&self, other: &Type) -> bool {
         use Type::*;
         match (self, other) {
@@ -38,7 +38,7 @@ impl Type {
         matches!(self, Type::Integer | Type::Float | Type::Number)
     }
 
-    /// The type of the elements, if this is a list of which they are known.
+    /// The type of a list's elements if it is known.
     pub(crate) fn element(&self) -> Type {
         match self {
             Type::List(element) => (**element).clone(),
@@ -46,7 +46,7 @@ impl Type {
         }
     }
 
-    /// What is known of a value that is one or the other.
+    /// The most specific type that covers both.
     pub(crate) fn or(self, other: Type) -> Type {
         if self == other {
             self

@@ -3,14 +3,14 @@ use crate::ast::{
 };
 use crate::error::{Detail, Result};
 use crate::graph::Direction;
-use crate::ir::{CreateItem, Ex, Match, Merge, Pattern, SetOp, Slot, Step, Symbol};
+use crate::ir::{CreateItem, Ex, Match, Merge, Pattern, QueryStep, SetOp, Slot, Symbol};
 use crate::value::Value;
 
 use super::{Checker, Type};
 
 impl Checker<'_> {
-    /// A clause that changes the graph.
-    pub(super) fn write(&mut self, clause: &Clause) -> Result<Step> {
+    /// Checks a clause that changes the graph.
+    pub(super) fn write(&mut self, clause: &Clause) -> Result<QueryStep> {
         match clause {
             Clause::Create { patterns, .. } => {
                 let mut items = Vec::new();
@@ -21,23 +21,23 @@ impl Checker<'_> {
                     }
                     self.create(pattern, &mut items)?;
                 }
-                Ok(Step::Create(items))
+                Ok(QueryStep::Create(items))
             }
             Clause::Merge { pattern, on_create, on_match, .. } => {
                 self.merge(pattern, on_create, on_match)
             }
             Clause::Set { items, .. } => {
-                Ok(Step::Set(items.iter().map(|item| self.set(item)).collect::<Result<_>>()?))
+                Ok(QueryStep::Set(items.iter().map(|item| self.set(item)).collect::<Result<_>>()?))
             }
-            Clause::Remove { items, .. } => {
-                Ok(Step::Set(items.iter().map(|item| self.remove(item)).collect::<Result<_>>()?))
-            }
+            Clause::Remove { items, .. } => Ok(QueryStep::Set(
+                items.iter().map(|item| self.remove(item)).collect::<Result<_>>()?,
+            )),
             Clause::Delete { detach, targets, .. } => {
                 let targets =
                     targets.iter().map(|target| self.delete(target)).collect::<Result<_>>()?;
-                Ok(Step::Delete { detach: *detach, targets })
+                Ok(QueryStep::Delete { detach: *detach, targets })
             }
-            _ => Ok(Step::Set(Vec::new())),
+            _ => Ok(QueryStep::Set(Vec::new())),
         }
     }
 
@@ -117,15 +117,15 @@ impl Checker<'_> {
 
     fn check_created_rel(&self, rel: &RelPattern, directed: bool) -> Result<()> {
         if rel.length.is_some() {
-            let message = "relationships of variable length cannot be created";
+            let message = "variable-length relationships cannot be created";
             return self.error(rel.span, Detail::CreatingVarLength, message);
         }
         if rel.types.len() != 1 {
-            let message = "a relationship is created with exactly one type";
+            let message = "a new relationship must have exactly one type";
             return self.error(rel.span, Detail::NoSingleRelationshipType, message);
         }
         if directed && rel.direction == Direction::Both {
-            let message = "a relationship is created with a direction";
+            let message = "a new relationship must have a direction";
             return self.error(rel.span, Detail::RequiresDirectedRelationship, message);
         }
         Ok(())
@@ -140,7 +140,7 @@ impl Checker<'_> {
         path: &PathPattern,
         on_create: &[SetItem],
         on_match: &[SetItem],
-    ) -> Result<Step> {
+    ) -> Result<QueryStep> {
         if path.shortest.is_some() {
             let message = "a shortest path cannot be merged";
             return self.error(path.span, Detail::UnexpectedSyntax, message);
@@ -165,11 +165,11 @@ impl Checker<'_> {
         let on_create = items(self, on_create)?;
         let on_match = items(self, on_match)?;
         let pattern = Match { optional: false, pattern, filters: Vec::new() };
-        Ok(Step::Merge(Box::new(Merge { pattern, create, on_create, on_match })))
+        Ok(QueryStep::Merge(Box::new(Merge { pattern, create, on_create, on_match })))
     }
 
-    /// What is created if the pattern is not found: the same slots, without what is bound.
-    /// The properties are those of the pattern; the executor takes them from there.
+    /// What to create if the pattern is not found: its slots that are not yet bound. The executor
+    /// takes the properties from the pattern.
     fn merged_items(&self, pattern: &Pattern) -> Vec<CreateItem> {
         let mut items = Vec::new();
         let name = |symbol: Symbol| self.names[symbol.0 as usize].clone();
@@ -234,7 +234,7 @@ impl Checker<'_> {
 
     fn delete(&mut self, target: &Expr) -> Result<Ex> {
         if matches!(&*target.kind, ExprKind::HasLabels(..)) {
-            let message = "DELETE takes nodes, relationships and paths; labels go with REMOVE";
+            let message = "DELETE takes nodes, relationships and paths; use REMOVE for labels";
             return self.error(target.span, Detail::InvalidDelete, message);
         }
         let (ex, kind) = self.expression(target)?;

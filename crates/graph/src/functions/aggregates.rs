@@ -1,4 +1,4 @@
-//! Functions over the values of many rows.
+//! Aggregate functions.
 
 use std::cmp::Ordering;
 
@@ -11,26 +11,26 @@ use crate::value::{GroupKey, Value, order};
 
 use super::AggregateKind;
 
-/// What is kept of the values seen so far.
+/// The state of an aggregate over the values seen so far.
 pub(crate) enum Accumulator {
     Count(i64),
     Sum(Sum),
     Average(Sum, i64),
-    /// The best value, and how a better one compares with it.
+    /// The best value so far, and how a better one compares with it.
     Best(Value, Ordering),
-    /// All values, and the bytes that count for them.
+    /// All values, and the bytes counted for them.
     Collect(Vec<Value>, usize),
     Deviation(Vec<f64>, bool),
     Percentile {
         values: Vec<Value>,
-        place: f64,
+        fraction: f64,
         between: bool,
     },
-    /// Values that differ, and what is made of them.
+    /// The distinct values, and the aggregate over them.
     Distinct(Box<(FastSet<GroupKey>, Accumulator)>),
 }
 
-/// A sum, which is an integer as long as all its terms are.
+/// A sum, which is an integer as long as all terms are.
 pub(crate) enum Sum {
     Integer(i64),
     Float(f64),
@@ -50,7 +50,7 @@ impl Accumulator {
             DeviationOfAll => Accumulator::Deviation(Vec::new(), true),
             PercentileContinuous | PercentileDiscrete => Accumulator::Percentile {
                 values: Vec::new(),
-                place: 0.0,
+                fraction: 0.0,
                 between: aggregate.kind == PercentileContinuous,
             },
         };
@@ -61,8 +61,8 @@ impl Accumulator {
         }
     }
 
-    /// Takes a value that stands for this many rows. What it keeps is added to `kept`, to be
-    /// released with the accumulator.
+    /// Adds a value that represents this many rows. The bytes it retains are added to `kept`, to
+    /// be released with the accumulator.
     pub(crate) fn add(
         &mut self,
         run: &Run<'_>,
@@ -75,8 +75,8 @@ impl Accumulator {
             *kept += bytes;
             run.budget.keep(bytes)
         };
-        if let Accumulator::Percentile { place, .. } = self {
-            *place = percentile(&second)?;
+        if let Accumulator::Percentile { fraction, .. } = self {
+            *fraction = percentile(&second)?;
         }
         if value.is_null() {
             return Ok(());
@@ -123,7 +123,7 @@ impl Accumulator {
         Ok(())
     }
 
-    /// The value of the aggregate. What a list keeps counts for itself from then on.
+    /// The value of the aggregate. The bytes of a collected list then count themselves.
     pub(crate) fn finish(&mut self, run: &Run<'_>, kept: &mut usize) -> Result<Value> {
         Ok(match self {
             Accumulator::Count(count) => Value::Integer(*count),
@@ -137,15 +137,15 @@ impl Accumulator {
                 *kept = kept.saturating_sub(bytes);
                 run.budget.release(bytes);
                 run.budget.steps(values.len())?;
-                run.budget.made(Value::list(std::mem::take(values)))?
+                run.budget.check_value(Value::list(std::mem::take(values)))?
             }
             Accumulator::Deviation(values, all) => {
                 run.budget.steps(values.len())?;
                 Value::Float(deviation(values, *all))
             }
-            Accumulator::Percentile { values, place, between } => {
+            Accumulator::Percentile { values, fraction, between } => {
                 let sorted = sorted(run, std::mem::take(values), order, Value::weight)?;
-                percentile_of(&sorted, *place, *between)?
+                percentile_of(&sorted, *fraction, *between)?
             }
             Accumulator::Distinct(inner) => inner.1.finish(run, kept)?,
         })
@@ -185,17 +185,17 @@ fn deviation(numbers: &[f64], all: bool) -> f64 {
     (squares / divisor).sqrt()
 }
 
-/// The value at a place of sorted values, or between two of them.
-fn percentile_of(values: &[Value], place: f64, between: bool) -> Result<Value> {
+/// The value at a fraction of sorted values, interpolated if `between`.
+fn percentile_of(values: &[Value], fraction: f64, between: bool) -> Result<Value> {
     let Some(last) = values.len().checked_sub(1) else { return Ok(Value::Null) };
     if !between {
-        let rank = (place * values.len() as f64).ceil() as usize;
+        let rank = (fraction * values.len() as f64).ceil() as usize;
         return Ok(values[rank.saturating_sub(1).min(last)].clone());
     }
-    let place = place * last as f64;
-    let (low, high) = (place.floor() as usize, place.ceil() as usize);
+    let fraction = fraction * last as f64;
+    let (low, high) = (fraction.floor() as usize, fraction.ceil() as usize);
     let (a, b) = (number(&values[low])?, number(&values[high])?);
-    Ok(Value::Float(a + (b - a) * (place - place.floor())))
+    Ok(Value::Float(a + (b - a) * (fraction - fraction.floor())))
 }
 
 fn number(value: &Value) -> Result<f64> {
@@ -203,7 +203,7 @@ fn number(value: &Value) -> Result<f64> {
         Value::Integer(number) => Ok(*number as f64),
         Value::Float(number) => Ok(*number),
         other => {
-            Err(Error::type_mismatch(format!("a number is needed, not {}", other.type_name())))
+            Err(Error::type_mismatch(format!("expected a number, found {}", other.type_name())))
         }
     }
 }
@@ -213,6 +213,6 @@ fn percentile(value: &Value) -> Result<f64> {
     if (0.0..=1.0).contains(&number) {
         return Ok(number);
     }
-    let message = format!("a percentile is from 0 to 1, not {number}");
+    let message = format!("a percentile must be between 0 and 1, not {number}");
     Err(Error::run(Class::ArgumentError, Detail::NumberOutOfRange, message))
 }

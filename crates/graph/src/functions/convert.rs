@@ -3,10 +3,10 @@ use crate::value::{Value, plain_text};
 
 use super::Function;
 
-/// Conversions: a text that says nothing becomes null, a value of another kind is an error.
+/// Conversions: an unparsable text becomes null, an unsupported type is an error.
 pub(super) fn call(function: Function, value: &Value) -> Result<Value> {
     let wrong = |name: &str| {
-        let message = format!("{name}() does not take {}", value.type_name());
+        let message = format!("{name}() does not accept {}", value.type_name());
         Err(Error::run(Class::TypeError, Detail::InvalidArgumentValue, message))
     };
     if value.is_null() {
@@ -45,7 +45,7 @@ pub(super) fn call(function: Function, value: &Value) -> Result<Value> {
     }
 }
 
-/// A number in digits; words such as `inf` are none.
+/// Parses digits; words such as `inf` are not numbers.
 fn parsed(text: &str) -> Option<f64> {
     let digits =
         text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));

@@ -1,4 +1,4 @@
-//! Functions of nodes, relationships, paths and maps.
+//! Functions on nodes, relationships, paths and maps.
 
 use crate::error::{Class, Detail, Error, Result};
 use crate::graph::Entity;
@@ -42,7 +42,7 @@ pub(super) fn call(run: &Run<'_>, function: Function, value: &Value) -> Result<V
         (_, other) => {
             let name = super::FUNCTIONS.iter().find(|entry| entry.1 == function);
             let name = name.map_or("this", |entry| entry.0);
-            let message = format!("{name}() does not take {}", other.type_name());
+            let message = format!("{name}() does not accept {}", other.type_name());
             Err(Error::run(Class::TypeError, Detail::InvalidArgumentValue, message))
         }
     }

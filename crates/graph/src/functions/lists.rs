@@ -33,7 +33,7 @@ pub(super) fn call(run: &Run<'_>, function: Function, arguments: &[Value]) -> Re
             Ok(Value::list(list.iter().skip(1).cloned().collect()))
         }
         (_, other) => {
-            Err(Error::type_mismatch(format!("a list is needed, not {}", other.type_name())))
+            Err(Error::type_mismatch(format!("expected a list, found {}", other.type_name())))
         }
     }
 }
@@ -56,7 +56,7 @@ fn range(run: &Run<'_>, arguments: &[Value]) -> Result<Value> {
     if span < 0 || (end < start) != (step < 0) && end != start {
         return Ok(Value::list(Vec::new()));
     }
-    // Asked for before it is made: the list may be larger than any memory.
+    // Checked before it is created: the list may exceed any memory.
     run.budget.list(usize::try_from(span + 1).unwrap_or(usize::MAX))?;
     let mut values = Vec::with_capacity((span + 1) as usize);
     for at in 0..=span {

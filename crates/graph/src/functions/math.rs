@@ -58,12 +58,12 @@ fn number(value: &Value) -> Result<f64> {
         Value::Integer(number) => Ok(*number as f64),
         Value::Float(number) => Ok(*number),
         other => {
-            Err(Error::type_mismatch(format!("a number is needed, not {}", other.type_name())))
+            Err(Error::type_mismatch(format!("expected a number, found {}", other.type_name())))
         }
     }
 }
 
-/// Halves are rounded up without digits, and away from zero with digits, as is usual.
+/// Rounds halves up without digits and away from zero with digits, as other implementations do.
 fn round(number: f64, digits: Option<&Value>) -> Result<f64> {
     let Some(digits) = digits else { return Ok((number + 0.5).floor()) };
     match digits {

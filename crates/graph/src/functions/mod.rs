@@ -1,4 +1,4 @@
-//! The functions of the language, by name.
+//! The language's functions, by name.
 
 mod aggregates;
 mod convert;
@@ -17,7 +17,7 @@ use crate::value::Value;
 
 macro_rules! functions {
     ($($variant:ident $name:literal $least:literal $most:literal $result:ident,)*) => {
-        /// A function of values.
+        /// A scalar function.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Function { $($variant,)* }
 
@@ -88,7 +88,7 @@ functions! {
     TypeOf "type" 1 1 Text,
 }
 
-/// A function over the values of many rows.
+/// An aggregate function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AggregateKind {
     CountRows,
@@ -117,7 +117,7 @@ const AGGREGATES: &[(&str, AggregateKind, usize, Type)] = &[
     ("percentileDisc", AggregateKind::PercentileDiscrete, 2, Type::Any),
 ];
 
-/// A function by its name: itself, the least and the most arguments it takes, what it gives.
+/// Looks up a function: itself, its minimum and maximum number of arguments, its result type.
 pub(crate) fn find(name: &str) -> Option<(Function, usize, usize, Type)> {
     let alias = match name.to_ascii_lowercase().as_str() {
         "rels" => "relationships",
@@ -130,13 +130,13 @@ pub(crate) fn find(name: &str) -> Option<(Function, usize, usize, Type)> {
     Some((entry.1, entry.2, entry.3, entry.4.clone()))
 }
 
-/// An aggregate by its name: itself, how many arguments it takes, what it gives.
+/// Looks up an aggregate: itself, its number of arguments, its result type.
 pub(crate) fn find_aggregate(name: &str) -> Option<(AggregateKind, usize, Type)> {
     let entry = AGGREGATES.iter().find(|entry| entry.0.eq_ignore_ascii_case(name))?;
     Some((entry.1, entry.2, entry.3.clone()))
 }
 
-/// Functions that others have and that are refused by name.
+/// Functions of other implementations, which are refused by name.
 pub(crate) fn find_unsupported(name: &str) -> Option<&'static str> {
     const TEMPORAL: [&str; 7] =
         ["date", "datetime", "duration", "localdatetime", "localtime", "time", "timestamp"];
@@ -147,7 +147,7 @@ pub(crate) fn find_unsupported(name: &str) -> Option<&'static str> {
     }
     match root {
         "point" | "distance" => Some("spatial functions"),
-        "apoc" | "gds" => Some("functions of procedures' libraries"),
+        "apoc" | "gds" => Some("procedure libraries"),
         "randomuuid" => Some("randomUUID()"),
         "normalize" => Some("normalize()"),
         "haversin" => Some("haversin()"),
@@ -155,7 +155,7 @@ pub(crate) fn find_unsupported(name: &str) -> Option<&'static str> {
     }
 }
 
-/// The value of a function.
+/// Evaluates a function.
 pub(crate) fn call(run: &Run<'_>, function: Function, arguments: &[Value]) -> Result<Value> {
     use Function::*;
     match function {

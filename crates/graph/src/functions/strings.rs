@@ -9,7 +9,7 @@ pub(super) fn call(run: &Run<'_>, function: Function, arguments: &[Value]) -> Re
         return Ok(Value::Null);
     }
     let subject = text(&arguments[0])?;
-    // Letters of another case may be longer.
+    // A letter may be longer in the other case.
     run.budget.text(subject.len())?;
     let result: String = match function {
         Function::Left => subject.chars().take(length(&arguments[1])?).collect(),
@@ -42,7 +42,7 @@ pub(super) fn call(run: &Run<'_>, function: Function, arguments: &[Value]) -> Re
 }
 
 fn split(run: &Run<'_>, subject: &str, by: &str) -> Result<Value> {
-    // Asked for before they are made: small texts take more room than their letters.
+    // Checked before they are created: small texts take more memory than their characters.
     let count =
         if by.is_empty() { subject.chars().count() } else { subject.matches(by).count() + 1 };
     let each = Value::text("").held();
@@ -58,14 +58,14 @@ fn split(run: &Run<'_>, subject: &str, by: &str) -> Result<Value> {
     } else {
         subject.split(by).try_for_each(push)?;
     }
-    run.budget.made(Value::list(parts))
+    run.budget.check_value(Value::list(parts))
 }
 
 fn text(value: &Value) -> Result<&Text> {
     match value {
         Value::Text(text) => Ok(text),
         other => {
-            Err(Error::type_mismatch(format!("a string is needed, not {}", other.type_name())))
+            Err(Error::type_mismatch(format!("expected a string, found {}", other.type_name())))
         }
     }
 }
@@ -73,11 +73,11 @@ fn text(value: &Value) -> Result<&Text> {
 fn length(value: &Value) -> Result<usize> {
     match value {
         Value::Integer(number) => usize::try_from(*number).map_err(|_| {
-            let message = format!("a length is a number from 0, not {number}");
+            let message = format!("a length cannot be negative: {number}");
             Error::run(Class::ArgumentError, Detail::NumberOutOfRange, message)
         }),
         other => {
-            Err(Error::type_mismatch(format!("an integer is needed, not {}", other.type_name())))
+            Err(Error::type_mismatch(format!("expected an integer, found {}", other.type_name())))
         }
     }
 }

@@ -6,8 +6,8 @@ use crate::error::{Detail, Result};
 use super::Parser;
 use super::lexer::Token;
 
-/// Clauses that other dialects have.
-const ELSEWHERE: [(&str, &str); 9] = [
+/// Clauses of other dialects, which are refused by name.
+const UNSUPPORTED_CLAUSES: [(&str, &str); 9] = [
     ("CALL", "procedures (CALL)"),
     ("FOREACH", "FOREACH"),
     ("LOAD", "LOAD CSV"),
@@ -51,7 +51,7 @@ impl Parser<'_> {
         let span = self.span();
         let Token::Word { text, quoted: false } = self.token() else { return Ok(None) };
         let word = text.to_ascii_uppercase();
-        if let Some((_, what)) = ELSEWHERE.iter().find(|(name, _)| *name == word) {
+        if let Some((_, what)) = UNSUPPORTED_CLAUSES.iter().find(|(name, _)| *name == word) {
             return self.unsupported(span, what);
         }
         let clause = match word.as_str() {
@@ -190,13 +190,13 @@ impl Parser<'_> {
         Ok(SetItem::Property { target, key, value: self.expression()? })
     }
 
-    /// `n.key`, where `n` may be any atom.
+    /// `n.key`, where `n` is any atom.
     fn property_target(&mut self) -> Result<(Expr, std::sync::Arc<str>)> {
         let span = self.span();
         let expr = self.postfix()?;
         match *expr.kind {
             ExprKind::Property(target, key) => Ok((target, key)),
-            _ => self.error(span, Detail::UnexpectedSyntax, "a property is expected here"),
+            _ => self.error(span, Detail::UnexpectedSyntax, "expected a property"),
         }
     }
 

@@ -5,24 +5,24 @@ use crate::error::{Detail, Result};
 use crate::value::Value;
 
 use super::lexer::Token;
-use super::{HEIGHT, Parser};
+use super::{MAX_HEIGHT, Parser};
 
 impl Parser<'_> {
     pub(super) fn expression(&mut self) -> Result<Expr> {
         self.deeper(|parser| parser.logic(0))
     }
 
-    /// Makes an expression of parts that are so high.
+    /// Builds an expression from parts of these heights.
     fn make(&self, start: Span, kind: ExprKind, heights: &[u16]) -> Result<Expr> {
         let height = heights.iter().max().copied().unwrap_or(0) + 1;
         let span = self.since(start);
-        if height > HEIGHT {
+        if height > MAX_HEIGHT {
             return self.too_deep(span);
         }
         Ok(Expr { kind: Box::new(kind), span, height })
     }
 
-    /// `OR`, below it `XOR`, below it `AND`, below it `NOT`.
+    /// Binary logic by increasing precedence: `OR`, `XOR`, `AND`, then `NOT`.
     fn logic(&mut self, level: usize) -> Result<Expr> {
         const LEVELS: [(&str, Logic); 3] =
             [("OR", Logic::Or), ("XOR", Logic::Xor), ("AND", Logic::And)];
@@ -81,7 +81,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `IN`, `STARTS WITH`, `IS NULL` and their like.
+    /// `IN`, `STARTS WITH`, `IS NULL` and similar.
     fn predicate(&mut self) -> Result<Expr> {
         let start = self.span();
         let mut left = self.sum()?;
@@ -184,7 +184,7 @@ impl Parser<'_> {
         self.postfix()
     }
 
-    /// An atom with what is asked of it: properties, elements, labels.
+    /// An atom with any suffixes: properties, elements, labels.
     pub(super) fn postfix(&mut self) -> Result<Expr> {
         let start = self.span();
         let mut expr = self.atom()?;
@@ -230,7 +230,7 @@ impl Parser<'_> {
                     return self.error(start, Detail::IntegerOverflow, message);
                 }
             },
-            Token::NoNumber(detail, message) => return self.error(start, detail, message),
+            Token::InvalidNumber(detail, message) => return self.error(start, detail, message),
             Token::Float(number) => literal(Value::Float(number)),
             Token::Text(text) => literal(Value::text(text)),
             Token::Parameter(name) => ExprKind::Parameter(name),
@@ -266,7 +266,7 @@ impl Parser<'_> {
         self.make(start, ExprKind::Pattern(pattern), &[1])
     }
 
-    /// Expressions that begin with a word that is not a variable.
+    /// Expressions that begin with a keyword.
     fn keyword(&mut self, start: Span, word: &str) -> Result<Option<Expr>> {
         let literal = match word.to_ascii_lowercase().as_str() {
             "null" => Value::Null,
@@ -315,7 +315,7 @@ impl Parser<'_> {
         self.make(start, ExprKind::Variable(name.text), &[])
     }
 
-    /// The number of tokens of a function's name, such as `a.b.c`, if a call begins here.
+    /// The number of tokens in a function's name, such as `a.b.c`, if a call begins here.
     fn call_ahead(&self) -> Option<usize> {
         let mut length = 1;
         loop {
@@ -430,20 +430,20 @@ impl Parser<'_> {
         self.make(start, ExprKind::List(items), &[height])
     }
 
-    /// `[(a)-->(b) WHERE … | …]`, unlike `[(a)-->(b), …]`.
+    /// Tells `[(a)-->(b) WHERE … | …]` from `[(a)-->(b), …]`.
     fn is_pattern_comprehension(&self) -> bool {
         if !self.is_pattern() {
             return false;
         }
-        // Goes from bracket to bracket, until what follows is no part of a pattern.
+        // Skips from bracket to bracket until the pattern ends.
         let mut at = self.at;
         loop {
             match &self.tokens[at].0 {
                 Token::Symbol("(" | "[") => {
-                    if self.partners[at] == u32::MAX {
+                    if self.matching_brackets[at] == u32::MAX {
                         return false;
                     }
-                    at = self.partners[at] as usize + 1;
+                    at = self.matching_brackets[at] as usize + 1;
                 }
                 Token::Symbol("-" | "<" | ">") => at += 1,
                 Token::Symbol("|") => return true,

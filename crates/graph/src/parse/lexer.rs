@@ -1,4 +1,4 @@
-//! From text to tokens.
+//! Splits a query into tokens.
 
 use std::sync::Arc;
 
@@ -12,31 +12,31 @@ pub(super) enum Token {
         text: Arc<str>,
         quoted: bool,
     },
-    /// The digits of an integer, whose sign is not known here, and their base.
+    /// The magnitude of an integer; its sign is a separate token.
     Integer(u64),
     Float(f64),
     Text(Arc<str>),
     Parameter(Arc<str>),
     Symbol(&'static str),
-    /// What begins like a number and is none.
-    NoNumber(Detail, String),
+    /// Something that begins like a number but is not valid.
+    InvalidNumber(Detail, String),
     End,
 }
 
-/// What is wrong with a token, and where.
-pub(super) struct Malformed {
+/// An error in a token and its position.
+pub(super) struct TokenError {
     pub(super) detail: Detail,
     pub(super) message: String,
     pub(super) at: usize,
 }
 
-/// The longest come first.
+/// Longest first.
 const SYMBOLS: [&str; 30] = [
     "..", "<>", "<=", ">=", "=~", "+=", "(", ")", "[", "]", "{", "}", ",", ":", ";", ".", "|", "=",
     "<", ">", "+", "-", "*", "/", "%", "^", "!", "&", "?", "@",
 ];
 
-pub(super) fn tokenize(text: &str) -> Result<Vec<(Token, Span)>, Malformed> {
+pub(super) fn tokenize(text: &str) -> Result<Vec<(Token, Span)>, TokenError> {
     let mut lexer = Lexer { text, at: 0 };
     let mut tokens = Vec::with_capacity(text.len() / 4 + 1);
     loop {
@@ -70,11 +70,11 @@ impl Lexer<'_> {
         at: usize,
         detail: Detail,
         message: impl Into<String>,
-    ) -> Result<T, Malformed> {
-        Err(Malformed { detail, message: message.into(), at })
+    ) -> Result<T, TokenError> {
+        Err(TokenError { detail, message: message.into(), at })
     }
 
-    fn skip_blank(&mut self) -> Result<(), Malformed> {
+    fn skip_blank(&mut self) -> Result<(), TokenError> {
         loop {
             let rest = self.rest();
             let blank = rest.len() - rest.trim_start().len();
@@ -86,7 +86,7 @@ impl Lexer<'_> {
                 match rest.find("*/") {
                     Some(end) => self.at += end + 2,
                     None => {
-                        let message = "this comment does not end";
+                        let message = "unterminated comment";
                         return self.wrong(self.at, Detail::UnexpectedSyntax, message);
                     }
                 }
@@ -96,7 +96,7 @@ impl Lexer<'_> {
         }
     }
 
-    fn next(&mut self) -> Result<Token, Malformed> {
+    fn next(&mut self) -> Result<Token, TokenError> {
         let Some(first) = self.peek() else { return Ok(Token::End) };
         match first {
             '\'' | '"' => self.string(first),
@@ -125,7 +125,7 @@ impl Lexer<'_> {
                 } else {
                     Detail::InvalidUnicodeCharacter
                 };
-                self.wrong(self.at, detail, format!("{first:?} means nothing here"))
+                self.wrong(self.at, detail, format!("unexpected character {first:?}"))
             }
         }
     }
@@ -138,14 +138,14 @@ impl Lexer<'_> {
         word
     }
 
-    fn backticks(&mut self) -> Result<Arc<str>, Malformed> {
+    fn backticks(&mut self) -> Result<Arc<str>, TokenError> {
         let start = self.at;
         let mut name = String::new();
         self.at += 1;
         loop {
             let rest = &self.text[self.at..];
             let Some(end) = rest.find('`') else {
-                return self.wrong(start, Detail::UnexpectedSyntax, "this name does not end");
+                return self.wrong(start, Detail::UnexpectedSyntax, "unterminated name");
             };
             name.push_str(&rest[..end]);
             self.at += end + 1;
@@ -157,7 +157,7 @@ impl Lexer<'_> {
         }
     }
 
-    fn parameter(&mut self) -> Result<Token, Malformed> {
+    fn parameter(&mut self) -> Result<Token, TokenError> {
         let start = self.at;
         self.at += 1;
         if self.peek() == Some('`') {
@@ -201,7 +201,7 @@ impl Lexer<'_> {
         if self.peek().is_some_and(is_word_part) {
             let tail = self.word();
             let message = format!("{literal}{tail} is not a number");
-            return Token::NoNumber(Detail::InvalidNumberLiteral, message);
+            return Token::InvalidNumber(Detail::InvalidNumberLiteral, message);
         }
         if !float {
             return self.integer(start, &literal, 10);
@@ -210,7 +210,7 @@ impl Lexer<'_> {
             Ok(number) if number.is_finite() => Token::Float(number),
             _ => {
                 let message = format!("{literal} is too large for a float");
-                Token::NoNumber(Detail::FloatingPointOverflow, message)
+                Token::InvalidNumber(Detail::FloatingPointOverflow, message)
             }
         }
     }
@@ -219,25 +219,25 @@ impl Lexer<'_> {
         let shown = &self.text[start..self.at];
         if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(radix)) {
             let message = format!("{shown} is not a number");
-            return Token::NoNumber(Detail::InvalidNumberLiteral, message);
+            return Token::InvalidNumber(Detail::InvalidNumberLiteral, message);
         }
         match u64::from_str_radix(digits, radix) {
             Ok(number) if number <= i64::MIN.unsigned_abs() => Token::Integer(number),
             _ => {
                 let message = format!("{shown} is too large for an integer");
-                Token::NoNumber(Detail::IntegerOverflow, message)
+                Token::InvalidNumber(Detail::IntegerOverflow, message)
             }
         }
     }
 
-    fn string(&mut self, quote: char) -> Result<Token, Malformed> {
+    fn string(&mut self, quote: char) -> Result<Token, TokenError> {
         let start = self.at;
         let mut text = String::new();
         self.at += 1;
         loop {
             let rest = &self.text[self.at..];
             let Some(end) = rest.find([quote, '\\']) else {
-                return self.wrong(start, Detail::UnexpectedSyntax, "this string does not end");
+                return self.wrong(start, Detail::UnexpectedSyntax, "unterminated string");
             };
             text.push_str(&rest[..end]);
             self.at += end + 1;
@@ -248,10 +248,10 @@ impl Lexer<'_> {
         }
     }
 
-    fn escape(&mut self) -> Result<char, Malformed> {
+    fn escape(&mut self) -> Result<char, TokenError> {
         let start = self.at - 1;
         let Some(letter) = self.peek() else {
-            return self.wrong(start, Detail::UnexpectedSyntax, "this string does not end");
+            return self.wrong(start, Detail::UnexpectedSyntax, "unterminated string");
         };
         self.at += letter.len_utf8();
         let length = match letter {
@@ -264,7 +264,7 @@ impl Lexer<'_> {
             'u' => 4,
             'U' => 8,
             _ => {
-                let message = format!("\\{letter} stands for nothing; write \\\\ for a backslash");
+                let message = format!("unknown escape \\{letter}; write \\\\ for a backslash");
                 return self.wrong(start, Detail::UnexpectedSyntax, message);
             }
         };
@@ -280,7 +280,9 @@ impl Lexer<'_> {
                 Ok(character)
             }
             None => {
-                let message = format!("\\{letter} needs {length} digits of a character's number");
+                let message = format!(
+                    "\\{letter} must be followed by the {length} hex digits of a character"
+                );
                 self.wrong(start, Detail::InvalidUnicodeLiteral, message)
             }
         }

@@ -1,6 +1,6 @@
-//! From text to [`crate::ast`]. The parser goes down by hand, with a bound on depth, and
-//! never tries the same tokens twice: a pattern in parentheses is told from an expression by
-//! looking ahead, with the partners of all brackets known.
+//! Parses text into [`crate::ast`]. A recursive-descent parser with a depth limit and no
+//! backtracking: it tells a pattern in parentheses from an expression by looking ahead, using
+//! precomputed pairs of brackets.
 
 mod clauses;
 mod expressions;
@@ -10,64 +10,64 @@ mod patterns;
 use std::sync::Arc;
 
 use crate::ast::{Name, Span, Statement};
-use crate::error::{Class, Detail, Error, Phase, Place, Problem, Result};
+use crate::error::{Class, Detail, Error, Phase, Problem, QueryPosition, Result};
 use lexer::Token;
 
-/// Brackets nest so deep and no deeper.
-pub(crate) const DEPTH: u16 = 60;
+/// The maximum nesting of brackets.
+pub(crate) const MAX_NESTING: u16 = 60;
 
-/// Expressions are so high and no higher: a sum of many terms is high without a bracket.
-pub(crate) const HEIGHT: u16 = 300;
+/// The maximum height of an expression's tree. A sum of many terms is high without brackets.
+pub(crate) const MAX_HEIGHT: u16 = 300;
 
-/// Reads a query.
+/// Parses a query.
 pub(crate) fn parse(text: &str) -> Result<Statement> {
     if text.len() > MAX_TEXT {
         let size = text.len() >> 20;
-        return Err(Error::TooLarge(format!("a query of {size} MiB is too long")));
+        return Err(Error::TooLarge(format!("the query is too long: {size} MiB")));
     }
     let tokens = lexer::tokenize(text)
         .map_err(|wrong| problem(text, wrong.at, wrong.detail, wrong.message))?;
-    let partners = partners(&tokens);
-    let mut parser = Parser { text, tokens, partners, at: 0, depth: 0 };
+    let matching_brackets = matching_brackets(&tokens);
+    let mut parser = Parser { text, tokens, matching_brackets, at: 0, depth: 0 };
     let statement = parser.statement()?;
     Ok(statement)
 }
 
 const MAX_TEXT: usize = 16 << 20;
 
-/// An error in the text.
+/// An error at a byte offset of the text.
 pub(crate) fn problem(text: &str, at: usize, detail: Detail, message: impl Into<String>) -> Error {
     Error::Query(Box::new(Problem {
         class: Class::SyntaxError,
         detail,
         phase: Phase::Compile,
         message: message.into(),
-        place: Some(Place::of(text, at)),
+        position: Some(QueryPosition::of(text, at)),
     }))
 }
 
-/// For every bracket that opens, where it closes.
-fn partners(tokens: &[(Token, Span)]) -> Vec<u32> {
-    let mut partners = vec![u32::MAX; tokens.len()];
+/// For every opening bracket, the index of the closing one.
+fn matching_brackets(tokens: &[(Token, Span)]) -> Vec<u32> {
+    let mut matching_brackets = vec![u32::MAX; tokens.len()];
     let mut open = Vec::new();
     for (at, (token, _)) in tokens.iter().enumerate() {
         match token {
             Token::Symbol("(" | "[" | "{") => open.push(at),
             Token::Symbol(")" | "]" | "}") => {
                 if let Some(start) = open.pop() {
-                    partners[start] = at as u32;
+                    matching_brackets[start] = at as u32;
                 }
             }
             _ => {}
         }
     }
-    partners
+    matching_brackets
 }
 
 struct Parser<'a> {
     text: &'a str,
     tokens: Vec<(Token, Span)>,
-    partners: Vec<u32>,
+    matching_brackets: Vec<u32>,
     at: usize,
     depth: u16,
 }
@@ -85,7 +85,7 @@ impl Parser<'_> {
         self.tokens[self.at].1
     }
 
-    /// The span from there to the token before this one.
+    /// The span from `start` to the previous token.
     fn since(&self, start: Span) -> Span {
         start.to(self.tokens[self.at.saturating_sub(1)].1)
     }
@@ -137,35 +137,35 @@ impl Parser<'_> {
     }
 
     fn unsupported<T>(&self, span: Span, what: &str) -> Result<T> {
-        let place = Some(Place::of(self.text, span.start as usize));
-        Err(Error::Unsupported { what: what.to_owned(), place })
+        let position = Some(QueryPosition::of(self.text, span.start as usize));
+        Err(Error::Unsupported { what: what.to_owned(), position })
     }
 
     fn unexpected<T>(&self, wanted: &str) -> Result<T> {
         let found = match self.token() {
-            Token::End => "the query ends".to_owned(),
+            Token::End => "the end of the query".to_owned(),
             _ => {
                 let span = self.span();
                 let text = &self.text[span.start as usize..span.end as usize];
                 let shown: String = text.chars().take(40).collect();
-                format!("there is '{shown}'")
+                format!("'{shown}'")
             }
         };
-        let message = format!("{found} where {wanted} was expected");
+        let message = format!("expected {wanted}, found {found}");
         self.error(self.span(), Detail::UnexpectedSyntax, message)
     }
 
-    /// A name of a label, type, property or function: any word.
+    /// The name of a label, type, property or function: any non-empty word.
     fn any_name(&mut self, wanted: &str) -> Result<Name> {
         if matches!(self.token(), Token::Word { text, .. } if text.is_empty()) {
             let message = format!("{wanted} cannot be empty");
             return self.error(self.span(), Detail::UnexpectedSyntax, message);
         }
-        self.word_or_nothing(wanted)
+        self.word_or_empty(wanted)
     }
 
-    /// The same; two backticks with nothing between them are a name, too.
-    fn word_or_nothing(&mut self, wanted: &str) -> Result<Name> {
+    /// Like `any_name`, but accepts the empty name written as two backticks.
+    fn word_or_empty(&mut self, wanted: &str) -> Result<Name> {
         match self.token() {
             Token::Word { text, .. } => {
                 let name = Name { text: text.clone(), span: self.span() };
@@ -191,14 +191,14 @@ impl Parser<'_> {
         Ok(self.any_name("the name of a property")?.text)
     }
 
-    /// A name in a map, which can be any text.
+    /// A key in a map, which can be any text.
     fn map_key(&mut self) -> Result<Arc<str>> {
-        Ok(self.word_or_nothing("a name")?.text)
+        Ok(self.word_or_empty("a name")?.text)
     }
 
-    /// Goes one level down, and back up after `inner`.
+    /// Runs `inner` one nesting level deeper; fails at the limit.
     fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        if self.depth >= DEPTH {
+        if self.depth >= MAX_NESTING {
             return self.too_deep(self.span());
         }
         self.depth += 1;
@@ -208,12 +208,12 @@ impl Parser<'_> {
     }
 
     fn too_deep<T>(&self, span: Span) -> Result<T> {
-        let message = "this is nested too deeply";
+        let message = "nested too deeply";
         self.error(span, Detail::UnexpectedSyntax, message)
     }
 }
 
-/// Words that name nothing unless they are quoted.
+/// Whether a word must be quoted to be used as a name.
 fn is_reserved(word: &str) -> bool {
     const RESERVED: [&str; 42] = [
         "all",

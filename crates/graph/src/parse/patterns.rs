@@ -14,7 +14,7 @@ impl Parser<'_> {
         Ok(patterns)
     }
 
-    /// A pattern, named or not, perhaps in `shortestPath()`.
+    /// A pattern, optionally named or in `shortestPath()`.
     pub(super) fn path_pattern(&mut self) -> Result<PathPattern> {
         let start = self.span();
         let variable = if self.is_variable() && *self.ahead(1) == Token::Symbol("=") {
@@ -52,7 +52,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Nodes and the relationships between them.
+    /// A pattern without a name: nodes and the relationships between them.
     pub(super) fn anonymous_pattern(&mut self) -> Result<PathPattern> {
         let start_span = self.span();
         let start = self.node_pattern()?;
@@ -121,7 +121,7 @@ impl Parser<'_> {
                 length = Some(self.bounds()?);
             }
             if self.is("..") {
-                let message = "bounds of a length come behind a star: *1..3";
+                let message = "write the bounds of a length after a star: *1..3";
                 let detail = Detail::InvalidRelationshipPattern;
                 return self.error(self.span(), detail, message);
             }
@@ -139,7 +139,7 @@ impl Parser<'_> {
         Ok(RelPattern { variable, types, direction, length, properties, span })
     }
 
-    /// What follows the star: nothing, `2`, `2..`, `..3` or `2..3`.
+    /// The bounds after a star: nothing, `2`, `2..`, `..3` or `2..3`.
     fn bounds(&mut self) -> Result<(Option<u64>, Option<u64>)> {
         let min = self.bound()?;
         if self.eat("..") {
@@ -158,15 +158,15 @@ impl Parser<'_> {
             Token::Symbol("-") | Token::Float(_) => self.error(
                 self.span(),
                 Detail::InvalidRelationshipPattern,
-                "a length is a whole number from 0",
+                "a length must be a non-negative integer",
             ),
             _ => Ok(None),
         }
     }
 
-    /// Whether a pattern with at least one relationship begins with this parenthesis.
+    /// Whether this parenthesis begins a pattern with at least one relationship.
     pub(super) fn is_pattern(&self) -> bool {
-        let close = self.partners[self.at];
+        let close = self.matching_brackets[self.at];
         if close == u32::MAX {
             return false;
         }
@@ -176,7 +176,7 @@ impl Parser<'_> {
         if !(line(close + 1) || symbol(close + 1, "<") && line(close + 2)) {
             return false;
         }
-        // What is within must be a node: a name, labels, properties.
+        // The parentheses must contain a node: a name, labels, properties.
         let mut at = self.at + 1;
         if matches!(self.tokens[at].0, Token::Word { .. }) {
             at += 1;
@@ -185,7 +185,7 @@ impl Parser<'_> {
             at += 2;
         }
         if symbol(at, "{") {
-            at = (self.partners[at] as usize).saturating_add(1);
+            at = (self.matching_brackets[at] as usize).saturating_add(1);
         } else if matches!(self.tokens[at].0, Token::Parameter(_)) {
             at += 1;
         }

@@ -1,5 +1,5 @@
-//! From a pattern to the operators that find it in a graph: where to start, which way to go,
-//! and what can be checked when.
+//! Plans the operators that find a pattern in a graph: where to start, which way to expand, and
+//! when to check each condition.
 
 mod pattern;
 mod shortcuts;
@@ -13,11 +13,11 @@ use std::rc::Rc;
 use crate::ast::Shortest;
 use crate::error::Result;
 use crate::ir::{Ex, Match, PatternRel, Slot, Symbol};
-use crate::run::{Run, Ways};
+use crate::run::{EdgeSelector, Run};
 
-/// Something that takes a row and gives none, one or many.
+/// An operator: takes a row and produces any number of rows.
 pub(crate) enum Op<'r> {
-    /// The slot must hold a node.
+    /// Requires that the slot holds a node.
     CheckNode {
         slot: Slot,
     },
@@ -25,12 +25,12 @@ pub(crate) enum Op<'r> {
         slot: Slot,
         labels: &'r [Symbol],
     },
-    /// All nodes, or all with a label.
+    /// All nodes, or all nodes with a label.
     Scan {
         slot: Slot,
         label: Option<Symbol>,
     },
-    /// The nodes that an index knows. What they were sought by is checked once more.
+    /// The nodes that an index finds. Their property is checked again.
     Seek {
         slot: Slot,
         seek: Seek<'r>,
@@ -39,7 +39,7 @@ pub(crate) enum Op<'r> {
     VarExpand(VarExpand<'r>),
     Reach(VarExpand<'r>),
     Weight(Weight<'r>),
-    /// How many nodes there are, or relationships, in one row.
+    /// The number of nodes or relationships, in one row.
     Total {
         what: Total<'r>,
         slot: Slot,
@@ -64,7 +64,7 @@ pub(crate) enum Op<'r> {
         start: Slot,
         rels: Vec<(Slot, &'r PatternRel)>,
     },
-    /// What the operators find, or once null in all these slots.
+    /// The rows of the operators or, if there are none, one row with null in these slots.
     Optional {
         ops: Vec<Op<'r>>,
         slots: Vec<Slot>,
@@ -75,60 +75,60 @@ pub(crate) enum Op<'r> {
     },
 }
 
-/// What a node is sought by.
+/// How a node is looked up.
 pub(crate) enum Seek<'r> {
     Id(&'r Ex),
-    /// A property that equals a value, or one of many.
+    /// By a property that equals a value, or one of several.
     Property {
         label: Option<Symbol>,
         key: Symbol,
         value: &'r Ex,
         many: bool,
-        /// Whether the next operator checks this very property.
+        /// Whether the next operator checks this property.
         checked: bool,
     },
 }
 
-/// From a bound node to its neighbours, or to one that is bound, too.
+/// From a bound node to its neighbours, or to another bound node.
 pub(crate) struct Expand<'r> {
     pub(crate) from: Slot,
     pub(crate) to: Slot,
     pub(crate) to_bound: bool,
     pub(crate) rel: Slot,
-    pub(crate) ways: Ways<'r>,
-    /// Relationships of the same pattern, which must be others.
+    pub(crate) ways: EdgeSelector<'r>,
+    /// Earlier relationships of the pattern, which must be different.
     pub(crate) others: Vec<Slot>,
 }
 
-/// The same over many relationships.
+/// A variable-length [`Expand`].
 pub(crate) struct VarExpand<'r> {
     pub(crate) from: Slot,
     pub(crate) to: Slot,
     pub(crate) to_bound: bool,
     pub(crate) rel: Slot,
-    /// Whether anyone looks at the relationships.
+    /// Whether the relationships are used later.
     pub(crate) keep: bool,
-    /// Whether the walk goes from the pattern's right to its left.
+    /// Whether the pattern is traversed from right to left.
     pub(crate) reversed: bool,
-    pub(crate) ways: Ways<'r>,
+    pub(crate) ways: EdgeSelector<'r>,
     pub(crate) properties: &'r [(Symbol, Ex)],
     pub(crate) min: u64,
     pub(crate) max: u64,
     pub(crate) others: Vec<Slot>,
 }
 
-/// How many relationships a node has.
+/// Counts the relationships of a node.
 pub(crate) struct Weight<'r> {
     pub(crate) from: Slot,
-    pub(crate) ways: Ways<'r>,
-    /// Where the number goes.
+    pub(crate) ways: EdgeSelector<'r>,
+    /// The slot for the count.
     pub(crate) slot: Slot,
     pub(crate) rel: Slot,
-    /// Nodes that have fewer are not wanted.
+    /// Nodes with fewer relationships are skipped.
     pub(crate) least: Rc<Cell<i64>>,
 }
 
-/// What is counted as a whole.
+/// What is counted in total.
 pub(crate) enum Total<'r> {
     Nodes(Option<Symbol>),
     Relationships(&'r [Symbol]),
@@ -149,13 +149,13 @@ pub(crate) struct ShortestPath<'r> {
     pub(crate) to: Slot,
     pub(crate) rel: Slot,
     pub(crate) all: bool,
-    pub(crate) ways: Ways<'r>,
-    pub(crate) back: Ways<'r>,
+    pub(crate) ways: EdgeSelector<'r>,
+    pub(crate) back: EdgeSelector<'r>,
     pub(crate) properties: &'r [(Symbol, Ex)],
     pub(crate) min: u64,
     pub(crate) max: u64,
     pub(crate) others: Vec<Slot>,
-    /// What the path itself must fulfil, and the slot where the filters find it.
+    /// Conditions on the path, and the slot where they find it.
     pub(crate) filters: Vec<&'r Ex>,
     pub(crate) path: Option<Slot>,
 }
@@ -166,7 +166,7 @@ impl ShortestPath<'_> {
     }
 }
 
-/// The operators of a `MATCH`.
+/// Plans a `MATCH`.
 pub(crate) fn clause<'r>(run: &Run<'r>, clause: &'r Match) -> Result<Vec<Op<'r>>> {
     let ops = plan(run, clause)?;
     if !clause.optional {

@@ -4,14 +4,14 @@ use crate::ast::{BinaryOp, CompareOp};
 use crate::error::{Error, Result};
 use crate::functions::Function;
 use crate::ir::{Ex, Match, Pattern, PatternRel, Slot, Symbol};
-use crate::run::{Run, Ways};
+use crate::run::{EdgeSelector, Run};
 
 use super::{BoundRel, Expand, Op, Seek, ShortestPath, VarExpand};
 
-/// Patterns are so large and no larger.
+/// The maximum number of nodes and relationships of a pattern.
 const MAX_PARTS: usize = 400;
 
-/// The operators that find a pattern.
+/// Plans the operators that find a pattern.
 pub(crate) fn plan<'r>(run: &Run<'r>, clause: &'r Match) -> Result<Vec<Op<'r>>> {
     let pattern = &clause.pattern;
     let parts = pattern.nodes.len() + pattern.rels.len() + clause.filters.len();
@@ -25,7 +25,7 @@ pub(crate) fn plan<'r>(run: &Run<'r>, clause: &'r Match) -> Result<Vec<Op<'r>>> 
     Ok(planner.ops)
 }
 
-/// Something that is checked as soon as all that it needs is bound.
+/// A condition, checked as soon as all slots it uses are bound.
 enum Check<'r> {
     Filter(&'r Ex),
     NodeProperty { slot: Slot, key: Symbol, value: &'r Ex },
@@ -38,9 +38,9 @@ struct Planner<'p, 'r> {
     clause: &'r Match,
     pattern: &'r Pattern,
     ops: Vec<Op<'r>>,
-    /// The slots that this pattern fills and that are not filled yet.
+    /// The slots of this pattern that are not bound yet.
     open: HashSet<Slot>,
-    /// The relationships that are planned, in order.
+    /// The relationships planned so far, in order.
     done: Vec<usize>,
     checks: Vec<Check<'r>>,
 }
@@ -78,7 +78,7 @@ impl<'p, 'r> Planner<'p, 'r> {
         !ex.uses(&|slot| self.open.contains(&slot))
     }
 
-    /// Checks what earlier clauses have bound.
+    /// Adds checks for what earlier clauses have bound.
     fn known(&mut self) {
         for node in self.pattern.nodes.iter().filter(|node| node.bound) {
             self.ops.push(Op::CheckNode { slot: node.slot });
@@ -89,7 +89,7 @@ impl<'p, 'r> Planner<'p, 'r> {
         self.check();
     }
 
-    /// Adds all checks whose slots are bound by now.
+    /// Adds all pending checks whose slots are bound.
     fn check(&mut self) {
         let checks = std::mem::take(&mut self.checks);
         for check in checks {
@@ -128,11 +128,11 @@ impl<'p, 'r> Planner<'p, 'r> {
         let start = self.pattern.nodes[path.start].slot;
         self.ops.push(Op::Path { slot: path.slot, start, rels });
         self.open.remove(&path.slot);
-        // Filters may wait for the path.
+        // Filters may depend on the path.
         self.check();
     }
 
-    /// Plans one more relationship or one more node; false if all is planned.
+    /// Plans one more relationship or node; false if there is nothing left.
     fn step(&mut self) -> Result<bool> {
         let waiting = |rel: &usize| !self.done.contains(rel);
         let rels: Vec<usize> = (0..self.pattern.rels.len()).filter(waiting).collect();
@@ -159,7 +159,7 @@ impl<'p, 'r> Planner<'p, 'r> {
             }
         }
         let Some((_, node, op)) = start else { return Ok(false) };
-        // Whoever scans by the only label need not look at it again.
+        // A scan by the only label makes the label check redundant.
         let labels = &self.pattern.nodes[node].labels[..];
         let checked = matches!((&op, labels), (Op::Scan { label: Some(_), .. }, [_]));
         self.start_with(op);
@@ -172,8 +172,8 @@ impl<'p, 'r> Planner<'p, 'r> {
         Ok(true)
     }
 
-    /// Adds an operator that finds a node by itself, and behind it the check of the property
-    /// that it is sought by.
+    /// Adds an operator that finds a node, followed by the check of the property it is looked up
+    /// by.
     fn start_with(&mut self, mut op: Op<'r>) {
         let mut check = None;
         if let Op::Seek { slot, seek: Seek::Property { value, checked, .. } } = &mut op {
@@ -192,7 +192,7 @@ impl<'p, 'r> Planner<'p, 'r> {
         }
     }
 
-    /// A node is bound now.
+    /// Marks a node as bound.
     fn bind(&mut self, node: usize) {
         let node = &self.pattern.nodes[node];
         if self.open.remove(&node.slot) && !node.labels.is_empty() {
@@ -200,8 +200,7 @@ impl<'p, 'r> Planner<'p, 'r> {
         }
     }
 
-    /// About how many rows follow from one if this relationship comes next; `None` if it
-    /// cannot.
+    /// The estimated number of rows per row if this relationship comes next; `None` if it cannot.
     fn cost(&self, at: usize) -> Result<Option<f64>> {
         let rel = &self.pattern.rels[at];
         let (from, to) = (self.is_bound(rel.from), self.is_bound(rel.to));
@@ -249,7 +248,7 @@ impl<'p, 'r> Planner<'p, 'r> {
                 && !rel.types.iter().any(|kind| other.types.contains(kind))
         };
         let others = self.done.iter().map(|&other| &self.pattern.rels[other]);
-        // Relationships of other types are others anyway.
+        // Relationships of disjoint types differ anyway.
         others.filter(|other| !apart(other)).map(|other| other.slot).collect()
     }
 
@@ -279,7 +278,7 @@ impl<'p, 'r> Planner<'p, 'r> {
         self.arrive(rel);
     }
 
-    /// Follows a relationship from the end that is bound.
+    /// Expands a relationship from its bound end.
     fn expand(
         &mut self,
         rel: &'r PatternRel,
@@ -295,7 +294,7 @@ impl<'p, 'r> Planner<'p, 'r> {
             direction = direction.reversed();
         }
         let to_bound = from_bound && to_bound;
-        let ways = Ways::new(&rel.types, direction);
+        let ways = EdgeSelector::new(&rel.types, direction);
         let Some((min, max)) = rel.length else {
             let expand = Expand { from, to, to_bound, rel: rel.slot, ways, others };
             self.ops.push(Op::Expand(expand));
@@ -321,7 +320,7 @@ impl<'p, 'r> Planner<'p, 'r> {
         }));
     }
 
-    /// Whether a path or another relationship looks at this one.
+    /// Whether a path or another relationship uses this one.
     fn is_watched(&self, at: usize) -> bool {
         self.pattern.rels.len() > 1 || self.pattern.paths.iter().any(|path| path.rels.contains(&at))
     }
@@ -337,8 +336,8 @@ impl<'p, 'r> Planner<'p, 'r> {
         let (min, max) = rel.length.unwrap_or((1, 1));
         let path = self.pattern.paths.iter().find(|path| path.rels.contains(&at));
         let path = path.map(|path| path.slot);
-        // Filters on the path itself say which paths are looked for, not which of the
-        // shortest are kept.
+        // Filters on the path are part of the search: the result is the shortest path that
+        // satisfies them.
         let looks = |ex: &Ex| ex.uses(&|slot| slot == rel.slot || Some(slot) == path);
         let (filters, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.checks)
             .into_iter()
@@ -354,8 +353,8 @@ impl<'p, 'r> Planner<'p, 'r> {
             to: slot(rel.to),
             rel: rel.slot,
             all,
-            ways: Ways::new(&rel.types, rel.direction),
-            back: Ways::new(&rel.types, rel.direction.reversed()),
+            ways: EdgeSelector::new(&rel.types, rel.direction),
+            back: EdgeSelector::new(&rel.types, rel.direction.reversed()),
             properties: &rel.properties,
             min,
             max,
@@ -365,7 +364,7 @@ impl<'p, 'r> Planner<'p, 'r> {
         }));
     }
 
-    /// The best way to find a node by itself, and about how many it finds.
+    /// The cheapest operator that finds a node, and the estimated number of nodes.
     fn start(&self, at: usize) -> Result<(f64, Op<'r>)> {
         let node = &self.pattern.nodes[at];
         let slot = node.slot;
@@ -373,7 +372,7 @@ impl<'p, 'r> Planner<'p, 'r> {
         let mut best = (graph.node_count(None)? as f64 + 1.0, Op::Scan { slot, label: None });
         for label in &node.labels {
             let count = match self.run.label(*label)? {
-                // A query that writes may add many before it looks again.
+                // A query that writes may add many nodes before it reads again.
                 Some(label) if self.run.program.writes => {
                     (graph.node_count(Some(label))? as f64).max(16.0)
                 }

@@ -1,5 +1,5 @@
-//! What can be left out because nobody looks: the relationships behind a count, the walks
-//! behind a set of nodes.
+//! Skips work whose result is not used: listing relationships that are only counted, and
+//! enumerating paths where only the set of reached nodes matters.
 
 use std::rc::Rc;
 
@@ -11,8 +11,8 @@ use crate::run::Run;
 
 use super::{Expand, Op, Total, Weight};
 
-/// Shortens the operators before a projection. Gives the slot that says how many rows a row
-/// stands for, if there is one.
+/// Simplifies the operators before a projection. Returns the slot that holds how many rows a
+/// row represents, if there is one.
 pub(crate) fn shorten(ops: &mut Vec<Op<'_>>, project: &Project) -> Option<Slot> {
     if ignores_repetition(project) {
         reach(ops, project);
@@ -21,9 +21,8 @@ pub(crate) fn shorten(ops: &mut Vec<Op<'_>>, project: &Project) -> Option<Slot> 
     weigh(ops, project)
 }
 
-/// Whether every row that these operators make of one is a group of its own: they go
-/// through nodes, each of which comes once, and one of the keys is the node or a property in
-/// which all of these nodes differ.
+/// Whether every row of these operators is a group of its own: they visit each node once, and
+/// one of the keys is the node or a property with distinct values.
 pub(crate) fn groups_differ(run: &Run<'_>, ops: &[Op<'_>], project: &Project) -> Result<bool> {
     let Some((Op::Scan { slot, label }, rest)) = ops.split_first() else { return Ok(false) };
     let once = |op: &Op<'_>| {
@@ -36,7 +35,7 @@ pub(crate) fn groups_differ(run: &Run<'_>, ops: &[Op<'_>], project: &Project) ->
     if project.pre.iter().any(|(ex, _)| is_node(ex)) {
         return Ok(true);
     }
-    // Only where most nodes are looked at is it worth while to look at all.
+    // Checking for distinct values pays only if most nodes are read.
     let label = match label {
         Some(label) => match run.label(*label)? {
             Some(label) => Some(label),
@@ -52,7 +51,7 @@ pub(crate) fn groups_differ(run: &Run<'_>, ops: &[Op<'_>], project: &Project) ->
         if let Ex::Property(of, key) = ex
             && is_node(of)
             && let Some(key) = run.key(*key)?
-            && run.graph.differ(label, key)?
+            && run.graph.has_unique_values(label, key)?
         {
             return Ok(true);
         }
@@ -60,8 +59,8 @@ pub(crate) fn groups_differ(run: &Run<'_>, ops: &[Op<'_>], project: &Project) ->
     Ok(false)
 }
 
-/// Whether the rows that count most come first, so that others need not be looked at once
-/// enough of those are known. Nothing that is then left out may be able to fail.
+/// Whether the result is the rows with the highest counts, so that the rest can be skipped once
+/// enough are known. Nothing that is skipped may be able to fail.
 pub(crate) fn heaviest_first(project: &Project) -> bool {
     let (Some([count]), Some((first, true))) =
         (project.aggregates.as_deref(), project.order.first())
@@ -82,7 +81,7 @@ pub(crate) fn heaviest_first(project: &Project) -> bool {
         && items.chain(order).chain(&count.arguments).all(cannot_fail)
 }
 
-/// Whether the same row twice changes nothing.
+/// Whether duplicate rows do not change the result.
 fn ignores_repetition(project: &Project) -> bool {
     match &project.aggregates {
         None => project.distinct && project.filter.is_none(),
@@ -92,7 +91,7 @@ fn ignores_repetition(project: &Project) -> bool {
     }
 }
 
-/// Whether the projection looks at a slot.
+/// Whether the projection uses a slot.
 fn uses(project: &Project, slot: Slot) -> bool {
     let wanted = |it: Slot| it == slot;
     let items = project.pre.iter().chain(&project.post).map(|(ex, _)| ex);
@@ -102,7 +101,8 @@ fn uses(project: &Project, slot: Slot) -> bool {
     all.into_iter().any(|ex| ex.uses(&wanted)) || project.keep.contains(&slot)
 }
 
-/// Turns walks whose relationships nobody looks at into sets of the nodes that they reach.
+/// Replaces variable-length expansions whose relationships are unused by the set of reached
+/// nodes.
 fn reach<'r>(ops: &mut Vec<Op<'r>>, project: &Project) {
     let taken: Vec<Op<'r>> = std::mem::take(ops);
     for op in taken {
@@ -125,8 +125,7 @@ fn reach<'r>(ops: &mut Vec<Op<'r>>, project: &Project) {
     }
 }
 
-/// Turns the last step, or all of them, into the number of results, if only that number is
-/// asked for.
+/// Replaces the last expansion, or all operators, by a count if only the count is used.
 fn weigh(ops: &mut Vec<Op<'_>>, project: &Project) -> Option<Slot> {
     let (rel, to) = match ops.last()? {
         Op::Expand(it) if !it.to_bound && it.others.is_empty() => (it.rel, it.to),
@@ -136,7 +135,7 @@ fn weigh(ops: &mut Vec<Op<'_>>, project: &Project) -> Option<Slot> {
     if !counts_only(project, rel, to) {
         return None;
     }
-    // Which node is reached is not asked for, so its slot can hold the number.
+    // The reached node is not used, so its slot can hold the count.
     let alone = project.pre.is_empty();
     match ops.pop()? {
         Op::Scan { slot, label } if alone => {
@@ -163,7 +162,7 @@ fn weigh(ops: &mut Vec<Op<'_>>, project: &Project) -> Option<Slot> {
     }
 }
 
-/// Whether these slots are counted at most, and always count.
+/// Whether these slots are used for counting only, and are never null.
 fn counts_only(project: &Project, rel: Slot, to: Slot) -> bool {
     let is_one = |slot: Slot| slot == rel || slot == to;
     let Some(aggregates) = &project.aggregates else { return false };

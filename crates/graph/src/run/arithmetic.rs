@@ -1,4 +1,4 @@
-//! Operators on two values.
+//! Unary and binary operators.
 
 use crate::ast::BinaryOp;
 use crate::error::{Class, Detail, Error, Result};
@@ -23,7 +23,7 @@ pub(super) fn binary(run: &Run<'_>, operator: BinaryOp, a: &Value, b: &Value) ->
         }
         _ if operator == BinaryOp::Add => add(run, a, b),
         _ => Err(Error::type_mismatch(format!(
-            "{} and {} cannot be reckoned with",
+            "cannot calculate with {} and {}",
             a.type_name(),
             b.type_name()
         ))),
@@ -44,7 +44,7 @@ fn integers(operator: BinaryOp, a: i64, b: i64) -> Result<Value> {
         BinaryOp::Subtract => a.checked_sub(b),
         BinaryOp::Multiply => a.checked_mul(b),
         BinaryOp::Divide | BinaryOp::Modulo if b == 0 => {
-            let message = "an integer cannot be divided by zero";
+            let message = "integer division by zero";
             return Err(Error::run(Class::ArithmeticError, Detail::DivisionByZero, message));
         }
         BinaryOp::Divide => a.checked_div(b),
@@ -75,18 +75,18 @@ pub(super) fn negate(value: &Value) -> Result<Value> {
         Value::Null => Ok(Value::Null),
         Value::Integer(number) => number.checked_neg().map(Value::Integer).ok_or_else(overflow),
         Value::Float(number) => Ok(Value::Float(-number)),
-        other => Err(Error::type_mismatch(format!("{} has no sign", other.type_name()))),
+        other => Err(Error::type_mismatch(format!("cannot negate {}", other.type_name()))),
     }
 }
 
 pub(super) fn keep_sign(value: Value) -> Result<Value> {
     match value {
         Value::Null | Value::Integer(_) | Value::Float(_) => Ok(value),
-        other => Err(Error::type_mismatch(format!("{} has no sign", other.type_name()))),
+        other => Err(Error::type_mismatch(format!("cannot negate {}", other.type_name()))),
     }
 }
 
-/// Sums of what is not two numbers: texts and lists are joined.
+/// `+` for anything but two numbers: concatenates texts and lists.
 fn add(run: &Run<'_>, a: &Value, b: &Value) -> Result<Value> {
     match (a, b) {
         (Value::List(a), Value::List(b)) => joined(run, a, b),
@@ -105,11 +105,11 @@ fn add(run: &Run<'_>, a: &Value, b: &Value) -> Result<Value> {
 
 fn joined(run: &Run<'_>, a: &[Value], b: &[Value]) -> Result<Value> {
     run.budget.list(a.len() + b.len())?;
-    run.budget.made(Value::list([a, b].concat()))
+    run.budget.check_value(Value::list([a, b].concat()))
 }
 
 fn cannot_add(a: &Value, b: &Value) -> Error {
-    Error::type_mismatch(format!("{} and {} cannot be added", a.type_name(), b.type_name()))
+    Error::type_mismatch(format!("cannot add {} and {}", a.type_name(), b.type_name()))
 }
 
 fn is_in(run: &Run<'_>, a: &Value, b: &Value) -> Result<Value> {

@@ -1,4 +1,4 @@
-//! The value of an expression for a row.
+//! Evaluates expressions for a row.
 
 use std::sync::Arc;
 
@@ -7,7 +7,8 @@ use crate::error::{Class, Detail, Error, Result};
 use crate::functions;
 use crate::graph::Entity;
 use crate::ir::{
-    Case, Ex, ListComprehension, MapEntry, Match, PatternComprehension, Reduce, Slot, Step, Symbol,
+    Case, Ex, ListComprehension, MapEntry, Match, PatternComprehension, QueryStep, Reduce, Slot,
+    Symbol,
 };
 use crate::value::{List, Value, compare, equals};
 
@@ -16,7 +17,7 @@ use super::exec::{exec, has_labels};
 use super::project::is_true;
 use super::{Flow, Row, Run, pipeline};
 
-/// Works an expression out. Slots of the row serve as variables of comprehensions.
+/// Evaluates an expression. Variables of comprehensions use slots of the row.
 pub(crate) fn eval<'r>(run: &Run<'r>, row: &mut Row, ex: &'r Ex) -> Result<Value> {
     match ex {
         Ex::Value(value) => Ok(value.clone()),
@@ -72,13 +73,13 @@ pub(crate) fn eval<'r>(run: &Run<'r>, row: &mut Row, ex: &'r Ex) -> Result<Value
     }
 }
 
-/// True, false or unknown; anything else is an error.
+/// True, false or unknown (null); fails for anything else.
 pub(super) fn truth(value: &Value) -> Result<Option<bool>> {
     match value {
         Value::Boolean(value) => Ok(Some(*value)),
         Value::Null => Ok(None),
         other => {
-            Err(Error::type_mismatch(format!("a boolean is needed, not {}", other.type_name())))
+            Err(Error::type_mismatch(format!("expected a boolean, found {}", other.type_name())))
         }
     }
 }
@@ -105,7 +106,7 @@ fn logic<'r>(run: &Run<'r>, row: &mut Row, operator: Logic, terms: &'r [Ex]) -> 
         let value = eval(run, row, term)?;
         let value = truth(&value)?;
         result = match (operator, result, value) {
-            // One decides, whatever the others say.
+            // Short-circuit.
             (Logic::And, _, Some(false)) => return Ok(Value::Boolean(false)),
             (Logic::Or, _, Some(true)) => return Ok(Value::Boolean(true)),
             (_, None, _) | (_, _, None) => None,
@@ -163,7 +164,7 @@ fn element(run: &Run<'_>, of: &Value, index: &Value) -> Result<Value> {
             Ok(usize::try_from(at).ok().and_then(|at| list.get(at)).cloned().unwrap_or_default())
         }
         (Value::List(_), other) => {
-            let message = format!("a list has no element at {}", other.type_name());
+            let message = format!("cannot index a list with {}", other.type_name());
             Err(Error::run(Class::TypeError, Detail::ListElementAccessByNonInteger, message))
         }
         (Value::Map(map), Value::Text(key)) => Ok(map.get(key).cloned().unwrap_or_default()),
@@ -172,7 +173,8 @@ fn element(run: &Run<'_>, of: &Value, index: &Value) -> Result<Value> {
             Ok(all.get(key).cloned().unwrap_or_default())
         }
         (Value::Map(_) | Value::Node(_) | Value::Relationship(_), other) => {
-            let message = format!("a property's name is a string, not {}", other.type_name());
+            let message =
+                format!("the name of a property must be a string, not {}", other.type_name());
             Err(Error::run(Class::TypeError, Detail::MapElementAccessByNonString, message))
         }
         (other, _) => Err(Error::type_mismatch(format!("{} has no elements", other.type_name()))),
@@ -190,7 +192,7 @@ fn slice<'r>(
         Value::List(list) => list,
         Value::Null => return Ok(Value::Null),
         other => {
-            return Err(Error::type_mismatch(format!("{} has no parts", other.type_name())));
+            return Err(Error::type_mismatch(format!("cannot slice {}", other.type_name())));
         }
     };
     let length = list.len() as i64;
@@ -201,7 +203,7 @@ fn slice<'r>(
             Value::Integer(at) if at < 0 => Ok(Some(at.saturating_add(length).max(0))),
             Value::Integer(at) => Ok(Some(at.min(length))),
             other => {
-                let message = format!("a place in a list is an integer, not {}", other.type_name());
+                let message = format!("a list index must be an integer, not {}", other.type_name());
                 Err(Error::type_mismatch(message))
             }
         }
@@ -221,7 +223,7 @@ fn list<'r>(run: &Run<'r>, row: &mut Row, items: &'r [Ex]) -> Result<Value> {
     for item in items {
         values.push(eval(run, row, item)?);
     }
-    run.budget.made(Value::list(values))
+    run.budget.check_value(Value::list(values))
 }
 
 fn map<'r>(run: &Run<'r>, row: &mut Row, entries: &'r [(Arc<str>, Ex)]) -> Result<Value> {
@@ -229,7 +231,7 @@ fn map<'r>(run: &Run<'r>, row: &mut Row, entries: &'r [(Arc<str>, Ex)]) -> Resul
     for (key, ex) in entries {
         map.push((key.clone(), eval(run, row, ex)?));
     }
-    run.budget.made(Value::map(map))
+    run.budget.check_value(Value::map(map))
 }
 
 fn map_projection<'r>(
@@ -252,7 +254,7 @@ fn map_projection<'r>(
             MapEntry::Entry(key, ex) => map.push((key.clone(), eval(run, row, ex)?)),
         }
     }
-    run.budget.made(Value::map(map))
+    run.budget.check_value(Value::map(map))
 }
 
 fn labelled(run: &Run<'_>, of: &Value, labels: &[Symbol]) -> Result<Value> {
@@ -294,12 +296,12 @@ fn case<'r>(run: &Run<'r>, row: &mut Row, case: &'r Case) -> Result<Value> {
     }
 }
 
-/// The list that a comprehension goes through; `None` for null.
+/// The list that a comprehension iterates over; `None` for null.
 fn elements<'r>(run: &Run<'r>, row: &mut Row, ex: &'r Ex) -> Result<Option<List>> {
     match eval(run, row, ex)? {
         Value::List(list) => Ok(Some(list)),
         Value::Null => Ok(None),
-        other => Err(Error::type_mismatch(format!("a list is needed, not {}", other.type_name()))),
+        other => Err(Error::type_mismatch(format!("expected a list, found {}", other.type_name()))),
     }
 }
 
@@ -327,7 +329,7 @@ fn list_comprehension<'r>(
         result.push(value);
     }
     drop(held);
-    run.budget.made(Value::list(result))
+    run.budget.check_value(Value::list(result))
 }
 
 fn quantifier<'r>(
@@ -391,7 +393,7 @@ fn pattern_comprehension<'r>(
         Ok(if values.len() >= limit { Flow::Stop } else { Flow::Continue })
     })?;
     drop(held);
-    run.budget.made(Value::list(values))
+    run.budget.check_value(Value::list(values))
 }
 
 fn shortest_path<'r>(run: &Run<'r>, row: &mut Row, it: &'r PatternComprehension) -> Result<Value> {
@@ -401,13 +403,13 @@ fn shortest_path<'r>(run: &Run<'r>, row: &mut Row, it: &'r PatternComprehension)
     }
 }
 
-fn exists<'r>(run: &Run<'r>, row: &mut Row, steps: &'r [Step]) -> Result<Value> {
+fn exists<'r>(run: &Run<'r>, row: &mut Row, steps: &'r [QueryStep]) -> Result<Value> {
     let mut found = false;
     let mut stop = |_: &mut Row| {
         found = true;
         Ok(Flow::Stop)
     };
-    if let [Step::Match(pattern @ Match { optional: false, .. })] = steps {
+    if let [QueryStep::Match(pattern @ Match { optional: false, .. })] = steps {
         let ops = run.plan(pattern)?;
         exec(run, &ops, row, &mut stop)?;
     } else {

@@ -1,7 +1,7 @@
-//! The operators that find rows.
+//! Executes the operators that find rows.
 
 use crate::error::{Error, Result};
-use crate::graph::{Entity, Found, Hop};
+use crate::graph::{Entity, Hop, LookupResult};
 use crate::ir::{Ex, PatternRel, Slot, Symbol};
 use crate::plan::{Op, Seek, Weight};
 use crate::value::{Path, Value, equals};
@@ -69,7 +69,7 @@ pub(crate) fn exec<'r>(
 }
 
 pub(super) fn wrong_kind(wanted: &str, found: &Value) -> Error {
-    Error::type_mismatch(format!("a {wanted} is needed in this pattern, not {}", found.type_name()))
+    Error::type_mismatch(format!("this pattern needs a {wanted}, not {}", found.type_name()))
 }
 
 pub(crate) fn has_labels(run: &Run<'_>, value: &Value, labels: &[Symbol]) -> Result<bool> {
@@ -83,7 +83,7 @@ pub(crate) fn has_labels(run: &Run<'_>, value: &Value, labels: &[Symbol]) -> Res
     Ok(true)
 }
 
-/// All nodes, but for those that the next operator finds too light.
+/// Scans nodes, skipping those with fewer relationships than the next operator wants.
 fn scan<'r>(
     run: &Run<'r>,
     slot: Slot,
@@ -99,7 +99,7 @@ fn scan<'r>(
         },
         None => None,
     };
-    // Pages grow, so that whoever wants one node does not wait for thousands.
+    // Pages grow, so that a query for one node does not read thousands.
     let mut page = 64;
     let mut nodes = Vec::new();
     let mut after = None;
@@ -137,8 +137,8 @@ fn seek_node<'r>(
     let mut nodes = Vec::new();
     let found = sought(run, seek, row, &mut nodes)?;
     let rest = match rest.split_first() {
-        // It is what they were sought by.
-        Some((Op::NodeProperty { .. }, after)) if found == Found::Exactly => after,
+        // The lookup was exact, so skip the check of its property.
+        Some((Op::NodeProperty { .. }, after)) if found == LookupResult::Exact => after,
         _ => rest,
     };
     for node in nodes {
@@ -151,14 +151,14 @@ fn seek_node<'r>(
     Ok(Flow::Continue)
 }
 
-/// The nodes that an index knows. If they are exactly those that have the value of the
-/// pattern's own property, that need not be checked once more.
+/// Looks up nodes in an index. If the result is exact for the pattern's own property, that need
+/// not be checked again.
 fn sought<'r>(
     run: &Run<'r>,
     seek: &Seek<'r>,
     row: &mut Row,
     nodes: &mut Vec<i64>,
-) -> Result<Found> {
+) -> Result<LookupResult> {
     match seek {
         Seek::Id(ex) => {
             let id = match eval(run, row, ex)? {
@@ -177,11 +177,11 @@ fn sought<'r>(
             let label = match label {
                 Some(label) => match run.label(*label)? {
                     Some(label) => Some(label),
-                    None => return Ok(Found::Perhaps),
+                    None => return Ok(LookupResult::Candidates),
                 },
                 None => None,
             };
-            let Some(key) = run.key(*key)? else { return Ok(Found::Perhaps) };
+            let Some(key) = run.key(*key)? else { return Ok(LookupResult::Candidates) };
             match (&value, many) {
                 (Value::List(values), true) => {
                     for value in values.iter().filter(|value| !value.is_null()) {
@@ -194,15 +194,15 @@ fn sought<'r>(
                 (Value::Null, _) | (_, true) => {}
                 (value, false) => {
                     let found = run.graph.lookup(label, key, value, nodes)?;
-                    return Ok(if *checked { found } else { Found::Perhaps });
+                    return Ok(if *checked { found } else { LookupResult::Candidates });
                 }
             }
         }
     }
-    Ok(Found::Perhaps)
+    Ok(LookupResult::Candidates)
 }
 
-/// Whether a node, a relationship or each of a list of relationships has a property of this
+/// Whether a node, a relationship, or each of a list of relationships has a property with this
 /// value.
 fn has_property<'r>(
     run: &Run<'r>,
@@ -239,7 +239,7 @@ fn has_property<'r>(
     }
 }
 
-/// The path through relationships that are bound.
+/// Builds the path along bound relationships.
 fn path<'r>(
     run: &Run<'r>,
     row: &Row,
@@ -319,7 +319,7 @@ fn unwind<'r>(
     }
 }
 
-/// Whether a relationship is one of those that the pattern has already.
+/// Whether the pattern already uses a relationship.
 pub(super) fn is_taken(row: &Row, others: &[Slot], hop: &Hop) -> bool {
     others.iter().any(|slot| match &row[*slot] {
         Value::Relationship(edge) => *edge == hop.edge,
@@ -330,7 +330,7 @@ pub(super) fn is_taken(row: &Row, others: &[Slot], hop: &Hop) -> bool {
     })
 }
 
-/// A node that must be there for the pattern to go on.
+/// The node in a slot; `None` if it is null, which ends the match.
 pub(super) fn node_at(run: &Run<'_>, row: &Row, slot: Slot) -> Result<Option<i64>> {
     match &row[slot] {
         Value::Node(node) => {

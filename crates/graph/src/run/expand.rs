@@ -1,4 +1,4 @@
-//! From a node along its relationships.
+//! Expands nodes along their relationships.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -16,17 +16,17 @@ use super::exec::{is_taken, node_at, wrong_kind};
 use super::pipeline::Sink;
 use super::{Flow, Row, Run, eval};
 
-/// The relationships of one kind that operators follow, looked up when first needed.
-pub(crate) struct Ways<'r> {
+/// The types and direction of relationships to follow, resolved on first use.
+pub(crate) struct EdgeSelector<'r> {
     pub(crate) types: &'r [Symbol],
     pub(crate) direction: Direction,
     kinds: OnceCell<Option<Rc<Vec<TypeId>>>>,
     lists: OnceCell<Vec<List<'r>>>,
 }
 
-impl<'r> Ways<'r> {
+impl<'r> EdgeSelector<'r> {
     pub(crate) fn new(types: &'r [Symbol], direction: Direction) -> Self {
-        Ways { types, direction, kinds: OnceCell::new(), lists: OnceCell::new() }
+        EdgeSelector { types, direction, kinds: OnceCell::new(), lists: OnceCell::new() }
     }
 
     fn kinds(&self, run: &Run<'r>) -> Result<Option<Rc<Vec<TypeId>>>> {
@@ -34,19 +34,19 @@ impl<'r> Ways<'r> {
             return Ok(kinds.clone());
         }
         let kinds = run.kinds(self.types)?.map(Rc::new);
-        // A query that writes may bring further types into being.
+        // A query that writes may create new types.
         if !run.program.writes {
             let _ = self.kinds.set(kinds.clone());
         }
         Ok(kinds)
     }
 
-    /// The adjacency and its lists, if there is one.
+    /// The adjacency and its lists for these types, if there is an adjacency.
     fn lists<'s>(
         &'s self,
         run: &'s Run<'r>,
     ) -> Result<Option<(&'s Adjacency<'r>, &'s [List<'r>])>> {
-        let Some(adjacency) = run.adjacency_by_now() else { return Ok(None) };
+        let Some(adjacency) = run.adjacency_if_worthwhile() else { return Ok(None) };
         if self.lists.get().is_none() {
             let lists = match self.kinds(run)? {
                 Some(kinds) => adjacency.lists(self.direction, &kinds),
@@ -80,7 +80,7 @@ impl<'r> Ways<'r> {
     }
 }
 
-/// Where steps begin, and where they have to end if that is known; nothing if either is null.
+/// The start node, and the end node if it is bound; `None` if either is null.
 pub(super) fn ends(
     run: &Run<'_>,
     row: &Row,
@@ -92,7 +92,7 @@ pub(super) fn ends(
     Ok(node_at(run, row, to)?.map(|target| (from, Some(target))))
 }
 
-/// One step.
+/// Expands one relationship.
 pub(super) fn expand<'r>(
     run: &Run<'r>,
     it: &Expand<'r>,
@@ -120,7 +120,7 @@ pub(super) fn expand<'r>(
     Ok(Flow::Continue)
 }
 
-/// How many steps there are, where nobody asks which.
+/// Counts the relationships of a node without listing them.
 pub(super) fn weigh<'r>(
     run: &Run<'r>,
     it: &Weight<'r>,
@@ -137,13 +137,13 @@ pub(super) fn weigh<'r>(
     next(row)
 }
 
-/// Whether a node has fewer relationships than by now are wanted.
+/// Whether a node has fewer relationships than the current minimum.
 pub(super) fn is_too_light<'r>(run: &Run<'r>, it: &Weight<'r>, node: i64) -> Result<bool> {
     let least = it.least.get();
     Ok(least > 0 && it.ways.degree(run, node)? < least.unsigned_abs())
 }
 
-/// How many there are at all.
+/// Counts all nodes or relationships.
 pub(super) fn total(
     run: &Run<'_>,
     what: &Total<'_>,
@@ -178,7 +178,7 @@ pub(super) fn total(
     next(row)
 }
 
-/// The properties that each relationship on the way must have.
+/// The properties that each relationship must have.
 pub(super) fn wanted_properties<'r>(
     run: &Run<'r>,
     row: &mut Row,
@@ -197,8 +197,8 @@ pub(super) fn edge_fits(run: &Run<'_>, edge: i64, wanted: &[(Symbol, Value)]) ->
     Ok(true)
 }
 
-/// Many steps: every walk that uses no relationship twice. The walk is kept in a list, not
-/// on the stack, as it may be as long as the graph is large.
+/// Variable-length expansion: every path that uses no relationship twice. The path is kept on
+/// the heap, not the stack, as it may be as long as the graph is large.
 pub(super) fn var_expand<'r>(
     run: &Run<'r>,
     it: &VarExpand<'r>,
@@ -239,7 +239,7 @@ pub(super) fn var_expand<'r>(
         walk.forth(hop.edge);
         let length = walk.edges.len() as u64;
         if length >= it.min {
-            // What is found so far becomes a list for every end.
+            // The path so far is copied for every end node.
             run.budget.steps(walk.edges.len() / 8)?;
             if arrive(it, &walk, hop.node, target, row, next)? == Flow::Stop {
                 return Ok(Flow::Stop);
@@ -276,7 +276,7 @@ fn arrive(
     next(row)
 }
 
-/// The relationships of a walk, with a set beside them once they are many.
+/// The relationships of a path, with a set for fast lookup once there are many.
 #[derive(Default)]
 struct Walk {
     edges: Vec<i64>,
@@ -315,7 +315,7 @@ impl Walk {
     }
 }
 
-/// A relationship that is known already: only its ends are to be found.
+/// A relationship that is already bound: finds its ends.
 pub(super) fn bound_rel<'r>(
     run: &Run<'r>,
     it: &BoundRel<'r>,
@@ -365,7 +365,7 @@ pub(super) fn bound_rel<'r>(
     Ok(Flow::Continue)
 }
 
-/// A list of relationships that is known already, from a node that is bound.
+/// A list of relationships that is already bound, from a bound node.
 pub(super) fn bound_rels<'r>(
     run: &Run<'r>,
     it: &BoundRel<'r>,

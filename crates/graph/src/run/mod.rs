@@ -1,4 +1,4 @@
-//! Running a query: rows flow through operators one by one, each calling the next.
+//! Runs a query: rows flow through operators one by one, each calling the next.
 
 mod arithmetic;
 mod eval;
@@ -22,7 +22,7 @@ use isolith_types::FastSet;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use eval::eval;
-pub(crate) use expand::Ways;
+pub(crate) use expand::EdgeSelector;
 pub(crate) use sort::sorted;
 
 use crate::budget::Budget;
@@ -33,55 +33,55 @@ use crate::ir::{Match, Program, Symbol};
 use crate::plan::Op;
 use crate::value::{Datum, GroupKey, Value};
 
-/// The values of all variables at some point; see [`crate::ir::Slot`].
+/// The current values of all variables, indexed by [`crate::ir::Slot`].
 pub(crate) type Row = Vec<Value>;
 
-/// What it costs to keep the values of a row, or some of them.
+/// The memory for keeping these values of a row.
 fn row_held(values: &[Value]) -> usize {
     let vector = size_of::<Row>() + 16;
     values.iter().fold(vector, |sum, value| sum + value.held())
 }
 
-/// Whether whoever takes rows wants more.
+/// Whether the receiver wants more rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// More rows are welcome.
+    /// Send more rows.
     Continue,
-    /// This was the last one that is needed.
+    /// No more rows are needed.
     Stop,
 }
 
-/// What a query has changed.
+/// How much a query has changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
-    /// Nodes that were made.
+    /// Nodes created.
     pub nodes_created: u64,
-    /// Nodes that were deleted.
+    /// Nodes deleted.
     pub nodes_deleted: u64,
-    /// Relationships that were made.
+    /// Relationships created.
     pub relationships_created: u64,
-    /// Relationships that were deleted.
+    /// Relationships deleted.
     pub relationships_deleted: u64,
-    /// Properties that were set or removed.
+    /// Properties set or removed.
     pub properties_set: u64,
-    /// Labels that nodes got.
+    /// Labels added to nodes.
     pub labels_added: u64,
-    /// Labels that nodes lost.
+    /// Labels removed from nodes.
     pub labels_removed: u64,
 }
 
-/// A name that is looked up in the graph once.
+/// The cached id of a name in the graph.
 #[derive(Debug, Clone, Copy)]
-enum Known<T> {
+enum ResolvedName<T> {
     NotYet,
     Absent,
     Here(T),
 }
 
-/// Nodes that are asked for their relationships before the adjacency is.
+/// How many nodes are expanded through the graph before the adjacency is opened.
 const SMALL_STEPS: u32 = 32;
 
-/// All that a query needs while it runs.
+/// The state of a running query.
 pub(crate) struct Run<'r> {
     pub(crate) graph: &'r dyn Graph,
     pub(crate) writer: Option<&'r dyn GraphMut>,
@@ -89,21 +89,21 @@ pub(crate) struct Run<'r> {
     pub(crate) program: &'r Program,
     pub(crate) parameters: Vec<Value>,
     adjacency: OnceCell<Option<Adjacency<'r>>>,
-    /// Steps that were taken without the adjacency.
+    /// Nodes expanded without the adjacency.
     small_steps: Cell<u32>,
-    labels: Vec<Cell<Known<LabelId>>>,
-    kinds: Vec<Cell<Known<TypeId>>>,
-    keys: Vec<Cell<Known<KeyId>>>,
+    labels: Vec<Cell<ResolvedName<LabelId>>>,
+    kinds: Vec<Cell<ResolvedName<TypeId>>>,
+    keys: Vec<Cell<ResolvedName<KeyId>>>,
     plans: RefCell<HashMap<usize, Rc<Vec<Op<'r>>>>>,
     pub(crate) stats: Cell<Stats>,
     deleted: RefCell<HashSet<Entity>>,
-    /// What deleted relationships were: their type outlives them.
-    ghosts: RefCell<HashMap<i64, Edge>>,
+    /// Deleted relationships, whose type can still be asked for.
+    deleted_edges: RefCell<HashMap<i64, Edge>>,
     random: Cell<u64>,
     regexes: regex::Regexes,
 }
 
-/// Runs a program. Rows go to `sink` until it wants no more.
+/// Runs a program. Rows go to `sink` until it stops.
 pub(crate) fn run(
     program: &Program,
     graph: &dyn Graph,
@@ -133,7 +133,7 @@ pub(crate) fn run(
             }
             let flow = sink(output::row(&run, columns, row)?)?;
             stopped = flow == Flow::Stop;
-            // What writes runs to its end, whoever reads.
+            // A query that writes runs to its end, however many rows are read.
             Ok(if program.writes { Flow::Continue } else { flow })
         })?;
     }
@@ -150,7 +150,7 @@ impl<'r> Run<'r> {
     ) -> Result<Self> {
         let count = program.names.len();
         let values = program.parameters.iter().map(|name| match parameters.get(&**name) {
-            Some(datum) => budget.made(datum.to_value()),
+            Some(datum) => budget.check_value(datum.to_value()),
             None => Err(missing(name)),
         });
         Ok(Run {
@@ -161,27 +161,27 @@ impl<'r> Run<'r> {
             parameters: values.collect::<Result<_>>()?,
             adjacency: OnceCell::new(),
             small_steps: Cell::default(),
-            labels: vec![Cell::new(Known::NotYet); count],
-            kinds: vec![Cell::new(Known::NotYet); count],
-            keys: vec![Cell::new(Known::NotYet); count],
+            labels: vec![Cell::new(ResolvedName::NotYet); count],
+            kinds: vec![Cell::new(ResolvedName::NotYet); count],
+            keys: vec![Cell::new(ResolvedName::NotYet); count],
             plans: RefCell::default(),
             stats: Cell::default(),
             deleted: RefCell::default(),
-            ghosts: RefCell::default(),
+            deleted_edges: RefCell::default(),
             random: Cell::new(seed()),
             regexes: regex::Regexes::default(),
         })
     }
 
-    /// The graph's adjacency, for walks that may go far.
+    /// The graph's adjacency, for traversals that may be long.
     pub(crate) fn adjacency(&self) -> Option<&Adjacency<'r>> {
         let find = || if self.program.writes { None } else { self.graph.adjacency() };
         self.adjacency.get_or_init(find).as_ref()
     }
 
-    /// The graph's adjacency, if it is known already or a few steps were taken without it:
-    /// opening it may cost more than they do.
-    pub(crate) fn adjacency_by_now(&self) -> Option<&Adjacency<'r>> {
+    /// The graph's adjacency, if it is open or enough nodes were expanded without it: opening it
+    /// may cost more than a few expansions.
+    pub(crate) fn adjacency_if_worthwhile(&self) -> Option<&Adjacency<'r>> {
         if self.adjacency.get().is_none() && self.small_steps.get() < SMALL_STEPS {
             self.small_steps.set(self.small_steps.get() + 1);
             return None;
@@ -191,18 +191,18 @@ impl<'r> Run<'r> {
 
     fn resolve<T: Copy>(
         &self,
-        cell: &Cell<Known<T>>,
+        cell: &Cell<ResolvedName<T>>,
         find: impl FnOnce() -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         match cell.get() {
-            Known::Here(id) => Ok(Some(id)),
-            Known::Absent => Ok(None),
-            Known::NotYet => {
+            ResolvedName::Here(id) => Ok(Some(id)),
+            ResolvedName::Absent => Ok(None),
+            ResolvedName::NotYet => {
                 let found = find()?;
                 match found {
-                    Some(id) => cell.set(Known::Here(id)),
-                    // A query that writes may bring the name into being.
-                    None if !self.program.writes => cell.set(Known::Absent),
+                    Some(id) => cell.set(ResolvedName::Here(id)),
+                    // A query that writes may create the name.
+                    None if !self.program.writes => cell.set(ResolvedName::Absent),
                     None => {}
                 }
                 Ok(found)
@@ -229,7 +229,7 @@ impl<'r> Run<'r> {
         self.resolve(cell, || Ok(self.graph.type_id(self.name(symbol))?))
     }
 
-    /// The types of a pattern: none for any, `None` if no relationship can have them.
+    /// The types of a pattern: empty for any type, `None` if no relationship can match.
     pub(crate) fn kinds(&self, symbols: &[Symbol]) -> Result<Option<Vec<TypeId>>> {
         let mut kinds = Vec::with_capacity(symbols.len());
         for symbol in symbols {
@@ -240,7 +240,7 @@ impl<'r> Run<'r> {
         Ok((symbols.is_empty() || !kinds.is_empty()).then_some(kinds))
     }
 
-    /// The operators of a pattern, planned when it is first met.
+    /// The operators of a pattern, planned on first use.
     pub(crate) fn plan(&self, pattern: &'r Match) -> Result<Rc<Vec<Op<'r>>>> {
         let key = std::ptr::from_ref(pattern) as usize;
         if let Some(plan) = self.plans.borrow().get(&key) {
@@ -251,7 +251,7 @@ impl<'r> Run<'r> {
         Ok(plan)
     }
 
-    /// Whether the graph knows all names of a pattern.
+    /// Whether the graph has all names of a pattern.
     fn knows(&self, pattern: &Match) -> Result<bool> {
         for node in &pattern.pattern.nodes {
             for label in &node.labels {
@@ -272,16 +272,16 @@ impl<'r> Run<'r> {
         if let Some(found) = self.graph.edge(edge)? {
             return Ok(found);
         }
-        if let Some(ghost) = self.ghosts.borrow().get(&edge) {
-            return Ok(*ghost);
+        if let Some(deleted) = self.deleted_edges.borrow().get(&edge) {
+            return Ok(*deleted);
         }
-        Err(self.gone(Entity::Edge(edge)))
+        Err(self.deleted_error(Entity::Edge(edge)))
     }
 
-    /// Fails if something was deleted by this query.
+    /// Fails if this query deleted the entity.
     pub(crate) fn alive(&self, entity: Entity) -> Result<()> {
         if self.program.writes && self.deleted.borrow().contains(&entity) {
-            return Err(self.gone(entity));
+            return Err(self.deleted_error(entity));
         }
         Ok(())
     }
@@ -290,7 +290,7 @@ impl<'r> Run<'r> {
         self.program.writes && self.deleted.borrow().contains(&entity)
     }
 
-    fn gone(&self, entity: Entity) -> Error {
+    fn deleted_error(&self, entity: Entity) -> Error {
         let message = match entity {
             Entity::Node(id) => format!("node {id} is deleted"),
             Entity::Edge(id) => format!("relationship {id} is deleted"),
@@ -298,7 +298,7 @@ impl<'r> Run<'r> {
         Error::run(Class::EntityNotFound, Detail::DeletedEntityAccess, message)
     }
 
-    /// A number from 0 to 1.
+    /// A random number from 0 to 1.
     pub(crate) fn random(&self) -> f64 {
         let mut state = self.random.get();
         state ^= state << 13;
@@ -326,6 +326,6 @@ fn missing(name: &str) -> Error {
         detail: Detail::MissingParameter,
         phase: Phase::Compile,
         message: format!("the parameter ${name} has no value"),
-        place: None,
+        position: None,
     }))
 }

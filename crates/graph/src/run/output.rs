@@ -1,4 +1,4 @@
-//! From values to plain data.
+//! Converts values to plain data.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::value::{Datum, NodeDatum, PathDatum, RelationshipDatum, Value};
 
 use super::{Row, Run};
 
-/// What a map of a few entries takes beside their content: the whole of a node of its tree.
+/// The overhead of a small map: one whole B-tree node.
 const MAP: usize = 11 * (size_of::<String>() + size_of::<Datum>()) + 32;
 
-/// What a text takes beside its letters, where it is not part of something else.
+/// The allocation overhead of a text that is not part of something else.
 const TEXT: usize = 16;
 
 /// The columns of a row.
@@ -22,8 +22,8 @@ pub(super) fn row(run: &Run<'_>, columns: &[Slot], row: &Row) -> Result<Vec<Datu
     columns.iter().map(|&slot| output.datum(&row[slot])).collect()
 }
 
-/// One row on its way out. Parts that values share are written as often as they occur, and
-/// nodes with all that they hold, so what it takes is counted here.
+/// The conversion of one row. Shared parts of values are copied at every occurrence, and nodes
+/// come with all their properties, so the size of the output is counted here.
 struct Output<'a, 'r> {
     run: &'a Run<'r>,
     taken: usize,
@@ -35,7 +35,7 @@ impl Output<'_, '_> {
         let most = self.run.budget.row();
         if self.taken > most {
             let most = most >> 20;
-            return Err(Error::TooLarge(format!("a row of the answer takes more than {most} MiB")));
+            return Err(Error::TooLarge(format!("a row of the answer is larger than {most} MiB")));
         }
         self.run.budget.steps(1 + bytes / 1024)
     }
@@ -68,7 +68,7 @@ impl Output<'_, '_> {
         Ok(text.to_owned())
     }
 
-    /// A node; one that the query has deleted is empty.
+    /// A node; empty if the query has deleted it.
     fn node(&mut self, id: i64) -> Result<NodeDatum> {
         self.take(size_of::<NodeDatum>())?;
         let run = self.run;
@@ -108,7 +108,7 @@ impl Output<'_, '_> {
         &mut self,
         entries: &[(std::sync::Arc<str>, Value)],
     ) -> Result<BTreeMap<String, Datum>> {
-        // Nodes of a tree are at least half full.
+        // B-tree nodes are at least half full.
         self.take(MAP * entries.len().div_ceil(6))?;
         entries.iter().map(|(key, value)| Ok((self.text(key)?, self.datum(value)?))).collect()
     }

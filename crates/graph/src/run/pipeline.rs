@@ -1,40 +1,40 @@
-//! The stages of a query. A stage is a run of operators and what ends it: a projection or a
-//! clause that writes. Rows stream from stage to stage, except where all of them must be
-//! there first: for groups, for an order, and around every clause that writes.
+//! The stages of a query. A stage is a sequence of operators that ends with a projection or a
+//! writing clause. Rows stream from stage to stage, except where all of them are needed first:
+//! for grouping, for sorting, and around every writing clause.
 
 use std::cell::RefCell;
 
 use crate::error::Result;
-use crate::ir::{Slot, Step};
+use crate::ir::{QueryStep, Slot};
 use crate::plan::{self, Op};
 
 use super::project::Collector;
 use super::{Flow, Row, Run, exec, row_held, write};
 
-/// Where rows go.
+/// The receiver of rows.
 pub(crate) type Sink<'s> = dyn FnMut(&mut Row) -> Result<Flow> + 's;
 
 struct Stage<'r> {
     ops: Vec<Op<'r>>,
-    end: End<'r>,
+    end: StageEnd<'r>,
 }
 
-enum End<'r> {
+enum StageEnd<'r> {
     Project(RefCell<Collector<'r>>),
-    /// A clause that writes, and the rows it waits for.
-    Write(&'r Step, RefCell<Vec<Row>>),
-    /// Nothing happens, but the operators before it are done when those behind it begin.
+    /// A writing clause, and the rows collected for it.
+    Write(&'r QueryStep, RefCell<Vec<Row>>),
+    /// Collects all rows, so that the operators before it finish before those after it begin.
     Pause(RefCell<Vec<Row>>),
     Nothing,
 }
 
-/// Operators of one stage call each other: so many of them, and no more.
+/// Limits the recursion: the operators of one stage call each other.
 const MAX_OPS: usize = 60;
 
-/// Runs steps for one row that comes in.
+/// Runs steps for one input row.
 pub(crate) fn run<'r>(
     run: &Run<'r>,
-    steps: &'r [Step],
+    steps: &'r [QueryStep],
     row: &mut Row,
     out: &mut Sink<'_>,
 ) -> Result<Flow> {
@@ -48,54 +48,57 @@ pub(crate) fn run<'r>(
     Ok(flow)
 }
 
-fn stages<'r>(run: &Run<'r>, steps: &'r [Step]) -> Result<Vec<Stage<'r>>> {
+fn stages<'r>(run: &Run<'r>, steps: &'r [QueryStep]) -> Result<Vec<Stage<'r>>> {
     let mut stages = Vec::new();
     let mut ops = Vec::new();
     let mut streamed = 0;
     for step in steps {
         match step {
-            Step::Match(_) | Step::Unwind { .. } if streamed + ops.len() > MAX_OPS => {
+            QueryStep::Match(_) | QueryStep::Unwind { .. } if streamed + ops.len() > MAX_OPS => {
                 let ops = std::mem::replace(&mut ops, operators(run, step)?);
-                stages.push(Stage { ops, end: End::Pause(RefCell::default()) });
+                stages.push(Stage { ops, end: StageEnd::Pause(RefCell::default()) });
                 streamed = 0;
             }
-            Step::Match(_) | Step::Unwind { .. } => ops.extend(operators(run, step)?),
-            Step::Project(project) => {
+            QueryStep::Match(_) | QueryStep::Unwind { .. } => ops.extend(operators(run, step)?),
+            QueryStep::Project(project) => {
                 let mut ops = std::mem::take(&mut ops);
                 let weight = plan::shorten(&mut ops, project);
                 streamed += ops.len() + 1;
                 let eager = streamed > MAX_OPS;
                 let mut collector = Collector::new(run, project, weight, eager)?;
                 if stages.is_empty() && plan::groups_differ(run, &ops, project)? {
-                    collector.expect_new_groups();
+                    collector.expect_distinct_groups();
                     if let (Some(Op::Weight(it)), true) =
                         (ops.last(), plan::heaviest_first(project))
                     {
-                        collector.tell_least(it.least.clone());
+                        collector.report_minimum_to(it.least.clone());
                     }
                 }
                 if collector.is_barrier() {
                     streamed = 0;
                 }
-                stages.push(Stage { ops, end: End::Project(RefCell::new(collector)) });
+                stages.push(Stage { ops, end: StageEnd::Project(RefCell::new(collector)) });
             }
-            Step::Create(_) | Step::Merge(_) | Step::Set(_) | Step::Delete { .. } => {
+            QueryStep::Create(_)
+            | QueryStep::Merge(_)
+            | QueryStep::Set(_)
+            | QueryStep::Delete { .. } => {
                 streamed = 0;
                 let ops = std::mem::take(&mut ops);
-                stages.push(Stage { ops, end: End::Write(step, RefCell::default()) });
+                stages.push(Stage { ops, end: StageEnd::Write(step, RefCell::default()) });
             }
         }
     }
     if !ops.is_empty() {
-        stages.push(Stage { ops, end: End::Nothing });
+        stages.push(Stage { ops, end: StageEnd::Nothing });
     }
     Ok(stages)
 }
 
-fn operators<'r>(run: &Run<'r>, step: &'r Step) -> Result<Vec<Op<'r>>> {
+fn operators<'r>(run: &Run<'r>, step: &'r QueryStep) -> Result<Vec<Op<'r>>> {
     match step {
-        Step::Match(pattern) => plan::clause(run, pattern),
-        Step::Unwind { list, slot } => Ok(vec![Op::Unwind { list, slot: *slot }]),
+        QueryStep::Match(pattern) => plan::clause(run, pattern),
+        QueryStep::Unwind { list, slot } => Ok(vec![Op::Unwind { list, slot: *slot }]),
         _ => Ok(Vec::new()),
     }
 }
@@ -106,23 +109,23 @@ struct Pipeline<'a, 'r> {
 }
 
 impl<'r> Pipeline<'_, 'r> {
-    /// A row comes to a stage, or out of the last.
+    /// Passes a row to a stage, or to `out` after the last one.
     fn push(&self, at: usize, row: &mut Row, out: &mut Sink<'_>) -> Result<Flow> {
         let Some(stage) = self.stages.get(at) else { return out(row) };
         exec::exec(self.run, &stage.ops, row, &mut |row| self.finish(at, row, out))
     }
 
-    /// A row has passed all operators of a stage.
+    /// Ends a stage for a row that has passed all its operators.
     fn finish(&self, at: usize, row: &mut Row, out: &mut Sink<'_>) -> Result<Flow> {
         self.run.budget.step()?;
         match &self.stages[at].end {
-            End::Nothing => out(row),
-            End::Write(_, rows) | End::Pause(rows) => {
+            StageEnd::Nothing => out(row),
+            StageEnd::Write(_, rows) | StageEnd::Pause(rows) => {
                 self.run.budget.keep(row_held(row))?;
                 rows.borrow_mut().push(row.clone());
                 Ok(Flow::Continue)
             }
-            End::Project(collector) => {
+            StageEnd::Project(collector) => {
                 if collector.borrow().is_barrier() {
                     collector.borrow_mut().collect(self.run, row)?;
                     return Ok(Flow::Continue);
@@ -136,11 +139,11 @@ impl<'r> Pipeline<'_, 'r> {
         }
     }
 
-    /// Every row has come to a stage: what it held back goes on.
+    /// Called after the last row: passes on what a stage and those after it held back.
     fn drain(&self, at: usize, before: &Row, flow: Flow, out: &mut Sink<'_>) -> Result<Flow> {
         let (slots, rows): (Option<&[Slot]>, Vec<Row>) = match &self.stages[at].end {
-            End::Nothing => return Ok(flow),
-            End::Project(collector) => {
+            StageEnd::Nothing => return Ok(flow),
+            StageEnd::Project(collector) => {
                 let mut collector = collector.borrow_mut();
                 if !collector.is_barrier() {
                     return Ok(flow);
@@ -148,8 +151,8 @@ impl<'r> Pipeline<'_, 'r> {
                 let rows = collector.finish(self.run, before)?;
                 (Some(collector.kept()), rows)
             }
-            End::Pause(rows) => (None, rows.take()),
-            End::Write(step, rows) => {
+            StageEnd::Pause(rows) => (None, rows.take()),
+            StageEnd::Write(step, rows) => {
                 let mut rows = rows.take();
                 write::write(self.run, step, &mut rows)?;
                 (None, rows)

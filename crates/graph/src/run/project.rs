@@ -1,4 +1,4 @@
-//! What a projection does with the rows that come to it.
+//! Executes projections: grouping, `DISTINCT`, sorting and limits.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -17,38 +17,38 @@ use super::{Flow, Row, Run, eval, row_held, sorted};
 /// The state of one projection.
 pub(super) struct Collector<'r> {
     project: &'r Project,
-    /// A slot that says how many rows a row stands for.
+    /// The slot that holds how many rows a row represents.
     weight: Option<Slot>,
     eager: bool,
     /// Whether every row is a group of its own.
     all_new: bool,
-    /// Tells what a row must count at least to be wanted.
+    /// Publishes the minimum count that a row needs to be in the result.
     least: Option<Rc<Cell<i64>>>,
     seen: FastSet<GroupKey>,
     skip: u64,
     limit: u64,
     passed: u64,
-    /// The groups and their numbers, in the order in which they were met.
+    /// The groups and their indexes, in order of first appearance.
     groups: FastMap<GroupKey, usize>,
-    /// The aggregates of all groups, one group after the other.
+    /// The aggregates of all groups, group by group.
     accumulators: Vec<Accumulator>,
-    /// What the row at hand is sorted by.
+    /// The sort keys of the current row.
     keys: Vec<Value>,
     rows: Vec<HeldRow>,
-    /// What the last row that is still wanted is sorted by.
+    /// The sort keys of the last row that can still be in the result.
     worst: Option<Vec<Value>>,
-    /// The bytes that all this takes, about.
+    /// The approximate bytes counted for all this.
     kept: usize,
 }
 
-/// A row with what it is sorted by; its number keeps rows that are alike in order.
+/// A row with its sort keys; its number makes sorting stable.
 struct HeldRow {
     keys: Vec<Value>,
     number: usize,
     values: Vec<Value>,
 }
 
-/// What becomes of a row that is not held back.
+/// The outcome of a row that is not held back.
 pub(super) struct Pass {
     pub(super) emit: bool,
     pub(super) flow: Flow,
@@ -80,17 +80,17 @@ impl<'r> Collector<'r> {
         })
     }
 
-    /// Says that every row will be a group of its own.
-    pub(super) fn expect_new_groups(&mut self) {
+    /// Declares that every row will be a group of its own.
+    pub(super) fn expect_distinct_groups(&mut self) {
         self.all_new = true;
     }
 
-    /// Says that rows come first that count most, and who wants to know how much that is.
-    pub(super) fn tell_least(&mut self, least: Rc<Cell<i64>>) {
+    /// Declares that only the highest counts are wanted; `least` receives the current minimum.
+    pub(super) fn report_minimum_to(&mut self, least: Rc<Cell<i64>>) {
         self.least = Some(least);
     }
 
-    /// Whether rows are held back until all are there.
+    /// Whether rows are held back until the last one has arrived.
     pub(super) fn is_barrier(&self) -> bool {
         self.eager || self.project.aggregates.is_some() || !self.project.order.is_empty()
     }
@@ -99,13 +99,13 @@ impl<'r> Collector<'r> {
         &self.project.keep
     }
 
-    /// A row that goes on at once, or not at all.
+    /// Handles a row that is passed on at once or dropped.
     pub(super) fn stream(&mut self, run: &Run<'r>, row: &mut Row) -> Result<Pass> {
         let stop = Pass { emit: false, flow: Flow::Stop };
         if self.limit == 0 || self.passed >= self.skip.saturating_add(self.limit) {
             return Ok(stop);
         }
-        self.work_out(run, &self.project.pre, row)?;
+        self.evaluate(run, &self.project.pre, row)?;
         if !self.is_new(run, row)? {
             return Ok(Pass { emit: false, flow: Flow::Continue });
         }
@@ -118,16 +118,16 @@ impl<'r> Collector<'r> {
         Ok(Pass { emit, flow: if last { Flow::Stop } else { Flow::Continue } })
     }
 
-    /// A row that is held back.
+    /// Holds a row back.
     pub(super) fn collect(&mut self, run: &Run<'r>, row: &mut Row) -> Result<()> {
-        self.work_out(run, &self.project.pre, row)?;
+        self.evaluate(run, &self.project.pre, row)?;
         match &self.project.aggregates {
             Some(_) => self.group(run, row),
             None => self.hold(run, row),
         }
     }
 
-    fn work_out(&self, run: &Run<'r>, items: &'r [(Ex, Slot)], row: &mut Row) -> Result<()> {
+    fn evaluate(&self, run: &Run<'r>, items: &'r [(Ex, Slot)], row: &mut Row) -> Result<()> {
         for (ex, slot) in items {
             if !matches!(ex, Ex::Slot(from) if from == slot) {
                 row[*slot] = eval(run, row, ex)?;
@@ -168,7 +168,7 @@ impl<'r> Collector<'r> {
             for (at, aggregate) in aggregates.iter().enumerate() {
                 row[aggregate.slot] = self.accumulators[at].finish(run, &mut self.kept)?;
             }
-            self.work_out(run, &self.project.post, row)?;
+            self.evaluate(run, &self.project.post, row)?;
             return self.hold(run, row);
         }
         let key = GroupKey::of(self.project.pre.iter().map(|(_, slot)| &row[*slot]));
@@ -210,7 +210,7 @@ impl<'r> Collector<'r> {
         Ok(())
     }
 
-    /// Keeps a row until all are there, sorted if that is asked for.
+    /// Keeps a row until the last one has arrived, for sorting if requested.
     fn hold(&mut self, run: &Run<'r>, row: &mut Row) -> Result<()> {
         if self.limit == 0 || !self.is_new(run, row)? {
             return Ok(());
@@ -235,7 +235,7 @@ impl<'r> Collector<'r> {
         let held = row_held(&values) + row_held(&keys);
         self.keep(run, held)?;
         self.rows.push(HeldRow { keys, number, values });
-        // Of many rows only the first few are wanted: the others go now and then.
+        // Only the first rows are wanted: drop the others from time to time.
         if self.rows.len() as u64 >= wanted.saturating_mul(2).saturating_add(64) {
             self.sort(run)?;
             for row in self.rows.drain(wanted as usize..) {
@@ -274,7 +274,7 @@ impl<'r> Collector<'r> {
         Ok(())
     }
 
-    /// All rows have come: those that go on, as the values of the kept slots.
+    /// Called after the last row: returns the resulting rows as the values of the kept slots.
     pub(super) fn finish(&mut self, run: &Run<'r>, before: &Row) -> Result<Vec<Vec<Value>>> {
         let mut row = before.clone();
         self.finish_groups(run, &mut row)?;
@@ -297,7 +297,7 @@ impl<'r> Collector<'r> {
             }
             result.push(values);
         }
-        // What goes on is counted again.
+        // The caller counts the resulting rows again.
         run.budget.release(std::mem::take(&mut self.kept));
         for values in &result {
             run.budget.keep(row_held(values))?;
@@ -305,13 +305,13 @@ impl<'r> Collector<'r> {
         Ok(result)
     }
 
-    /// Works the groups out, in the order in which they were met.
+    /// Finishes the groups, in order of first appearance.
     fn finish_groups(&mut self, run: &Run<'r>, row: &mut Row) -> Result<()> {
         let Some(aggregates) = self.project.aggregates.as_ref().filter(|_| !self.all_new) else {
             return Ok(());
         };
         if self.groups.is_empty() && self.project.pre.is_empty() {
-            // Aggregates over nothing have a value, too.
+            // Aggregates over no rows have a value, too.
             self.accumulators.extend(aggregates.iter().map(Accumulator::new));
             self.groups.insert(GroupKey::Many(Vec::new()), 0);
         }
@@ -329,14 +329,14 @@ impl<'r> Collector<'r> {
                 let accumulator = &mut self.accumulators[first + at];
                 row[aggregate.slot] = accumulator.finish(run, &mut self.kept)?;
             }
-            self.work_out(run, &self.project.post, row)?;
+            self.evaluate(run, &self.project.post, row)?;
             self.hold(run, row)?;
         }
         Ok(())
     }
 }
 
-/// Whether a filter lets something pass: only if it is true.
+/// Whether a filter's value is true; null counts as false.
 pub(super) fn is_true(value: &Value) -> Result<bool> {
     match value {
         Value::Boolean(value) => Ok(*value),
@@ -348,11 +348,11 @@ pub(super) fn is_true(value: &Value) -> Result<bool> {
     }
 }
 
-/// The number behind `SKIP` or `LIMIT`.
+/// Evaluates the operand of `SKIP` or `LIMIT`.
 fn bound<'r>(run: &Run<'r>, ex: &'r Option<Ex>, clause: &str) -> Result<Option<u64>> {
     let Some(ex) = ex else { return Ok(None) };
     let wrong = |detail, value: &Value| {
-        let message = format!("{clause} needs a whole number from 0, not {}", value.type_name());
+        let message = format!("{clause} needs a non-negative integer, not {}", value.type_name());
         Err(Error::run(Class::SyntaxError, detail, message))
     };
     match eval(run, &mut Vec::new(), ex)? {

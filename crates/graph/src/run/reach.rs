@@ -1,4 +1,4 @@
-//! Which nodes can be reached, where nobody asks along which relationships.
+//! Finds reachable nodes where the relationships do not matter.
 
 use isolith_types::FastSet;
 
@@ -10,10 +10,10 @@ use super::expand::ends;
 use super::pipeline::Sink;
 use super::{Flow, Row, Run};
 
-/// Every node within the bounds, once. A walk that uses no relationship twice ends where any
-/// walk of at most that length ends, as long as the least length is 0 or 1: the shortest walk
-/// between two nodes, and the shortest way back to the first along directed relationships,
-/// never use one twice.
+/// Every node within the bounds, once. With a minimum length of 0 or 1, walks that use no
+/// relationship twice reach the same nodes as arbitrary walks of at most that length: the
+/// shortest walk between two nodes, and the shortest directed cycle through the first, never
+/// use one twice.
 pub(super) fn reach<'r>(
     run: &Run<'r>,
     it: &VarExpand<'r>,
@@ -54,7 +54,7 @@ pub(super) fn reach<'r>(
                     continue;
                 }
                 held.keep(16)?;
-                // The first node is gone from already, even if it is found only now.
+                // The start node was already expanded, even if it is reached only now.
                 if hop.node != from {
                     ahead.push(hop.node);
                 }
@@ -70,7 +70,7 @@ pub(super) fn reach<'r>(
     Ok(Flow::Continue)
 }
 
-/// The nodes that were met: bits if the adjacency numbers them, a set otherwise.
+/// The visited nodes: a bit set if there is an adjacency, a hash set otherwise.
 pub(super) struct Seen {
     bits: Vec<u64>,
     set: FastSet<i64>,
@@ -83,7 +83,7 @@ impl Seen {
         Seen { bits: vec![0; words], set: FastSet::default(), count: 0 }
     }
 
-    /// Whether the node is new.
+    /// Returns false if the node was already visited.
     pub(super) fn insert(&mut self, run: &Run<'_>, node: i64) -> bool {
         let position = run.adjacency().and_then(|adjacency| adjacency.position(node));
         let new = match position {

@@ -1,4 +1,4 @@
-//! Shortest paths, from both ends at once.
+//! Shortest paths by bidirectional search.
 
 use std::collections::hash_map::Entry;
 
@@ -11,11 +11,11 @@ use crate::plan::ShortestPath;
 use crate::value::{Path, Value};
 
 use super::exec::{is_taken, node_at};
-use super::expand::{Ways, edge_fits, wanted_properties};
+use super::expand::{EdgeSelector, edge_fits, wanted_properties};
 use super::pipeline::Sink;
 use super::project::is_true;
 use super::{Flow, Row, Run, eval};
-use crate::budget::Held;
+use crate::budget::HeldBytes;
 
 /// The shortest path between two bound nodes, or all of them.
 pub(super) fn shortest<'r>(
@@ -48,7 +48,7 @@ pub(super) fn shortest<'r>(
         for half in &halves {
             for end in &ends {
                 run.budget.steps(1 + half.len() / 8 + end.len() / 8)?;
-                // The first half was walked from the middle to the start.
+                // The first half goes from the middle to the start.
                 let edges = half.iter().rev().chain(end);
                 row[it.rel] = Value::list(edges.map(|edge| Value::Relationship(*edge)).collect());
                 if next(row)? == Flow::Stop {
@@ -70,11 +70,10 @@ struct Meeting {
     back: Search,
 }
 
-/// A search from one end: for each node its distance and a step that leads to it, node and
-/// relationship.
+/// A search from one end: for each node its distance, and the previous node and relationship.
 struct Search {
     seen: FastMap<i64, (u64, (i64, i64))>,
-    /// Further steps that lead as quickly to a node.
+    /// Further predecessors at the same distance.
     more: FastMap<i64, Vec<(i64, i64)>>,
     frontier: Vec<i64>,
     depth: u64,
@@ -86,7 +85,7 @@ fn meet<'r>(
     it: &ShortestPath<'r>,
     (from, to): (i64, i64),
     wanted: &[(Symbol, Value)],
-    held: &mut Held<'_>,
+    held: &mut HeldBytes<'_>,
 ) -> Result<Option<Meeting>> {
     let mut forth = Search::new(from);
     let mut back = Search::new(to);
@@ -94,13 +93,13 @@ fn meet<'r>(
         if forth.frontier.is_empty() || back.frontier.is_empty() {
             return Ok(None);
         }
-        // The smaller side goes on.
+        // Advance the side with the smaller frontier.
         if forth.frontier.len() <= back.frontier.len() {
             forth.advance(run, &it.ways, wanted, it.all, held)?;
         } else {
             back.advance(run, &it.back, wanted, it.all, held)?;
         }
-        // Of each path one node is as far from the start as the first search has come.
+        // Each path has exactly one node at the depth of the first search.
         let met = |node: &&i64| back.seen.get(node).is_some_and(|(far, _)| *far == back.depth);
         let nodes: Vec<i64> = forth.frontier.iter().filter(met).copied().collect();
         if !nodes.is_empty() {
@@ -119,10 +118,10 @@ impl Search {
     fn advance<'r>(
         &mut self,
         run: &Run<'r>,
-        ways: &Ways<'r>,
+        ways: &EdgeSelector<'r>,
         wanted: &[(Symbol, Value)],
         all: bool,
-        held: &mut Held<'_>,
+        held: &mut HeldBytes<'_>,
     ) -> Result<()> {
         self.depth += 1;
         let mut ahead = Vec::new();
@@ -153,14 +152,14 @@ impl Search {
         Ok(())
     }
 
-    /// The walks from a node back to where the search began: all, or one.
+    /// The paths from a node back to the start of the search: all, or one.
     fn walks(
         &self,
         run: &Run<'_>,
         from: i64,
         all: bool,
         walks: &mut Vec<Vec<i64>>,
-        held: &mut Held<'_>,
+        held: &mut HeldBytes<'_>,
     ) -> Result<()> {
         let mut open = vec![(from, Vec::new())];
         while let Some((node, walk)) = open.pop() {
@@ -185,8 +184,8 @@ impl Search {
     }
 }
 
-/// Tries walks in the order of their lengths until one fulfils the filters: for conditions
-/// on the path itself, which may rule the shortest ones out.
+/// Tries paths by increasing length until one satisfies the filters: for conditions on the path,
+/// which may rule out the shortest ones.
 fn by_length<'r>(
     run: &Run<'r>,
     it: &ShortestPath<'r>,
@@ -203,7 +202,7 @@ fn by_length<'r>(
         if length >= it.min {
             for (nodes, edges) in walks.iter().filter(|(nodes, _)| nodes.last() == Some(&to)) {
                 run.budget.steps(1 + nodes.len() / 8)?;
-                if !fulfils(run, it, nodes, edges, row)? {
+                if !satisfies(run, it, nodes, edges, row)? {
                     continue;
                 }
                 found = true;
@@ -231,7 +230,7 @@ fn longer<'r>(
     walks: &[(Vec<i64>, Vec<i64>)],
     wanted: &[(Symbol, Value)],
     row: &Row,
-    held: &mut Held<'_>,
+    held: &mut HeldBytes<'_>,
 ) -> Result<Vec<(Vec<i64>, Vec<i64>)>> {
     let mut result = Vec::new();
     let mut hops = Vec::new();
@@ -257,8 +256,8 @@ fn longer<'r>(
     Ok(result)
 }
 
-/// Puts a walk into the row; whether it fulfils what is asked of the path.
-fn fulfils<'r>(
+/// Puts a path into the row and returns whether it satisfies the filters.
+fn satisfies<'r>(
     run: &Run<'r>,
     it: &ShortestPath<'r>,
     nodes: &[i64],

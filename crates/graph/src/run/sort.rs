@@ -5,12 +5,11 @@ use std::cmp::Ordering;
 use super::Run;
 use crate::error::Result;
 
-/// This many items are sorted at once if they are light.
+/// The number of items sorted without checking the budget, if they are cheap to compare.
 const RUN: usize = 4096;
 
-/// Sorts items: runs of a few at once, which are merged then. Between runs, and for every item
-/// that is merged, the budget is asked. `weight` says how much work it is to compare an item,
-/// beyond that for a number.
+/// Merge sort over small runs. The budget is checked between runs and for every merged item.
+/// `weight` is the cost of comparing an item, beyond that of a number.
 pub(crate) fn sorted<T>(
     run: &Run<'_>,
     mut items: Vec<T>,
@@ -19,7 +18,7 @@ pub(crate) fn sorted<T>(
 ) -> Result<Vec<T>> {
     run.budget.steps(items.len())?;
     let heaviest = items.iter().map(&weight).max().unwrap_or(0);
-    // As much work at once whatever the items are.
+    // Heavier items make shorter runs, so that the work per run stays the same.
     let length = (RUN / (heaviest / 16 + 1)).max(1);
     if items.len() <= length {
         items.sort_unstable_by(&order);

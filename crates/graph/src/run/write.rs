@@ -1,28 +1,28 @@
-//! The clauses that change the graph. They see all rows at once: what one row changes is
-//! there for the next, and nothing is read for rows that come later.
+//! The clauses that change the graph. They get all rows at once: later rows see the changes of
+//! earlier ones, and nothing is read in advance.
 
 use std::sync::Arc;
 
 use crate::error::{Class, Detail, Error, Result};
 use crate::functions::properties;
 use crate::graph::{Direction, Entity, GraphMut};
-use crate::ir::{CreateItem, Ex, Merge, SetOp, Slot, Step};
+use crate::ir::{CreateItem, Ex, Merge, QueryStep, SetOp, Slot};
 use crate::value::{Map, Path, Value};
 
 use super::exec::exec;
 use super::{Flow, Row, Run, eval, row_held};
 
 /// Applies a clause to every row.
-pub(super) fn write<'r>(run: &Run<'r>, step: &'r Step, rows: &mut Vec<Row>) -> Result<()> {
+pub(super) fn write<'r>(run: &Run<'r>, step: &'r QueryStep, rows: &mut Vec<Row>) -> Result<()> {
     let writer = run.writer.ok_or_else(|| {
-        let message = "this query writes, and the graph was opened for reading";
+        let message = "this query writes, but the graph was opened for reading";
         Error::Storage(isolith_types::Failure::new(isolith_types::Code::ReadOnly, message))
     })?;
     match step {
-        Step::Create(items) => each(run, rows, |row| create(run, writer, items, row)),
-        Step::Set(ops) => each(run, rows, |row| set_all(run, writer, ops, row)),
-        Step::Delete { detach, targets } => delete(run, writer, *detach, targets, rows),
-        Step::Merge(it) => {
+        QueryStep::Create(items) => each(run, rows, |row| create(run, writer, items, row)),
+        QueryStep::Set(ops) => each(run, rows, |row| set_all(run, writer, ops, row)),
+        QueryStep::Delete { detach, targets } => delete(run, writer, *detach, targets, rows),
+        QueryStep::Merge(it) => {
             let mut result = Vec::new();
             for mut row in std::mem::take(rows) {
                 run.budget.step()?;
@@ -88,13 +88,14 @@ fn evaluated<'r>(run: &Run<'r>, row: &mut Row, ex: &'r Option<Ex>) -> Result<Pro
             Ok(entries.cloned().collect())
         }
         Value::Null => Ok(Vec::new()),
-        other => {
-            Err(Error::type_mismatch(format!("properties are a map, not {}", other.type_name())))
-        }
+        other => Err(Error::type_mismatch(format!(
+            "properties must be a map, not {}",
+            other.type_name()
+        ))),
     }
 }
 
-/// Refuses what no node or relationship can keep.
+/// Fails if no node or relationship can store this property.
 fn storable(key: &str, value: &Value) -> Result<()> {
     if key.is_empty() {
         let message = "the name of a property cannot be empty";
@@ -106,7 +107,7 @@ fn storable(key: &str, value: &Value) -> Result<()> {
     let message = format!(
         "the property {key} cannot hold {}",
         match value {
-            Value::List(_) => "a list of anything but strings, numbers and booleans",
+            Value::List(_) => "a list that contains anything but strings, numbers and booleans",
             other => other.type_name(),
         }
     );
@@ -151,7 +152,7 @@ fn create_rel(
             Ok(*node)
         }
         other => Err(Error::type_mismatch(format!(
-            "a relationship is between nodes; one end is {}",
+            "a relationship must connect nodes; one end is {}",
             other.type_name()
         ))),
     };
@@ -182,7 +183,7 @@ fn merge<'r>(
         for (key, ex) in entries {
             let value = eval(run, row, ex)?;
             if value.is_null() {
-                let message = format!("MERGE cannot look for null in {}", run.name(*key));
+                let message = format!("MERGE cannot match null in {}", run.name(*key));
                 let detail = Detail::MergeReadOwnWrites;
                 return Err(Error::run(Class::SemanticError, detail, message));
             }
@@ -199,7 +200,7 @@ fn merge<'r>(
             }
         }
     }
-    // As long as names are missing a plan knows too little to be kept.
+    // A plan made while names are missing lacks statistics, so it is not cached.
     let ops = if run.knows(&it.pattern)? {
         run.plan(&it.pattern)?
     } else {
@@ -278,7 +279,7 @@ fn set_all<'r>(
     Ok(())
 }
 
-/// What is to be changed; nothing if it is null.
+/// The entity to change; `None` if it is null.
 fn entity(run: &Run<'_>, value: &Value) -> Result<Option<Entity>> {
     let entity = match value {
         Value::Null => return Ok(None),
@@ -318,7 +319,7 @@ fn replace(
         Value::Node(_) | Value::Relationship(_) => properties(run, value)?,
         Value::Null => Map::new(Vec::new()),
         other => {
-            let message = format!("properties are a map, not {}", other.type_name());
+            let message = format!("properties must be a map, not {}", other.type_name());
             return Err(Error::type_mismatch(message));
         }
     };
@@ -371,8 +372,8 @@ fn relabel(
     Ok(())
 }
 
-/// Deletes what all rows name: relationships first, so that it does not matter in which
-/// order nodes and their relationships come.
+/// Deletes what the rows name: relationships first, so that the order of nodes and their
+/// relationships does not matter.
 fn delete<'r>(
     run: &Run<'r>,
     writer: &dyn GraphMut,
@@ -411,7 +412,7 @@ fn delete<'r>(
         if run.is_deleted(Entity::Node(node)) {
             continue;
         }
-        // No DETACH would help with one that is only read.
+        // Report a read-only node first: DETACH would not help.
         writer.refuse_change(Entity::Node(node))?;
         let mut hops = Vec::new();
         run.graph.edges(node, Direction::Both, &[], &mut hops)?;
@@ -439,9 +440,9 @@ fn delete_edge(run: &Run<'_>, writer: &dyn GraphMut, edge: i64) -> Result<()> {
     if run.is_deleted(Entity::Edge(edge)) {
         return Ok(());
     }
-    let ghost = run.edge(edge)?;
+    let deleted = run.edge(edge)?;
     writer.delete_edge(edge)?;
-    run.ghosts.borrow_mut().insert(edge, ghost);
+    run.deleted_edges.borrow_mut().insert(edge, deleted);
     run.deleted.borrow_mut().insert(Entity::Edge(edge));
     run.count(|stats| stats.relationships_deleted += 1);
     Ok(())

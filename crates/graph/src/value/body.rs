@@ -1,10 +1,9 @@
-//! What texts, lists and maps are made of. A body knows how large its value is when it is
-//! written out as a tree, and how deep that nests, so that neither has to be found out by
-//! walking: values share their parts, and a value of a few kilobytes can be a tree of more
-//! nodes than any machine can visit.
+//! The shared bodies of texts, lists and maps. A body stores the size and depth of its value as
+//! a tree, so that neither requires a traversal: values share parts, and a value of a few
+//! kilobytes can be a tree with more nodes than any machine can visit.
 //!
-//! Bodies are counted while they live, for each thread, so that a [`crate::Budget`] knows what
-//! the values of its query take, wherever they are kept.
+//! Live bodies are counted per thread, so that a [`crate::Budget`] knows the memory of its
+//! query's values, wherever they are stored.
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,28 +12,27 @@ use std::sync::Arc;
 
 use super::Value;
 
-/// Values nest this deep and no deeper, so that whatever walks them, here or in a client that
-/// reads them as JSON, needs little stack.
+/// The maximum nesting of values, so that traversing them needs little stack, here or in a
+/// client that reads them as JSON.
 pub const MAX_DEPTH: u16 = 100;
 
-/// Longer texts are counted by themselves, shorter ones with what holds them.
+/// Longer texts count themselves, shorter ones are counted by their container.
 const LONG_TEXT: usize = 1 << 10;
 
-/// What an allocation costs beside its content: the counts of an `Arc`, and the allocator's
-/// own.
+/// The overhead of an allocation: the counts of an `Arc`, and the allocator's own.
 const ALLOCATION: usize = 32;
 
 thread_local! {
     static LIVE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The bytes of all bodies that this thread has made and not dropped. Only differences mean
-/// something: what another thread drops is counted there.
+/// The bytes of all bodies that this thread has created and not dropped. Only differences are
+/// meaningful: a body dropped by another thread is subtracted there.
 pub(crate) fn live() -> usize {
     LIVE.get()
 }
 
-/// Bytes that are counted as long as this lives.
+/// Bytes that are counted until this is dropped.
 struct Charge(usize);
 
 impl Charge {
@@ -50,19 +48,19 @@ impl Drop for Charge {
     }
 }
 
-/// How large a value is as a tree.
+/// The size and depth of a value as a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// Its bytes, about.
+    /// The approximate size in bytes.
     pub(crate) bytes: usize,
-    /// How deep lists and maps nest in it.
+    /// The nesting depth of lists and maps.
     pub(crate) depth: u16,
 }
 
 impl Extent {
     pub(crate) const SCALAR: Extent = Extent { bytes: size_of::<Value>(), depth: 0 };
 
-    /// Of a body of its own bytes around such parts.
+    /// The extent of a body with `own` bytes that contains `parts`.
     fn around<'a>(own: usize, parts: impl Iterator<Item = &'a Value>) -> Self {
         let (mut bytes, mut depth) = (own, 0);
         for part in parts {
@@ -79,7 +77,7 @@ impl Extent {
 pub struct Text(Arc<str>);
 
 impl Text {
-    /// What keeping it costs where it is kept.
+    /// The bytes its container must count for it.
     pub(crate) fn held(&self) -> usize {
         if self.len() > LONG_TEXT { 0 } else { self.len() + ALLOCATION }
     }
@@ -100,7 +98,7 @@ impl Clone for Text {
 
 impl Drop for Text {
     fn drop(&mut self) {
-        // Nobody else holds the body of a long text: see `From<Arc<str>>`.
+        // The body of a long text is held by `Text`s only: see `From<Arc<str>>`.
         if self.0.len() > LONG_TEXT && Arc::strong_count(&self.0) == 1 {
             LIVE.set(LIVE.get().wrapping_sub(self.0.len() + ALLOCATION));
         }
@@ -134,13 +132,13 @@ impl From<String> for Text {
 }
 
 impl From<Arc<str>> for Text {
-    /// A long text is copied, as others may go on holding it.
+    /// Copies a long text, as others may still hold the original.
     fn from(text: Arc<str>) -> Self {
         if text.len() > LONG_TEXT { Text::from(&*text) } else { Text(text) }
     }
 }
 
-/// Values in order. Clones share them.
+/// A list of values. Clones share it.
 #[derive(Clone)]
 pub struct List(Arc<ListBody>);
 
@@ -151,7 +149,7 @@ struct ListBody {
 }
 
 impl List {
-    /// A list of these values.
+    /// Creates a list and computes its extent.
     pub fn new(items: Vec<Value>) -> Self {
         let extent = Extent::around(size_of::<Value>() + ALLOCATION, items.iter());
         let held: usize = items.iter().map(Value::held_beside).sum();
@@ -182,22 +180,22 @@ impl fmt::Debug for List {
     }
 }
 
-/// Values by name. Clones share them.
+/// A map from names to values. Clones share it.
 #[derive(Clone)]
 pub struct Map(Arc<MapBody>);
 
 struct MapBody {
-    /// Sorted by name, without repetition.
+    /// Sorted by name, without duplicates.
     entries: Vec<(Arc<str>, Value)>,
     extent: Extent,
     _charge: Charge,
 }
 
 impl Map {
-    /// A map of these entries; of two with the same name the later counts.
+    /// Creates a map. Of two entries with the same name, the later one wins.
     pub fn new(mut entries: Vec<(Arc<str>, Value)>) -> Self {
         if !entries.is_sorted_by(|a, b| a.0 < b.0) {
-            // Stable: the later one comes last, and is the one that is kept.
+            // A stable sort keeps the later of two equal names last; that one is kept.
             entries.sort_by(|a, b| a.0.cmp(&b.0));
             entries.dedup_by(|later, kept| {
                 let same = later.0 == kept.0;
@@ -216,33 +214,33 @@ impl Map {
         Map(Arc::new(MapBody { entries, extent, _charge: Charge::new(charge) }))
     }
 
-    /// The value of this name.
+    /// The value of a name, if it is in the map.
     pub fn get(&self, name: &str) -> Option<&Value> {
         let at = self.0.entries.binary_search_by(|(it, _)| (**it).cmp(name)).ok()?;
         Some(&self.0.entries[at].1)
     }
 
-    /// All entries, in the order of their names.
+    /// All entries, sorted by name.
     pub fn entries(&self) -> &[(Arc<str>, Value)] {
         &self.0.entries
     }
 
-    /// All names, in order.
+    /// All names, sorted.
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &Arc<str>> {
         self.0.entries.iter().map(|(name, _)| name)
     }
 
-    /// All values, in the order of their names.
+    /// All values, sorted by name.
     pub fn values(&self) -> impl ExactSizeIterator<Item = &Value> {
         self.0.entries.iter().map(|(_, value)| value)
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.0.entries.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.0.entries.is_empty()
     }
@@ -272,7 +270,7 @@ mod tests {
         let text = Value::text("x".repeat(10_000));
         assert!(live() - before >= 10_000);
         let list = Value::list(vec![text.clone(), text.clone(), text]);
-        assert!(live() - before < 11_000, "one text, however often it is in the list");
+        assert!(live() - before < 11_000, "a shared text is counted once");
         let copies = vec![list; 100];
         assert!(live() - before < 11_000);
         drop(copies);
@@ -294,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn maps_are_sorted_and_the_later_entry_counts() {
+    fn maps_are_sorted_and_the_later_entry_wins() {
         let entry = |name: &str, value: i64| (Arc::<str>::from(name), Value::from(value));
         let map = Map::new(vec![entry("b", 1), entry("a", 2), entry("b", 3), entry("b", 4)]);
         assert_eq!(map.keys().map(|name| &**name).collect::<Vec<_>>(), ["a", "b"]);

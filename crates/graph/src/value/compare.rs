@@ -1,4 +1,4 @@
-//! Equality, comparison, order and equivalence, which are four things in openCypher.
+//! Equality, comparison, order and equivalence: four different relations in openCypher.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -50,8 +50,8 @@ fn all_equal<'a>(pairs: impl Iterator<Item = (&'a Value, &'a Value)>) -> Option<
     result
 }
 
-/// `a < b` and its relatives: `None` where the answer is null, `Some(None)` where it is
-/// false whichever way it is asked, as with NaN.
+/// Compares for `<`, `<=`, `>` and `>=`: `None` if the result is null, `Some(None)` if every
+/// comparison is false, as with NaN.
 pub fn compare(a: &Value, b: &Value) -> Option<Option<Ordering>> {
     use Value::*;
     match (a, b) {
@@ -71,7 +71,7 @@ pub fn compare(a: &Value, b: &Value) -> Option<Option<Ordering>> {
     }
 }
 
-/// Numbers as they are on the number line; `None` for NaN.
+/// Compares numbers by value; `None` for NaN.
 fn compare_numbers(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
         (Value::Integer(a), Value::Integer(b)) => Some(a.cmp(b)),
@@ -82,7 +82,7 @@ fn compare_numbers(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// Exact, where turning the integer into a float would round it.
+/// Exact, where converting the integer to a float would round it.
 fn integer_with_float(a: i64, b: f64) -> Option<Ordering> {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if b.is_nan() {
@@ -109,7 +109,7 @@ pub fn order(a: &Value, b: &Value) -> Ordering {
             compare_numbers(a, b).unwrap_or_else(|| is_nan(a).cmp(&is_nan(b)))
         }
         (Text(a), Text(b)) => a.cmp(b),
-        // What is the same is not looked at: it may be large.
+        // Do not traverse identical values, which may be large.
         (List(a), List(b)) if a.is_same(b) => Ordering::Equal,
         (Map(a), Map(b)) if a.is_same(b) => Ordering::Equal,
         (List(a), List(b)) => order_all(a.iter(), b.iter()),
@@ -152,10 +152,10 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
-/// Values as `DISTINCT` and grouping see them: null is like null, NaN like NaN.
+/// Values compared as in `DISTINCT` and grouping: null equals null, NaN equals NaN.
 #[derive(Debug, Clone)]
 pub(crate) enum GroupKey {
-    /// One value, which most keys are.
+    /// One value, the most common case.
     One(Value),
     Many(Vec<Value>),
 }
@@ -175,9 +175,9 @@ impl GroupKey {
         }
     }
 
-    /// What it costs to keep the key in a table.
+    /// The memory for keeping the key in a hash table.
     pub(crate) fn held(&self) -> usize {
-        // A table is between half and almost full, and is copied when it grows.
+        // A hash table is between half and almost full, and is copied when it grows.
         2 * size_of::<GroupKey>()
             + self.values().iter().map(Value::held_beside).sum::<usize>()
             + match self {
@@ -186,7 +186,7 @@ impl GroupKey {
             }
     }
 
-    /// How much work it is to find the key in a table.
+    /// The cost of looking up the key in a hash table.
     pub(crate) fn weight(&self) -> usize {
         self.values().iter().map(Value::weight).fold(0, usize::saturating_add)
     }
@@ -215,7 +215,7 @@ fn hash_value<H: Hasher>(value: &Value, state: &mut H) {
         Value::Boolean(value) => value.hash(state),
         Value::Integer(value) => value.hash(state),
         Value::Float(value) => {
-            // An integer and a float of the same value are one group.
+            // An integer and a float of the same value are in the same group.
             let whole = *value as i64;
             if integer_with_float(whole, *value) == Some(Ordering::Equal) {
                 whole.hash(state);
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equality_knows_three_answers() {
+    fn equality_is_three_valued() {
         let null_list = Value::list(vec![Value::Integer(1), Value::Null]);
         let table = [
             (Value::Integer(1), Value::Float(1.0), Some(true)),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn grouping_joins_what_is_alike() {
+    fn equivalent_values_are_in_one_group() {
         let key = GroupKey::One;
         assert_eq!(key(Value::Null), key(Value::Null));
         assert_eq!(key(Value::Float(f64::NAN)), key(Value::Float(f64::NAN)));

@@ -5,25 +5,25 @@ use serde::{Deserialize, Serialize};
 
 use super::Value;
 
-/// A value that stands for itself outside of a query: plain data, with all that a node or
-/// relationship holds.
+/// A value outside of a query: plain data, with the complete content of nodes and
+/// relationships.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 pub enum Datum {
-    /// Nothing, or unknown.
+    /// Null.
     #[default]
     Null,
     /// True or false.
     Boolean(bool),
-    /// A whole number.
+    /// A 64-bit integer.
     Integer(i64),
-    /// A number with a fraction.
+    /// A 64-bit float.
     Float(f64),
     /// A string.
     Text(String),
-    /// Values in order.
+    /// A list.
     #[serde(deserialize_with = "nested::deserialize")]
     List(Vec<Datum>),
-    /// Values by name.
+    /// A map.
     #[serde(deserialize_with = "nested::deserialize")]
     Map(BTreeMap<String, Datum>),
     /// A node.
@@ -34,10 +34,10 @@ pub enum Datum {
     Path(Box<PathDatum>),
 }
 
-/// A node with all that it holds.
+/// A node with its labels and properties.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeDatum {
-    /// Its number in the graph.
+    /// Its id in the graph.
     pub id: i64,
     /// Its labels, sorted.
     pub labels: Vec<String>,
@@ -45,22 +45,22 @@ pub struct NodeDatum {
     pub properties: BTreeMap<String, Datum>,
 }
 
-/// A relationship with all that it holds.
+/// A relationship with its type, ends and properties.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RelationshipDatum {
-    /// Its number in the graph.
+    /// Its id in the graph.
     pub id: i64,
     /// Its type.
     pub kind: String,
-    /// The number of the node where it begins.
+    /// The id of its start node.
     pub start: i64,
-    /// The number of the node where it ends.
+    /// The id of its end node.
     pub end: i64,
     /// Its properties.
     pub properties: BTreeMap<String, Datum>,
 }
 
-/// A walk: one node more than relationships.
+/// A path: one node more than relationships.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PathDatum {
     /// The nodes, from the first to the last.
@@ -70,8 +70,8 @@ pub struct PathDatum {
 }
 
 impl Datum {
-    /// The value of a parameter. Nodes, relationships and paths are their numbers alone, so
-    /// only those that the graph itself gave mean anything.
+    /// Converts a parameter to a value. Nodes, relationships and paths are reduced to their ids, so
+    /// only those returned by the same graph are meaningful.
     pub fn to_value(&self) -> Value {
         match self {
             Datum::Null => Value::Null,
@@ -96,7 +96,7 @@ impl Datum {
     }
 }
 
-/// Lists and maps of what another process sent, which may nest as deep as it likes.
+/// Limits the depth of lists and maps that another process sends.
 mod nested {
     use std::cell::Cell;
 
@@ -120,7 +120,7 @@ mod nested {
         deserializer: D,
     ) -> Result<T, D::Error> {
         if DEPTH.get() >= MAX_DEPTH {
-            return Err(D::Error::custom("a value nests too deep"));
+            return Err(D::Error::custom("a value is nested too deeply"));
         }
         DEPTH.set(DEPTH.get() + 1);
         let _level = Level;
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_cross_the_boundary() {
+    fn data_survives_serialization() {
         let node = NodeDatum {
             id: 7,
             labels: vec!["A".into()],
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_data_are_refused_where_they_arrive() {
+    fn deserialization_refuses_deep_data() {
         let nested = |depth: usize| {
             let mut bytes = [5, 1].repeat(depth);
             bytes.push(0);
@@ -161,7 +161,7 @@ mod tests {
         assert!(nested(100).is_ok());
         assert!(nested(101).is_err());
         assert!(nested(1_000_000).is_err());
-        assert!(nested(100).is_ok(), "a refusal leaves nothing behind");
+        assert!(nested(100).is_ok(), "the depth is reset after a refusal");
     }
 
     #[test]

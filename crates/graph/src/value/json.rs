@@ -1,4 +1,4 @@
-//! Data as JSON, in both directions.
+//! Conversion between data and JSON.
 
 use isolith_types::{Code, Failure};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
@@ -6,28 +6,27 @@ use serde_json::Value as Json;
 
 use super::{Datum, MAX_DEPTH, NodeDatum, RelationshipDatum};
 
-/// Whole numbers from here on do not fit into 64 bits with a sign.
+/// 2^63: integers from here on do not fit into an `i64`.
 const LIMIT: f64 = 9_223_372_036_854_775_808.0;
 
 impl Datum {
-    /// What a JSON value says.
+    /// Converts a JSON value.
     ///
     /// # Errors
-    /// `bad_input` for a whole number that has no exact form in 64 bits, and for values that
-    /// nest deeper than [`MAX_DEPTH`]. Parsers of JSON turn integers beyond 64 bits into the
-    /// nearest float before anybody can see them, so a float of that size is refused, too:
-    /// two ids must never silently become one.
+    /// `bad_input` for an integer that does not fit into 64 bits, and for values nested deeper than
+    /// [`MAX_DEPTH`]. JSON parsers silently round integers beyond 64 bits to the nearest float, so
+    /// integral floats of that size are refused, too: two ids must never become one.
     pub fn from_json(json: &Json) -> Result<Self, Failure> {
         from_json(json, 0)
     }
 
-    /// The value as JSON, which has no form for numbers that are not finite: these are the
-    /// strings `NaN`, `Infinity` and `-Infinity`.
+    /// Converts to JSON. Numbers that are not finite, which JSON cannot express, become the strings
+    /// `NaN`, `Infinity` and `-Infinity`.
     pub fn to_json(&self) -> Json {
         serde_json::to_value(self.as_json()).unwrap_or_default()
     }
 
-    /// The same for a serializer, without a copy.
+    /// Serializes like [`Datum::to_json`], without a copy.
     pub fn as_json(&self) -> impl Serialize + '_ {
         AsJson(self)
     }
@@ -35,7 +34,7 @@ impl Datum {
 
 fn from_json(json: &Json, depth: u16) -> Result<Datum, Failure> {
     if depth > MAX_DEPTH {
-        let message = format!("a parameter nests more than {MAX_DEPTH} deep");
+        let message = format!("a parameter is nested more than {MAX_DEPTH} levels deep");
         return Err(Failure::new(Code::BadInput, message).with_hint("pass flatter values"));
     }
     Ok(match json {
@@ -60,7 +59,7 @@ fn from_json(json: &Json, depth: u16) -> Result<Datum, Failure> {
 }
 
 fn too_wide(number: &serde_json::Number) -> Failure {
-    let message = format!("{number} is beyond the integers of 64 bits and would be rounded");
+    let message = format!("{number} does not fit into a 64-bit integer and would be rounded");
     Failure::new(Code::BadInput, message)
         .with_hint("pass it as a string; toFloat($name) makes a float of it in the query")
 }
@@ -94,7 +93,7 @@ impl Serialize for AsJson<'_> {
     }
 }
 
-/// What is written as JSON in a form of its own.
+/// A type with its own JSON form.
 trait Shown {
     fn shown(&self) -> impl Serialize + '_;
 }
@@ -137,7 +136,7 @@ impl Serialize for Entries<'_> {
     }
 }
 
-// Names of fields come in the order of the alphabet, as they do in every other JSON here.
+// Fields are in alphabetical order, as in all other JSON of this project.
 impl Serialize for Node<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(3))?;
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn json_becomes_parameters() {
+    fn json_is_converted_to_parameters() {
         let json = serde_json::json!({"a": [1, 1.5, "x", null, true], "b": -1e18});
         let Datum::Map(map) = Datum::from_json(&json).unwrap() else { panic!("a map") };
         assert_eq!(Datum::Map(map).to_json(), json);
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_not_finite_are_strings() {
+    fn non_finite_numbers_become_strings() {
         let floats = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.5].map(Datum::Float);
         assert_eq!(
             Datum::List(floats.to_vec()).to_json().to_string(),

@@ -15,34 +15,33 @@ pub use compare::{compare, equals, order};
 pub use datum::{Datum, NodeDatum, PathDatum, RelationshipDatum};
 pub(crate) use text::{number_text, plain_text};
 
-/// A value. Nodes and relationships are their numbers: what they hold stays in the graph
-/// until it is asked for.
+/// A value. Nodes and relationships are ids; their content is read from the graph when needed.
 #[derive(Debug, Clone, Default)]
 pub enum Value {
-    /// Nothing, or unknown.
+    /// Null.
     #[default]
     Null,
     /// True or false.
     Boolean(bool),
-    /// A whole number.
+    /// A 64-bit integer.
     Integer(i64),
-    /// A number with a fraction.
+    /// A 64-bit float.
     Float(f64),
     /// A string.
     Text(Text),
-    /// Values in order.
+    /// A list.
     List(List),
-    /// Values by name.
+    /// A map.
     Map(Map),
     /// A node of the graph.
     Node(i64),
     /// A relationship of the graph.
     Relationship(i64),
-    /// A walk through the graph.
+    /// A path in the graph.
     Path(Arc<Path>),
 }
 
-/// A walk through the graph: one node more than relationships.
+/// A path in the graph: one node more than relationships.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Path {
     /// The nodes, from the first to the last.
@@ -73,12 +72,12 @@ impl Value {
         Value::Map(Map::new(entries))
     }
 
-    /// Whether this is nothing.
+    /// Whether this is null.
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }
 
-    /// The name of the value's type, for messages.
+    /// The name of the value's type with its article, for messages.
     pub fn type_name(&self) -> &'static str {
         match self {
             Value::Null => "null",
@@ -94,7 +93,7 @@ impl Value {
         }
     }
 
-    /// About how many bytes the value takes, with all its parts as often as they occur in it.
+    /// The approximate size in bytes, with shared parts counted at every occurrence.
     pub fn size(&self) -> usize {
         self.extent().bytes
     }
@@ -109,13 +108,13 @@ impl Value {
         }
     }
 
-    /// What it costs to keep the value somewhere. The bodies of lists, maps and long texts are
-    /// counted by themselves.
+    /// The memory for keeping the value. The bodies of lists, maps and long texts count
+    /// themselves.
     pub(crate) fn held(&self) -> usize {
         size_of::<Value>() + self.held_beside()
     }
 
-    /// The same without the place of the value itself.
+    /// Like `held`, without the size of the `Value` itself.
     #[inline]
     pub(crate) fn held_beside(&self) -> usize {
         match self {
@@ -125,8 +124,7 @@ impl Value {
         }
     }
 
-    /// How much work it is to compare or hash the value, in steps of a budget; 0 for those
-    /// that take no time.
+    /// The cost of comparing or hashing the value, in budget steps; 0 if it is negligible.
     #[inline]
     pub(crate) fn weight(&self) -> usize {
         match self {
@@ -137,7 +135,7 @@ impl Value {
         }
     }
 
-    /// Whether a node or relationship can keep this as a property.
+    /// Whether a node or relationship can store this as a property.
     pub fn is_storable(&self) -> bool {
         match self {
             Value::Boolean(_) | Value::Integer(_) | Value::Float(_) | Value::Text(_) => true,
@@ -149,7 +147,7 @@ impl Value {
     }
 }
 
-/// Alike as grouping sees it: null is like null. [`equals`] is the language's own `=`.
+/// Equivalence as in grouping: null equals null. [`equals`] is the language's `=`.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         order(self, other) == std::cmp::Ordering::Equal

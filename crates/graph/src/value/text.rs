@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use super::Value;
 
-/// A float as `toString` writes it: always with a fraction or an exponent.
+/// Formats a float for `toString`: always with a fraction or an exponent.
 pub(crate) fn number_text(number: f64) -> String {
     if number.is_nan() {
         "NaN".to_owned()
@@ -13,7 +13,7 @@ pub(crate) fn number_text(number: f64) -> String {
     }
 }
 
-/// A value that has a plain text of its own: a string, number or boolean.
+/// The text of a string, number or boolean; `None` for other values.
 pub(crate) fn plain_text(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::Boolean(value) => Some(value.to_string().into()),

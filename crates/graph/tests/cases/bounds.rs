@@ -5,8 +5,8 @@ use isolith_graph::{Budget, Error, Flow, MemoryGraph, prepare};
 
 use super::graph;
 
-/// Queries that make much of little, each in its own way. All end as `too_large` with little
-/// memory, long before their deadline.
+/// Short queries with huge results, each in a different way. All fail with `too_large` under a
+/// small memory limit, long before their deadline.
 const LARGE: [&str; 34] = [
     "RETURN reduce(m = {a: 1}, i IN range(1, 21) | {a: m, b: m})",
     "RETURN reduce(m = {a: 1}, i IN range(1, 90) | {a: m, b: m})",
@@ -44,7 +44,7 @@ const LARGE: [&str; 34] = [
     "RETURN 'a' =~ '((a{100}){100}){100}'",
 ];
 
-/// Queries without end, or nearly.
+/// Queries that practically never end.
 const ENDLESS: [&str; 6] = [
     "MATCH (a)-[*]-(b) RETURN count(*)",
     "MATCH (a)-[r*]-(b) RETURN r",
@@ -132,7 +132,7 @@ fn memory_is_bounded() {
     let result = prepare(text)
         .unwrap()
         .run(&graph, &Default::default(), &budget, &mut |_| Ok(Flow::Continue));
-    assert!(result.is_ok(), "only the best are kept: {result:?}");
+    assert!(result.is_ok(), "only the rows within the limit are kept: {result:?}");
 }
 
 fn run(graph: &MemoryGraph, text: &str, budget: &Budget<'_>) -> isolith_graph::Result<u64> {
@@ -158,7 +158,7 @@ fn every_way_to_use_memory_is_counted() {
 }
 
 #[test]
-fn what_is_used_for_a_row_is_released_after_it() {
+fn memory_used_for_a_row_is_released_after_it() {
     let graph = dense();
     for text in [
         "UNWIND range(1, 20000) AS x RETURN size([y IN range(1, 1000) | y]) AS s",
@@ -174,7 +174,7 @@ fn what_is_used_for_a_row_is_released_after_it() {
 }
 
 #[test]
-fn a_row_of_the_answer_is_bounded_as_its_reader_holds_it() {
+fn a_row_of_the_answer_is_bounded_in_size() {
     let graph = dense().also("MATCH (n:N) SET n.text = reduce(s = 'x', i IN range(1, 12) | s + s)");
     let texts = [
         "RETURN range(1, 100000)",
@@ -185,12 +185,12 @@ fn a_row_of_the_answer_is_bounded_as_its_reader_holds_it() {
         "WITH reduce(m = {a: 1}, i IN range(1, 12) | {a: m, b: m}) AS m RETURN m",
     ];
     for text in texts {
-        let budget = Budget::unbounded().with_row(1 << 20);
+        let budget = Budget::unbounded().with_row_bytes(1 << 20);
         let result = run(&graph, text, &budget);
         let unbounded = run(&graph, text, &Budget::unbounded());
         assert!(unbounded.is_ok(), "{text}: {unbounded:?}");
         if text.contains("30) | n") {
-            assert_eq!(result.unwrap(), 30, "each row by itself is small enough");
+            assert_eq!(result.unwrap(), 30, "each single row is small enough");
         } else {
             assert!(matches!(result, Err(Error::TooLarge(_))), "{text}: {result:?}");
         }
@@ -221,7 +221,7 @@ fn long_work_on_large_values_is_interrupted() {
 }
 
 #[test]
-fn long_texts_match_as_short_ones_do() {
+fn long_and_short_texts_match_alike() {
     let graph = dense();
     let long = "reduce(s = 'ab', i IN range(1, 14) | s + s)";
     for (pattern, expected) in
@@ -236,7 +236,7 @@ fn long_texts_match_as_short_ones_do() {
 }
 
 #[test]
-fn names_are_not_empty() {
+fn empty_names_are_refused() {
     let graph = dense();
     for text in [
         "CREATE (:``)",
@@ -249,7 +249,7 @@ fn names_are_not_empty() {
         let result = prepare(text);
         assert!(matches!(result, Err(Error::Query(_))), "{text}: {result:?}");
     }
-    assert!(run(&graph, "RETURN {``: 1}", &Budget::unbounded()).is_ok(), "maps hold any name");
+    assert!(run(&graph, "RETURN {``: 1}", &Budget::unbounded()).is_ok(), "map keys can be empty");
     let empty = isolith_graph::Datum::Map([(String::new(), isolith_graph::Datum::Null)].into());
     let parameters = [("map".to_owned(), empty)].into();
     for text in ["CREATE ({``: 1})", "MATCH (n {i: 1}) SET n += $map"] {

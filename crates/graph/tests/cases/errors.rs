@@ -14,7 +14,7 @@ fn problem(text: &str) -> String {
 }
 
 #[test]
-fn wrong_queries_have_names_for_what_is_wrong() {
+fn invalid_queries_are_refused_with_a_tck_detail() {
     let table = [
         ("RETURN 1/0", "DivisionByZero"),
         ("RETURN 1%0", "DivisionByZero"),
@@ -57,7 +57,7 @@ fn wrong_queries_have_names_for_what_is_wrong() {
 }
 
 #[test]
-fn what_is_not_there_is_refused_by_name() {
+fn unsupported_features_are_refused_by_name() {
     let table = [
         ("RETURN date('2020-01-01')", "temporal functions"),
         ("RETURN duration.between(1, 2)", "temporal functions"),
@@ -77,11 +77,11 @@ fn what_is_not_there_is_refused_by_name() {
 }
 
 #[test]
-fn errors_show_where() {
+fn errors_show_their_position() {
     let failure = Failure::from(prepare("MATCH (n)\nRETURN n.x +\n").unwrap_err());
     assert_eq!(
         failure.message,
-        "the query ends where an expression was expected (line 3, column 1)\n\n^"
+        "expected an expression, found the end of the query (line 3, column 1)\n\n^"
     );
     let failure = Failure::from(prepare("MATCH (n)\n  RETRUN n").unwrap_err());
     assert!(
@@ -92,7 +92,7 @@ fn errors_show_where() {
 }
 
 #[test]
-fn deep_and_large_queries_are_answered_at_once() {
+fn overly_deep_and_large_queries_are_refused_quickly() {
     let deep = |open: &str, close: &str, count: usize| {
         format!("RETURN {}1{}", open.repeat(count), close.repeat(count))
     };
@@ -123,7 +123,7 @@ fn deep_and_large_queries_are_answered_at_once() {
 }
 
 #[test]
-fn large_queries_that_make_sense_are_answered() {
+fn large_queries_within_the_limits_are_answered() {
     let graph = MemoryGraph::new();
     let many = |part: &str, between: &str, count: usize| vec![part; count].join(between);
     let table = [

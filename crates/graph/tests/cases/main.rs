@@ -1,4 +1,4 @@
-//! What queries give, as tables; and what becomes of queries that are wrong, large or endless.
+//! Tables of queries and their results, and tests of invalid, large and endless queries.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use isolith_graph::{Budget, Datum, Error, Flow, MemoryGraph, Stats, prepare};
 
-/// Runs a query and gives its rows as JSON, one below the other.
+/// Runs a query and returns its rows as JSON.
 fn ask(graph: &MemoryGraph, text: &str) -> Result<Vec<String>, Error> {
     ask_with(graph, text, &BTreeMap::new())
 }
@@ -37,7 +37,7 @@ fn change(graph: &MemoryGraph, text: &str) -> Stats {
     query.run_mut(graph, &BTreeMap::new(), &Budget::unbounded(), sink).unwrap()
 }
 
-/// A graph made by a query.
+/// A graph created by a query.
 fn graph(text: &str) -> MemoryGraph {
     let graph = MemoryGraph::new();
     change(&graph, text);

@@ -1,17 +1,17 @@
-//! Whether queries touch no more of the graph than they must.
+//! Tests that queries read no more of the graph than necessary.
 
 use std::cell::Cell;
 use std::sync::Arc;
 
 use isolith_graph::{
-    Budget, Direction, Edge, Flow, Found, Graph, Hop, KeyId, LabelId, MemoryGraph, TypeId, Value,
-    prepare,
+    Budget, Direction, Edge, Flow, Graph, Hop, KeyId, LabelId, LookupResult, MemoryGraph, TypeId,
+    Value, prepare,
 };
 use isolith_types::Failure;
 
 use super::{ask, change, graph};
 
-/// A graph that counts what is read of it.
+/// A graph that counts reads.
 struct Counted {
     graph: MemoryGraph,
     reads: Cell<usize>,
@@ -75,7 +75,7 @@ impl Graph for Counted {
         key: KeyId,
         value: &Value,
         found: &mut Vec<i64>,
-    ) -> Answer<Found> {
+    ) -> Answer<LookupResult> {
         self.read(1).lookup(label, key, value, found)
     }
     fn node_labels(&self, node: i64, labels: &mut Vec<LabelId>) -> Answer<()> {
@@ -114,7 +114,7 @@ impl Graph for Counted {
 }
 
 #[test]
-fn queries_read_no_more_than_they_must() {
+fn queries_read_no_more_than_necessary() {
     let graph = graph("UNWIND range(1, 1000) AS i CREATE (:N {i: i, p: i % 10})");
     change(&graph, "MATCH (a:N), (b:N {i: a.i + 1}) CREATE (a)-[:NEXT]->(b)");
     change(&graph, "MATCH (a:N {i: 500}) SET a:Rare");
@@ -149,10 +149,10 @@ fn queries_read_no_more_than_they_must() {
     }
 }
 
-/// With an adjacency, nodes are counted without their relationships, those of few are passed
-/// over, and nodes that differ by a property are grouped by it without being compared.
+/// With an adjacency, relationships are counted without being listed, nodes with few of them are
+/// skipped, and grouping by a property with distinct values compares nothing.
 #[test]
-fn shortcuts_to_the_most_connected_change_no_answer() {
+fn shortcuts_for_the_highest_degrees_do_not_change_results() {
     let mut graph = graph(
         "UNWIND range(0, 599) AS k CREATE (:Other {k: k}) CREATE (:N {k: k, g: k % 7, \
          t: toString(k), some: CASE WHEN k % 5 = 0 THEN k END})",

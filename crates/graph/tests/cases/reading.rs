@@ -3,7 +3,7 @@ use isolith_graph::{Datum, MemoryGraph};
 use super::{ask_with, check, graph};
 
 #[test]
-fn walks_use_no_relationship_twice() {
+fn paths_use_no_relationship_twice() {
     let graph = graph(
         "CREATE (a {n: 'a'})-[:CALLS]->(b {n: 'b'})-[:CALLS]->(c {n: 'c'})-[:CALLS]->(a),
                 (a)-[:CALLS]->(b)",
@@ -72,7 +72,7 @@ fn null_is_neither_true_nor_false() {
 }
 
 #[test]
-fn aggregates_over_nothing_have_values() {
+fn aggregates_over_no_rows_have_values() {
     check(
         &MemoryGraph::new(),
         &[
@@ -142,7 +142,7 @@ fn counts_need_no_rows() {
 }
 
 #[test]
-fn numbers_are_reckoned_as_opencypher_does() {
+fn arithmetic_follows_opencypher() {
     check(
         &MemoryGraph::new(),
         &[
@@ -205,7 +205,7 @@ fn lists_and_maps_are_values() {
 }
 
 #[test]
-fn clauses_follow_each_other() {
+fn clauses_can_be_chained() {
     let graph = graph(
         "CREATE (a:P {n: 'a'})-[:K {w: 1}]->(b:P {n: 'b'})-[:K {w: 2}]->(c:P {n: 'c'}), (:Q {n: 'q'})",
     );
@@ -247,7 +247,7 @@ fn clauses_follow_each_other() {
 }
 
 #[test]
-fn a_condition_on_a_shortest_path_chooses_another() {
+fn conditions_on_a_shortest_path_are_part_of_the_search() {
     let graph = graph(
         "CREATE (a {n: 'a'})-[:R {bad: true}]->(z {n: 'z'}), (a)-[:R]->(b {n: 'b'})-[:R]->(z)",
     );
@@ -270,7 +270,7 @@ fn a_condition_on_a_shortest_path_chooses_another() {
 }
 
 #[test]
-fn parameters_are_bound_not_pasted() {
+fn parameters_are_values_not_query_text() {
     let graph = graph("CREATE ({k: 1}), ({k: 2})");
     let row = |k| Datum::Map([("k".to_owned(), Datum::Integer(k))].into());
     let rows = Datum::List(vec![row(2), row(1), row(7)]);

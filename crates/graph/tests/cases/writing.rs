@@ -3,7 +3,7 @@ use isolith_graph::{Budget, Flow, MemoryGraph, Stats, prepare};
 use super::{ask, change, check, graph};
 
 #[test]
-fn what_is_created_is_not_matched_by_the_same_clause() {
+fn a_clause_does_not_match_what_it_creates() {
     let graph = graph("CREATE (:F), (:F), (:F)");
     let stats = change(&graph, "MATCH (f:F) CREATE (:F)");
     assert_eq!(stats, Stats { nodes_created: 3, labels_added: 3, ..Stats::default() });
@@ -11,7 +11,7 @@ fn what_is_created_is_not_matched_by_the_same_clause() {
 }
 
 #[test]
-fn merge_sees_what_it_made() {
+fn merge_sees_what_earlier_rows_created() {
     check(
         &MemoryGraph::new(),
         &[(
@@ -23,7 +23,7 @@ fn merge_sees_what_it_made() {
 }
 
 #[test]
-fn merge_makes_the_whole_pattern_or_nothing() {
+fn merge_creates_the_whole_pattern_or_nothing() {
     let graph = graph("CREATE (:A {n: 1}), (:B {n: 2})");
     let text = "MATCH (a:A), (b:B) MERGE p = (a)-[r:R {w: 1}]->(b) RETURN length(p), r.w";
     check(&graph, &[(text, &["1 1"]), (text, &["1 1"])]);
@@ -33,7 +33,7 @@ fn merge_makes_the_whole_pattern_or_nothing() {
 }
 
 #[test]
-fn properties_and_labels_change() {
+fn properties_and_labels_can_be_changed() {
     let graph = graph("CREATE (:A {x: 1, y: 2})");
     check(
         &graph,
@@ -57,7 +57,7 @@ fn properties_and_labels_change() {
 }
 
 #[test]
-fn a_node_with_relationships_stays() {
+fn a_node_with_relationships_is_not_deleted() {
     let graph = graph("CREATE (:A)-[:R]->(:B)");
     let error = ask(&graph, "MATCH (a:A) DELETE a").unwrap_err().to_string();
     assert!(error.contains("DETACH DELETE"), "{error}");
@@ -69,14 +69,14 @@ fn a_node_with_relationships_stays() {
 }
 
 #[test]
-fn what_is_deleted_is_gone() {
+fn reading_a_deleted_node_fails() {
     let graph = graph("CREATE (:A {x: 1})-[:R]->(:B)");
     let error = ask(&graph, "MATCH (a:A) DETACH DELETE a RETURN a.x").unwrap_err().to_string();
     assert!(error.contains("is deleted"), "{error}");
 }
 
 #[test]
-fn all_is_written_however_little_is_read() {
+fn all_rows_are_written_even_if_few_are_read() {
     let graph = MemoryGraph::new();
     let query = prepare("UNWIND range(1, 5) AS i CREATE (n {i: i}) RETURN n.i").unwrap();
     let mut seen = 0;
@@ -97,7 +97,7 @@ fn all_is_written_however_little_is_read() {
 }
 
 #[test]
-fn a_query_that_writes_needs_a_graph_that_can() {
+fn a_writing_query_needs_a_writable_graph() {
     let query = prepare("CREATE (n)").unwrap();
     assert!(query.is_write());
     let graph = MemoryGraph::new();

@@ -1,13 +1,13 @@
-//! Patterns found by trying everything: no index, no plan, no cleverness.
+//! Brute-force pattern matching: no index and no planning.
 
 use std::collections::BTreeMap;
 
-/// A small graph. Nodes and edges are known by their positions.
+/// A small graph. Nodes and edges are identified by their indexes.
 #[derive(Debug, Clone)]
 pub(crate) struct Small {
     /// The label and the property `k` of each node.
     pub(crate) nodes: Vec<(Option<char>, i64)>,
-    /// From, to and type of each edge.
+    /// Start, end and type of each edge.
     pub(crate) edges: Vec<(usize, usize, usize)>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) enum Filter {
     Not(String, i64),
     /// `a.k IN [m, n]`
     In(String, i64, i64),
-    /// `NOT (a)-[:T0]->(b)` or without `NOT`
+    /// `(a)-[:T0]->(b)`, with or without `NOT`
     Edge(String, String, bool),
     /// `(a)-[:T1*1..2]-()`
     Walk(String),
@@ -72,8 +72,8 @@ pub(crate) enum Bound {
 
 pub(crate) type Binding = BTreeMap<String, Bound>;
 
-/// A query with more rows or walks than this is given up.
-const MANY: usize = 20_000;
+/// The maximum number of rows and walks that are tried for a query.
+const MAX_TRIED: usize = 20_000;
 
 /// All bindings of a chain of clauses; `None` if there are too many to try.
 pub(crate) fn answer(graph: &Small, clauses: &[Clause]) -> Option<Vec<Binding>> {
@@ -86,7 +86,7 @@ pub(crate) fn answer(graph: &Small, clauses: &[Clause]) -> Option<Vec<Binding>> 
             let mut search = Search { graph, clause, found: &mut found, tried };
             search.path(0, &row, &mut Vec::new());
             tried = search.tried;
-            if tried > MANY {
+            if tried > MAX_TRIED {
                 return None;
             }
             found.retain(|row| clause.filter.as_ref().is_none_or(|it| holds(graph, it, row)));
@@ -104,7 +104,7 @@ pub(crate) fn answer(graph: &Small, clauses: &[Clause]) -> Option<Vec<Binding>> 
     Some(rows)
 }
 
-/// The names that a clause gives.
+/// The variables that a clause binds.
 pub(crate) fn names(clause: &Clause) -> Vec<String> {
     let mut names = Vec::new();
     for path in &clause.paths {
@@ -147,7 +147,7 @@ struct Search<'a> {
     graph: &'a Small,
     clause: &'a Clause,
     found: &'a mut Vec<Binding>,
-    /// How many rows and walks were tried.
+    /// The number of rows and walks tried.
     tried: usize,
 }
 
@@ -159,7 +159,7 @@ impl Search<'_> {
             return;
         };
         for node in 0..self.graph.nodes.len() {
-            if self.tried > MANY {
+            if self.tried > MAX_TRIED {
                 return;
             }
             if let Some(row) = self.node(&path.start, node, row) {
@@ -179,7 +179,7 @@ impl Search<'_> {
         bind(&pattern.name, Bound::Node(node), row)
     }
 
-    /// The next step of a path, whose nodes and edges so far are in `walk`.
+    /// Extends a path by one relationship; `walk` has its nodes and edges so far.
     fn step(
         &mut self,
         at: usize,
@@ -222,7 +222,7 @@ impl Search<'_> {
         }
     }
 
-    /// All walks from a node that use no edge twice, the empty one among them.
+    /// All walks from a node that use no edge twice, including the empty one.
     #[allow(clippy::too_many_arguments)]
     fn trails(
         &mut self,
@@ -235,7 +235,7 @@ impl Search<'_> {
         trails: &mut Vec<(Vec<usize>, Vec<usize>)>,
     ) {
         self.tried += 1;
-        if self.tried > MANY {
+        if self.tried > MAX_TRIED {
             return;
         }
         trails.push((nodes.clone(), edges.clone()));
@@ -277,8 +277,8 @@ fn bind(name: &Option<String>, bound: Bound, row: &Binding) -> Option<Binding> {
     Some(row)
 }
 
-/// The length of the shortest walk between two nodes and how many there are of it; outside,
-/// `None` if there are too many walks to try.
+/// The length of the shortest walk between two nodes and the number of such walks; the outer
+/// `Option` is `None` if there are too many walks to try.
 pub(crate) fn shortest(
     graph: &Small,
     rel: &RelP,
@@ -290,7 +290,7 @@ pub(crate) fn shortest(
     let mut search = Search { graph, clause: &clause, found: &mut Vec::new(), tried: 0 };
     let (min, max) = rel.length.unwrap_or((1, Some(1)));
     search.trails(rel, from, max, &[], &mut vec![], &mut vec![], &mut trails);
-    if search.tried > MANY {
+    if search.tried > MAX_TRIED {
         return None;
     }
     let ends = |nodes: &Vec<usize>| nodes.last().copied().unwrap_or(from) == to;

@@ -1,6 +1,6 @@
-//! Random patterns on small random graphs, compared with a search that tries everything.
+//! Random patterns on small random graphs, compared with a brute-force search.
 //!
-//! `PATTERN_QUERIES=50000 cargo test -p isolith-graph --test patterns` asks more of them.
+//! `PATTERN_QUERIES=50000 cargo test -p isolith-graph --test patterns` tries more of them.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -28,11 +28,11 @@ fn random_patterns_match_brute_force() {
     }
     let all = seeds.end - seeds.start;
     println!("{asked} of {all} queries compared, {rows} rows");
-    assert!(asked * 20 >= all * 19, "{asked} of {all} queries could be tried");
-    assert!(rows > 0, "nothing was found at all");
+    assert!(asked * 20 >= all * 19, "only {asked} of {all} queries could be compared");
+    assert!(rows > 0, "no rows found");
 }
 
-/// One graph, one query; gives the number of rows, unless there are too many.
+/// Compares one query on one graph; returns the number of rows, or `None` if there are too many.
 fn one(seed: u64) -> Option<usize> {
     let mut rng = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let small = graph(&mut rng);
@@ -63,7 +63,7 @@ fn one(seed: u64) -> Option<usize> {
     Some(got.len())
 }
 
-/// Patterns of which only the ends or their number matter: the planner has shortcuts.
+/// Patterns of which only the ends or the count matter, for which the planner has shortcuts.
 fn one_shortcut(rng: &mut Rng, small: &Small, memory: &MemoryGraph, seed: u64) -> Option<usize> {
     let plain = |name: &str| NodeP { name: Some(name.to_owned()), label: None, k: None };
     let mut walk = rel(rng, None);
@@ -305,7 +305,7 @@ fn write_rel(text: &mut String, rel: &RelP) {
     *text += if rel.way == Way::Out { "]->" } else { "]-" };
 }
 
-/// What the query returns, and what that is by brute force.
+/// A `RETURN` clause, and its result by brute force.
 fn ending(rng: &mut Rng, names: &[String], found: &[Binding]) -> (String, Vec<String>) {
     let nodes: Vec<&String> = names.iter().filter(|name| "abcd".contains(&name[..1])).collect();
     let choice = if nodes.is_empty() { rng.u8(..2) } else { rng.u8(..6) };
@@ -390,7 +390,7 @@ fn cell(datum: &Datum) -> String {
         Datum::Relationship(edge) => cell(&edge.properties["i"]),
         Datum::List(list) => {
             let items: Vec<String> = list.iter().map(cell).collect();
-            // The nodes and relationships of no path at all.
+            // The nodes and relationships of a null path.
             if items == ["null", "null"] {
                 "null".to_owned()
             } else {

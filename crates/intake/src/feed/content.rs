@@ -2,18 +2,18 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-/// Bytes that can be read at any place, by several readers at once: a file, or memory.
+/// Bytes that several readers can read at any offset: a file, or memory.
 pub trait Content {
-    /// How many bytes there are.
+    /// The number of bytes.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     fn size(&self) -> io::Result<u64>;
 
-    /// Reads some bytes from a place on; 0 only at the end.
+    /// Reads some bytes at an offset; returns 0 only at the end.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 }
 

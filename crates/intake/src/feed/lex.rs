@@ -1,24 +1,24 @@
 use crate::feed::{Fault, Feed};
 
-/// How deep lists and objects may be inside each other, in a whole file of lists.
+/// The maximum nesting of lists and objects in a file.
 const MAX_DEPTH: u32 = 120;
 
-/// A longer key is none of those that are looked for.
+/// Longer keys are never ones that are looked for.
 const MAX_KEY_BYTES: usize = 4 << 10;
 
-/// A value or a line of a feed.
+/// The result of taking a value or a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
-    /// This many bytes at the start of the window, still to be consumed.
+    /// It is the first so many bytes of the window, not yet consumed.
     Whole(usize),
-    /// It had this many bytes, more than may be kept. They are consumed.
+    /// It exceeds the limit with this many bytes, and was consumed.
     TooLong(u64),
 }
 
-/// Consumes white space and shows what follows it.
+/// Consumes white space and returns the next byte without consuming it; `None` at the end.
 ///
 /// # Errors
-/// What reading came to.
+/// A [`Fault`] if reading fails or is cancelled.
 pub fn peek<F: Feed>(feed: &mut F) -> Result<Option<u8>, Fault> {
     loop {
         let window = feed.window();
@@ -34,10 +34,10 @@ pub fn peek<F: Feed>(feed: &mut F) -> Result<Option<u8>, Fault> {
     }
 }
 
-/// Goes to the next member of a list or an object that was opened; false when it closes.
+/// Moves to the next member of an open list or object; false when it closes.
 ///
 /// # Errors
-/// A [`Fault`] where the bytes are no JSON, or cannot be read.
+/// A [`Fault`] if the bytes are not JSON or cannot be read.
 pub fn next_member<F: Feed>(feed: &mut F, first: bool, close: u8) -> Result<bool, Fault> {
     match peek(feed)? {
         None => Err(Fault::End { offset: feed.offset() }),
@@ -58,11 +58,11 @@ pub fn next_member<F: Feed>(feed: &mut F, first: bool, close: u8) -> Result<bool
     }
 }
 
-/// Takes a key with its colon and goes to the value. The key is as it is written,
-/// without its quotes; escapes in it are undone.
+/// Takes a key with its colon and moves to the value. The key is returned without quotes and
+/// with its escapes decoded.
 ///
 /// # Errors
-/// A [`Fault`] where the bytes are no JSON, or cannot be read.
+/// A [`Fault`] if the bytes are not JSON or cannot be read.
 pub fn take_key<F: Feed>(feed: &mut F) -> Result<String, Fault> {
     match peek(feed)? {
         None => return Err(Fault::End { offset: feed.offset() }),
@@ -91,11 +91,11 @@ pub fn take_key<F: Feed>(feed: &mut F) -> Result<String, Fault> {
     Ok(key)
 }
 
-/// Brings a whole value into the window, or consumes it if it is longer than the limit.
-/// Quotes and brackets are checked, what is between them is not.
+/// Brings a whole value into the window, or consumes it if it is longer than the limit. Only
+/// quotes and brackets are checked.
 ///
 /// # Errors
-/// A [`Fault`] where the bytes are no JSON, or cannot be read.
+/// A [`Fault`] if the bytes are not JSON or cannot be read.
 pub fn take_value<F: Feed>(feed: &mut F, limit: usize) -> Result<Taken, Fault> {
     let mut extent = Extent::default();
     let mut consumed = 0u64;
@@ -138,10 +138,10 @@ pub fn take_value<F: Feed>(feed: &mut F, limit: usize) -> Result<Taken, Fault> {
     }
 }
 
-/// Consumes a value.
+/// Consumes a value of any size.
 ///
 /// # Errors
-/// A [`Fault`] where the bytes are no JSON, or cannot be read.
+/// A [`Fault`] if the bytes are not JSON or cannot be read.
 pub fn skip_value<F: Feed>(feed: &mut F) -> Result<(), Fault> {
     if let Taken::Whole(length) = take_value(feed, 0)? {
         feed.advance(length);
@@ -149,11 +149,11 @@ pub fn skip_value<F: Feed>(feed: &mut F) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Brings a line into the window, without its end, or consumes it with its end if it
-/// is longer than the limit; nothing at the end of the bytes.
+/// Brings a line into the window, without its end, or consumes it with its end if it is longer
+/// than the limit. `None` at the end of the bytes.
 ///
 /// # Errors
-/// What reading came to.
+/// A [`Fault`] if reading fails or is cancelled.
 pub fn take_line<F: Feed>(feed: &mut F, limit: usize) -> Result<Option<Taken>, Fault> {
     let mut consumed = 0u64;
     let mut seen = 0;
@@ -186,12 +186,12 @@ pub fn take_line<F: Feed>(feed: &mut F, limit: usize) -> Result<Option<Taken>, F
     }
 }
 
-/// Finds the end of one value, over any number of pieces.
+/// Finds the end of one value, given in any number of pieces.
 #[derive(Debug, Default)]
 struct Extent {
     state: State,
     depth: u32,
-    /// A bit for each open bracket: 1 for an object. Those before `depth` count.
+    /// A bit for each open bracket: 1 for an object. Only the lowest `depth` bits are valid.
     objects: u128,
 }
 
@@ -199,11 +199,11 @@ struct Extent {
 enum State {
     #[default]
     Start,
-    /// A number, true, false or null that is in no list or object.
+    /// In a number, true, false or null outside of any list or object.
     Scalar,
     Text,
     Escape,
-    /// In a list or an object, and in no text.
+    /// In a list or an object, outside of any text.
     Between,
 }
 
@@ -300,24 +300,24 @@ impl Extent {
     }
 }
 
-/// White space, as JSON has it.
+/// Whether a byte is white space in JSON.
 pub fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
 }
 
-/// The bit that is set here is all that tells `[` from `{`, and `]` from `}`.
+/// `[` differs from `{`, and `]` from `}`, only in the bit that is set here.
 #[inline]
 fn is_bracket(byte: u8) -> bool {
     ((byte | 0x20) == b'{') | ((byte | 0x20) == b'}')
 }
 
-/// How many bytes there are before the end of the line; all, if it is not among them.
+/// The number of bytes before the end of the line, or all if it is not among them.
 fn to_line_end(bytes: &[u8]) -> usize {
     run(bytes, |byte| byte == b'\n')
 }
 
-/// How many bytes there are before the first that stops; all, if none does. Whole
-/// chunks are tested without branches, which the compiler turns into vector code.
+/// The number of bytes before the first one that stops, or all if none does. Whole chunks are
+/// tested without branches, so that the compiler can vectorize them.
 #[inline]
 fn run(bytes: &[u8], stops: impl Fn(u8) -> bool) -> usize {
     const CHUNK: usize = 32;

@@ -1,11 +1,10 @@
-//! Lines and JSON values of large files, cut out in bounded memory.
+//! Splits large files into lines and JSON values in bounded memory.
 //!
-//! A [`Source`] holds a window of a file. The functions that take lines and values move
-//! the window on, make it longer for a long value, and pass over what is longer than the
-//! caller allows, without keeping it. Of JSON they know quotes and brackets: what is
-//! between them is for whoever takes the value.
+//! A [`Source`] holds a window of a file. The functions that take lines and values advance the
+//! window, extend it for a long value, and skip values longer than the caller allows without
+//! keeping them. They check only the quotes and brackets of JSON; the caller parses the value.
 //!
-//! Nothing here knows what the files are about.
+//! Nothing here depends on what the files contain.
 
 mod content;
 mod lex;

@@ -2,58 +2,58 @@ use std::io;
 
 use crate::feed::Content;
 
-/// Bytes in order, of which a part is in memory.
+/// A sequence of bytes, of which a window is in memory.
 pub trait Feed {
-    /// What is in memory and not yet consumed.
+    /// The bytes that are in memory and not yet consumed.
     fn window(&self) -> &[u8];
 
     /// Consumes bytes of the window.
     fn advance(&mut self, count: usize);
 
-    /// Makes the window longer at its end; false at the end of the bytes.
+    /// Extends the window; false at the end of the bytes.
     ///
     /// # Errors
     /// [`Fault::Io`] or [`Fault::Cancelled`].
     fn more(&mut self) -> Result<bool, Fault>;
 
-    /// Where the window begins in the file.
+    /// The file offset of the window.
     fn offset(&self) -> u64;
 }
 
-/// Why bytes could not be read as JSON. Bytes are counted from 0.
+/// Why bytes could not be read as JSON. Offsets count from 0.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// The operating system could not read them.
     #[error("cannot read the file: {0}")]
     Io(#[source] io::Error),
-    /// Whoever gives the bytes was told to stop.
+    /// The caller cancelled the reading.
     #[error("reading the file was cancelled")]
     Cancelled,
-    /// The bytes end where more must come.
-    #[error("it is cut off at byte {offset}")]
+    /// The bytes end in the middle of a value.
+    #[error("truncated at byte {offset}")]
     End {
-        /// Where they end.
+        /// The offset of the end.
         offset: u64,
     },
-    /// Something is where it must not be.
+    /// An unexpected byte.
     #[error("not JSON at byte {offset}: expected {expected}, found {}", name_byte(*.found))]
     Syntax {
-        /// Where.
+        /// Its offset.
         offset: u64,
-        /// What would be right there.
+        /// What was expected instead.
         expected: &'static str,
-        /// What is there.
+        /// The byte.
         found: u8,
     },
-    /// Lists and objects are too deep inside each other.
-    #[error("nested too deep at byte {offset}")]
+    /// Lists and objects are nested too deeply.
+    #[error("nested too deeply at byte {offset}")]
     TooDeep {
-        /// Where.
+        /// The offset of the bracket.
         offset: u64,
     },
 }
 
-/// A byte as people recognize it.
+/// A readable name of a byte, for messages.
 pub fn name_byte(byte: u8) -> String {
     match byte {
         b'\n' => "the end of the line".to_owned(),
@@ -64,7 +64,7 @@ pub fn name_byte(byte: u8) -> String {
 
 /// Where the bytes of a [`Source`] come from.
 pub trait Blocks {
-    /// Reads some bytes from a place on; 0 only at the end.
+    /// Reads some bytes at an offset; returns 0 only at the end.
     ///
     /// # Errors
     /// [`Fault::Io`] or [`Fault::Cancelled`].
@@ -82,29 +82,29 @@ impl<C: Content> Blocks for C {
     }
 }
 
-/// A feed from a file. Its buffer grows for a long value, up to the limit that the
-/// reader of the value keeps, and shrinks again after it.
+/// A feed from a file. Its buffer grows for a long value, up to the limit of its reader, and
+/// shrinks again afterwards.
 pub struct Source<B> {
     blocks: B,
     buffer: Vec<u8>,
     usual_size: usize,
-    /// Where the buffer begins in the file.
+    /// The file offset of the buffer.
     base: u64,
     start: usize,
     end: usize,
 }
 
-/// By so much a buffer grows at most, so that it does not double for the last few bytes.
+/// The maximum growth of a buffer at a time, so that it does not double for the last few bytes.
 const LARGEST_STEP: usize = 8 << 20;
 
 impl<B: Blocks> Source<B> {
-    /// Reads from a place on, with a buffer of a usual size.
+    /// Reads from an offset, with this initial buffer size.
     pub fn new(blocks: B, offset: u64, buffer_size: usize) -> Self {
         let buffer = vec![0; buffer_size];
         Self { blocks, buffer, usual_size: buffer_size, base: offset, start: 0, end: 0 }
     }
 
-    /// Where the bytes come from.
+    /// Returns the underlying reader.
     pub fn into_blocks(self) -> B {
         self.blocks
     }
@@ -149,14 +149,14 @@ impl<B: Blocks> Feed for Source<B> {
     }
 }
 
-/// A feed from memory: one record that was cut out of a file.
+/// A feed from memory: one record of a file.
 pub struct Cut<'a> {
     bytes: &'a [u8],
     offset: u64,
 }
 
 impl<'a> Cut<'a> {
-    /// Bytes that are at this place of the file.
+    /// Reads bytes that begin at this offset of the file.
     pub fn new(bytes: &'a [u8], offset: u64) -> Self {
         Self { bytes, offset }
     }

@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use crate::feed::{Fault, Feed, Source, Taken, next_member, peek, take_key, take_line, take_value};
 
-/// The items of a list that begins here, each as it is written; `None` for those that
-/// are too long.
+/// The items of a list, as written; `None` for those that are too long.
 fn items(bytes: &[u8], buffer: usize, limit: usize) -> Result<Vec<Option<Vec<u8>>>, Fault> {
     let mut source = Source::new(bytes, 0, buffer);
     assert_eq!(peek(&mut source)?, Some(b'['));
@@ -51,11 +50,11 @@ fn a_key_ends_at_its_colon() {
 }
 
 #[test]
-fn faults_say_where_and_what() {
+fn faults_include_the_position_and_the_cause() {
     for (text, says) in [
         ("[1 2]", "not JSON at byte 3: expected a comma or ], found '2'"),
-        ("[1,", "it is cut off at byte 3"),
-        ("[\"a", "it is cut off at byte 3"),
+        ("[1,", "truncated at byte 3"),
+        ("[\"a", "truncated at byte 3"),
         ("[[}]", "not JSON at byte 2: expected ] or a member, found '}'"),
         ("[\u{1}]", "not JSON at byte 1: expected a value, found the byte 0x01"),
     ] {
@@ -84,7 +83,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn a_list_is_cut_where_a_parser_cuts_it(values in vec(any_json(), 0..6), buffer in 1usize..40) {
+    fn lists_are_split_as_a_parser_splits_them(values in vec(any_json(), 0..6), buffer in 1usize..40) {
         for text in [json!(values).to_string(), serde_json::to_string_pretty(&values).unwrap()] {
             let found = items(text.as_bytes(), buffer, usize::MAX).unwrap();
             let found: Vec<Value> =
@@ -94,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn a_long_item_is_passed_over(values in vec(any_json(), 1..6), limit in 1usize..20) {
+    fn long_items_are_skipped(values in vec(any_json(), 1..6), limit in 1usize..20) {
         let found = items(json!(values).to_string().as_bytes(), 8, limit).unwrap();
         for (item, value) in found.iter().zip(&values) {
             let text = value.to_string();
@@ -104,7 +103,7 @@ proptest! {
     }
 
     #[test]
-    fn broken_lists_end_in_a_fault_or_not_but_never_in_a_panic(
+    fn broken_lists_never_panic(
         values in vec(any_json(), 0..6),
         changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         buffer in 1usize..40,
@@ -122,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn lines_are_those_of_the_text(text in "[ab\n]{0,40}", buffer in 1usize..9, limit in 0usize..6) {
+    fn lines_match_the_text(text in "[ab\n]{0,40}", buffer in 1usize..9, limit in 0usize..6) {
         let mut expected: Vec<&str> = text.split('\n').collect();
         if expected.last() == Some(&"") {
             expected.pop();

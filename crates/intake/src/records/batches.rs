@@ -7,52 +7,52 @@ use crate::records::record::{Parts, RecordReader};
 use crate::records::row::{read_document, read_id, read_metadata, read_vector};
 use crate::records::{Cursor, Format, IntakeError, Layout, MAX_ROW_BYTES};
 
-/// The second pass: the records of a file that was checked, in batches.
+/// The second pass: reads the records of a checked file in batches.
 ///
-/// The content is shared by up to four readers: a `&File`, an `Arc<File>` or the like.
-/// A file that was rewritten between the passes is noticed by its length, or by a row
-/// that is no longer what it was; a new content of equal shape is not.
+/// The content is shared by up to four readers: use a `&File`, an `Arc<File>` or similar. A file
+/// that changed between the passes is detected by its length or by an invalid row; different
+/// content of the same shape is not detected.
 pub struct Batches<C> {
     layout: Layout,
     reader: Reader<C>,
     cursor: Cursor,
-    /// A row that was too much for the last batch, and the place after it.
+    /// A row that did not fit into the last batch, and the position after it.
     waiting: Option<(Row, Cursor)>,
 }
 
-/// Records of consecutive rows. Rejected rows are left out of it, so that it may have
-/// rows and no records.
+/// Records of consecutive rows. Rejected rows are left out, so it may cover rows without having
+/// records.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Batch {
-    /// The first row that it covers, counted from 1.
+    /// The first row covered, from 1.
     pub first_row: u64,
-    /// How many rows of the file it covers, rejected ones included.
+    /// The number of rows covered, including rejected ones.
     pub rows_covered: u64,
-    /// An id for each record.
+    /// The id of each record.
     pub ids: Vec<String>,
-    /// A document for each record that has one.
+    /// The document of each record, if it has one.
     pub documents: Vec<Option<String>>,
-    /// The metadata of each record; empty where there is none.
+    /// The metadata of each record; may be empty.
     pub metadatas: Vec<Metadata>,
-    /// The vectors, one behind the other.
+    /// The vectors, concatenated.
     pub vectors: Vec<f32>,
     /// Where the next batch begins.
     pub next: Cursor,
 }
 
 impl<C: Content + Clone> Batches<C> {
-    /// Reads on from a place: [`Layout::start`], or [`Batch::next`] of an earlier batch.
+    /// Starts reading at [`Layout::start`], or at [`Batch::next`] of an earlier batch.
     ///
     /// # Errors
-    /// [`IntakeError::Changed`] if the file has another length than before,
-    /// [`IntakeError::BadCursor`] if the place is not in it.
+    /// [`IntakeError::Changed`] if the length of the file has changed, [`IntakeError::BadCursor`] if
+    /// the cursor is not in the file.
     pub fn open(content: C, layout: Layout, cursor: Cursor) -> Result<Self, IntakeError> {
         const BUFFER_BYTES: usize = 256 << 10;
         Self::open_with(content, layout, cursor, BUFFER_BYTES)
     }
 
-    /// Reads on after this many rows, if nothing but their number is known. The rows
-    /// before are gone through, which is quick but not free.
+    /// Starts reading after this many rows, if there is no cursor. The rows before are scanned, which
+    /// is fast but not free.
     ///
     /// # Errors
     /// As for [`Batches::open`].
@@ -101,16 +101,16 @@ impl<C: Content + Clone> Batches<C> {
         Ok(Self { layout, reader, cursor, waiting: None })
     }
 
-    /// The place before the next batch.
+    /// The position of the next batch.
     pub fn cursor(&self) -> Cursor {
         self.cursor
     }
 
-    /// The next batch: at most this many rows, and so many bytes of ids, documents,
-    /// metadata and vectors, but at least one row. Nothing at the end of the file.
+    /// The next batch: at most `max_rows` rows and `max_bytes` bytes of ids, documents, metadata and
+    /// vectors, but at least one row. `None` at the end of the file.
     ///
     /// # Errors
-    /// [`IntakeError::Changed`] if a row is no longer what it was in the first pass.
+    /// [`IntakeError::Changed`] if a row that passed the first pass is no longer valid.
     pub fn next(&mut self, max_rows: u64, max_bytes: usize) -> Result<Option<Batch>, IntakeError> {
         let mut batch = Batch::starting_at(self.cursor);
         let mut bytes = 0;
@@ -141,7 +141,7 @@ impl<C: Content + Clone> Batches<C> {
         Ok((batch.rows_covered > 0).then_some(batch))
     }
 
-    /// Reads a row, counted from 0; nothing if it is rejected.
+    /// Reads a row, counted from 0; `None` if it is rejected.
     fn read_row(&mut self, row: u64) -> Result<Option<Row>, IntakeError> {
         if self.layout.rejected_rows.contains(row) {
             self.reader.skip(1).map_err(|fault| changed_at(fault, row))?;
@@ -226,7 +226,7 @@ struct ListReader<C> {
 }
 
 impl<C: Content> Reader<C> {
-    /// Reads one row. The outer error is about the file, the inner one about the row.
+    /// Reads one row. The outer error concerns the file, the inner one the row.
     fn read(&mut self) -> Result<Result<Row, Flaw>, Fault> {
         match self {
             Reader::Lists(lists) => read_from_lists(lists),

@@ -7,123 +7,123 @@ use crate::feed::{Fault, name_byte};
 use crate::records::RowProblem;
 use crate::records::layout::List;
 
-/// Why a file cannot be taken in. Rows are counted from 1, bytes from 0.
+/// Why a file cannot be loaded. Rows count from 1, bytes from 0.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IntakeError {
-    /// The operating system could not read it.
+    /// The operating system could not read the file.
     #[error("cannot read the file: {0}")]
     Io(#[source] io::Error),
-    /// There is nothing in it, or only white space.
+    /// The file is empty or contains only white space.
     #[error("the file is empty")]
     Empty,
-    /// It is something else than records.
-    #[error("the file holds {found}, not records")]
+    /// The file contains something other than records.
+    #[error("the file contains {found}, not records")]
     Unrecognized {
-        /// What it seems to be.
+        /// What it seems to contain.
         found: String,
     },
-    /// It is not JSON.
+    /// The file is not JSON.
     #[error("the file is not JSON at byte {offset}{place}: expected {expected}, found {found}")]
     Syntax {
-        /// Where.
+        /// The offset of the error.
         offset: u64,
-        /// In which row of which list.
+        /// The row and list of the error.
         place: Place,
-        /// What would be right there.
+        /// What was expected.
         expected: &'static str,
-        /// What is there.
+        /// What was found.
         found: String,
     },
-    /// It ends in the middle.
-    #[error("the file is cut off: it ends at byte {offset}{place}")]
+    /// The file is truncated.
+    #[error("the file is truncated: it ends at byte {offset}{place}")]
     CutOff {
-        /// Where it ends.
+        /// Its length.
         offset: u64,
-        /// In which row of which list.
+        /// The row and list that are incomplete.
         place: Place,
     },
-    /// Lists and objects are too deep inside each other.
-    #[error("lists or objects are nested too deep at byte {offset}{place}")]
+    /// Lists and objects are nested too deeply.
+    #[error("lists or objects are nested too deeply at byte {offset}{place}")]
     TooDeep {
-        /// Where.
+        /// The offset of the bracket.
         offset: u64,
-        /// In which row of which list.
+        /// The row and list of the bracket.
         place: Place,
     },
-    /// A list that must be there is not.
+    /// A required list is missing.
     #[error("the list {list:?} is missing")]
     MissingList {
         /// Its key.
         list: &'static str,
     },
-    /// A key is there twice.
-    #[error("the key {key:?} is there twice, the second time at byte {offset}")]
+    /// A key occurs twice.
+    #[error("duplicate key {key:?} at byte {offset}")]
     RepeatedKey {
         /// The key.
         key: &'static str,
-        /// Where the second one is.
+        /// The offset of the second one.
         offset: u64,
     },
-    /// A key that must hold a list or an object holds something else.
-    #[error("{key:?} must hold {expected}, but holds {found} (byte {offset})")]
+    /// The value of a key has the wrong type.
+    #[error("{key:?} must be {expected}, found {found} (byte {offset})")]
     WrongShape {
         /// The key.
         key: &'static str,
-        /// What it must hold.
+        /// The required type.
         expected: &'static str,
-        /// What it holds.
+        /// The actual type.
         found: &'static str,
-        /// Where.
+        /// The offset of the value.
         offset: u64,
     },
-    /// The parallel lists do not have the same length.
+    /// The parallel lists differ in length.
     #[error("the lists differ in length: {}", list_lengths(.lengths))]
     Lengths {
-        /// The name and the length of each list that is there.
+        /// The name and length of each list that is present.
         lengths: Vec<(&'static str, u64)>,
     },
-    /// A second header line: the file has several collections in it.
-    #[error("another collection begins in line {line}")]
+    /// A second header line: the file contains several collections.
+    #[error("another collection begins at line {line}")]
     SecondHeader {
-        /// The line, counted from 1.
+        /// The line, from 1.
         line: u64,
     },
-    /// Some rows cannot be used and none may be left out, or none can be used.
+    /// Some rows are unusable and none may be skipped, or all rows are unusable.
     #[error("{}", bad_rows(.problems, *.total, *.rows))]
     BadRows {
-        /// The first of them, in the order of rows.
+        /// The first problems, in row order.
         problems: Vec<RowProblem>,
-        /// How many there are.
+        /// The number of unusable rows.
         total: u64,
-        /// Of how many rows.
+        /// The number of rows.
         rows: u64,
     },
-    /// The file is not what it was before.
+    /// The file changed after the first pass.
     #[error("the file has changed since it was checked: {detail}")]
     Changed {
-        /// How that was noticed.
+        /// How the change was detected.
         detail: String,
     },
-    /// A cursor that does not belong to the file.
-    #[error("the place to go on from, row {row}, is not in the file, which has {rows} rows")]
+    /// The cursor is not in the file.
+    #[error("cannot resume at row {row}: the file has only {rows} rows")]
     BadCursor {
         /// The cursor's row.
         row: u64,
-        /// How many rows the file has.
+        /// The number of rows in the file.
         rows: u64,
     },
-    /// The caller's progress function said stop.
+    /// The caller's progress function stopped the pass.
     #[error("reading the file was cancelled")]
     Cancelled,
 }
 
-/// In which row of which list something is; empty if in none.
+/// The row and list of an error; empty if it is in none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Place {
     /// The list's key.
     pub list: Option<&'static str>,
-    /// The row, counted from 1.
+    /// The row, from 1.
     pub row: Option<u64>,
 }
 
@@ -141,7 +141,7 @@ impl fmt::Display for Place {
 const SHAPES: &str = r#"expected {"ids":["a"],"embeddings":[[0.1,0.2]],"metadatas":[{"k":1}],"documents":["text"]}, alone or under "chromadb_ready", or lines such as {"id":"a","embedding":[0.1,0.2],"metadata":{"k":1},"document":"text"}, in UTF-8"#;
 
 impl IntakeError {
-    /// What to do about it; empty when there is nothing to say.
+    /// What to do about the error; may be empty.
     pub fn hint(&self) -> String {
         match self {
             Self::Empty | Self::Unrecognized { .. } | Self::WrongShape { .. } => SHAPES.to_owned(),
@@ -173,7 +173,7 @@ impl IntakeError {
         }
     }
 
-    /// The code that the outside sees.
+    /// The public error code.
     pub fn code(&self) -> Code {
         match self {
             Self::Io(error) if error.kind() == io::ErrorKind::NotFound => Code::NotFound,
@@ -241,9 +241,9 @@ pub(crate) enum Flaw {
     TooManyNumbers,
     #[error("embedding is empty")]
     EmptyVector,
-    #[error("embedding is all zeros, which has no direction for the cosine")]
+    #[error("embedding is all zeros, for which cosine distance is undefined")]
     ZeroVector,
-    #[error("embedding is longer than {LONGEST_VECTOR:e}, too long to take distances from")]
+    #[error("embedding is longer than {LONGEST_VECTOR:e}, too long to compute distances")]
     LongVector,
     #[error("number {position} of embedding is {text}, which is not finite")]
     NotFinite { position: usize, text: String },
@@ -253,26 +253,26 @@ pub(crate) enum Flaw {
     NotANumber { position: usize, found: String, offset: u64 },
     #[error("{part} is not UTF-8 at byte {offset}")]
     NotUtf8 { part: &'static str, offset: u64 },
-    #[error("{part} is no valid JSON text: {reason} (near byte {offset})")]
+    #[error("{part} is not a valid JSON string: {reason} (near byte {offset})")]
     BadText { part: &'static str, reason: String, offset: u64 },
     #[error("{0}")]
     Metadata(String),
-    #[error("{part} has {bytes} bytes, more than the {} that one row may have", size(*.limit))]
+    #[error("{part} has {bytes} bytes, more than the limit of {}", size(*.limit))]
     TooLong { part: &'static str, bytes: u64, limit: usize },
     #[error("not JSON at byte {offset}: expected {expected}, found {found}")]
     Syntax { offset: u64, expected: &'static str, found: String },
-    #[error("it is cut off at byte {offset}")]
+    #[error("truncated at byte {offset}")]
     CutOff { offset: u64 },
-    #[error("nested too deep at byte {offset}")]
+    #[error("nested too deeply at byte {offset}")]
     TooDeep { offset: u64 },
     #[error("it has both {0:?} and {1:?}")]
     Both(&'static str, &'static str),
-    #[error("the key {0:?} is there twice")]
+    #[error("duplicate key {0:?}")]
     Repeated(&'static str),
 }
 
 impl Flaw {
-    /// What went wrong inside of one record. Reading from memory has no other faults.
+    /// Converts a fault inside one record. Reading from memory cannot fail otherwise.
     pub(crate) fn from_fault(fault: Fault) -> Self {
         match fault {
             Fault::Syntax { offset, expected, found } => {
@@ -294,7 +294,7 @@ fn list_lengths(lengths: &[(&str, u64)]) -> String {
     each.join(", ")
 }
 
-/// How many problems the message of an error shows.
+/// The number of problems shown in an error message.
 const SHOWN: usize = 5;
 
 fn bad_rows(problems: &[RowProblem], total: u64, rows: u64) -> String {

@@ -5,73 +5,73 @@ use serde::{Deserialize, Serialize};
 
 use crate::records::{LISTED_PROBLEMS, MAX_METADATA_BYTES, MAX_ROW_BYTES, MAX_VECTOR_BYTES};
 
-/// What the first pass keeps of a file: all that the second needs. It is plain data
-/// and can go to another process.
+/// The result of the first pass: all that the second pass needs. It is plain data and can be sent
+/// to another process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
-    /// How the records are written.
+    /// The form of the file.
     pub format: Format,
-    /// How many rows there are, those that are rejected included.
+    /// The number of rows, including rejected ones.
     pub rows: u64,
-    /// The length of the vectors: the rule's, or that of the first vector that could
-    /// be read; none if there is neither.
+    /// The dimension of the vectors: from the rules, or that of the first valid vector; `None` if
+    /// there is neither.
     pub dimension: Option<u32>,
-    /// The length of the file.
+    /// The length of the file in bytes.
     pub bytes: u64,
     /// BLAKE3 of the file.
     pub hash: [u8; 32],
-    /// The header line of an export, JSON text.
+    /// The header line of an export, as JSON.
     pub header: Option<String>,
-    /// How many rows are rejected.
+    /// The number of rejected rows.
     pub rejected: u64,
-    /// Why: the first of them, in the order of rows.
+    /// Why rows were rejected: the first problems, in row order.
     pub problems: Vec<RowProblem>,
     pub(crate) start: Cursor,
     pub(crate) rejected_rows: RowSet,
 }
 
 impl Layout {
-    /// The place before the first row.
+    /// The position of the first row.
     pub fn start(&self) -> Cursor {
         self.start
     }
 
-    /// Whether the second pass leaves out a row, counted from 1.
+    /// Whether a row, counted from 1, is rejected and left out by the second pass.
     pub fn is_rejected(&self, row: u64) -> bool {
         row > 0 && self.rejected_rows.contains(row - 1)
     }
 }
 
-/// How the records of a file are written.
+/// The form of a file of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
     /// Four parallel lists in one object.
     Lists,
-    /// A record in each line.
+    /// One record per line.
     Lines,
     /// One list of records.
     Array,
 }
 
-/// A place between two rows of a file, from which reading can go on at once.
+/// A position between two rows of a file, from which reading can resume.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursor {
-    /// How many rows are before it.
+    /// The number of rows before it.
     pub row: u64,
-    /// How many lines are before it, in a file of lines.
+    /// The number of lines before it, in a file of lines.
     pub line: u64,
-    /// Where reading goes on in each of the lists: ids, embeddings, metadatas,
-    /// documents; 0 for a list that is not there. Files of records use only the first.
+    /// The offset in each list: ids, embeddings, metadatas, documents; 0 for a missing list. Files of
+    /// records use only the first.
     pub offsets: [u64; 4],
 }
 
 /// Why a row cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowProblem {
-    /// The row, counted from 1.
+    /// The row, from 1.
     pub row: u64,
-    /// Its line, counted from 1, in a file of lines.
+    /// Its line, from 1, in a file of lines.
     pub line: Option<u64>,
     /// What is wrong with it.
     pub reason: String,
@@ -108,7 +108,7 @@ impl List {
         }
     }
 
-    /// What one item of it is called.
+    /// The name of one item, for messages.
     pub(crate) fn item_name(self) -> &'static str {
         match self {
             List::Ids => "id",
@@ -118,7 +118,7 @@ impl List {
         }
     }
 
-    /// The longest item that may be in memory.
+    /// The maximum size of an item in memory.
     pub(crate) fn item_limit(self) -> usize {
         match self {
             List::Ids | List::Metadatas => MAX_METADATA_BYTES,
@@ -132,14 +132,14 @@ impl List {
     }
 }
 
-/// A set of rows, counted from 0: a bit for each, up to the last that is in it.
+/// A bit set of rows, counted from 0, as long as its last row requires.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RowSet {
     words: Vec<u64>,
 }
 
 impl RowSet {
-    /// False if it was in already.
+    /// Returns false if the row was already in the set.
     pub(crate) fn insert(&mut self, row: u64) -> bool {
         let (word, bit) = ((row / 64) as usize, 1 << (row % 64));
         if self.words.len() <= word {
@@ -156,10 +156,10 @@ impl RowSet {
     }
 }
 
-/// A reason may quote from the file, and the file may be made to fill the memory.
+/// A reason may quote from the file, which may be crafted to exhaust memory.
 const MAX_REASON_CHARS: usize = 300;
 
-/// The rows that are rejected, all of them, and why, for the first of them.
+/// All rejected rows, with the reasons for the first of them.
 #[derive(Debug, Default)]
 pub(crate) struct Rejections {
     pub(crate) rows: RowSet,
@@ -168,7 +168,7 @@ pub(crate) struct Rejections {
 }
 
 impl Rejections {
-    /// Adds a row, counted from 0. The first reason for a row stays.
+    /// Adds a row, counted from 0. The first reason for a row is kept.
     pub(crate) fn add(&mut self, row: u64, line: Option<u64>, reason: impl fmt::Display) {
         if !self.rows.insert(row) {
             return;
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_named_beside_its_row() {
+    fn problems_include_the_row_and_the_line() {
         let problem = RowProblem { row: 17, line: Some(19), reason: "id is empty".to_owned() };
         assert_eq!(problem.to_string(), "row 17 (line 19): id is empty");
     }

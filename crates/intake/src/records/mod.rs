@@ -1,21 +1,20 @@
-//! Files of ready records, read twice in bounded memory.
+//! Reads files of ready records in two passes and bounded memory.
 //!
-//! The first pass, [`validate`], reads a file once from front to back, checks all of
-//! it and keeps a [`Layout`]: what the second pass needs, and no records. The second
-//! pass, [`Batches`], hands out the records in batches, from any row on.
+//! The first pass, [`validate`], reads and checks the whole file and returns a [`Layout`]: what
+//! the second pass needs, without the records. The second pass, [`Batches`], returns the records
+//! in batches, starting at any row.
 //!
-//! Three forms are understood, told apart by what is in the file and not by its name:
+//! Three forms are recognized, by the content of the file and not by its name:
 //!
 //! - four parallel lists, `{"ids":[…],"embeddings":[[…]],"metadatas":[…],"documents":[…]}`,
 //!   at the top or under the key `chromadb_ready`, keys in any order, other keys ignored
 //!   (of those only the brackets are checked);
-//! - a record in each line, `{"id":…,"embedding":[…],"metadata":{…},"document":…}`
+//! - one record per line, `{"id":…,"embedding":[…],"metadata":{…},"document":…}`
 //!   (also `vector` and `text`), possibly after the header line of an export;
 //! - one JSON list of such records.
 //!
-//! Rows are counted from 1, as people do. A number of a vector is the 32-bit float
-//! nearest to its decimal text. Memory is a few buffers, the longest row, and 8 bytes
-//! for each row in the first pass.
+//! Rows count from 1. Each number of a vector becomes the nearest 32-bit float. Memory is a few
+//! buffers, the longest row, and 8 bytes per row in the first pass.
 
 mod batches;
 mod error;
@@ -33,20 +32,20 @@ pub use error::{IntakeError, Place};
 pub use layout::{Cursor, Format, Layout, RowProblem};
 pub use validate::{OnError, Progress, Rules, validate};
 
-/// The longest document, and the longest record of the forms that have whole records.
+/// The maximum size of a document, and of a record in the forms that have whole records.
 pub const MAX_ROW_BYTES: usize = 32 << 20;
 
-/// The longest text of one vector.
+/// The maximum size of one vector as JSON.
 pub const MAX_VECTOR_BYTES: usize = 8 << 20;
 
-/// The longest metadata of one record.
+/// The maximum size of one record's metadata.
 pub const MAX_METADATA_BYTES: usize = 1 << 20;
 
-/// The longest id.
+/// The maximum size of an id.
 pub const MAX_ID_BYTES: usize = 1_000;
 
-/// The most numbers that a vector may have.
+/// The maximum dimension of a vector.
 pub const MAX_DIMENSION: u32 = 65_536;
 
-/// How many problems a [`Layout`] or an error lists; it counts all of them.
+/// The maximum number of problems listed in a [`Layout`] or an error; all are counted.
 pub const LISTED_PROBLEMS: usize = 1_000;

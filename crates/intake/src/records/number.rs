@@ -3,14 +3,14 @@
 pub(crate) enum NumberFault {
     /// NaN or an infinity, as Python writes them.
     NotFinite,
-    /// It is finite, and no 32-bit float is.
+    /// It is finite, but too large for a 32-bit float.
     TooLarge,
-    /// No number in JSON.
+    /// Not a JSON number.
     Malformed,
 }
 
-/// The number at the start of the bytes and its length. It is the 32-bit float nearest
-/// to the decimal text, exactly as `str::parse::<f32>` gives it.
+/// Parses the number at the start of the bytes; returns it and its length. It is the nearest
+/// 32-bit float, exactly as from `str::parse::<f32>`.
 #[inline]
 pub(crate) fn read_number(bytes: &[u8]) -> Result<(f32, usize), NumberFault> {
     let negative = bytes.first() == Some(&b'-');
@@ -45,21 +45,21 @@ pub(crate) fn read_number(bytes: &[u8]) -> Result<(f32, usize), NumberFault> {
     parse_slowly(&bytes[..at]).map(|value| (value, at))
 }
 
-/// This many decimal digits always fit into 64 bits.
+/// The number of decimal digits that always fit into 64 bits.
 const MAX_DIGITS: usize = 19;
 
-/// Powers of ten that a 64-bit float holds exactly.
+/// Powers of ten that a 64-bit float represents exactly.
 const POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 ];
 
-/// mantissa × 10^exponent as the nearest 32-bit float, where this can be told quickly.
+/// mantissa × 10^exponent as the nearest 32-bit float; `None` if that takes the slow path.
 ///
 /// The 64-bit value below is rounded at most twice (mantissa, then quotient or
 /// product), so it is less than 3 units in its last place away from the true one. Both
-/// round to the same 32-bit float unless the middle between two of those lies between
-/// them; so close to a middle, the slow way decides.
+/// round to the same 32-bit float unless the midpoint of two such floats lies between them; close
+/// to a midpoint, the slow path decides.
 #[inline]
 fn nearest(mantissa: u64, exponent: i64) -> Option<f32> {
     const DROPPED_BITS: u64 = (1 << 29) - 1;
@@ -75,8 +75,7 @@ fn nearest(mantissa: u64, exponent: i64) -> Option<f32> {
     (normal && !doubtful).then_some(value as f32)
 }
 
-/// Appends the digits from a place on to a number. It overflows silently: the caller
-/// counts the digits.
+/// Appends the digits from `at` on to a number. Overflow is silent: the caller counts the digits.
 #[inline]
 fn digits(bytes: &[u8], mut at: usize, mut number: u64) -> (u64, usize) {
     while let Some(eight) = bytes.get(at..at + 8).and_then(|eight| eight.try_into().ok())
@@ -92,8 +91,8 @@ fn digits(bytes: &[u8], mut at: usize, mut number: u64) -> (u64, usize) {
     (number, at)
 }
 
-/// The value of eight bytes, the first of them lowest, if all are digits: pairs are
-/// joined, then pairs of pairs, all at once in one register.
+/// The value of eight little-endian bytes, if all are digits: combines pairs, then pairs of pairs,
+/// in one register.
 #[inline]
 fn eight_digits(bytes: u64) -> Option<u64> {
     const HIGH: u64 = 0xF0F0_F0F0_F0F0_F0F0;
@@ -108,7 +107,7 @@ fn eight_digits(bytes: u64) -> Option<u64> {
 }
 
 fn read_exponent(bytes: &[u8], at: usize) -> Result<(i64, usize), NumberFault> {
-    // Beyond this the value is zero or too large, however long its mantissa may be.
+    // Beyond this the value is zero or too large, whatever its mantissa.
     const ENOUGH: i64 = 1_000_000_000;
     let negative = bytes.get(at) == Some(&b'-');
     let start = at + usize::from(matches!(bytes.get(at), Some(b'+' | b'-')));
@@ -124,7 +123,7 @@ fn read_exponent(bytes: &[u8], at: usize) -> Result<(i64, usize), NumberFault> {
     Ok((if negative { -exponent } else { exponent }, end))
 }
 
-/// How many digits there are without leading zeros.
+/// The number of digits without leading zeros.
 fn significant(number: &[u8]) -> usize {
     number
         .iter()
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_numbers() {
+    fn plain_numbers_are_parsed_exactly() {
         for text in [
             "0",
             "-0",
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number() {
+    fn invalid_numbers_are_refused() {
         for (text, fault) in [
             ("NaN", NumberFault::NotFinite),
             ("Infinity", NumberFault::NotFinite),
@@ -230,7 +229,7 @@ mod tests {
         }
     }
 
-    /// The exact middle between a 32-bit float and the next, as decimal text.
+    /// The exact midpoint between a 32-bit float and the next, as decimal text.
     fn middle(bits: u32) -> Option<String> {
         let (low, high) = (f32::from_bits(bits), f32::from_bits(bits + 1));
         (low.is_finite() && high.is_finite())
@@ -241,12 +240,12 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(1_500))]
 
         #[test]
-        fn any_decimal(text in "-?(0|[1-9][0-9]{0,24})(\\.[0-9]{1,24})?([eE][+-]?[0-9]{1,2})?") {
+        fn any_decimal_is_parsed_exactly(text in "-?(0|[1-9][0-9]{0,24})(\\.[0-9]{1,24})?([eE][+-]?[0-9]{1,2})?") {
             assert_exact(&text);
         }
 
         #[test]
-        fn any_float_as_programs_write_it(bits: u32, digits in 1usize..20) {
+        fn any_printed_float_is_parsed_exactly(bits: u32, digits in 1usize..20) {
             let value = f32::from_bits(bits);
             if value.is_finite() {
                 assert_exact(&format!("{value}"));
@@ -258,7 +257,7 @@ mod tests {
         }
 
         #[test]
-        fn near_the_middle_of_two_floats(bits in 0u32..0x7F7F_FFFF, cut in 1usize..60) {
+        fn numbers_near_a_midpoint_are_parsed_exactly(bits in 0u32..0x7F7F_FFFF, cut in 1usize..60) {
             if let Some(text) = middle(bits) {
                 assert_exact(&text);
                 assert_exact(&format!("{text}1"));

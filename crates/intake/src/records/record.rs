@@ -6,15 +6,14 @@ use crate::records::error::Flaw;
 use crate::records::row::kind_of;
 use crate::records::{Format, MAX_METADATA_BYTES, MAX_ROW_BYTES, MAX_VECTOR_BYTES};
 
-/// The parts of one record, as they are written. Each is one whole value with its
-/// place in the file.
+/// The parts of one record as raw JSON, each a whole value with its offset in the file.
 #[derive(Debug, Default)]
 pub(crate) struct Parts<'a> {
     pub(crate) id: Option<Part<'a>>,
     pub(crate) vector: Option<Part<'a>>,
     pub(crate) metadata: Option<Part<'a>>,
     pub(crate) document: Option<Part<'a>>,
-    /// It is no record: an export begins here.
+    /// It is the header line of an export, not a record.
     pub(crate) is_header: bool,
 }
 
@@ -25,7 +24,7 @@ pub(crate) struct Part<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Finds the parts of a record.
+    /// Splits a record into its parts.
     pub(crate) fn find(bytes: &'a [u8], offset: u64) -> Result<Self, Flaw> {
         let mut cut = Cut::new(bytes, offset);
         if peek(&mut cut).map_err(Flaw::from_fault)? != Some(b'{') {
@@ -87,23 +86,23 @@ fn fill<'a>(
     Ok(())
 }
 
-/// Goes through the records of a file that has one in each line, or one list of them.
+/// Iterates over the records of a file of lines or of one list.
 pub(crate) struct RecordReader<B> {
     source: Source<B>,
     lines: bool,
-    /// How many lines were taken.
+    /// The number of lines taken.
     pub(crate) line: u64,
     first: bool,
 }
 
 impl<B: Blocks> RecordReader<B> {
-    /// Reads from a place between two records; `first` if none is before it.
+    /// Reads from a position between two records; `first` if it is before the first one.
     pub(crate) fn new(source: Source<B>, format: Format, line: u64, first: bool) -> Self {
         Self { source, lines: format == Format::Lines, line, first }
     }
 
-    /// Brings the next record into memory, to be consumed after use; nothing at the
-    /// end. One that is too long is consumed.
+    /// Brings the next record into memory; the caller consumes it after use. `None` at the end. A
+    /// record that is too long is already consumed.
     pub(crate) fn take(&mut self) -> Result<Option<Taken>, Fault> {
         if self.lines {
             return self.take_line();
@@ -128,7 +127,7 @@ impl<B: Blocks> RecordReader<B> {
         }
     }
 
-    /// Whether no record follows. Nothing is consumed that matters.
+    /// Whether no record follows. Consumes only white space.
     pub(crate) fn at_end(&mut self) -> Result<bool, Fault> {
         if self.lines {
             Ok(self.take_line()?.is_none())
@@ -137,7 +136,7 @@ impl<B: Blocks> RecordReader<B> {
         }
     }
 
-    /// The record that was taken.
+    /// The bytes of the record that was taken.
     pub(crate) fn bytes(&self, length: usize) -> &[u8] {
         &self.source.window()[..length]
     }

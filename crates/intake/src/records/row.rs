@@ -10,8 +10,8 @@ use crate::records::error::Flaw;
 use crate::records::number::{NumberFault, read_number};
 use crate::records::{MAX_DIMENSION, MAX_ID_BYTES};
 
-/// Reads an id. The bytes are one whole value, here and below; `offset` is where they
-/// begin in the file.
+/// Reads an id. Here and below, the bytes are one whole value, and `offset` is its position in
+/// the file.
 pub(crate) fn read_id(bytes: &[u8], offset: u64) -> Result<Cow<'_, str>, Flaw> {
     match bytes.first() {
         Some(b'"') => {}
@@ -26,7 +26,7 @@ pub(crate) fn read_id(bytes: &[u8], offset: u64) -> Result<Cow<'_, str>, Flaw> {
     }
 }
 
-/// Reads a document; null is none.
+/// Reads a document; null means none.
 pub(crate) fn read_document(bytes: &[u8], offset: u64) -> Result<Option<Cow<'_, str>>, Flaw> {
     match bytes {
         [b'"', ..] => read_text("document", bytes, offset).map(Some),
@@ -35,7 +35,7 @@ pub(crate) fn read_document(bytes: &[u8], offset: u64) -> Result<Option<Cow<'_, 
     }
 }
 
-/// Reads metadata; null is empty metadata.
+/// Reads metadata; null means empty metadata.
 pub(crate) fn read_metadata(bytes: &[u8], offset: u64) -> Result<Metadata, Flaw> {
     match bytes {
         b"null" => return Ok(Metadata::default()),
@@ -56,7 +56,7 @@ pub(crate) fn read_metadata(bytes: &[u8], offset: u64) -> Result<Metadata, Flaw>
     })
 }
 
-/// Reads the numbers of a vector into a place that is emptied first.
+/// Replaces the content of `vector` with the numbers of a JSON list.
 pub(crate) fn read_vector(bytes: &[u8], offset: u64, vector: &mut Vec<f32>) -> Result<(), Flaw> {
     vector.clear();
     if bytes.first() != Some(&b'[') {
@@ -89,10 +89,10 @@ pub(crate) fn read_vector(bytes: &[u8], offset: u64, vector: &mut Vec<f32>) -> R
     }
 }
 
-/// What all vectors of a file must be like.
+/// The requirements on all vectors of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct VectorRule {
-    /// The first vector decides if it is not given.
+    /// If not given, set by the first vector.
     pub(crate) dimension: Option<u32>,
     pub(crate) metric: Metric,
 }
@@ -116,7 +116,7 @@ impl VectorRule {
     }
 }
 
-/// What kind of JSON value begins here.
+/// The type of a JSON value, for messages.
 pub(crate) fn kind_of(bytes: &[u8]) -> &'static str {
     match bytes {
         [b'"', ..] => "text",
@@ -150,7 +150,7 @@ fn read_text<'a>(part: &'static str, bytes: &'a [u8], offset: u64) -> Result<Cow
     })
 }
 
-/// Text that is borrowed where it has no escapes.
+/// Text, borrowed if it has no escapes.
 struct Text<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Text<'de> {
@@ -204,7 +204,7 @@ fn number_flaw(fault: NumberFault, bytes: &[u8], at: usize, offset: u64, positio
     }
 }
 
-/// The beginning of a value, for a message.
+/// The beginning of a value, for messages.
 fn excerpt(bytes: &[u8]) -> String {
     const SHOWN: usize = 40;
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]).into_owned();

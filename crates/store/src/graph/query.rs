@@ -201,10 +201,10 @@ fn answer(
     let passed = || deadline.passed();
     let budget = Budget::unbounded()
         .with_memory(QUERY_MEMORY)
-        .with_row(LARGEST_ROW)
+        .with_row_bytes(LARGEST_ROW)
         .with_cancellation(&passed);
     let stats = run(&budget, &mut |row| rows.take(&row));
-    let most = budget.most();
+    let most = budget.peak();
     if most > MUCH_MEMORY {
         isolate::give_back_memory();
     }

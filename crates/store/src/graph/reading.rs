@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use isolith_graph::{
-    Adjacency, Direction, Edge, Found, Graph, Hop, KeyId, LabelId, TypeId, Value, position_of,
+    Adjacency, Direction, Edge, Graph, Hop, KeyId, LabelId, LookupResult, TypeId, Value,
+    position_of,
 };
 use isolith_types::Failure;
 use rusqlite::{OptionalExtension, Params, params};
@@ -208,7 +209,7 @@ impl Graph for TruthGraph<'_> {
         key: KeyId,
         value: &Value,
         found: &mut Vec<i64>,
-    ) -> Result<Found, Failure> {
+    ) -> Result<LookupResult, Failure> {
         self.settle_nodes()?;
         self.numbers(
             "SELECT node FROM node_value WHERE key = ?1 AND value = ?2",
@@ -216,7 +217,7 @@ impl Graph for TruthGraph<'_> {
             found,
         )?;
         // Nodes of code are not written down by what their owner and name say already.
-        let Value::Text(text) = value else { return Ok(Found::by_index(value)) };
+        let Value::Text(text) = value else { return Ok(LookupResult::from_index(value)) };
         match &*self.key_name(key)? {
             "path" => self.numbers(CODE_BY_PATH, [&**text], found)?,
             "id" => match text.split_once('#') {
@@ -225,7 +226,7 @@ impl Graph for TruthGraph<'_> {
             },
             _ => {}
         }
-        Ok(Found::Perhaps)
+        Ok(LookupResult::Candidates)
     }
 
     fn node_labels(&self, node: i64, labels: &mut Vec<LabelId>) -> Result<(), Failure> {
@@ -258,7 +259,7 @@ impl Graph for TruthGraph<'_> {
         self.with_row(node, Vec::new(), |_, all| keyed(all))
     }
 
-    fn differ(&self, label: Option<LabelId>, key: KeyId) -> Result<bool, Failure> {
+    fn has_unique_values(&self, label: Option<LabelId>, key: KeyId) -> Result<bool, Failure> {
         TruthGraph::differ(self, label, key)
     }
 

@@ -13,7 +13,7 @@ const SEEDS: [&str; 4] = [
     r#"[{"id":"a","vector":[1,2]}, {"id":"b","embedding":[3,4],"document":"\n"}]"#,
 ];
 
-/// Both passes end, without a panic, and the second agrees with the first.
+/// Asserts that both passes end without a panic and agree.
 fn survive(content: &[u8], on_error: OnError, buffer: usize) {
     let rules = Rules { dimension: None, metric: Metric::Cosine, on_error };
     let mut blocks = 0;
@@ -43,7 +43,7 @@ fn survive(content: &[u8], on_error: OnError, buffer: usize) {
     assert_eq!((rows, records), (layout.rows, layout.rows - layout.rejected));
 }
 
-/// Bytes that matter to the reader are put in more often than others.
+/// Bytes that are significant to the reader are more frequent.
 fn any_byte() -> impl Strategy<Value = u8> {
     prop_oneof![prop::sample::select(b"[]{},:\"\\\n -0.1eNInu".to_vec()), any::<u8>()]
 }
@@ -56,12 +56,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn any_bytes(content in prop::collection::vec(any_byte(), 0..300), policy in any_policy(), buffer in 1usize..50) {
+    fn arbitrary_bytes_do_not_panic(content in prop::collection::vec(any_byte(), 0..300), policy in any_policy(), buffer in 1usize..50) {
         survive(&content, policy, buffer);
     }
 
     #[test]
-    fn damaged_files(
+    fn damaged_files_do_not_panic(
         seed in prop::sample::select(SEEDS.to_vec()),
         edits in prop::collection::vec((any::<prop::sample::Index>(), any_byte(), 0u8..3), 1..6),
         policy in any_policy(),
@@ -81,12 +81,12 @@ proptest! {
     }
 
     #[test]
-    fn cut_files(seed in prop::sample::select(SEEDS.to_vec()), at in any::<prop::sample::Index>(), policy in any_policy()) {
+    fn truncated_files_do_not_panic(seed in prop::sample::select(SEEDS.to_vec()), at in any::<prop::sample::Index>(), policy in any_policy()) {
         survive(&seed.as_bytes()[..at.index(seed.len())], policy, 16);
     }
 
     #[test]
-    fn any_cursor(
+    fn arbitrary_cursors_do_not_panic(
         seed in prop::sample::select(SEEDS.to_vec()),
         row in 0u64..4,
         offsets in prop::array::uniform4(0u64..200),

@@ -6,8 +6,8 @@ use super::{check_leniently, rules};
 use crate::feed::Content;
 use crate::records::{Batches, MAX_ROW_BYTES, OnError, validate};
 
-/// A file that is made while it is read: `head`, then many times `unit`, then `tail`.
-/// It notes the largest block that it was asked for.
+/// A file generated while it is read: `head`, then `unit` many times, then `tail`. It records the
+/// largest block requested.
 struct Endless {
     head: &'static [u8],
     unit: &'static [u8],
@@ -43,7 +43,7 @@ impl Content for Endless {
 static UNIT: [u8; 1 << 20] = [b'x'; 1 << 20];
 
 #[test]
-fn a_line_of_33_mb_is_an_error_that_says_so() {
+fn the_error_for_an_overlong_line_includes_its_size() {
     let content = Endless {
         head: b"{\"id\":\"a\",\"embedding\":[1]}\n{\"id\":\"b\",\"embedding\":[1],\"text\":\"",
         unit: &UNIT,
@@ -55,7 +55,7 @@ fn a_line_of_33_mb_is_an_error_that_says_so() {
     let layout = validate(&content, &rules(OnError::Skip), &mut go_on).unwrap();
     assert_eq!(
         layout.problems[0].to_string(),
-        "row 2 (line 2): the record has 34603044 bytes, more than the 32 MB that one row may have"
+        "row 2 (line 2): the record has 34603044 bytes, more than the limit of 32 MB"
     );
     let mut batches = Batches::open(&content, layout.clone(), layout.start()).unwrap();
     assert_eq!(batches.next(10, 1_000).unwrap().unwrap().ids, ["a", "c"]);
@@ -75,7 +75,7 @@ fn a_document_of_33_mb_is_skipped_in_bounded_memory() {
     let layout = validate(&content, &rules(OnError::Skip), &mut go_on).unwrap();
     assert_eq!(
         layout.problems[0].to_string(),
-        "row 1: document has 34603010 bytes, more than the 32 MB that one row may have"
+        "row 1: document has 34603010 bytes, more than the limit of 32 MB"
     );
     let mut batches = Batches::open(&content, layout.clone(), layout.start()).unwrap();
     let batch = batches.next(10, 1_000).unwrap().unwrap();
@@ -106,6 +106,6 @@ fn large_metadata_is_refused_before_it_is_parsed() {
     let layout = check_leniently(file).unwrap();
     assert_eq!(
         layout.problems[0].to_string(),
-        "row 1: metadata has 1200009 bytes, more than the 1 MB that one row may have"
+        "row 1: metadata has 1200009 bytes, more than the limit of 1 MB"
     );
 }

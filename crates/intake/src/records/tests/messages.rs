@@ -15,36 +15,36 @@ fn assert_says(table: &[(&str, &str)]) {
 }
 
 #[test]
-fn files_that_are_something_else() {
+fn files_without_records_are_described() {
     assert_says(&[
         ("", "the file is empty"),
         ("\u{feff}  \n ", "the file is empty"),
-        ("{}", "the file holds an empty JSON object, not records"),
-        ("\"text\"", "the file holds one JSON text, not records"),
-        ("[1,2,3]", "the file holds a JSON list that begins with a number, not records"),
-        ("[[1]]", "the file holds a JSON list that begins with a list, not records"),
+        ("{}", "the file contains an empty JSON object, not records"),
+        ("\"text\"", "the file contains one JSON text, not records"),
+        ("[1,2,3]", "the file contains a JSON list that begins with a number, not records"),
+        ("[[1]]", "the file contains a JSON list that begins with a list, not records"),
         (
             r#"{"title":"x","rows":[[1,2]]}"#,
-            "the file holds a JSON object with the keys title, rows, not records",
+            "the file contains a JSON object with the keys title, rows, not records",
         ),
         (
             "{\"url\":1}\n{\"url\":2}\n",
-            "the file holds a JSON object with the keys url, not records",
+            "the file contains a JSON object with the keys url, not records",
         ),
         (
             "id,text\na,b\n",
-            "the file holds text that is neither a JSON object nor a JSON list, not records",
+            "the file contains text that is neither a JSON object nor a JSON list, not records",
         ),
-        ("PAR1\0\0", "the file holds a Parquet file, not records"),
-        ("\u{1}\u{2}", "the file holds binary data, not records"),
+        ("PAR1\0\0", "the file contains a Parquet file, not records"),
+        ("\u{1}\u{2}", "the file contains binary data, not records"),
     ]);
     assert_eq!(
         says(b"\x1F\x8B\x08\x00"),
-        "the file holds gzip data (unpack it first), not records"
+        "the file contains gzip data (unpack it first), not records"
     );
     assert_eq!(
         says(b"\xFF\xFE{\0"),
-        "the file holds UTF-16 text (convert it to UTF-8), not records"
+        "the file contains UTF-16 text (convert it to UTF-8), not records"
     );
     let hint = check_strictly("{}").unwrap_err().hint();
     assert!(hint.contains(r#"{"ids":["a"],"embeddings":[[0.1,0.2]]"#), "{hint}");
@@ -52,7 +52,7 @@ fn files_that_are_something_else() {
 }
 
 #[test]
-fn lists_of_another_shape() {
+fn lists_of_the_wrong_shape_are_refused() {
     assert_says(&[
         (r#"{"ids":["a"]}"#, r#"the list "embeddings" is missing"#),
         (r#"{"ids":["a"],"embeddings":null}"#, r#"the list "embeddings" is missing"#),
@@ -60,36 +60,33 @@ fn lists_of_another_shape() {
         (r#"{"chromadb_ready":{}}"#, r#"the list "ids" is missing"#),
         (
             r#"{"chromadb_ready":[1]}"#,
-            r#""chromadb_ready" must hold an object of lists, but holds a list (byte 18)"#,
+            r#""chromadb_ready" must be an object of lists, found a list (byte 18)"#,
         ),
         (
             r#"{"ids":{"a":1},"embeddings":[[1]]}"#,
-            r#""ids" must hold a list, but holds an object (byte 7)"#,
+            r#""ids" must be a list, found an object (byte 7)"#,
         ),
         (
             r#"{"ids":["a","b"],"embeddings":[[1],[2],[3]],"documents":[]}"#,
             "the lists differ in length: ids has 2, embeddings has 3, documents has 0",
         ),
-        (
-            r#"{"ids":["a"],"embeddings":[[1]],"ids":["b"]}"#,
-            r#"the key "ids" is there twice, the second time at byte 38"#,
-        ),
+        (r#"{"ids":["a"],"embeddings":[[1]],"ids":["b"]}"#, r#"duplicate key "ids" at byte 38"#),
         (
             r#"{"chromadb_ready":{},"chromadb_ready":{}}"#,
-            r#"the key "chromadb_ready" is there twice, the second time at byte 21"#,
+            r#"duplicate key "chromadb_ready" at byte 21"#,
         ),
     ]);
 }
 
 #[test]
-fn broken_json() {
+fn broken_json_is_reported_with_its_position() {
     assert_says(&[
-        (r#"{"ids":["a","#, "the file is cut off: it ends at byte 12 (row 2 of ids)"),
+        (r#"{"ids":["a","#, "the file is truncated: it ends at byte 12 (row 2 of ids)"),
         (
             r#"{"ids":["a"],"embeddings":[[1,2"#,
-            "the file is cut off: it ends at byte 31 (row 1 of embeddings)",
+            "the file is truncated: it ends at byte 31 (row 1 of embeddings)",
         ),
-        (r#"{"ids":["a"],"embeddings":[[1]]"#, "the file is cut off: it ends at byte 31"),
+        (r#"{"ids":["a"],"embeddings":[[1]]"#, "the file is truncated: it ends at byte 31"),
         (
             r#"{"ids":["a" "b"]}"#,
             "the file is not JSON at byte 12 (row 2 of ids): expected a comma or ], found '\"'",
@@ -112,13 +109,13 @@ fn broken_json() {
             r#"{"ids":["a"],"embeddings":[[1]]}{"ids":[],"embeddings":[]}"#,
             "the file is not JSON at byte 32: expected the end of the file, found '{'",
         ),
-        (r#"[{"id":"a","embedding":[1]},"#, "the file is cut off: it ends at byte 28 (row 2)"),
+        (r#"[{"id":"a","embedding":[1]},"#, "the file is truncated: it ends at byte 28 (row 2)"),
     ]);
     let deep = format!(r#"{{"other":{}"#, "[".repeat(1_000));
-    assert_eq!(says(deep), "lists or objects are nested too deep at byte 129");
+    assert_eq!(says(deep), "lists or objects are nested too deeply at byte 129");
 }
 
-/// A file of lists whose second row is as given, and the reason why that is refused.
+/// Why a file of lists with this second row is refused.
 fn reason_in_lists(id: &str, vector: &str, metadata: &str, document: &str) -> String {
     let file = format!(
         r#"{{"ids":["a",{id}],"embeddings":[[1,2],{vector}],"metadatas":[null,{metadata}],"documents":["x",{document}]}}"#
@@ -128,7 +125,7 @@ fn reason_in_lists(id: &str, vector: &str, metadata: &str, document: &str) -> St
     reason.unwrap_or_else(|| panic!("{message}")).to_owned()
 }
 
-/// The same for a file of lines.
+/// Why a file of lines with this second row is refused.
 fn reason_in_lines(id: &str, vector: &str, metadata: &str, document: &str) -> String {
     let good = r#"{"id":"a","embedding":[1,2]}"#;
     let message = says(format!(
@@ -139,7 +136,7 @@ fn reason_in_lines(id: &str, vector: &str, metadata: &str, document: &str) -> St
 }
 
 #[test]
-fn rows_that_cannot_be_used() {
+fn unusable_rows_are_reported_with_a_reason() {
     let long = format!("{:?}", "x".repeat(1_001));
     let table: &[([&str; 4], &str)] = &[
         (["7", "[1,2]", "{}", "null"], "id must be text, found the number 7: put it in quotes"),
@@ -155,11 +152,11 @@ fn rows_that_cannot_be_used() {
         ([r#""b""#, "\"x\"", "{}", "null"], "embedding must be a list of numbers, found text"),
         (
             [r#""b""#, "[0.0,-0]", "{}", "null"],
-            "embedding is all zeros, which has no direction for the cosine",
+            "embedding is all zeros, for which cosine distance is undefined",
         ),
         (
             [r#""b""#, "[2e18,0]", "{}", "null"],
-            "embedding is longer than 1e18, too long to take distances from",
+            "embedding is longer than 1e18, too long to compute distances",
         ),
         ([r#""b""#, "[1,NaN]", "{}", "null"], "number 2 of embedding is NaN, which is not finite"),
         (
@@ -190,7 +187,7 @@ fn rows_that_cannot_be_used() {
 }
 
 #[test]
-fn reasons_with_places() {
+fn reasons_include_the_byte_offset() {
     for (vector, document, reason) in [
         ("[1,x]", "null", "item 2 of embedding must be a number, found x (byte 40)"),
         ("[1,null]", "null", "item 2 of embedding must be a number, found null (byte 40)"),
@@ -201,13 +198,13 @@ fn reasons_with_places() {
         (
             "[1,2]",
             r#""a \uD800 b""#,
-            "document is no valid JSON text: unexpected end of hex escape (near byte 92)",
+            "document is not a valid JSON string: unexpected end of hex escape (near byte 92)",
         ),
-        ("[1,2]", r#""\q""#, "document is no valid JSON text: invalid escape (near byte 85)"),
+        ("[1,2]", r#""\q""#, "document is not a valid JSON string: invalid escape (near byte 85)"),
         (
             "[1,2]",
             "\"a\nb\"",
-            "document is no valid JSON text: control character (\\u0000-\\u001F) found while parsing a string (near byte 86)",
+            "document is not a valid JSON string: control character (\\u0000-\\u001F) found while parsing a string (near byte 86)",
         ),
     ] {
         assert_eq!(reason_in_lists("\"b\"", vector, "{}", document), reason, "{vector} {document}");
@@ -215,7 +212,7 @@ fn reasons_with_places() {
 }
 
 #[test]
-fn broken_utf8_is_named_with_its_byte() {
+fn invalid_utf8_is_reported_with_its_byte_offset() {
     let lists = b"{\"ids\":[\"a\"],\"embeddings\":[[1]],\"documents\":[\"ab\xFFcd\"]}";
     assert_eq!(says(lists), "1 of 1 rows cannot be used: row 1: document is not UTF-8 at byte 48");
     let lists = b"{\"ids\":[\"\xC3\"],\"embeddings\":[[1]]}";
@@ -228,10 +225,10 @@ fn broken_utf8_is_named_with_its_byte() {
 }
 
 #[test]
-fn lines_that_are_no_records() {
+fn lines_that_are_not_records_are_reported() {
     for (line, reason) in [
         ("17", "a record must be an object, found a number"),
-        ("{\"id\":\"b\",\"embedding\":[1,2", "it is cut off at byte 55"),
+        ("{\"id\":\"b\",\"embedding\":[1,2", "truncated at byte 55"),
         ("{\"id\":\"b\"}", "embedding is missing"),
         ("{\"embedding\":[1,2]}", "id is missing"),
         (
@@ -242,18 +239,18 @@ fn lines_that_are_no_records() {
             r#"{"id":"b","embedding":[1,2],"vector":[1,2]}"#,
             r#"it has both "embedding" and "vector""#,
         ),
-        (r#"{"id":"b","id":"c","embedding":[1,2]}"#, r#"the key "id" is there twice"#),
+        (r#"{"id":"b","id":"c","embedding":[1,2]}"#, r#"duplicate key "id""#),
     ] {
         let message = says(format!("{{\"id\":\"a\",\"embedding\":[1,2]}}\n{line}\n"));
         assert_eq!(message, format!("1 of 2 rows cannot be used: row 2 (line 2): {reason}"));
     }
     assert_eq!(
         says("{\"id\":\"a\",\"embedding\":[1]}\n{\"isolith_export\":1}\n"),
-        "another collection begins in line 2"
+        "another collection begins at line 2"
     );
     assert_eq!(
         says("{\"isolith_export\":nan}\n"),
-        "the file holds an export whose first line cannot be read, not records"
+        "the file contains an export whose first line cannot be read, not records"
     );
 }
 
@@ -272,7 +269,7 @@ fn many_bad_rows_are_counted_and_the_first_are_shown() {
 }
 
 #[test]
-fn the_rules_count() {
+fn the_rules_are_applied() {
     let file = br#"{"ids":["a"],"embeddings":[[0,0]]}"#;
     let with = |dimension, metric| {
         let rules = Rules { dimension, metric, on_error: OnError::Stop };
@@ -288,7 +285,7 @@ fn the_rules_count() {
 }
 
 #[test]
-fn a_file_without_any_usable_row_is_refused_even_if_rows_may_be_left_out() {
+fn a_file_without_usable_rows_is_refused_even_if_rows_may_be_skipped() {
     let error = check_leniently(r#"{"ids":[1,2],"embeddings":[[1],[1]]}"#).unwrap_err();
     assert!(error.to_string().starts_with("2 of 2 rows cannot be used: row 1: id"), "{error}");
     assert!(error.hint().starts_with("no row is left to be loaded"), "{}", error.hint());
@@ -297,7 +294,7 @@ fn a_file_without_any_usable_row_is_refused_even_if_rows_may_be_left_out() {
 }
 
 #[test]
-fn too_many_numbers() {
+fn vectors_with_too_many_numbers_are_refused() {
     let vector = |count: usize| format!("[{}1]", "1,".repeat(count - 1));
     let file = |count| format!(r#"{{"ids":["a"],"embeddings":[{}]}}"#, vector(count));
     assert_eq!(check_strictly(file(65_536)).unwrap().dimension, Some(65_536));
@@ -308,7 +305,7 @@ fn too_many_numbers() {
 }
 
 #[test]
-fn every_error_has_a_code_and_the_hint_that_fits() {
+fn every_error_has_a_code_and_a_matching_hint() {
     let lengths = check_strictly(r#"{"ids":["a"],"embeddings":[]}"#).unwrap_err();
     assert!(lengths.hint().contains("null"), "{}", lengths.hint());
     let missing = check_strictly(r#"{"ids":["a"],"embeddings":null}"#).unwrap_err();

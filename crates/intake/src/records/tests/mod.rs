@@ -26,7 +26,7 @@ fn check_leniently(content: impl AsRef<[u8]>) -> Result<Layout, IntakeError> {
     check(content.as_ref(), &rules(OnError::Skip))
 }
 
-/// All records that the second pass finds, as one batch.
+/// Reads all records as one batch.
 fn all(content: &[u8], layout: &Layout) -> Result<Batch, IntakeError> {
     let mut batches = Batches::open(content, layout.clone(), layout.start())?;
     let mut whole = batches.next(u64::MAX, usize::MAX)?.expect("the file has rows");

@@ -7,7 +7,7 @@ use crate::records::{Batches, Cursor, Format, IntakeError, OnError, validate};
 const LISTS: &str = r#"{"ids":["a","b","c"],"embeddings":[[1,0],[0,1],[1,1]],"metadatas":[{"k":1},null,{}],"documents":["x",null,"z"]}"#;
 
 #[test]
-fn lists_are_found_wherever_they_are() {
+fn lists_are_found_at_the_top_or_under_their_key() {
     let lists = &LISTS[1..LISTS.len() - 1];
     for file in [
         LISTS.to_owned(),
@@ -48,7 +48,7 @@ fn metadatas_and_documents_are_optional() {
 }
 
 #[test]
-fn files_without_rows_are_fine() {
+fn files_without_rows_are_valid() {
     for file in [r#"{"ids":[],"embeddings":[]}"#, "[]", "{\"isolith_export\":1}\n"] {
         let layout = check_strictly(file).unwrap();
         assert_eq!((layout.rows, layout.dimension), (0, None));
@@ -58,7 +58,7 @@ fn files_without_rows_are_fine() {
 }
 
 #[test]
-fn the_header_of_an_export_is_shown_and_skipped() {
+fn the_header_of_an_export_is_kept_and_skipped() {
     let header = r#"{"isolith_export":1,"collection":{"name":"n","metric":"l2"}}"#;
     let file = format!(
         "{header}\r\n\r\n{{\"id\":\"a\",\"document\":null,\"metadata\":{{}},\"vector\":[1]}}\r\n"
@@ -77,7 +77,7 @@ fn a_document_is_preferred_to_a_text() {
 }
 
 #[test]
-fn bad_rows_are_left_out_when_that_is_allowed() {
+fn bad_rows_are_skipped_if_allowed() {
     let lists = r#"{"ids":["a",7,"c","a","e","a"],"embeddings":[[1,2],[1,2],[1],[3,4],[NaN,1],[5,6]],"documents":["one","two","three","four","five",6]}"#;
     let lines = "{\"id\":\"a\",\"vector\":[1,2],\"text\":\"one\"}\n\
                  {\"id\":7,\"vector\":[1,2]}\n\n\
@@ -107,7 +107,7 @@ fn a_rejected_row_does_not_reserve_its_id() {
 }
 
 #[test]
-fn batches_keep_to_their_limits() {
+fn batches_respect_their_limits() {
     let layout = check_strictly(LISTS).unwrap();
     let content = LISTS.as_bytes();
     let mut batches = Batches::open(content, layout.clone(), layout.start()).unwrap();
@@ -132,7 +132,7 @@ fn batches_keep_to_their_limits() {
 }
 
 #[test]
-fn a_file_that_changed_is_noticed() {
+fn changed_files_are_detected() {
     let layout = check_strictly(LISTS).unwrap();
     let open = |content: &str, cursor| {
         let content = content.as_bytes().to_vec();
@@ -148,7 +148,7 @@ fn a_file_that_changed_is_noticed() {
         (LISTS.replace("[0,1]", "[100]"), "row 2: embedding has 1 numbers, expected 2"),
         (LISTS.replace(r#""b""#, r#"7  "#), "row 2: id must be text"),
         (LISTS.replace(r#""c"]"#, r#""c",]"#).replacen(' ', "", 1), "it had 111 bytes"),
-        (LISTS.replace(r#""b","c""#, r#""b \"c""#), "row 3: it is cut off"),
+        (LISTS.replace(r#""b","c""#, r#""b \"c""#), "row 3: truncated"),
         (LISTS.replace("[1,1]]", "[1],1]"), "row 3: embedding has 1 numbers"),
     ] {
         let error = open(&content, start).expect_err(&content);
@@ -166,7 +166,7 @@ fn a_file_that_changed_is_noticed() {
 }
 
 #[test]
-fn more_rows_than_before_are_noticed() {
+fn additional_rows_are_detected() {
     let file = "{\"id\":\"a\",\"vector\":[1]}\n                          ";
     let layout = check_strictly(file).unwrap();
     let grown = "{\"id\":\"a\",\"vector\":[1]}\n{\"id\":\"b\",\"vector\":[1]}   ";

@@ -57,7 +57,7 @@ fn any_rows() -> impl Strategy<Value = Vec<Row>> {
         })
 }
 
-/// How a file is written; all of it must not matter.
+/// The formatting of a file, none of which may affect the result.
 #[derive(Debug, Clone)]
 struct Style {
     form: u8,
@@ -146,7 +146,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn what_is_written_is_read(rows in any_rows(), style in any_style(), resume in any::<prop::sample::Index>()) {
+    fn written_records_are_read_back(rows in any_rows(), style in any_style(), resume in any::<prop::sample::Index>()) {
         let file = file(&rows, &style);
         let rules = Rules {
             dimension: None,

@@ -12,7 +12,7 @@ use crate::records::{Format, IntakeError, OnError, Progress};
 use super::watched::Rereading;
 use super::{Findings, Pass};
 
-/// A hash of each id: 8 bytes a row, whatever the ids are.
+/// A hash of each id: 8 bytes per row, whatever the length of the ids.
 #[derive(Debug, Default)]
 pub(super) struct IdHashes {
     state: RandomState,
@@ -29,7 +29,7 @@ impl IdHashes {
         self.state.hash_one(id)
     }
 
-    /// The hashes that are there more than once, sorted. The others are given up.
+    /// Returns the hashes that occur more than once, sorted, and drops the others.
     fn take_repeated(&mut self) -> Vec<u64> {
         let mut hashes = std::mem::take(&mut self.hashes);
         hashes.sort_unstable();
@@ -38,14 +38,13 @@ impl IdHashes {
     }
 }
 
-/// How many ids are kept in memory to be compared; few in tests, which have few.
+/// The maximum number of ids in memory for comparison; small in tests, which have few ids.
 const SUSPECTS_AT_A_TIME: usize = if cfg!(test) { 3 } else { 200_000 };
 
-/// Rejects every row that has the id of an earlier row which is not rejected.
+/// Rejects every row that has the id of an earlier row that is not rejected.
 ///
-/// Equal hashes only raise a suspicion. The ids are then read again, so many suspects
-/// at a time that memory stays bounded, and told apart by 128 bits of BLAKE3, for which
-/// nobody can make two ids that are taken for one.
+/// Equal hashes only make ids suspect. Suspect ids are read again, in bounded portions, and
+/// compared by 128 bits of BLAKE3, for which nobody can craft two ids that collide.
 pub(super) fn reject<C: Content + ?Sized>(
     pass: &Pass<'_, C>,
     findings: &mut Findings,
@@ -87,7 +86,7 @@ fn changed(fault: Fault) -> IntakeError {
     }
 }
 
-/// Goes through the ids of a file, and nothing else of it.
+/// Iterates over the ids of a file.
 enum IdReader<B> {
     List { source: Source<B>, row: u64 },
     Records { reader: RecordReader<B>, row: u64 },
@@ -109,7 +108,7 @@ impl<'p, 'q, C: Content + ?Sized> IdReader<Rereading<'p, 'q, C>> {
 }
 
 impl<B: Blocks> IdReader<B> {
-    /// The next row with its line and its id; no id if it cannot be read.
+    /// The next row with its line and its id; the id is `None` if it cannot be read.
     #[expect(clippy::type_complexity, reason = "three plain values that are used at once")]
     fn next(&mut self) -> Result<Option<(u64, Option<u64>, Option<String>)>, Fault> {
         match self {
@@ -155,13 +154,13 @@ mod tests {
     const LISTS: &[u8] = br#"{"ids":["a","b","c","a"],"embeddings":[[1],[1],[1],[1]]}"#;
 
     #[test]
-    fn equal_hashes_are_no_proof() {
+    fn ids_with_equal_hashes_are_not_duplicates() {
         let rules = Rules { dimension: None, metric: Metric::Dot, on_error: OnError::Skip };
         let bytes = LISTS.len() as u64;
         let pass = Pass { content: LISTS, rules: &rules, bytes, buffer_bytes: 64 };
         let mut go_on = |_, _| ControlFlow::Continue(());
         let (mut findings, _) = pass.read(&mut go_on).unwrap();
-        // As if another id had the same hash.
+        // Simulates another id with the same hash.
         findings.ids.add("b");
         reject(&pass, &mut findings, &mut go_on).unwrap();
         let problems = findings.rejections.into_problems();
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_ids_are_found_in_several_rounds() {
+    fn duplicate_ids_are_found_over_several_rounds() {
         let rules = Rules { dimension: None, metric: Metric::Dot, on_error: OnError::Skip };
         let line = |row: u64| format!("{{\"id\":\"{}\",\"vector\":[1]}}\n", row % 10);
         let content: String = (0..25).map(line).collect();

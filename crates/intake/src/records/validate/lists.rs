@@ -11,18 +11,17 @@ use super::duplicates::IdHashes;
 
 const READY: &str = "chromadb_ready";
 
-/// The object at the top of a file: four lists, an object that holds them, or the
-/// first record of a file of lines. Which of these it is shows in its keys, which come
-/// in any order.
+/// The top-level object of a file: four lists, an object that contains them, or the first record
+/// of a file of lines. Its keys, in any order, tell which.
 pub(super) struct TopObject<'r> {
     rules: &'r Rules,
-    /// The lists at the top; those under the other key count if there are any.
+    /// The top-level lists; those under `chromadb_ready` take precedence.
     bare: Lists,
     ready: Option<Lists>,
     has_id: bool,
     has_vector: bool,
     is_header: bool,
-    /// Some of the keys that mean nothing here, for the message.
+    /// Some of the unknown keys, for the message.
     strange_keys: Vec<String>,
 }
 
@@ -39,7 +38,7 @@ impl<'r> TopObject<'r> {
         }
     }
 
-    /// Reads the object, of which the opening bracket is consumed.
+    /// Reads the object after its opening bracket.
     pub(super) fn read<F: Feed>(&mut self, feed: &mut F) -> Result<(), IntakeError> {
         let mut first = true;
         while next_member(feed, first, b'}')? {
@@ -62,7 +61,7 @@ impl<'r> TopObject<'r> {
     }
 
     fn read_ready<F: Feed>(&mut self, feed: &mut F) -> Result<(), IntakeError> {
-        // What was at the top under the same names was something else.
+        // Top-level keys with the same names were something else.
         self.bare = Lists::new(self.rules);
         let lists = self.ready.insert(Lists::new(self.rules));
         let offset = feed.offset();
@@ -97,7 +96,7 @@ impl<'r> TopObject<'r> {
         }
     }
 
-    /// Whether the keys seen so far are those of a record or of a header line.
+    /// Whether the keys so far are those of a record or of a header line.
     pub(super) fn is_a_record(&self) -> bool {
         let of_lists =
             self.bare.met[List::Ids as usize] || self.bare.met[List::Embeddings as usize];
@@ -122,17 +121,17 @@ impl<'r> TopObject<'r> {
     }
 }
 
-/// What was read of four parallel lists.
+/// The state of reading four parallel lists.
 struct Lists {
     met: [bool; 4],
-    /// Where each list begins, behind its bracket.
+    /// Where each list begins, after its bracket.
     starts: [Option<u64>; 4],
     counts: [u64; 4],
     vectors: VectorRule,
     vector: Vec<f32>,
     ids: IdHashes,
     rejections: Rejections,
-    /// Held back until it is known that these are the lists that count.
+    /// Held back until it is known that these lists are used.
     error: Option<IntakeError>,
 }
 
@@ -233,7 +232,7 @@ impl Lists {
     }
 }
 
-/// Consumes a value and says of what kind it was.
+/// Consumes a value and returns its type, for messages.
 fn take_kind<F: Feed>(feed: &mut F) -> Result<&'static str, IntakeError> {
     const ENOUGH: usize = 64;
     let first = [peek(feed)?.unwrap_or_default()];

@@ -15,37 +15,37 @@ use duplicates::IdHashes;
 use lists::TopObject;
 use watched::Watched;
 
-/// What the rows of a file must be like.
+/// The requirements on the rows of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
-    /// The length of the vectors; the first one decides if it is not given.
+    /// The dimension of the vectors; if not given, that of the first one.
     pub dimension: Option<u32>,
-    /// How distances will be measured: a vector of zeros is refused for the cosine.
+    /// The metric of the collection: zero vectors are refused for cosine.
     pub metric: Metric,
-    /// What a row that cannot be used means for the others.
+    /// How to handle unusable rows.
     pub on_error: OnError,
 }
 
-/// What a row that cannot be used means for the others.
+/// How to handle unusable rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnError {
-    /// The whole file is refused.
+    /// Refuse the whole file.
     Stop,
-    /// The row is left out. A file without any row that can be used is refused.
+    /// Skip the row. A file without usable rows is refused.
     Skip,
 }
 
-/// Hears how many bytes are done, of how many, and may stop the pass. It is called
-/// for every block, also while all bytes are done and repeated ids are looked up.
+/// Called with the bytes read and the total for every block, also while duplicate ids are looked
+/// up after the last byte; may stop the pass.
 pub type Progress<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'a;
 
-/// The first pass: reads a file from front to back and checks all of it.
+/// The first pass: reads and checks the whole file.
 ///
-/// Where ids repeat, the ids are read again to name the rows.
+/// If ids repeat, all ids are read again to find the rows.
 ///
 /// # Errors
-/// An [`IntakeError`] if the file is not a file of records, or if rows cannot be used and
-/// the rules do not allow to leave them out, or if no row is left.
+/// An [`IntakeError`] if the file does not contain records, if rows are unusable and the rules do
+/// not allow skipping them, or if no row is left.
 pub fn validate<C: Content + ?Sized>(
     content: &C,
     rules: &Rules,
@@ -74,7 +74,7 @@ struct Pass<'c, C: ?Sized> {
     buffer_bytes: usize,
 }
 
-/// What one read through a file found, whatever its form.
+/// The result of reading a file once, in any form.
 struct Findings {
     format: Format,
     rows: u64,
@@ -116,7 +116,7 @@ impl<C: Content + ?Sized> Pass<'_, C> {
         Ok((findings, hash))
     }
 
-    /// Opens the file at its first byte that is no byte order mark.
+    /// Opens the file after its byte order mark, if it has one.
     fn open<'p, 'q>(
         &'p self,
         progress: &'p mut Progress<'q>,
@@ -160,7 +160,7 @@ impl<C: Content + ?Sized> Pass<'_, C> {
     }
 }
 
-/// Whether reading ended for a reason that is not in the bytes.
+/// Whether reading ended for a reason other than the bytes.
 fn stopped<T>(outcome: &Result<T, IntakeError>) -> bool {
     matches!(outcome, Err(IntakeError::Cancelled | IntakeError::Io(_)))
 }
@@ -176,7 +176,7 @@ fn expect_end<F: Feed>(feed: &mut F) -> Result<(), IntakeError> {
     }
 }
 
-/// What a file seems to be that does not begin as JSON lists and objects do.
+/// Describes a file that begins with neither a JSON list nor an object.
 fn describe(start: &[u8]) -> String {
     const KNOWN: [(&[u8], &str); 9] = [
         (b"\x1F\x8B", "gzip data (unpack it first)"),

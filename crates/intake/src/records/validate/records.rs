@@ -10,7 +10,7 @@ use crate::records::{Cursor, Format, IntakeError, MAX_METADATA_BYTES, MAX_ROW_BY
 use super::Findings;
 use super::duplicates::IdHashes;
 
-/// Checks a file that has a record in each line.
+/// Checks a file with one record per line.
 pub(super) fn read_lines<B: Blocks>(
     source: Source<B>,
     rules: &Rules,
@@ -18,7 +18,7 @@ pub(super) fn read_lines<B: Blocks>(
     read(source, Format::Lines, rules)
 }
 
-/// Checks a list of records, of which the opening bracket is consumed.
+/// Checks a list of records after its opening bracket.
 pub(super) fn read_array<B: Blocks>(
     mut source: Source<B>,
     rules: &Rules,

@@ -1,7 +1,7 @@
 use crate::feed::{Blocks, Content, Fault};
 use crate::records::{IntakeError, Progress};
 
-/// Reads a file once from front to back, hashes it, and tells how far it has got.
+/// Reads a file sequentially, hashes it and reports progress.
 pub(super) struct Watched<'p, 'q, C: ?Sized> {
     content: &'p C,
     hasher: blake3::Hasher,
@@ -15,7 +15,7 @@ impl<'p, 'q, C: Content + ?Sized> Watched<'p, 'q, C> {
         Self { content, hasher: blake3::Hasher::new(), done: 0, total, progress }
     }
 
-    /// The hash of what was read, which must be the whole file.
+    /// The hash of the file; fails if not all of it was read.
     pub(super) fn finish(self) -> Result<[u8; 32], IntakeError> {
         if self.done != self.total {
             let detail = format!("it had {} bytes, now {} were read", self.total, self.done);
@@ -38,7 +38,7 @@ impl<C: Content + ?Sized> Blocks for Watched<'_, '_, C> {
     }
 }
 
-/// Reads again what was read before, and shows that it is alive.
+/// Rereads parts of a file, calling the progress function so that the pass can be stopped.
 pub(super) struct Rereading<'p, 'q, C: ?Sized> {
     pub(super) content: &'p C,
     pub(super) total: u64,

@@ -267,7 +267,7 @@ fn a_bad_drawer_says_why_and_the_rest_goes_on() {
         (r#"{"text":"a","text":"b"}"#, r#"the key "text" is there twice"#),
         (r#"{"text":"a\u0000b"}"#, "NUL"),
         (r#"{"text":"a","n":1e}"#, "n cannot be read"),
-        (r#"{"text":"a""#, "it is cut off at byte"),
+        (r#"{"text":"a""#, "truncated at byte"),
         (r#"["text"]"#, "a drawer must be an object, found a list"),
         ("no JSON", "a drawer must be an object, found null"),
     ];

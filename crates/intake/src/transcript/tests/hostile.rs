@@ -36,10 +36,10 @@ fn a_bad_conversation_costs_nothing_else() {
 fn what_is_before_the_break_is_kept() {
     let whole = format!("[{},{}]", conversation("a", "one"), conversation("b", "two"));
     for (content, says) in [
-        (whole[..whole.len() - 20].to_owned(), "2: it is cut off at byte"),
+        (whole[..whole.len() - 20].to_owned(), "2: truncated at byte"),
         (whole.replace("},{", "} {"), "2: not JSON at byte"),
         (whole.replace(",{\"chat_messages\":[{\"s", ",]{"), "2: not JSON at byte"),
-        (whole[..whole.len() - 1].to_owned(), "3: it is cut off at byte"),
+        (whole[..whole.len() - 1].to_owned(), "3: truncated at byte"),
     ] {
         let (_, batch) = read("conversations.json", &content);
         assert_eq!(said(&batch)[0], ("user", "one"), "{content}");

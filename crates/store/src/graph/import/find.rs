@@ -1,6 +1,6 @@
 //! Nodes by what a cell says of them.
 
-use isolith_graph::{Found, Graph, KeyId, LabelId, Text, Value, equals};
+use isolith_graph::{Graph, KeyId, LabelId, LookupResult, Text, Value, equals};
 use isolith_protocol::TableEnd;
 use isolith_types::{Code, Failure, FastMap};
 use rusqlite::params;
@@ -132,7 +132,7 @@ impl<'a> Finder<'a> {
         let how = graph.lookup(Some(self.label), self.key, cell, &mut found)?;
         let mut named = Named::Nothing;
         for node in found {
-            let is_right = how == Found::Exactly
+            let is_right = how == LookupResult::Exact
                 || equals(&graph.node_property(node, self.key)?, cell) == Some(true);
             if is_right && graph.has_label(node, self.label)? {
                 named = if named == Named::Nothing { Named::One(node) } else { Named::Several };

@@ -1,4 +1,4 @@
-//! A graph in memory: what tests, and measurements of the language alone, run on.
+//! A graph in memory, for tests and for benchmarks of the language alone.
 
 use std::cell::{RefCell, RefMut};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -7,7 +7,9 @@ use std::sync::Arc;
 use isolith_types::{Code, Failure};
 
 use crate::csr::{Adjacency, CsrLists, Link};
-use crate::graph::{Direction, Edge, Entity, Found, Graph, GraphMut, Hop, KeyId, LabelId, TypeId};
+use crate::graph::{
+    Direction, Edge, Entity, Graph, GraphMut, Hop, KeyId, LabelId, LookupResult, TypeId,
+};
 use crate::value::{GroupKey, Value};
 
 /// A graph in memory, with an index on every property.
@@ -70,7 +72,7 @@ impl Names {
 }
 
 fn missing(what: &str, id: i64) -> Failure {
-    Failure::new(Code::NotFound, format!("there is no {what} {id}"))
+    Failure::new(Code::NotFound, format!("{what} {id} does not exist"))
 }
 
 impl Inner {
@@ -113,7 +115,7 @@ impl MemoryGraph {
         inner
     }
 
-    /// Makes the adjacency of the graph as it is now; it is used until the graph changes.
+    /// Builds the adjacency of the current graph; it is used until the graph changes.
     pub fn freeze(&mut self) {
         let inner = self.inner.borrow();
         let nodes: Vec<i64> =
@@ -133,19 +135,20 @@ impl MemoryGraph {
         let incoming = CsrLists::build(nodes.len(), links);
         let changes = inner.changes;
         drop(inner);
-        self.frozen = Some(Frozen { changes, nodes, out, incoming, differ: RefCell::default() });
+        self.frozen =
+            Some(Frozen { changes, nodes, out, incoming, unique_keys: RefCell::default() });
     }
 }
 
-/// The adjacency of the graph after this many changes.
+/// The adjacency of the graph as of a number of changes.
 #[derive(Debug, Clone)]
 struct Frozen {
     changes: u64,
     nodes: Vec<i64>,
     out: CsrLists,
     incoming: CsrLists,
-    /// Whether nodes of a label differ by a property.
-    differ: RefCell<HashMap<(Option<LabelId>, KeyId), bool>>,
+    /// Whether all nodes with a label have distinct values of a property.
+    unique_keys: RefCell<HashMap<(Option<LabelId>, KeyId), bool>>,
 }
 
 fn walk(
@@ -240,10 +243,10 @@ impl Graph for MemoryGraph {
         key: KeyId,
         value: &Value,
         found: &mut Vec<i64>,
-    ) -> Result<Found, Failure> {
+    ) -> Result<LookupResult, Failure> {
         let entry = (key, GroupKey::One(value.clone()));
         found.extend(self.inner.borrow().by_property.get(&entry).into_iter().flatten());
-        Ok(Found::by_index(value))
+        Ok(LookupResult::from_index(value))
     }
 
     fn node_labels(&self, node: i64, labels: &mut Vec<LabelId>) -> Result<(), Failure> {
@@ -264,7 +267,7 @@ impl Graph for MemoryGraph {
         Ok(inner.node(node)?.properties.iter().map(|(key, value)| (*key, value.clone())).collect())
     }
 
-    fn differ(&self, label: Option<LabelId>, key: KeyId) -> Result<bool, Failure> {
+    fn has_unique_values(&self, label: Option<LabelId>, key: KeyId) -> Result<bool, Failure> {
         let inner = self.inner.borrow();
         let Some(frozen) = self.frozen.as_ref().filter(|it| it.changes == inner.changes) else {
             return Ok(false);
@@ -274,7 +277,7 @@ impl Graph for MemoryGraph {
             let value = node.properties.get(&key);
             value.is_some_and(|value| seen.insert(GroupKey::One(value.clone())))
         };
-        let mut known = frozen.differ.borrow_mut();
+        let mut known = frozen.unique_keys.borrow_mut();
         Ok(*known.entry((label, key)).or_insert_with(|| {
             let nodes = inner.nodes.iter().flatten();
             let labelled = |node: &&NodeRecord| label.is_none_or(|it| node.labels.contains(&it));
