@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use isolith_engine::MOST_FACTS;
 use isolith_types::{
-    Code, Direction, EntityPatch, EntityQuery, FactQuery, Failure, Moment, NewFact, InvalidMoment,
+    Code, Direction, EntityPatch, EntityQuery, FactQuery, Failure, InvalidMoment, Moment, NewFact,
     Provenance, Supersede, WhichFact,
 };
 
