@@ -1,11 +1,11 @@
-//! What the truth knows about indexed code, as plain values.
+//! Indexed code as stored: roots, files and chunks.
 
 use isolith_types::{ChunkKind, CollectionSpec, FileVersion, Metric, Symbol};
 use serde::{Deserialize, Serialize};
 
 use crate::state::CODE_COLLECTION;
 
-/// What the code index of a model is.
+/// The spec of the code index for a model.
 pub fn code_spec(dimension: u32, model: impl Into<String>) -> CollectionSpec {
     CollectionSpec {
         name: CODE_COLLECTION.to_owned(),
@@ -15,65 +15,65 @@ pub fn code_spec(dimension: u32, model: impl Into<String>) -> CollectionSpec {
     }
 }
 
-/// A folder whose code is indexed.
+/// An indexed folder, with counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RootState {
-    /// Its number, never used again.
+    /// Its number, never reused.
     pub id: u64,
-    /// Where it is.
+    /// Its absolute path.
     pub path: String,
-    /// When it was last indexed completely, in milliseconds since 1970.
+    /// When it was last indexed completely, in milliseconds since the Unix epoch.
     pub indexed_at: Option<i64>,
-    /// How many files it has.
+    /// The number of files.
     pub files: u64,
-    /// How many chunks they have together.
+    /// The number of chunks in all files.
     pub chunks: u64,
 }
 
-/// Where a root is.
+/// An indexed folder, without counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RootPlace {
-    /// Its number, never used again.
+    /// Its number, never reused.
     pub id: u64,
-    /// Where it is.
+    /// Its absolute path.
     pub path: String,
-    /// When it was last indexed completely, in milliseconds since 1970.
+    /// When it was last indexed completely, in milliseconds since the Unix epoch.
     pub indexed_at: Option<i64>,
 }
 
 /// A file as it was when it was indexed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
-    /// Its number, never used again; it stays when the content or the path changes.
+    /// Its number, never reused; it survives changes of content and path.
     pub id: u64,
     /// The number of its root.
     pub root: u64,
     /// Relative to the root, with slashes.
     pub path: String,
-    /// Its content and age. A hash of zeros belongs to no file: it is to be indexed again.
+    /// Its content and modification time. A hash of zeros means: index it again.
     pub version: FileVersion,
     /// The language.
     pub language: String,
-    /// Whether it says of itself that a program wrote it.
+    /// Whether it is marked as generated code.
     pub generated: bool,
-    /// Why it is indexed as plain text, if its language has a parser.
+    /// Why it is indexed as plain text although its language has a parser.
     pub problem: Option<String>,
-    /// How many chunks it has.
+    /// The number of chunks.
     pub chunks: u64,
-    /// Who changed it last, if git has told.
+    /// The author of the last change, if known from git.
     pub author: Option<String>,
-    /// When that was, in milliseconds since 1970.
+    /// The time of that change, in milliseconds since the Unix epoch.
     pub changed_at: Option<i64>,
     /// The version of the parser that made its chunks.
     pub parser: u32,
 }
 
-/// A chunk as the truth has it.
+/// A chunk as stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredChunk {
     /// The row of its record.
     pub row: u64,
-    /// The number of the record's last change.
+    /// The change number of the record.
     pub change: u64,
     /// The number of its file.
     pub file: u64,
@@ -81,21 +81,21 @@ pub struct StoredChunk {
     pub start_line: u32,
     /// Its last line.
     pub end_line: u32,
-    /// What it mostly is.
+    /// The kind of most of its content.
     pub kind: ChunkKind,
-    /// What it defines, in the order of lines.
+    /// The symbols that it defines, in line order.
     pub symbols: Vec<Symbol>,
-    /// The name of the definition around it.
+    /// The name of the enclosing definition.
     pub parent: Option<String>,
-    /// How its first definition is declared.
+    /// The signature of its first definition.
     pub signature: Option<String>,
-    /// The beginning of the comment that documents it.
+    /// The start of its doc comment.
     pub doc: Option<String>,
-    /// Its text, if it was asked for.
+    /// Its text, if requested.
     pub text: Option<String>,
 }
 
-/// Which chunks are wanted. An empty list allows all.
+/// Selects chunks. An empty list allows all.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ChunkFilter {
     /// Of these roots.
@@ -104,7 +104,7 @@ pub struct ChunkFilter {
     pub languages: Vec<String>,
     /// Of these kinds.
     pub kinds: Vec<ChunkKind>,
-    /// In files that changed at this time or later, in milliseconds since 1970: as git
-    /// says, or as the file does where git has said nothing.
+    /// In files that changed at this time or later, in milliseconds since the Unix epoch,
+    /// according to git, or to the modification time if git does not know.
     pub changed_since: Option<i64>,
 }

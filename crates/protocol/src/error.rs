@@ -4,21 +4,21 @@ use isolith_types::{Code, Failure};
 
 use crate::state::{CODE_COLLECTION, MEMORY_COLLECTION};
 
-/// Why the truth did not do what it was asked to.
+/// Why an operation on a store failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum StoreError {
     /// There is no store in the folder.
     #[error("there is no store in {}", folder.display())]
     Missing {
-        /// The folder that was looked at.
+        /// The folder that was expected to hold one.
         folder: PathBuf,
     },
-    /// The file is something else than a store.
+    /// The file is not a store.
     #[error("{} is not a store: {reason}", path.display())]
     NotAStore {
         /// The file.
         path: PathBuf,
-        /// What it is instead.
+        /// How that was recognized.
         reason: String,
     },
     /// The file is damaged.
@@ -26,42 +26,42 @@ pub enum StoreError {
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What was seen, and during what.
+        /// What was found, and during which operation.
         reason: String,
     },
-    /// The truth has not come as far as was acknowledged.
+    /// The database lacks commits that were acknowledged.
     #[error(
         "{} is missing the last {} that {} acknowledged{}: its log is damaged or gone, or an older \
          copy was put in its place",
         path.display(), counted(*commits, "commit"), if *commits == 1 { "was" } else { "were" },
-        with_changes(*changes)
+        changes_suffix(*changes)
     )]
     Behind {
-        /// The truth.
+        /// The database file.
         path: PathBuf,
-        /// How many commits are missing.
+        /// The number of missing commits.
         commits: u64,
-        /// How many changes of records those were.
+        /// The number of record changes in them.
         changes: u64,
     },
-    /// The file has a schema that this program does not know yet.
+    /// A newer version of Isolith wrote the store.
     #[error("the store has version {found}, this program knows up to {supported}")]
     Newer {
-        /// The version in the file.
+        /// The schema version of the file.
         found: u32,
-        /// The newest version that is understood.
+        /// The newest schema version that this program supports.
         supported: u32,
     },
-    /// The file is not the one that the store's seal was made for.
+    /// The id in the database is not the one in the store's seal.
     #[error("{} does not belong to this store: its id is not the one in the seal", path.display())]
     Foreign {
-        /// The path of the truth.
+        /// The database file.
         path: PathBuf,
     },
     /// The path no longer names the file that is open.
     #[error("{} was deleted or replaced while it was open", path.display())]
     Replaced {
-        /// The path of the truth.
+        /// The database file.
         path: PathBuf,
     },
     /// Another process holds the store's lock.
@@ -69,19 +69,19 @@ pub enum StoreError {
     LockHeld {
         /// The lock file.
         path: PathBuf,
-        /// The processes that hold it, as far as they can be told.
+        /// The processes that hold it, as far as known.
         holders: Vec<u32>,
     },
-    /// Another process wrote until this operation's deadline had passed.
+    /// Other processes held the write lock until this operation's deadline.
     #[error("other processes kept the store busy until the deadline ({operation})")]
     Busy {
-        /// What was waited for.
+        /// The operation that had to wait.
         operation: String,
     },
     /// The operation's deadline passed, or it was cancelled.
     #[error("the deadline passed ({operation})")]
     Deadline {
-        /// What was being done.
+        /// The operation that failed.
         operation: String,
     },
     /// The folder belongs to another user.
@@ -94,70 +94,70 @@ pub enum StoreError {
         /// The current user.
         user: u32,
     },
-    /// The folder lies on a filesystem whose locks cannot be relied on.
+    /// The folder is on a network filesystem, whose locks are not reliable.
     #[error("{} is on a network filesystem ({kind})", path.display())]
     NetworkFilesystem {
         /// The folder.
         path: PathBuf,
-        /// What kind it is.
+        /// The filesystem type.
         kind: &'static str,
     },
-    /// The file or folder may not be written, or not even read.
+    /// The file or folder is not writable, or not even readable.
     #[error("{}: no permission, or a read-only filesystem ({reason})", path.display())]
     ReadOnly {
-        /// What was to be used.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The operating system's error.
         reason: String,
     },
     /// The disk or the quota is full.
     #[error("no space left for {} ({operation})", path.display())]
     DiskFull {
-        /// What was written.
+        /// The file that was being written.
         path: PathBuf,
-        /// What was being done.
+        /// The operation that failed.
         operation: String,
     },
-    /// The system refused to read or write.
+    /// Reading or writing failed.
     #[error("cannot {operation} {}: {reason}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What was being done.
+        /// The operation that failed.
         operation: String,
-        /// What the system said.
+        /// The operating system's error.
         reason: String,
     },
-    /// Anything else that SQLite complained about.
+    /// Any other SQLite error.
     #[error("{}: cannot {operation}: {reason}", path.display())]
     Sqlite {
-        /// The truth.
+        /// The database file.
         path: PathBuf,
-        /// What was being done.
+        /// The operation that failed.
         operation: String,
-        /// What SQLite said.
+        /// SQLite's message.
         reason: String,
     },
     /// There is no such collection.
     #[error("there is no collection {name:?}")]
     NotFound {
-        /// The name that was asked for.
+        /// The name in the request.
         name: String,
-        /// Names that look like it.
+        /// Existing names that are similar.
         similar: Vec<String>,
     },
-    /// A collection of that name is there already.
-    #[error("collection {name:?} already exists{}", because(difference))]
+    /// A collection with this name already exists.
+    #[error("collection {name:?} already exists{}", difference_suffix(difference))]
     CollectionExists {
         /// Its name.
         name: String,
-        /// In what it differs from what was asked for; empty if in nothing.
+        /// How it differs from the request; empty if it does not.
         difference: String,
     },
     /// There is no such root.
     #[error("there is no indexed folder {root}")]
     NoRoot {
-        /// Its number.
+        /// The root's number.
         root: u64,
     },
     /// There is no such drawer.
@@ -166,86 +166,86 @@ pub enum StoreError {
         /// Its id.
         id: String,
     },
-    /// Another drawer has the same text, in the same place and from the same source.
-    #[error("drawer {id} has this text already, in the same room and from the same source")]
+    /// Another drawer has the same text, wing, room and source.
+    #[error("drawer {id} already has this text, in the same room and from the same source")]
     DrawerExists {
-        /// The id of the other.
+        /// The id of the existing drawer.
         id: String,
     },
-    /// Something is longer than it may be.
-    #[error("{what} has {bytes} bytes, {limit} at most are allowed")]
+    /// A value is too long.
+    #[error("{what} has {bytes} bytes; the limit is {limit}")]
     TooLong {
-        /// What it is.
+        /// The value, as a noun phrase.
         what: String,
-        /// How long it is.
+        /// Its length.
         bytes: usize,
-        /// How long it may be.
+        /// The maximum length.
         limit: usize,
     },
     /// There is no such fact.
     #[error("there is no fact {what}")]
     NoFact {
-        /// What was asked for.
+        /// The fact in the request: its id or what it says.
         what: String,
     },
-    /// A fact that says the same is true at some of the same times.
-    #[error("{id} says the same {there}, which overlaps what was to be added ({asked})")]
+    /// An existing fact says the same, for a period that overlaps.
+    #[error("{id} already says the same {there}, which overlaps the new period ({asked})")]
     FactOverlaps {
-        /// Its id.
+        /// The id of the existing fact.
         id: String,
-        /// When it is true.
+        /// The period in which it is true.
         there: String,
-        /// When the new one would be.
+        /// The period of the new fact.
         asked: String,
-        /// Whether the one that is there has not ended.
+        /// Whether the existing fact has no end.
         is_open: bool,
     },
     /// A name belongs to another entity.
-    #[error("{name:?} is a name of {owner:?} already")]
+    #[error("{name:?} is already a name of {owner:?}")]
     NameTaken {
         /// The name.
         name: String,
-        /// Whose it is.
+        /// The entity that has it.
         owner: String,
     },
-    /// The vectors of the collection come from another model.
+    /// The collection's vectors come from another model.
     #[error("collection {name:?} holds vectors of model {found:?}, not of {asked:?}")]
     ModelMismatch {
         /// The collection.
         name: String,
         /// Its model.
         found: String,
-        /// The model that was asked for.
+        /// The model in the request.
         asked: String,
     },
-    /// Records were to be added under ids that are taken.
+    /// Records with these ids already exist, with different content.
     #[error("{count} ids already exist with different content: {}", listed(ids))]
     IdsExist {
-        /// How many.
+        /// The number of such ids.
         count: u64,
-        /// The first of them.
+        /// The first of these ids.
         ids: Vec<String>,
     },
-    /// The idempotency key belongs to another request.
-    #[error("the idempotency key was used before, for another request")]
+    /// The idempotency key was used for a different request.
+    #[error("the idempotency key was already used for another request")]
     KeyReused,
-    /// A record cannot be stored as it is.
-    #[error("row {row}{}: {reason}", named(id))]
+    /// A record is invalid.
+    #[error("row {row}{}: {reason}", id_suffix(id))]
     BadRecord {
-        /// Its place in the request, from 0.
+        /// Its index in the request, from 0.
         row: u64,
         /// Its id, if it has a usable one.
         id: String,
-        /// What is wrong with it.
+        /// Why it is invalid.
         reason: String,
     },
-    /// The request makes no sense.
+    /// The request is invalid.
     #[error("{0}")]
     Invalid(String),
     /// The filter cannot be evaluated.
     #[error("bad filter: {0}")]
     BadFilter(String),
-    /// A query of the graph was refused, or failed.
+    /// A graph query was refused or failed.
     #[error("{0}")]
     Query(Box<Failure>),
 }
@@ -261,7 +261,7 @@ impl StoreError {
         if hint.is_empty() { failure } else { failure.with_hint(hint) }
     }
 
-    /// Whether nothing else can work either until the store is opened again.
+    /// Whether every further operation fails until the store is reopened.
     pub fn ends_connection(&self) -> bool {
         matches!(
             self,
@@ -383,7 +383,7 @@ fn counted(count: u64, what: &str) -> String {
     }
 }
 
-fn with_changes(changes: u64) -> String {
+fn changes_suffix(changes: u64) -> String {
     match changes {
         0 => String::new(),
         changes => format!(" (with {} of records)", counted(changes, "change")),
@@ -395,10 +395,10 @@ fn listed(names: &[String]) -> String {
     quoted.join(", ")
 }
 
-fn because(difference: &str) -> String {
+fn difference_suffix(difference: &str) -> String {
     if difference.is_empty() { String::new() } else { format!(", with {difference}") }
 }
 
-fn named(id: &str) -> String {
+fn id_suffix(id: &str) -> String {
     if id.is_empty() { String::new() } else { format!(" (id {id:?})") }
 }

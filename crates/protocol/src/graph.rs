@@ -1,4 +1,4 @@
-//! The graph: queries, their answers, tables to import, and what a store knows about it.
+//! The graph: queries and answers, imported tables, and the graph's stored state.
 
 use std::collections::BTreeMap;
 
@@ -7,63 +7,64 @@ use isolith_graph::{Datum, Stats};
 use isolith_types::{Code, Failure};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Smaller graphs are walked as quickly in the truth.
-const LARGE: u64 = 10_000;
+/// Below this, traversing the database is as fast as traversing a segment.
+const MIN_SEGMENT_EDGES: u64 = 10_000;
 
-/// A file for more edges would have to be built in more memory than a worker may have.
-const TOO_LARGE: u64 = 100_000_000;
+/// Above this, building a segment needs more memory than a worker may use. Limits nodes, too.
+const MAX_SEGMENT_SIZE: u64 = 100_000_000;
 
-/// How large the graph is, and its segment.
+/// The size of the graph, and its segment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphState {
-    /// Rises whenever nodes or edges come or go.
+    /// Increases whenever nodes or edges are added or removed.
     pub change: u64,
-    /// How many nodes there are.
+    /// The number of nodes.
     pub nodes: u64,
-    /// How many edges there are.
+    /// The number of edges.
     pub edges: u64,
-    /// Its segment, which may be older than the graph.
+    /// Its segment, which may be out of date.
     pub segment: Option<GraphSegmentEntry>,
 }
 
-/// The file with the edges of all nodes.
+/// The segment file that holds all edges.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphSegmentEntry {
-    /// The change of the graph that it says everything of.
+    /// The graph's change number when it was built.
     pub change: u64,
-    /// How many edges it holds.
+    /// The number of edges in it.
     pub edges: u64,
-    /// Its name in `segments/`.
+    /// The file name in `segments/`.
     pub file: String,
-    /// Its length.
+    /// The file size.
     pub bytes: u64,
-    /// The crc32c of its own table of checksums.
+    /// The CRC-32C of the file's checksum table.
     pub checksum: u32,
-    /// Why it must not be opened, if so.
+    /// If it must not be opened: why.
     pub quarantined: Option<String>,
 }
 
 impl GraphState {
-    /// Whether a segment makes sense.
+    /// Whether the graph is of a size for which a segment is built.
     pub fn is_large(&self) -> bool {
-        (LARGE..=TOO_LARGE).contains(&self.edges) && self.nodes <= TOO_LARGE
+        (MIN_SEGMENT_EDGES..=MAX_SEGMENT_SIZE).contains(&self.edges)
+            && self.nodes <= MAX_SEGMENT_SIZE
     }
 
-    /// The segment that says exactly what the graph says, if it may be opened.
+    /// The segment, if it is up to date and not in quarantine.
     pub fn current(&self) -> Option<&GraphSegmentEntry> {
         let segment = self.segment.as_ref()?;
         (segment.change == self.change && segment.quarantined.is_none()).then_some(segment)
     }
 
-    /// Whether the segment must not be opened.
+    /// Whether the segment is in quarantine.
     pub fn is_quarantined(&self) -> bool {
         self.segment.as_ref().is_some_and(|segment| segment.quarantined.is_some())
     }
 
-    /// Whether so much has changed that a new segment should be made before anybody asks.
+    /// Whether enough has changed to build (or drop) the segment now, not at the next query.
     pub fn build_due(&self) -> bool {
         match &self.segment {
-            // A small graph does without, even one that was large.
+            // The graph has become too small (or too large): the segment is dropped.
             Some(_) if !self.is_large() => true,
             Some(segment) if segment.quarantined.is_none() => {
                 self.edges.abs_diff(segment.edges) * 4 > self.edges
@@ -76,41 +77,41 @@ impl GraphState {
 /// A query with the values of its parameters.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct CypherQuery {
-    /// The query.
+    /// The Cypher text.
     pub text: String,
-    /// The values that it names as `$name`.
+    /// The values of its `$name` parameters.
     pub parameters: BTreeMap<String, Datum>,
 }
 
-/// What a query answered.
+/// The answer to a query.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct GraphAnswer {
-    /// The names of the columns.
+    /// The column names.
     pub columns: Vec<String>,
-    /// How many rows there are.
+    /// The total number of rows.
     pub count: u64,
-    /// The rows, or the first of them.
+    /// The rows, or the first of them if `rest` is not 0.
     pub rows: Rows,
-    /// How many bytes of rows were handed over before the answer.
+    /// The number of bytes of further rows, sent separately before the answer.
     #[serde(default)]
     pub rest: u64,
-    /// Whether the rows are not known any more: this is a repeated answer.
+    /// Whether rows are missing because this answer comes from a receipt.
     pub forgotten: bool,
     /// What was changed.
     pub stats: Stats,
-    /// How it was found less quickly than it should be.
+    /// Why the query ran more slowly than it should.
     pub degraded: Option<String>,
 }
 
-/// Rows, one `Vec<Datum>` after the other, in postcard; as text where bytes would be long.
+/// Concatenated rows, each a `Vec<Datum>` in postcard. Human-readable formats get hexadecimal text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rows(pub Bulk);
 
 impl GraphAnswer {
-    /// The rows, one after the other.
+    /// Decodes the rows.
     ///
     /// # Errors
-    /// That the bytes make no sense.
+    /// An item is an error if its bytes cannot be decoded.
     pub fn rows(&self) -> impl Iterator<Item = Result<Vec<Datum>, Failure>> + '_ {
         let mut rest = &self.rows.0[..];
         (0..self.count).map(move |_| {
@@ -120,7 +121,7 @@ impl GraphAnswer {
         })
     }
 
-    /// The answer with the rows that were handed over before it.
+    /// Appends the rows that were sent separately.
     #[must_use]
     pub fn with_rest(mut self, rest: &[u8]) -> Self {
         if !rest.is_empty() {
@@ -130,26 +131,26 @@ impl GraphAnswer {
         self
     }
 
-    /// The rows as they are sent, for [`first_row`].
+    /// The encoded rows, for [`first_row`].
     #[must_use]
     pub fn row_bytes(&self) -> &[u8] {
         &self.rows.0
     }
 
-    /// The answer without its rows.
+    /// The answer as a receipt keeps it: without its rows.
     #[must_use]
     pub fn without_rows(self) -> Self {
         Self { rows: Rows::default(), forgotten: self.count > 0, ..self }
     }
 }
 
-/// The first row of some, and what comes after it.
+/// Decodes the first row; returns it with the remaining bytes.
 ///
 /// # Errors
-/// That the bytes make no sense, or are cut off.
+/// If the bytes are truncated or cannot be decoded.
 pub fn first_row(bytes: &[u8]) -> Result<(Vec<Datum>, &[u8]), Failure> {
     postcard::take_from_bytes(bytes).map_err(|error| {
-        Failure::new(Code::Failed, format!("a row of the answer cannot be read: {error}"))
+        Failure::new(Code::Failed, format!("cannot decode a row of the answer: {error}"))
     })
 }
 
@@ -173,48 +174,50 @@ impl<'de> Deserialize<'de> for Rows {
             std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok())
         });
         let bytes: Option<Vec<u8>> = bytes.collect();
-        bytes.map(|bytes| Self(bytes.into())).ok_or_else(|| serde::de::Error::custom("no rows"))
+        bytes
+            .map(|bytes| Self(bytes.into()))
+            .ok_or_else(|| serde::de::Error::custom("rows are not hexadecimal"))
     }
 }
 
-/// Some rows of a table that become nodes or edges, in one transaction: all of them, or as
-/// many as one takes.
+/// A batch of table rows to import as nodes or edges. One transaction imports as many of them as
+/// it can; the reply says how many.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GraphTable {
-    /// What a row is.
+    /// What the rows become.
     pub holds: TableHolds,
-    /// The first line of the table.
+    /// The header line of the table.
     pub header: String,
-    /// What is between cells.
+    /// The cell delimiter.
     pub delimiter: u8,
-    /// Whether a bad row is left out; otherwise nothing is written.
+    /// Whether to skip bad rows; otherwise one bad row fails the batch.
     pub skip_bad: bool,
-    /// How many rows were before these.
+    /// The number of rows before this batch.
     pub rows_before: u64,
-    /// The rows, possibly the beginning of one more if they are not the last.
+    /// The rows. Unless this is the last batch, the final row may be incomplete.
     pub rows: Bulk,
-    /// Whether the table ends with these.
+    /// Whether this is the last batch.
     pub is_last: bool,
 }
 
-/// What the rows of a table are.
+/// What the rows of a table become.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TableHolds {
     /// Nodes; columns are their properties.
     Nodes {
-        /// The label that all of them get.
+        /// The label of all of them.
         label: String,
-        /// The property that tells nodes with the label apart: one that is there gets the
-        /// row's other properties. Without, each row is a new node.
+        /// The property that identifies a node of this label. A row whose node exists
+        /// updates its other properties. Without a key, each row is a new node.
         key: Option<String>,
     },
-    /// Edges; the first two columns are where they begin and end, others are properties.
+    /// Edges; the first two columns name start and end node, the others are properties.
     Edges {
-        /// Their type.
+        /// The edge type.
         kind: String,
-        /// What the first column says of a node.
+        /// How the first column names the start node.
         from: TableEnd,
-        /// What the second column says.
+        /// How the second column names the end node.
         to: TableEnd,
     },
 }
@@ -224,15 +227,15 @@ pub enum TableHolds {
 pub struct TableEnd {
     /// A label of the node.
     pub label: String,
-    /// The property that the cell is the value of.
+    /// The property whose value is in the cell.
     pub key: String,
 }
 
-/// How far a write has come with the rows of a table.
+/// How much of a batch of rows was imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TableTaken {
-    /// How many rows it has seen.
+    /// The number of rows.
     pub rows: u64,
-    /// How many bytes these took.
+    /// The number of bytes of these rows.
     pub bytes: u64,
 }

@@ -1,5 +1,5 @@
-//! What can be asked of a store, as plain values: operations with their replies, states and
-//! errors. Nothing here opens a file or links SQLite, so that any process can use it.
+//! The interface of a store, as plain values: operations with their replies, states and errors.
+//! Nothing here opens a file or links SQLite, so any process can use it.
 //!
 //! An operation is a struct, listed once, in `read` or `write`, beside the type of its reply.
 //! The lists generate the enums that travel between processes and the dispatch to whoever

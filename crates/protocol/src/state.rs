@@ -1,57 +1,57 @@
-//! What the truth says about collections and records, as plain values.
+//! The stored state of collections and records, as plain values.
 
 use isolith_types::{Collection, CollectionKind, Metric, Record};
 use serde::{Deserialize, Serialize};
 
-/// The name of the code index. No other collection has a name that begins like it.
+/// The name of the code index. User collections cannot start with `@`.
 pub const CODE_COLLECTION: &str = "@code";
 
-/// The name of the memory, which is a collection as well.
+/// The name of the collection that holds agent memory.
 pub const MEMORY_COLLECTION: &str = "@memory";
 
-/// A collection with everything that a reader or a fold must know about it.
+/// A collection with everything that readers and folds need to know about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectionState {
-    /// Its number, never used again; names of files hold it.
+    /// Its number, part of segment file names and never reused.
     pub id: u64,
     /// Unique in the store.
     pub name: String,
-    /// The length of its vectors; none before the first, if it was not given.
+    /// The length of its vectors; `None` until the first vector if the spec left it open.
     pub dimension: Option<u32>,
-    /// How distances are measured.
+    /// The distance function.
     pub metric: Metric,
-    /// The id of the model that makes its vectors, if one is known.
+    /// The id of the embedding model, if known.
     pub model: Option<String>,
-    /// How many records it has.
+    /// The number of live records.
     pub records: u64,
-    /// The number of the last change in it, removals included.
+    /// Its latest change number; deletions count.
     pub last_change: u64,
-    /// Tail rows and tombstones: what a fold would clear away.
+    /// Tail rows and tombstones: what a fold would absorb.
     pub unfolded: u64,
-    /// What its records are.
+    /// What its records represent.
     pub kind: CollectionKind,
-    /// Its segments, if it has been folded.
+    /// Its segments; `None` before the first fold.
     pub generation: Option<Generation>,
 }
 
 impl CollectionState {
-    /// The number of its generation; 0 before the first.
+    /// The generation number; 0 before the first fold.
     pub fn generation_number(&self) -> u64 {
         self.generation.as_ref().map_or(0, |generation| generation.number)
     }
 
-    /// Records with a change number above this one are in no segment.
+    /// Records with a higher change number are not in any segment.
     pub fn complete_to(&self) -> u64 {
         self.generation.as_ref().map_or(0, |generation| generation.complete_to)
     }
 
-    /// Whether so much is unfolded that searching it costs more than folding.
+    /// Whether searching the tail costs more than folding it.
     pub fn fold_due(&self) -> bool {
         let delta = self.generation.as_ref().map_or(0, |generation| generation.rows(Level::Delta));
         self.unfolded > (delta / 10).clamp(1_000, 10_000)
     }
 
-    /// As the outside sees it.
+    /// The public view of this collection.
     pub fn summary(&self) -> Collection {
         Collection {
             name: self.name.clone(),
@@ -68,40 +68,40 @@ impl CollectionState {
 /// The current segments of a collection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Generation {
-    /// Rises with every swap.
+    /// Increases with every swap.
     pub number: u64,
-    /// The base holds what was alive at this change number.
+    /// The base contains the records that were live at this change number.
     pub base_to: u64,
-    /// Base and delta together hold what was alive at this one.
+    /// Base and delta together contain the records that were live at this one.
     pub complete_to: u64,
-    /// Their files.
+    /// The segment files.
     pub segments: Vec<SegmentEntry>,
 }
 
 impl Generation {
-    /// The file of this level and kind.
+    /// The segment of this level and kind, if there is one.
     pub fn segment(&self, level: Level, kind: Kind) -> Option<&SegmentEntry> {
         self.segments.iter().find(|entry| entry.level == level && entry.kind == kind)
     }
 
-    /// How many records the level holds.
+    /// The number of records in the segments of `level`.
     pub fn rows(&self, level: Level) -> u64 {
         let of_level = self.segments.iter().filter(|entry| entry.level == level);
         of_level.map(|entry| entry.rows).max().unwrap_or(0)
     }
 }
 
-/// Which part of a generation a segment is.
+/// The part of a generation that a segment belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Level {
-    /// The large part, built seldom.
+    /// The large part, rarely rebuilt.
     Base,
-    /// What came since.
+    /// Records newer than the base.
     Delta,
 }
 
 impl Level {
-    /// The name in the truth and in names of files.
+    /// The name in the database and in file names.
     pub fn name(self) -> &'static str {
         match self {
             Self::Base => "base",
@@ -109,23 +109,23 @@ impl Level {
         }
     }
 
-    /// The opposite of [`Self::name`].
+    /// The inverse of [`Self::name`].
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Base, Self::Delta].into_iter().find(|level| level.name() == name)
     }
 }
 
-/// What a segment is searched by.
+/// What a segment indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Kind {
-    /// Vectors.
+    /// Vectors, for nearest-neighbor search.
     Vector,
-    /// Words.
+    /// Terms, for keyword search.
     Text,
 }
 
 impl Kind {
-    /// The name in the truth.
+    /// The name in the database.
     pub fn name(self) -> &'static str {
         match self {
             Self::Vector => "vector",
@@ -133,7 +133,7 @@ impl Kind {
         }
     }
 
-    /// The opposite of [`Self::name`].
+    /// The inverse of [`Self::name`].
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Vector, Self::Text].into_iter().find(|kind| kind.name() == name)
     }
@@ -142,63 +142,63 @@ impl Kind {
 /// One file of a generation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentEntry {
-    /// Which part it is.
+    /// Base or delta.
     pub level: Level,
-    /// What it is searched by.
+    /// What it indexes.
     pub kind: Kind,
-    /// Its name in `segments/`.
+    /// The file name in `segments/`.
     pub file: String,
-    /// How many records it holds.
+    /// The number of records in it.
     pub rows: u64,
-    /// Its length.
+    /// The file size.
     pub bytes: u64,
-    /// The crc32c of its own table of checksums.
+    /// The CRC-32C of the file's checksum table.
     pub checksum: u32,
-    /// Why it must not be opened, if so.
+    /// If it must not be opened: why.
     pub quarantined: Option<String>,
 }
 
-/// A record with what the truth knows about it.
+/// A record with its row, change number and times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredRecord {
-    /// Its row, unique in the store and never used again.
+    /// The row number, unique in the store and never reused.
     pub row: u64,
-    /// The number of its last change.
+    /// The change number of its last write.
     pub change: u64,
-    /// The record itself.
+    /// Id, text, metadata and vector.
     pub record: Record,
-    /// When it was first stored, in milliseconds since 1970.
+    /// When it was first stored, in milliseconds since the Unix epoch.
     pub created_at: i64,
-    /// When it last changed.
+    /// When it last changed, in milliseconds since the Unix epoch.
     pub updated_at: i64,
 }
 
-/// How far an ingest has got.
+/// The progress of an ingest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LoadProgress {
-    /// Rows of the source that are done.
+    /// Source rows processed so far.
     pub rows: u64,
-    /// Records that are new.
+    /// New records.
     pub inserted: u64,
-    /// Records that were replaced.
+    /// Replaced records.
     pub updated: u64,
-    /// Records that were there already.
+    /// Records that already existed with the same content.
     pub unchanged: u64,
-    /// Rows that were left out.
+    /// Rejected rows.
     pub rejected: u64,
-    /// Whether the end was reached.
+    /// Whether the whole source has been read.
     pub finished: bool,
 }
 
-/// A job that is known to kill workers.
+/// A job in quarantine, because it killed workers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoisonedJob {
-    /// The role that it kills.
+    /// The role whose workers it killed.
     pub role: String,
     /// The hash of its input.
     pub input: Vec<u8>,
-    /// What happened, as the front wrote it down.
+    /// The front's description of what happened.
     pub poison: String,
-    /// When, in milliseconds since 1970.
+    /// When it was quarantined, in milliseconds since the Unix epoch.
     pub at: i64,
 }

@@ -1,4 +1,4 @@
-//! How operations are encoded: receipts hold a hash of it, so that it must not change unnoticed.
+//! The encoding of operations must not change unnoticed, because receipts hold a hash of it.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -19,11 +19,11 @@ use isolith_types::{
     Provenance, Supersede, WhichFact,
 };
 
-/// The hash of the samples for each [`ENCODING`] so far.
+/// The hash of the samples for each version of [`ENCODING`].
 const HASHES: &[(u32, &str)] = &[(2, "11492d4b68744839778411247723c226")];
 
 #[test]
-fn a_new_encoding_has_a_new_number() {
+fn a_changed_encoding_requires_a_new_version() {
     let mut hasher = blake3::Hasher::new();
     for sample in samples() {
         hasher.update(&postcard::to_allocvec(&sample).unwrap());
@@ -34,26 +34,26 @@ fn a_new_encoding_has_a_new_number() {
     assert_eq!(
         &found[..32],
         known,
-        "operations are encoded in another way: raise ENCODING in write/mod.rs, and add the new \
-         hash to HASHES"
+        "the encoding of operations changed: raise ENCODING in write/mod.rs, and add the new hash \
+         to HASHES"
     );
 }
 
 #[test]
-fn there_is_a_sample_of_every_operation() {
+fn every_operation_has_a_sample() {
     let sampled: Vec<&str> = samples().iter().map(Action::name).collect();
     assert_eq!(sampled, Action::NAMES);
 }
 
 #[test]
-fn names_tell_operations_apart() {
+fn operation_names_are_unique() {
     for names in [Action::NAMES, ReadJob::NAMES] {
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
     }
 }
 
 #[test]
-fn operations_survive_the_way_between_processes() {
+fn operations_round_trip_through_postcard() {
     for sample in samples() {
         let bytes = postcard::to_allocvec(&sample).unwrap();
         assert_eq!(postcard::from_bytes::<Action>(&bytes).unwrap(), sample);
@@ -77,7 +77,7 @@ fn spec() -> CollectionSpec {
     }
 }
 
-/// One of every operation, in the order of their list.
+/// One sample of every operation, in the order of `write_operations!`.
 fn samples() -> Vec<Action> {
     [records(), code(), memory(), facts(), graph(), upkeep()].concat()
 }
@@ -119,7 +119,7 @@ fn code() -> Vec<Action> {
         vectors: bulk(),
         model: text("m"),
     };
-    let step = MoveFile {
+    let moved = MoveFile {
         root: 1,
         from: text("a"),
         to: text("b"),
@@ -132,7 +132,7 @@ fn code() -> Vec<Action> {
         AddRoot { path: text("/p"), spec: spec() }.into(),
         put.into(),
         TouchFiles { root: 1, files: vec![(text("a"), 1, 2)] }.into(),
-        step.into(),
+        moved.into(),
         RemoveFiles { root: 1, paths: vec![text("a")] }.into(),
         ClearFiles { root: Some(1), limit_files: 2 }.into(),
         SetCodeModel { spec: spec() }.into(),

@@ -1,19 +1,19 @@
 use isolith_types::{Certainty, CodeNode, DefinitionKind, Origin};
 
-use crate::look::{Found, Look};
+use crate::project_view::{DefinitionRef, ProjectView};
 
-/// If a name has more definitions than this, a document means none of them.
-const MOST_CANDIDATES: usize = 3;
+/// A mention of a name with more definitions than this is ignored as ambiguous.
+const MAX_CANDIDATES: usize = 3;
 
-/// What a document means by a name in code marks. One definition is meant for sure; of a few
-/// each may be.
-pub(crate) fn meant(look: &Look<'_>, target: &Origin) -> Vec<(CodeNode, Certainty)> {
-    const MOST: usize = 40;
+/// The definitions that a code span in a document may mean: resolved if there is only one,
+/// candidates if there are a few.
+pub(crate) fn mentioned(view: &ProjectView<'_>, target: &Origin) -> Vec<(CodeNode, Certainty)> {
+    const MAX_DEFINITIONS: usize = 40;
     let Origin::Name(text) = target else { return Vec::new() };
     let parts: Vec<&str> = text.split(['.', ':', '#']).filter(|part| !part.is_empty()).collect();
     let Some((last, before)) = parts.split_last() else { return Vec::new() };
-    let Some(named) = look.named(last, MOST) else { return Vec::new() };
-    let fits = |found: &Found| {
+    let Some(named) = view.named(last, MAX_DEFINITIONS) else { return Vec::new() };
+    let fits = |found: &DefinitionRef| {
         let definition = found.definition();
         let around = before.last().is_none_or(|outer| {
             let mut names = definition.qualified.rsplit('.').skip(1);
@@ -23,20 +23,20 @@ pub(crate) fn meant(look: &Look<'_>, target: &Origin) -> Vec<(CodeNode, Certaint
         definition.kind != DefinitionKind::Section
             && !crate::tests::is_test_path(&found.file.path)
             && around
-            // A bare word such as `name` is not every field of that name.
+            // A bare word such as `name` does not mean a field or variable of that name.
             && !(plain && before.is_empty())
     };
-    let found: Vec<&Found> = named.iter().filter(|found| fits(found)).collect();
+    let found: Vec<&DefinitionRef> = named.iter().filter(|found| fits(found)).collect();
     let sure = match found.len() {
         0 => return Vec::new(),
         1 => Certainty::Resolved,
-        2..=MOST_CANDIDATES => Certainty::Candidate,
+        2..=MAX_CANDIDATES => Certainty::Candidate,
         _ => return Vec::new(),
     };
     found.into_iter().map(|found| (found.node(), sure)).collect()
 }
 
-/// Whether a file is the module that a name before a dot may mean.
+/// Whether a part of the path is the module `name`.
 fn in_module(path: &str, name: &str) -> bool {
     path.split('/').any(|part| part.split('.').next() == Some(name))
 }

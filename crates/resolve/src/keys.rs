@@ -2,23 +2,23 @@ use std::collections::BTreeSet;
 
 use isolith_types::{Definition, DefinitionKind, FileGraph, Manifest};
 
-/// Something that was looked up in a project, whether it was there or not: a number, alike
-/// for the same, and now and then for something else. It is stored, so it never changes.
+/// A lookup in a project, whether it found something or not, as a hash. Different lookups may
+/// collide, which costs only time. Hashes are stored, so the function must never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(pub u32);
 
 impl Key {
-    /// What the file at a path defines and imports, or that there is none.
+    /// A lookup of the file at a path.
     pub fn file(path: &str) -> Self {
         Self::of("file:", path)
     }
 
-    /// Which files are called by a name of [`module_keys`].
+    /// A lookup of the files of a module, by a name from [`module_keys`].
     pub fn module(module: &str) -> Self {
         Self::of("module:", module)
     }
 
-    /// Which definitions there are of a name.
+    /// A lookup of the definitions with a name.
     pub fn name(name: &str) -> Self {
         Self::of("name:", name)
     }
@@ -33,8 +33,8 @@ impl Key {
     }
 }
 
-/// The names by which other files may mean this one, apart from its path:
-/// [`Project::files_of_module`](crate::Project::files_of_module) looks for them.
+/// The module names under which other files can import this one, besides its path. See
+/// [`Project::files_of_module`](crate::Project::files_of_module).
 pub fn module_keys(path: &str, graph: &FileGraph) -> Vec<String> {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let stem = file.split_once('.').map_or(file, |(stem, _)| stem);
@@ -71,8 +71,8 @@ fn package_key(file: &str, manifest: Option<&Manifest>) -> Option<String> {
     }
 }
 
-/// The keys whose answers differ when a file changes from one graph to the other; none
-/// stands for a file that is not there. Lines and what is inside functions do not count.
+/// The keys whose lookups change when a file's graph changes from `before` to `after`; `None`
+/// stands for a missing file. Line numbers and function bodies do not count.
 pub fn changed_keys(
     path: &str,
     before: Option<&FileGraph>,

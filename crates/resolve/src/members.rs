@@ -1,40 +1,50 @@
 use isolith_types::DefinitionKind;
 
-use crate::look::Found;
+use crate::evaluate::{EvalContext, Evaluator, Value};
 use crate::modules;
-use crate::value::{At, Evaluate, Value};
+use crate::project_view::DefinitionRef;
 
-/// How many classes are gone through for one member.
-const MOST_CLASSES: usize = 40;
+/// The maximum number of classes searched for one member.
+const MAX_CLASSES: usize = 40;
 
-impl Evaluate<'_, '_> {
-    /// The member of a class or of one that it is made from.
-    pub(crate) fn class_member(&self, class: &Found, name: &str, at: At<'_>) -> Option<Found> {
+impl Evaluator<'_, '_> {
+    /// The member of a class or of its bases.
+    pub(crate) fn class_member(
+        &self,
+        class: &DefinitionRef,
+        name: &str,
+        at: EvalContext<'_>,
+    ) -> Option<DefinitionRef> {
         let key = (class.file.number, class.index);
         if let Some(known) = self.members.borrow().get(&key).and_then(|names| names.get(name)) {
             return known.clone();
         }
         let member = self.member_of(class, name, at, &mut Vec::new());
-        if self.is_certain(at) {
+        if self.is_cacheable(at) {
             let mut members = self.members.borrow_mut();
             members.entry(key).or_default().insert(name.to_owned(), member.clone());
         }
         member
     }
 
-    pub(crate) fn inherited(&self, class: &Found, name: &str, at: At<'_>) -> Option<Found> {
+    pub(crate) fn inherited(
+        &self,
+        class: &DefinitionRef,
+        name: &str,
+        at: EvalContext<'_>,
+    ) -> Option<DefinitionRef> {
         let mut seen = vec![class.clone()];
         self.member_of_bases(class, name, at, &mut seen)
     }
 
     fn member_of(
         &self,
-        class: &Found,
+        class: &DefinitionRef,
         name: &str,
-        at: At<'_>,
-        seen: &mut Vec<Found>,
-    ) -> Option<Found> {
-        if seen.len() >= MOST_CLASSES || seen.iter().any(|other| other.is(class)) {
+        at: EvalContext<'_>,
+        seen: &mut Vec<DefinitionRef>,
+    ) -> Option<DefinitionRef> {
+        if seen.len() >= MAX_CLASSES || seen.iter().any(|other| other.is(class)) {
             return None;
         }
         seen.push(class.clone());
@@ -49,11 +59,11 @@ impl Evaluate<'_, '_> {
 
     fn member_of_bases(
         &self,
-        class: &Found,
+        class: &DefinitionRef,
         name: &str,
-        at: At<'_>,
-        seen: &mut Vec<Found>,
-    ) -> Option<Found> {
+        at: EvalContext<'_>,
+        seen: &mut Vec<DefinitionRef>,
+    ) -> Option<DefinitionRef> {
         let definition = class.definition();
         let at = at.inside(&class.file).of_type();
         let alias = definition.value.as_ref().filter(|_| definition.kind == DefinitionKind::Type);
@@ -63,9 +73,9 @@ impl Evaluate<'_, '_> {
                 base => base,
             };
             let base = match base {
-                Value::Found(base) => base,
+                Value::Definition(base) => base,
                 Value::TypeOf(value) => match self.member(&value, name, at.of_value()) {
-                    Value::Found(member) => return Some(member),
+                    Value::Definition(member) => return Some(member),
                     _ => continue,
                 },
                 _ => continue,
@@ -77,14 +87,19 @@ impl Evaluate<'_, '_> {
         None
     }
 
-    /// A member that is defined away from its class: `impl`, `func (t T)`, `T::f() {}`.
-    fn owned(&self, class: &Found, name: &str, at: At<'_>) -> Option<Found> {
-        const MOST: usize = 200;
-        if !modules::has_distant_members(&class.file.graph.language) {
+    /// A member that is defined out of line: `impl`, `func (t T)`, `T::f() {}`.
+    fn owned(
+        &self,
+        class: &DefinitionRef,
+        name: &str,
+        at: EvalContext<'_>,
+    ) -> Option<DefinitionRef> {
+        const MAX_DEFINITIONS: usize = 200;
+        if !modules::has_out_of_line_members(&class.file.graph.language) {
             return None;
         }
         let of = class.definition();
-        let candidates = self.look.named(name, MOST)?;
+        let candidates = self.view.named(name, MAX_DEFINITIONS)?;
         let owned = candidates.iter().find(|candidate| {
             let Some(owner) = &candidate.definition().owner else { return false };
             let owner = self.value(owner, at.inside(&candidate.file).of_type());
@@ -92,7 +107,7 @@ impl Evaluate<'_, '_> {
                 Value::Applied(base, _) => *base,
                 owner => owner,
             };
-            matches!(&owner, Value::Found(owner) if owner.is(class)
+            matches!(&owner, Value::Definition(owner) if owner.is(class)
                 || (owner.definition().qualified == of.qualified
                     && owner.file.number == class.file.number))
         });

@@ -4,25 +4,25 @@ use std::sync::OnceLock;
 
 use isolith_types::{FastHasher, FileGraph, Imported};
 
-/// What a file defines and imports, with both by name. What it refers to is not needed and
-/// may be left out.
+/// The definitions and imports of a file, indexed by name. References are not needed and may be
+/// left out.
 #[derive(Debug, Default)]
 pub struct Outline {
     graph: FileGraph,
     index: OnceLock<Index>,
 }
 
-/// Where to look in a file for what.
+/// Indexes by name, built on first use.
 #[derive(Debug)]
 struct Index {
     definitions: ByName,
-    /// The imports by the names that they have in the file.
+    /// Imports by the name they are bound to.
     bound: ByName,
-    /// The imports of every name.
+    /// Imports of every name (`*`).
     stars: Vec<u32>,
 }
 
-/// The indexes of what has names, in the order of the names' hashes, then in their own.
+/// Pairs of a name's hash and the index of the item, sorted.
 #[derive(Debug)]
 struct ByName(Vec<(u32, u32)>);
 
@@ -34,7 +34,7 @@ impl ByName {
         Self(order)
     }
 
-    /// What may have this name, in order.
+    /// The items that may have this name (hashes can collide), in order.
     fn like(&self, name: &str) -> impl Iterator<Item = u32> {
         let hash = hash(name);
         let first = self.0.partition_point(|(other, _)| *other < hash);
@@ -48,19 +48,19 @@ fn hash(name: &str) -> u32 {
 }
 
 impl Outline {
-    /// The definitions of a name by their indexes, in order.
+    /// The indexes of the definitions with a name, in order.
     pub fn named(&self, name: &str) -> impl Iterator<Item = u32> {
         let like = self.index().definitions.like(name);
         like.filter(move |index| self.definitions[*index as usize].name == name)
     }
 
-    /// The imports that have a name in this file, by their indexes, in order.
+    /// The indexes of the imports that are bound to a name, in order.
     pub(crate) fn bound(&self, name: &str) -> impl Iterator<Item = u32> {
         let like = self.index().bound.like(name);
         like.filter(move |index| self.imports[*index as usize].bound.as_deref() == Some(name))
     }
 
-    /// The imports of every name by their indexes, in order.
+    /// The indexes of the imports of every name (`*`), in order.
     pub(crate) fn stars(&self) -> &[u32] {
         &self.index().stars
     }

@@ -1,6 +1,6 @@
 use isolith_types::{Certainty, CodeEdge, EdgeKind, FileGraph};
 
-/// Adds to the calls of tests that they test what they call.
+/// Adds a `Tests` edge for every resolved call from a test.
 pub(crate) fn with_tests(path: &str, graph: &FileGraph, edges: Vec<CodeEdge>) -> Vec<CodeEdge> {
     let in_tests = is_test_path(path);
     let tests = |edge: &&CodeEdge| {
@@ -8,7 +8,7 @@ pub(crate) fn with_tests(path: &str, graph: &FileGraph, edges: Vec<CodeEdge>) ->
             && edge.certainty == Certainty::Resolved
             && (in_tests || is_test(graph, edge.from))
             && !is_test_path(&edge.to.path)
-            // What a test module has for itself is not what is tested.
+            // Helpers in the test module itself are not under test.
             && !(edge.to.path == path && is_test(graph, edge.to.definition))
     };
     let added: Vec<CodeEdge> = edges
@@ -34,7 +34,7 @@ fn is_test(graph: &FileGraph, definition: Option<u32>) -> bool {
     false
 }
 
-/// Whether files at this path are usually there for tests.
+/// Whether a path looks like that of a test file.
 pub(crate) fn is_test_path(path: &str) -> bool {
     let (folders, file) = path.rsplit_once('/').unwrap_or(("", path));
     let in_folder = folders
@@ -55,7 +55,7 @@ mod table {
     use super::*;
 
     #[test]
-    fn paths_of_tests_are_known() {
+    fn test_paths_are_recognized() {
         for path in ["tests/a.py", "a/test_b.py", "x_test.go", "a.test.ts", "b/FooTest.java"] {
             assert!(is_test_path(path), "{path}");
         }

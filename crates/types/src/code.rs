@@ -1,4 +1,4 @@
-//! Code as it is indexed and found: files, chunks, symbols.
+//! Indexed code: files, chunks, symbols.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,31 +7,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FileGraph, Unknown};
 
-/// What a chunk mostly is.
+/// The kind of most of a chunk's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChunkKind {
-    /// A function outside of any type, or several of them.
+    /// One or more functions outside of any type.
     Function,
-    /// A function of a type, or several of them.
+    /// One or more methods of a type.
     Method,
-    /// A type: class, struct, enum, trait, interface and the like, with its head or as
-    /// a whole.
+    /// A type (class, struct, enum, trait, interface and so on): all of it, or its head.
     Class,
-    /// What stands between definitions: imports, constants, statements.
+    /// Code between definitions: imports, constants, statements.
     Module,
     /// A section of a document, under its heading.
     Section,
-    /// A piece of anything else.
+    /// Any other text.
     Text,
 }
 
 impl ChunkKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 6] =
         [Self::Function, Self::Method, Self::Class, Self::Module, Self::Section, Self::Text];
 
-    /// The name in the truth, in flags and in JSON.
+    /// The name in the database, in flags and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Function => "function",
@@ -61,7 +60,7 @@ impl FromStr for ChunkKind {
     }
 }
 
-/// What a definition defines.
+/// The kind of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SymbolKind {
@@ -69,28 +68,28 @@ pub enum SymbolKind {
     Function,
     /// A function of a type.
     Method,
-    /// A class, or what comes nearest to one in the language.
+    /// A class, or the language's closest equivalent.
     Class,
     /// A struct or record.
     Struct,
-    /// An enum or union of cases.
+    /// An enum or tagged union.
     Enum,
     /// A trait, interface or protocol.
     Interface,
-    /// Another name for a type.
+    /// A type alias.
     Type,
     /// A module, namespace or package.
     Module,
     /// A macro.
     Macro,
-    /// A constant or variable at the level of the file or type.
+    /// A constant or variable of a file or type.
     Constant,
     /// A heading of a document.
     Heading,
 }
 
 impl SymbolKind {
-    /// Whether it is a type, which names are looked up for first.
+    /// Whether it is a type or module, which ranks first when a name is looked up.
     pub fn is_type(self) -> bool {
         matches!(
             self,
@@ -107,63 +106,63 @@ impl SymbolKind {
 /// A name that a chunk defines.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Symbol {
-    /// As it is written, without the names around it.
+    /// The unqualified name, as written.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: SymbolKind,
-    /// The line in the file where its definition starts, from 1.
+    /// The first line of its definition, from 1.
     pub line: u32,
 }
 
-/// A piece of a file that is found as one.
+/// A piece of a file that searches return as a unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunk {
     /// Its first line in the file, from 1.
     pub start_line: u32,
     /// Its last line.
     pub end_line: u32,
-    /// What it mostly is.
+    /// The kind of most of its content.
     pub kind: ChunkKind,
-    /// What it defines, in the order of lines.
+    /// The symbols that it defines, in line order.
     pub symbols: Vec<Symbol>,
-    /// The name of the definition around it: its class, its module.
+    /// The name of the enclosing definition, such as a class or module.
     pub parent: Option<String>,
-    /// How its first definition is declared, on one line, without its body.
+    /// The signature of its first definition, on one line.
     pub signature: Option<String>,
-    /// The beginning of the comment that documents its first definition.
+    /// The start of the doc comment of its first definition.
     pub doc: Option<String>,
-    /// Its text, as it is in the file.
+    /// Its text, verbatim.
     pub text: String,
 }
 
-/// A file with its chunks, ready to be stored. Vectors travel beside it.
+/// A file with its chunks, ready to be stored. Vectors are sent separately.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParsedFile {
     /// Relative to the root, with slashes.
     pub path: String,
-    /// Its content and age when it was read.
+    /// Its content and modification time when it was read.
     pub version: FileVersion,
     /// The language, as docs/languages.md names it.
     pub language: String,
-    /// Whether it says of itself that a program wrote it.
+    /// Whether it is marked as generated code.
     pub generated: bool,
-    /// Why it is indexed as plain text, if its language has a parser.
+    /// Why it is indexed as plain text although its language has a parser.
     pub problem: Option<String>,
     /// Its chunks, in order.
     pub chunks: Vec<Chunk>,
-    /// What it defines, imports and refers to.
+    /// Its definitions, imports and references.
     pub graph: FileGraph,
-    /// The version of the parser that made all this of it.
+    /// The version of the parser that produced this.
     pub parser: u32,
 }
 
-/// What tells one content of a file from another.
+/// Identifies a version of a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct FileVersion {
-    /// BLAKE3 of the bytes.
+    /// The BLAKE3 hash of the content.
     pub hash: [u8; 32],
-    /// How many bytes there are.
+    /// The size in bytes.
     pub size: u64,
-    /// When the file was changed: nanoseconds since 1970.
+    /// The modification time, in nanoseconds since the Unix epoch.
     pub modified: i64,
 }

@@ -1,39 +1,39 @@
-//! Code as a graph: what a file defines and refers to, and the edges that come of it.
+//! Code as a graph: definitions and references of a file, and the resulting edges.
 //!
-//! A [`FileGraph`] is what one file says by itself, whatever the other files are. Edges are
-//! what it means among the other files of its project.
+//! A [`FileGraph`] depends on one file alone. Edges also depend on the other files of the
+//! project.
 
 use serde::{Deserialize, Serialize};
 
-/// What a file defines, imports and refers to.
+/// The definitions, imports and references of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileGraph {
     /// The language, as docs/languages.md names it.
     pub language: String,
-    /// The package or namespace that it says it is part of.
+    /// The package or namespace that it declares.
     pub namespace: Option<String>,
-    /// In the order in which they start.
+    /// In order of their start.
     pub definitions: Vec<Definition>,
-    /// In the order of lines.
+    /// In line order.
     pub imports: Vec<Import>,
-    /// In the order of lines, each said once however often it occurs.
+    /// In line order, without duplicates.
     pub references: Vec<Reference>,
-    /// What it says about its package, if it is a file that does: `Cargo.toml`, `tsconfig.json`.
+    /// The package that it describes, if it is a file such as `Cargo.toml` or `tsconfig.json`.
     pub manifest: Option<Manifest>,
 }
 
-/// Something with a name.
+/// A named definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
-    /// The definition around it, by its index.
+    /// The index of the enclosing definition.
     pub parent: Option<u32>,
-    /// What it is.
+    /// Its kind.
     pub kind: DefinitionKind,
-    /// As it is written, without the names around it.
+    /// The unqualified name, as written.
     pub name: String,
-    /// With the names around it, joined by dots: `Class.method`.
+    /// The name with those of enclosing definitions, joined by dots: `Class.method`.
     pub qualified: String,
-    /// How many definitions of the same qualified name come before it in the file.
+    /// The number of earlier definitions in the file with the same qualified name.
     pub ordinal: u32,
     /// The line where its name is, from 1.
     pub line: u32,
@@ -41,26 +41,26 @@ pub struct Definition {
     pub start_line: u32,
     /// Its last line.
     pub end_line: u32,
-    /// How it is declared, on one line, without its body.
+    /// Its signature, on one line.
     pub signature: Option<String>,
-    /// Whether other files can see it.
+    /// Whether it is visible to other files.
     pub exported: bool,
-    /// Whether it is a test, or there only for tests.
+    /// Whether it is a test or test-only code.
     pub test: bool,
-    /// Whether it is only declared here, and defined elsewhere: a prototype.
+    /// Whether this is only a declaration (a prototype).
     pub declared: bool,
-    /// The type that it is a member of, if that is not the definition around it:
+    /// The type that it is a member of, if that is not the enclosing definition:
     /// `impl Type`, `func (t *Type)`, `Type::method() {}`.
     pub owner: Option<Origin>,
-    /// What its value is, or what a call of it gives.
+    /// Its value, or what calling it returns.
     pub value: Option<Origin>,
-    /// The types it is made from, in order: base classes, traits, interfaces.
+    /// Its base classes, traits and interfaces, in order.
     pub bases: Vec<Origin>,
 }
 
-/// What a definition is.
+/// The kind of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the names say it")]
+#[allow(missing_docs, reason = "the names are self-explanatory")]
 pub enum DefinitionKind {
     Module,
     Class,
@@ -82,7 +82,7 @@ pub enum DefinitionKind {
 }
 
 impl DefinitionKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 17] = [
         Self::Module,
         Self::Class,
@@ -103,7 +103,7 @@ impl DefinitionKind {
         Self::Section,
     ];
 
-    /// The label of its nodes.
+    /// The label of nodes of this kind.
     pub fn label(self) -> &'static str {
         match self {
             Self::Module => "Module",
@@ -121,7 +121,7 @@ impl DefinitionKind {
         }
     }
 
-    /// The word for it, the property `kind` of its nodes.
+    /// The value of the property `kind` of its nodes.
     pub fn word(self) -> &'static str {
         match self {
             Self::Module => "module",
@@ -156,8 +156,8 @@ impl DefinitionKind {
 }
 
 impl Definition {
-    /// What names it within its file, for good: it changes neither with its lines nor with
-    /// what stands beside it, unless that has the same name.
+    /// A stable id within the file: it does not depend on line numbers, nor on other
+    /// definitions unless they have the same qualified name.
     pub fn local_id(&self) -> String {
         match self.ordinal {
             0 => self.qualified.clone(),
@@ -165,118 +165,118 @@ impl Definition {
         }
     }
 
-    /// What names it within its root.
+    /// A stable id within the root.
     pub fn id(&self, path: &str) -> String {
         format!("{path}#{}", self.local_id())
     }
 }
 
-/// Something that is taken out of another file.
+/// An import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Import {
-    /// The file or module, as it is written: `./z`, `..a.b`, `crate::a`, `util.h`.
+    /// The file or module, as written: `./z`, `..a.b`, `crate::a`, `util.h`.
     pub module: String,
-    /// What of it.
+    /// What is imported from it.
     pub what: Imported,
-    /// The name that it has in this file; none if it gets none.
+    /// The name that it is bound to in this file, if any.
     pub bound: Option<String>,
-    /// Whether other files can take it out of this one.
+    /// Whether this file re-exports it.
     pub exported: bool,
     /// The line, from 1.
     pub line: u32,
-    /// The definition around it.
+    /// The index of the enclosing definition.
     pub within: Option<u32>,
-    /// Whether only types are taken: nothing is imported when the program runs.
+    /// Whether only types are imported, so that nothing is at run time.
     pub type_only: bool,
 }
 
-/// What of a module is imported.
+/// What an import takes from a module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Imported {
     /// The module itself.
     Module,
-    /// What it has under this name.
+    /// One name in it.
     Name(String),
-    /// Every name in it.
+    /// Every name in it (`*`).
     All,
 }
 
-/// A place where something is called, extended or named.
+/// A use of a name: a call, a base class, a mention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reference {
-    /// The definition around it; none for what stands in the file alone.
+    /// The index of the enclosing definition; `None` at the top level of the file.
     pub within: Option<u32>,
-    /// What is done there.
+    /// How the target is used.
     pub kind: ReferenceKind,
-    /// What is meant.
+    /// What the reference points to.
     pub target: Origin,
-    /// The line where it is first, from 1.
+    /// The line of the first occurrence, from 1.
     pub line: u32,
 }
 
-/// What is done with something that is named.
+/// How a reference uses its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ReferenceKind {
-    /// It is called, or made: `f()`, `new C()`.
+    /// A call or construction: `f()`, `new C()`.
     Call,
-    /// It is a base class.
+    /// A base class.
     Inherit,
-    /// It is an interface or trait that is implemented.
+    /// An implemented interface or trait.
     Implement,
-    /// It is named in any other way.
+    /// Any other use in code.
     Use,
-    /// It is named in a document.
+    /// A mention in a document.
     Mention,
 }
 
-/// Where a value or a type comes from, as far as the text of one file tells.
+/// Where a value or type comes from, as far as one file shows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Origin {
-    /// Nothing is known of it.
+    /// Not known.
     Unknown,
-    /// A definition of the same file, by its index.
+    /// A definition in the same file, by index.
     Definition(u32),
-    /// An import of the same file, by its index.
+    /// An import in the same file, by index.
     Import(u32),
-    /// A name that the file itself does not bind.
+    /// A name that the file does not bind.
     Name(String),
-    /// A name that may be a member of the class with this index, or of one around it,
-    /// and otherwise is one that the file does not bind.
+    /// A name that may be a member of the class with this index, or of an enclosing one;
+    /// otherwise, a name that the file does not bind.
     Implicit(u32, String),
-    /// A value of the class with this index: `self`, `this`.
+    /// An instance of the class with this index: `self`, `this`.
     This(u32),
-    /// What the class with this index inherits: `super`.
+    /// The base of the class with this index: `super`.
     Super(u32),
-    /// Of what is before the dot, what is after it.
+    /// Member access: `object.name`.
     Member(Box<Origin>, String),
-    /// What a call of it gives.
+    /// The result of calling it.
     Call(Box<Origin>),
-    /// A value of this type.
+    /// An instance of this type.
     Instance(Box<Origin>),
-    /// A type with others in brackets: `List<String>`.
+    /// A generic type with its arguments: `List<String>`.
     Applied(Box<Origin>, Vec<Origin>),
     /// An element of it: `x` in `for x in …`.
     Element(Box<Origin>),
-    /// What waiting for it gives.
+    /// The result of awaiting it.
     Awaited(Box<Origin>),
 }
 
-/// What a file says about the package around it.
+/// A package as its manifest describes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// What the package is called.
+    /// The package's name.
     pub name: Option<String>,
-    /// Where relative names begin, relative to the file: `baseUrl`.
+    /// The folder for non-relative module names, relative to the file: `baseUrl`.
     pub base: Option<String>,
-    /// Names that stand for others: `paths` with their `*`.
+    /// Path mappings, which may contain `*`: `paths`, `exports`.
     pub aliases: Vec<(String, Vec<String>)>,
-    /// The file that stands for the whole package, relative to this one.
+    /// The package's entry point, relative to the manifest.
     pub entry: Option<String>,
 }
 
-/// What leads from one node to another.
+/// The type of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the names say it")]
+#[allow(missing_docs, reason = "the names are self-explanatory")]
 pub enum EdgeKind {
     Calls,
     Imports,
@@ -288,7 +288,7 @@ pub enum EdgeKind {
 }
 
 impl EdgeKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 7] = [
         Self::Calls,
         Self::Imports,
@@ -299,7 +299,7 @@ impl EdgeKind {
         Self::Documents,
     ];
 
-    /// The type of the edge, as queries name it.
+    /// The name in queries.
     pub fn name(self) -> &'static str {
         match self {
             Self::Calls => "CALLS",
@@ -313,17 +313,17 @@ impl EdgeKind {
     }
 }
 
-/// How sure an edge is.
+/// How certain an edge is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Certainty {
-    /// The text of the files says so.
+    /// The reference was resolved to this definition.
     Resolved,
-    /// It is one of few that it may be.
+    /// One of a few possible definitions.
     Candidate,
 }
 
 impl Certainty {
-    /// The word for it, the property `certainty` of edges.
+    /// The value of the property `certainty` of edges.
     pub fn word(self) -> &'static str {
         match self {
             Self::Resolved => "resolved",
@@ -332,20 +332,20 @@ impl Certainty {
     }
 }
 
-/// An edge that begins in a given file.
+/// An edge that starts in a given file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CodeEdge {
-    /// What it says.
+    /// Its type.
     pub kind: EdgeKind,
-    /// The definition where it begins; none for the file itself.
+    /// The definition where it starts; `None` for the file itself.
     pub from: Option<u32>,
-    /// Where it ends.
+    /// The node where it ends.
     pub to: CodeNode,
-    /// How sure it is.
+    /// How certain it is.
     pub certainty: Certainty,
-    /// Whether it is an import of types alone.
+    /// Whether it is an import of types only.
     pub type_only: bool,
-    /// The line that says so, from 1.
+    /// The line of the reference, from 1.
     pub line: u32,
 }
 
@@ -354,7 +354,7 @@ pub struct CodeEdge {
 pub struct CodeNode {
     /// Relative to the root, with slashes.
     pub path: String,
-    /// The definition by its index; none for the file itself.
+    /// The index of the definition; `None` for the file itself.
     pub definition: Option<u32>,
 }
 
@@ -363,7 +363,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_a_word_of_its_own() {
+    fn kinds_have_unique_names() {
         let words: std::collections::BTreeSet<_> =
             DefinitionKind::ALL.iter().map(|kind| kind.word()).collect();
         assert_eq!(words.len(), DefinitionKind::ALL.len());
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn origins_cross_the_boundary() {
+    fn origins_round_trip_through_postcard() {
         let of = Origin::Applied(Box::new(Origin::Name("List".into())), vec![Origin::Import(3)]);
         let origin = Origin::Member(Box::new(Origin::Instance(Box::new(of))), "add".into());
         let bytes = postcard::to_stdvec(&origin).unwrap();

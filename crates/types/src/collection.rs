@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::Metadata;
 
-/// How far apart two vectors are. Smaller is nearer, for all of them.
+/// A distance function for vectors. Smaller is nearer for all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// One minus the cosine of the angle.
+    /// One minus the cosine similarity.
     #[default]
     Cosine,
     /// The squared Euclidean distance.
@@ -19,7 +19,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// The name in the truth, in flags and in JSON.
+    /// The name in the database, in flags and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Metric::Cosine => "cosine",
@@ -35,7 +35,7 @@ impl fmt::Display for Metric {
     }
 }
 
-/// A name that means nothing here.
+/// A name that is not one of the known ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown(pub String);
 
@@ -58,11 +58,11 @@ impl FromStr for Metric {
     }
 }
 
-/// What the records of a collection are.
+/// What the records of a collection represent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CollectionKind {
-    /// What people put there.
+    /// Records that users put there.
     #[default]
     Records,
     /// Chunks of indexed files.
@@ -72,7 +72,7 @@ pub enum CollectionKind {
 }
 
 impl CollectionKind {
-    /// The name in the truth and in JSON.
+    /// The name in the database and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Records => "records",
@@ -93,53 +93,52 @@ impl FromStr for CollectionKind {
     }
 }
 
-/// The longest vector that is stored or asked for, under any metric: beyond this its
-/// square leaves the range of f32, and so do distances.
+/// The maximum Euclidean length of vectors in records and queries, for any metric. The squared
+/// length of longer ones, and so their distances, can overflow f32.
 pub const LONGEST_VECTOR: f64 = 1e18;
 
-/// What a collection is to be.
+/// The properties of a new collection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CollectionSpec {
     /// Unique in the store.
     pub name: String,
-    /// The length of its vectors; the first vector decides if it is not given.
+    /// The length of its vectors; if not given, that of the first vector.
     pub dimension: Option<u32>,
-    /// How distances are measured.
+    /// The distance function.
     pub metric: Metric,
-    /// The id of the model that makes its vectors, if one is known.
+    /// The id of the embedding model, if known.
     pub model: Option<String>,
 }
 
-/// A collection as it is now.
+/// The current state of a collection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Collection {
     /// Unique in the store.
     pub name: String,
-    /// The length of its vectors; none before the first, if it was not given.
+    /// The length of its vectors; `None` until the first vector if it was not given.
     pub dimension: Option<u32>,
-    /// How distances are measured.
+    /// The distance function.
     pub metric: Metric,
-    /// The id of the model that makes its vectors, if one is known.
+    /// The id of the embedding model, if known.
     pub model: Option<String>,
-    /// How many records it has.
+    /// The number of records.
     pub records: u64,
-    /// The number of its generation of segments; 0 before the first.
+    /// The generation number; 0 before the first fold.
     pub generation: u64,
-    /// Changes that no segment has yet.
+    /// The number of changes that are not yet in a segment.
     pub tail: u64,
 }
 
-/// What a collection keeps under one id.
+/// What a collection stores under one id.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Unique in its collection.
     pub id: String,
-    /// The text, if there is one.
+    /// The text, if any.
     pub document: Option<String>,
-    /// What filters look at.
+    /// Values for filters.
     pub metadata: Metadata,
-    /// As long as the collection's dimension. Empty in answers that were not asked
-    /// for vectors.
+    /// Its length is the collection's dimension. Empty in replies if vectors were not requested.
     pub vector: Vec<f32>,
 }
 
@@ -148,9 +147,9 @@ pub struct Record {
 pub struct Hit {
     /// The record's id.
     pub id: String,
-    /// The distance from the query's vector; none for keywords.
+    /// The distance from the query's vector; `None` for keyword searches.
     pub distance: Option<f32>,
-    /// How well the keywords fit; none for vectors.
+    /// The keyword score; `None` for vector searches.
     pub score: Option<f32>,
     /// The record's text.
     pub document: Option<String>,

@@ -1,33 +1,33 @@
-//! What is known, and when it was true: facts with half-open validity.
+//! Facts, each true in a half-open period of time.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Moment;
 
-/// A fact on its way into memory.
+/// A fact to be added.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct NewFact {
-    /// Who or what it is about.
+    /// The entity that the fact is about.
     pub subject: String,
-    /// What is said.
+    /// The relation, such as `works_for`.
     pub predicate: String,
-    /// Of whom or what it is said.
+    /// The entity that the subject is related to.
     pub object: String,
-    /// True from then on; for as long as anybody knows if not given.
+    /// True from this time on; no known start if not given.
     pub valid_from: Option<Moment>,
-    /// No longer true from then on; still true if not given.
+    /// No longer true from this time on; still true if not given.
     pub valid_to: Option<Moment>,
     /// From 0 to 1; 1 if not given.
     pub confidence: Option<f64>,
-    /// Where it comes from.
+    /// Its origin.
     pub provenance: Provenance,
-    /// What the subject is: `person`, `project` ...
+    /// The subject's type, such as `person` or `project`.
     pub subject_type: Option<String>,
-    /// What the object is.
+    /// The object's type.
     pub object_type: Option<String>,
 }
 
-/// Where a fact comes from.
+/// The origin of a fact.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Provenance {
     /// The id of a drawer.
@@ -38,152 +38,150 @@ pub struct Provenance {
     pub agent: Option<String>,
 }
 
-/// Somebody's word for a fact.
+/// A statement of a fact: who recorded it, when and from what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Source {
     /// The id of a drawer.
     pub drawer: Option<String>,
     /// A file.
     pub file: Option<String>,
-    /// Who said it.
+    /// Who recorded it.
     pub agent: Option<String>,
-    /// How sure they were, from 0 to 1.
+    /// From 0 to 1.
     pub confidence: f64,
-    /// When it was said.
+    /// When it was recorded.
     pub recorded_at: Moment,
 }
 
-/// A fact in memory.
+/// A stored fact.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fact {
-    /// Names it for ever.
+    /// Its id, never reused.
     pub id: String,
-    /// Who or what it is about.
+    /// The entity that the fact is about.
     pub subject: String,
-    /// What is said.
+    /// The relation, such as `works_for`.
     pub predicate: String,
-    /// Of whom or what it is said.
+    /// The entity that the subject is related to.
     pub object: String,
-    /// True from then on.
+    /// True from this time on.
     pub valid_from: Option<Moment>,
-    /// No longer true from then on.
+    /// No longer true from this time on.
     pub valid_to: Option<Moment>,
-    /// From 0 to 1: the last one that was given.
+    /// From 0 to 1; the last one recorded.
     pub confidence: f64,
-    /// Who has said so: the first of them, and the last ones who said something new.
+    /// Its sources: the first, and the most recent ones that added something.
     pub sources: Vec<Source>,
     /// When it was first recorded.
     pub recorded_at: Moment,
-    /// Whether it is true now, as far as is known.
+    /// Whether it is true now.
     pub current: bool,
-    /// The fact that took its place.
+    /// The id of the fact that replaced it.
     pub superseded_by: Option<String>,
 }
 
-/// Which way from an entity.
+/// The role of an entity in the facts that a query returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// Facts about it.
+    /// The entity is the subject.
     Out,
-    /// Facts that name it as their object.
+    /// The entity is the object.
     In,
-    /// All of them.
+    /// Either.
     #[default]
     Both,
 }
 
-/// Which facts are wanted.
+/// Selects facts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FactQuery {
-    /// The entity, by its name or another name of it; all if not given.
+    /// The entity, by name or alias; any if not given.
     pub entity: Option<String>,
-    /// Which way.
+    /// The entity's role.
     pub direction: Direction,
     /// With this predicate.
     pub predicate: Option<String>,
-    /// True then; whether true or not if not given.
+    /// Only facts that are true at this time.
     pub as_of: Option<Moment>,
-    /// How many at most.
+    /// The maximum number of results.
     pub limit: u32,
-    /// How many of these to leave out.
+    /// The number of results to skip.
     pub offset: u64,
 }
 
-/// What became of a [`NewFact`].
+/// The result of adding a [`NewFact`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddedFact {
-    /// The fact that says so now.
+    /// The id of the new or existing fact.
     pub id: String,
     /// Whether it is new.
     pub created: bool,
-    /// Whether one that was there has learnt something: an earlier start, another source
-    /// or confidence.
+    /// Whether an existing fact was updated: an earlier start, another source or confidence.
     pub updated: bool,
 }
 
-/// One fact that is there already.
+/// Selects an existing fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WhichFact {
-    /// The one of this id.
+    /// The fact with this id.
     Id(String),
-    /// The one that says this and has not ended.
+    /// The fact that says this and has not ended.
     Said {
-        /// Who or what it is about.
+        /// The entity that the fact is about.
         subject: String,
-        /// What is said.
+        /// The relation.
         predicate: String,
-        /// Of whom or what; may be left out where only one fact says such a thing.
+        /// The object; optional if only one fact has this subject and predicate.
         object: Option<String>,
     },
 }
 
-/// What became of a fact that was to end.
+/// The result of ending a fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedFact {
-    /// Which one it was.
+    /// The fact's id.
     pub id: String,
-    /// No longer true from then on.
+    /// No longer true from this time on.
     pub valid_to: Moment,
-    /// Whether that is new.
+    /// Whether this changed its end.
     pub changed: bool,
 }
 
-/// A fact that is to take the place of another: of the same subject, with the same
-/// predicate.
+/// A fact that replaces another one with the same subject and predicate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Supersede {
-    /// The one that ends.
+    /// The fact that ends.
     pub old: WhichFact,
-    /// Of whom or what it is said from then on.
+    /// The new object.
     pub object: String,
-    /// What that is: `person`, `project` ...
+    /// The object's type, such as `person` or `project`.
     pub object_type: Option<String>,
-    /// When the one ends and the other begins; now if not given.
+    /// When the old fact ends and the new one starts; now if not given.
     pub at: Option<Moment>,
     /// From 0 to 1; 1 if not given.
     pub confidence: Option<f64>,
-    /// Where it comes from.
+    /// Its origin.
     pub provenance: Provenance,
 }
 
-/// What became of a [`Supersede`].
+/// The result of a [`Supersede`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SupersededFact {
-    /// The one that has ended.
+    /// The id of the fact that ended.
     pub old: String,
-    /// The one in its place.
+    /// The id of the fact that replaces it.
     pub id: String,
-    /// Whether that one is new.
+    /// Whether the replacing fact is new.
     pub created: bool,
-    /// When the one ended and the other began.
+    /// When the old fact ended and the new one started.
     pub at: Moment,
 }
 
-/// How many facts there are.
+/// Counts of facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FactStats {
-    /// All of them.
+    /// All facts.
     pub facts: u64,
     /// True now.
     pub current: u64,
@@ -191,47 +189,47 @@ pub struct FactStats {
     pub past: u64,
     /// Not yet true.
     pub future: u64,
-    /// Entities that they are about.
+    /// Entities that occur in facts.
     pub entities: u64,
     /// Different predicates.
     pub predicates: u64,
 }
 
-/// Somebody or something that facts are about.
+/// A subject or object of facts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entity {
     /// Its name.
     pub name: String,
-    /// What it is: `person`, `project` ...
+    /// Its type, such as `person` or `project`.
     pub r#type: Option<String>,
-    /// Other names of it.
+    /// Its other names.
     pub aliases: Vec<String>,
-    /// Facts that it is part of.
+    /// The number of facts in which it occurs.
     pub facts: u64,
 }
 
-/// What is to be known of an entity, which is made if it is not there.
+/// A change of an entity, which is created if it does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct EntityPatch {
-    /// Its name, or another name of it.
+    /// Its name or an alias.
     pub name: String,
-    /// What it is; an empty text takes that away, none leaves it.
+    /// Its type; an empty string removes it, `None` leaves it unchanged.
     pub r#type: Option<String>,
-    /// More names of it.
+    /// Aliases to add.
     pub add_aliases: Vec<String>,
-    /// Other names that are not its own.
+    /// Aliases to remove.
     pub remove_aliases: Vec<String>,
 }
 
-/// Which entities are wanted.
+/// Selects entities.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct EntityQuery {
     /// Of this type.
     pub r#type: Option<String>,
-    /// With this in their name or in another name of theirs.
+    /// With this text in their name or an alias.
     pub like: Option<String>,
-    /// How many at most.
+    /// The maximum number of results.
     pub limit: u32,
-    /// How many of these to leave out.
+    /// The number of results to skip.
     pub offset: u64,
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize, Serializer};
 /// An error as people, scripts and agents see it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Failure {
-    /// What kind of failure this is; scripts branch on it.
+    /// The kind of failure; scripts branch on it.
     pub code: Code,
     /// What happened, in one sentence.
     pub message: String,
@@ -18,10 +18,10 @@ pub struct Failure {
     pub death: Option<Box<DeathNote>>,
 }
 
-/// How a worker died, as far as the outside is told.
+/// How a worker died, as reported to callers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeathNote {
-    /// The class of the death: `crash`, `timeout` ...
+    /// The class of the death, such as `crash` or `timeout`.
     pub class: String,
     /// The signal that ended the worker.
     pub signal: Option<i32>,
@@ -35,14 +35,14 @@ impl Failure {
         Self { code, message: message.into(), hint: String::new(), death: None }
     }
 
-    /// The same failure with the death that caused it.
+    /// Adds the death that caused the failure.
     #[must_use]
     pub fn with_death(mut self, death: DeathNote) -> Self {
         self.death = Some(Box::new(death));
         self
     }
 
-    /// The same failure with advice.
+    /// Adds a hint.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = hint.into();
@@ -50,7 +50,7 @@ impl Failure {
     }
 }
 
-// People are spared what is empty; between our processes every field is there.
+// Empty fields are omitted from JSON; between processes (postcard), every field is present.
 impl Serialize for Failure {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let all = !serializer.is_human_readable();
@@ -78,7 +78,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The codes of [`Failure`]. They are a contract: codes are added, never renamed.
+/// The codes of [`Failure`]. They are a contract: codes can be added, but never renamed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
@@ -86,31 +86,31 @@ pub enum Code {
     Failed,
     /// The command line could not be understood.
     Usage,
-    /// The input or the data in it is not acceptable.
+    /// The input, or data in it, is invalid.
     BadInput,
     /// The request or its answer is larger than the limit.
     TooLarge,
-    /// A path leads out of the folders that may be read.
+    /// A path is outside the folders that may be read.
     ForbiddenPath,
-    /// The request does not show the token that the server requires.
+    /// The request lacks the token that the server requires.
     Unauthorized,
-    /// The server does not answer requests from there.
+    /// The server does not accept requests from this origin.
     Forbidden,
-    /// The server has as many connections as it may have.
+    /// The server has reached its connection limit.
     TooManyConnections,
-    /// What was asked for does not exist.
+    /// The requested item does not exist.
     NotFound,
-    /// What was to be made already exists.
+    /// The item to create already exists.
     AlreadyExists,
-    /// The vectors of this collection come from another model.
+    /// The collection's vectors come from another model.
     ModelMismatch,
-    /// The collection's model cannot embed here; pass a vector.
+    /// The collection's model is not available for embedding; pass a vector.
     ModelUnavailable,
-    /// The same idempotency key came with another request.
+    /// The idempotency key was used for a different request.
     KeyReused,
-    /// The write was applied before, and what it answered is no longer known.
+    /// The write was applied before, but its result is no longer stored.
     AlreadyApplied,
-    /// The rest of an answer is not kept any more.
+    /// The rest of an answer is no longer available.
     CursorExpired,
     /// There is no store here yet.
     NoStore,
@@ -118,9 +118,9 @@ pub enum Code {
     StoreReplaced,
     /// The store was written by a newer version of the program.
     StoreNewer,
-    /// The store may not be used: foreign owner, tracked by git, network filesystem.
+    /// The store must not be used: foreign owner, tracked by git, network filesystem.
     StoreRefused,
-    /// The store was not made by this user here, as far as its seal shows.
+    /// The seal does not prove that this user created the store on this machine.
     StoreForeign,
     /// The store cannot be written: no permission, or a read-only filesystem.
     ReadOnly,
@@ -128,9 +128,9 @@ pub enum Code {
     DiskFull,
     /// Another process holds the lock.
     LockHeld,
-    /// A worker died of the job, and so did the ones that tried it again.
+    /// The job killed its worker, and those of all retries.
     WorkerDied,
-    /// The job is known to kill workers and was not tried.
+    /// The job is known to kill workers and was not run.
     Quarantined,
     /// No worker could be started.
     StartFailure,
@@ -138,11 +138,11 @@ pub enum Code {
     Corrupt,
     /// The job did not finish within its deadline.
     Timeout,
-    /// Workers died so often that no more are started for a while.
+    /// Workers keep dying, so no more are started for a while.
     BreakerOpen,
-    /// More jobs are waiting than the queue may hold.
+    /// The queue is full.
     QueueFull,
-    /// The program is stopping and takes no more jobs.
+    /// The program is stopping and accepts no more jobs.
     Draining,
     /// SIGINT stopped the command.
     Interrupted,
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_read_the_same_everywhere() {
+    fn empty_fields_are_omitted_from_json() {
         let plain = Failure::new(Code::BreakerOpen, "workers keep dying");
         assert_eq!(
             serde_json::to_string(&plain).unwrap(),

@@ -5,46 +5,46 @@ use serde_json::{Map, Value as Json};
 
 use crate::Scalar;
 
-/// Which records count. A record without a key matches no comparison with it, and so
-/// matches every negated one.
+/// Selects records. A record without a key matches no comparison of that key, and therefore
+/// every negated one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Filter {
-    /// All of them.
+    /// All of these hold.
     And(Vec<Filter>),
-    /// At least one of them.
+    /// At least one of these holds.
     Or(Vec<Filter>),
-    /// The opposite.
+    /// This does not hold.
     Not(Box<Filter>),
-    /// A key's value against another.
+    /// Compares a key's value.
     Compare {
-        /// The key of the metadata.
+        /// The metadata key.
         key: String,
-        /// How.
+        /// The operator.
         how: Comparison,
-        /// With what; only values of the same type match (all numbers are one type).
+        /// The operand; only values of the same type match (all numbers are one type).
         value: Scalar,
     },
     /// A key's value is one of these.
     In {
-        /// The key of the metadata.
+        /// The metadata key.
         key: String,
-        /// What it may be.
+        /// The allowed values.
         values: Vec<Scalar>,
     },
-    /// A key's list has this element.
+    /// A key's list contains this element.
     Contains {
-        /// The key of the metadata.
+        /// The metadata key.
         key: String,
         /// The element.
         value: Scalar,
     },
-    /// The document has this text in it, case and all.
+    /// The document contains this text (case-sensitive).
     DocumentContains(String),
-    /// The document matches this regular expression somewhere.
+    /// Some part of the document matches this regular expression.
     DocumentMatches(String),
 }
 
-/// How two values are compared.
+/// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Comparison {
     /// `=`
@@ -71,16 +71,16 @@ impl fmt::Display for FilterError {
 
 impl std::error::Error for FilterError {}
 
-/// Filters nest no deeper: the compiled SQL has a depth limit too.
-const DEEPEST: usize = 32;
+/// The maximum nesting: SQLite limits the depth of expressions, too.
+const MAX_DEPTH: usize = 32;
 
 impl Filter {
-    /// Reads Chroma's `where`: `{"key": value}`, `{"key": {"$gt": 1}}`, `$and`, `$or`,
+    /// Parses Chroma's `where`: `{"key": value}`, `{"key": {"$gt": 1}}`, `$and`, `$or`,
     /// `$not`; operators `$eq $ne $lt $lte $gt $gte $in $nin $contains $not_contains`.
-    /// The key `#document` stands for the document. `None` for an empty object.
+    /// The key `#document` stands for the document. Returns `None` for an empty object.
     ///
     /// # Errors
-    /// A [`FilterError`] says what is wrong with it.
+    /// If it is not a valid filter.
     pub fn from_where(json: &Json) -> Result<Option<Self>, FilterError> {
         let object = object(json)?;
         if object.is_empty() {
@@ -89,11 +89,12 @@ impl Filter {
         read_where(json, 0).map(Some)
     }
 
-    /// Reads Chroma's `where_document`: `$contains`, `$not_contains`, `$regex`,
-    /// `$not_regex`, `$and`, `$or`, `$not`. `None` for an empty object.
+    /// Parses Chroma's `where_document`: `$contains`, `$not_contains`, `$regex`,
+    /// `$not_regex`, `$and`, `$or`, `$not`. Returns `None` for an
+    /// empty object.
     ///
     /// # Errors
-    /// A [`FilterError`] says what is wrong with it.
+    /// If it is not a valid filter.
     pub fn from_where_document(json: &Json) -> Result<Option<Self>, FilterError> {
         let object = object(json)?;
         if object.is_empty() {
@@ -102,7 +103,7 @@ impl Filter {
         read_document(json, 0).map(Some)
     }
 
-    /// Both, where both are given.
+    /// Requires both filters, or the one that is given.
     pub fn both(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (one, other) {
             (Some(one), Some(other)) => Some(Self::And(vec![one, other])),
@@ -130,7 +131,7 @@ fn read_document(json: &Json, depth: usize) -> Result<Filter, FilterError> {
         }
         let text = || match value.as_str() {
             Some(text) if !text.is_empty() => Ok(text.to_owned()),
-            _ => Err(FilterError(format!("{key} takes a text that is not empty"))),
+            _ => Err(FilterError(format!("{key} takes a non-empty string"))),
         };
         Ok(match key {
             "$contains" => Filter::DocumentContains(text()?),
@@ -139,27 +140,27 @@ fn read_document(json: &Json, depth: usize) -> Result<Filter, FilterError> {
             "$not_regex" => Filter::DocumentMatches(text()?).negated(),
             other => {
                 return Err(FilterError(format!(
-                    "{other:?} is not an operator for documents; there are $contains, $not_contains, $regex, $not_regex"
+                    "{other:?} is not a document operator; use $contains, $not_contains, $regex or $not_regex"
                 )));
             }
         })
     })
 }
 
-/// Several keys in one object mean all of them.
+/// Several keys in one object are combined with AND.
 fn all_of(
     json: &Json,
     depth: usize,
     read: impl Fn(&str, &Json) -> Result<Filter, FilterError>,
 ) -> Result<Filter, FilterError> {
-    if depth > DEEPEST {
-        return Err(FilterError(format!("nested deeper than {DEEPEST}")));
+    if depth > MAX_DEPTH {
+        return Err(FilterError(format!("nested deeper than {MAX_DEPTH}")));
     }
     let object = object(json)?;
     let mut filters =
         object.iter().map(|(key, value)| read(key, value)).collect::<Result<Vec<_>, _>>()?;
     match filters.len() {
-        0 => Err(FilterError("an empty condition".to_owned())),
+        0 => Err(FilterError("empty condition".to_owned())),
         1 => Ok(filters.remove(0)),
         _ => Ok(Filter::And(filters)),
     }
@@ -187,7 +188,7 @@ fn logical(
 
 fn read_key(key: &str, value: &Json) -> Result<Filter, FilterError> {
     if key.starts_with('$') {
-        return Err(FilterError(format!("{key:?} is not an operator; there are $and, $or, $not")));
+        return Err(FilterError(format!("{key:?} is not an operator; use $and, $or or $not")));
     }
     let Json::Object(operators) = value else {
         let value = scalar(key, value)?;
@@ -198,7 +199,7 @@ fn read_key(key: &str, value: &Json) -> Result<Filter, FilterError> {
         .map(|(operator, operand)| read_operator(key, operator, operand))
         .collect::<Result<Vec<_>, _>>()?;
     match filters.len() {
-        0 => Err(FilterError(format!("{key:?} is compared with nothing"))),
+        0 => Err(FilterError(format!("{key:?} has no operator"))),
         1 => Ok(filters.remove(0)),
         _ => Ok(Filter::And(filters)),
     }
@@ -235,7 +236,7 @@ fn read_operator(key: &str, operator: &str, operand: &Json) -> Result<Filter, Fi
         "$not_contains" => contains()?.negated(),
         other => {
             return Err(FilterError(format!(
-                "{other:?} is not an operator; there are $eq $ne $lt $lte $gt $gte $in $nin $contains $not_contains"
+                "{other:?} is not an operator; use $eq, $ne, $lt, $lte, $gt, $gte, $in, $nin, $contains or $not_contains"
             )));
         }
     })
@@ -244,7 +245,7 @@ fn read_operator(key: &str, operator: &str, operand: &Json) -> Result<Filter, Fi
 fn scalar(key: &str, json: &Json) -> Result<Scalar, FilterError> {
     Scalar::from_json(json.clone()).ok_or_else(|| {
         FilterError(format!(
-            "{key:?} is compared with {json}, which is not a text, a number or a boolean"
+            "{key:?} is compared with {json}, which is not a string, a number or a boolean"
         ))
     })
 }
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn chromas_where_is_understood() {
+    fn chroma_filters_are_parsed() {
         let read = |json| Filter::from_where(&json).unwrap();
         assert_eq!(read(json!({})), None);
         assert_eq!(read(json!({"a": 1})), Some(equal("a", Scalar::Integer(1))));
@@ -296,21 +297,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_filter_is_named() {
-        for (json, says) in [
+    fn filter_errors_name_the_problem() {
+        for (json, message) in [
             (json!([1]), "bad filter: [1] is not a JSON object"),
             (
                 json!({"a": null}),
-                "bad filter: \"a\" is compared with null, which is not a text, a number or a boolean",
+                "bad filter: \"a\" is compared with null, which is not a string, a number or a boolean",
             ),
             (json!({"$and": []}), "bad filter: $and takes a list of conditions"),
             (
                 json!({"$xor": [1]}),
-                "bad filter: \"$xor\" is not an operator; there are $and, $or, $not",
+                "bad filter: \"$xor\" is not an operator; use $and, $or or $not",
             ),
             (json!({"a": {"$in": 1}}), "bad filter: $in of \"a\" takes a list"),
         ] {
-            assert_eq!(Filter::from_where(&json).unwrap_err().to_string(), says);
+            assert_eq!(Filter::from_where(&json).unwrap_err().to_string(), message);
         }
         let mut deep = json!({"a": 1});
         for _ in 0..40 {

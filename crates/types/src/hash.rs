@@ -1,15 +1,15 @@
-//! A quick hash for numbers and short values. Whoever chooses values that collide slows only
-//! their own work down, which has a deadline.
+//! A fast hash for numbers and short values. It does not resist collision attacks: an attacker
+//! can only slow down their own job, which has a deadline.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map of what is looked up often.
+/// A `HashMap` with [`FastHasher`].
 pub type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<FastHasher>>;
-/// A set of what is looked up often.
+/// A `HashSet` with [`FastHasher`].
 pub type FastSet<K> = HashSet<K, BuildHasherDefault<FastHasher>>;
 
-/// The hash of both.
+/// A multiplicative hasher; its output is not stable across versions.
 #[derive(Debug, Clone, Default)]
 pub struct FastHasher {
     state: u64,
@@ -52,7 +52,7 @@ impl Hasher for FastHasher {
     }
 
     fn finish(&self) -> u64 {
-        // The map takes its bucket from the low bits, which the product has mixed least.
+        // `HashMap` uses the low bits for the bucket, and multiplication mixes those least.
         self.state ^ (self.state >> 32)
     }
 }

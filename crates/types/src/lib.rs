@@ -1,8 +1,7 @@
-//! The plain types that every part of Isolith shares.
+//! The plain types that all crates share. Nothing here does input or output.
 //!
-//! What the outside sees of an error is the same everywhere (command line, MCP,
-//! HTTP, Python): a [`Failure`] with a stable code, a message and a hint. Nothing
-//! here does input or output.
+//! Errors look the same everywhere (command line, MCP, HTTP, Python): a [`Failure`] with a
+//! stable code, a message and a hint.
 
 mod code;
 mod code_graph;
@@ -35,4 +34,4 @@ pub use memory::{
     DrawerPlace, LONGEST_DRAWER, NewDrawer, Room, SimilarDrawer, Wing,
 };
 pub use metadata::{Metadata, MetadataError, Scalar, Value};
-pub use moment::{Moment, NoMoment};
+pub use moment::{InvalidMoment, Moment};

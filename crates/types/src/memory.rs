@@ -1,60 +1,59 @@
-//! What agents remember: drawers of verbatim text, in rooms of wings.
+//! Agent memory: drawers of verbatim text, in rooms of wings.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Metadata, Moment};
 
-/// The longest text of a drawer, in bytes.
+/// The maximum length of a drawer's text, in bytes.
 pub const LONGEST_DRAWER: usize = 1 << 20;
 
-/// A text on its way into memory.
+/// A drawer to be added.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NewDrawer {
-    /// Verbatim.
+    /// The text, verbatim.
     pub text: String,
     /// The person or project that it is about.
     pub wing: String,
     /// The topic.
     pub room: String,
-    /// Where it comes from: a file, a conversation, a message.
+    /// Its origin: a file, a conversation, a message.
     pub source: Option<String>,
     /// Who wrote it.
     pub author: Option<String>,
-    /// When it was written, or what day it is about.
+    /// When it was written, or the day it is about.
     pub date: Option<Moment>,
-    /// The same in any words.
+    /// The date in free text.
     pub date_text: Option<String>,
-    /// Words to find it by.
+    /// Tags to filter by.
     pub tags: Vec<String>,
-    /// Whatever else there is to say.
+    /// Any other properties.
     pub metadata: Metadata,
 }
 
-/// A text in memory.
+/// A stored drawer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drawer {
-    /// Made from wing, room, source and the first text; stays when the text changes.
+    /// Derived from wing, room, source and original text; it stays when the text changes.
     pub id: String,
     /// The person or project that it is about.
     pub wing: String,
     /// The topic.
     pub room: String,
-    /// Its place in the order of arrival within wing and room, from 1; gaps are where
-    /// others were deleted.
+    /// Its position within wing and room in order of arrival, from 1; deletions leave gaps.
     pub position: u64,
-    /// Verbatim and whole.
+    /// The whole text, verbatim.
     pub text: String,
-    /// Where it comes from.
+    /// Its origin.
     pub source: Option<String>,
     /// Who wrote it.
     pub author: Option<String>,
-    /// When it was written, or what day it is about.
+    /// When it was written, or the day it is about.
     pub date: Option<Moment>,
-    /// The same in any words.
+    /// The date in free text.
     pub date_text: Option<String>,
-    /// Words to find it by.
+    /// Tags to filter by.
     pub tags: Vec<String>,
-    /// Whatever else there is to say.
+    /// Any other properties.
     pub metadata: Metadata,
     /// When it was stored.
     pub created_at: Moment,
@@ -62,31 +61,31 @@ pub struct Drawer {
     pub updated_at: Moment,
 }
 
-/// A change of a drawer. What is not given stays; an empty text takes a value away where
-/// there may be none.
+/// A partial update of a drawer. `None` leaves a field unchanged; an empty string removes an
+/// optional value.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DrawerPatch {
-    /// Another text.
+    /// The new text.
     pub text: Option<String>,
-    /// Into another wing.
+    /// The wing to move it to.
     pub wing: Option<String>,
-    /// Into another room.
+    /// The room to move it to.
     pub room: Option<String>,
-    /// Another source, author, date in words.
+    /// The new source.
     pub source: Option<String>,
-    /// Another author.
+    /// The new author.
     pub author: Option<String>,
-    /// Another date, or none.
+    /// The new date; `Some(None)` removes it.
     pub date: Option<Option<Moment>>,
-    /// Another date in words.
+    /// The new date in free text.
     pub date_text: Option<String>,
-    /// Other tags, in the place of all there are.
+    /// The new tags, which replace all existing ones.
     pub tags: Option<Vec<String>>,
-    /// Merged into the present keys; a null removes a key.
+    /// Merged into the existing metadata; a null removes a key.
     pub metadata: Option<Metadata>,
 }
 
-/// Which drawers are meant. What is not given allows all.
+/// Selects drawers. Fields that are not set allow all.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DrawerFilter {
     /// In this wing.
@@ -99,62 +98,62 @@ pub struct DrawerFilter {
     pub author: Option<String>,
     /// With all of these tags.
     pub tags: Vec<String>,
-    /// Dated at this time or later; a drawer without a date goes by when it was stored.
+    /// Dated at this time or later. For a drawer without a date, the time it was stored counts.
     pub since: Option<Moment>,
-    /// Dated at this time or earlier; a whole day is included.
+    /// Dated at this time or earlier, including the whole day.
     pub until: Option<Moment>,
 }
 
 impl DrawerFilter {
-    /// Whether it allows all.
+    /// Whether it allows all drawers.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Which part of the drawers that a filter allows is wanted.
+/// A part of the drawers that match a filter.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DrawerPage {
-    /// In what order.
+    /// The order.
     pub order: DrawerOrder,
-    /// Only those behind this place, whatever the order.
+    /// Only drawers after this place in the order of wing, room and position, whatever `order` is.
     pub after: Option<DrawerPlace>,
-    /// How many of these to leave out.
+    /// The number of these drawers to skip.
     pub offset: u64,
-    /// How many to get at most.
+    /// The maximum number of drawers.
     pub limit: u32,
 }
 
-/// In what order drawers are listed.
+/// The order in which drawers are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum DrawerOrder {
-    /// By date, the newest first; a drawer without a date goes by when it was stored.
+    /// By date, newest first. For a drawer without a date, the time it was stored counts.
     #[default]
     Newest,
     /// By wing, room and position.
     Position,
 }
 
-/// Where a drawer is.
+/// The location of a drawer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrawerPlace {
     /// Its wing.
     pub wing: String,
     /// Its room.
     pub room: String,
-    /// Its place in the order of arrival there.
+    /// Its position in the room.
     pub position: u64,
 }
 
-/// What became of a [`NewDrawer`].
+/// The result of adding a [`NewDrawer`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddedDrawer {
-    /// The drawer that has the text now.
+    /// The id of the new or existing drawer.
     pub id: String,
     /// Whether it is new.
     pub created: bool,
-    /// The drawer that had exactly this text before, in the same wing and room and from
-    /// the same source; the same as `id`.
+    /// The existing drawer with the same text, wing, room and source, if there was one; the
+    /// same as `id`.
     pub duplicate_of: Option<String>,
 }
 
@@ -163,29 +162,29 @@ pub struct AddedDrawer {
 pub struct SimilarDrawer {
     /// The drawer.
     pub drawer: Drawer,
-    /// The cosine of the two texts' vectors, at most 1.
+    /// The cosine similarity of the texts' vectors, at most 1.
     pub similarity: f32,
 }
 
 /// A drawer that a search found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DrawerHit {
-    /// The drawer, whole.
+    /// The whole drawer.
     pub drawer: Drawer,
-    /// The part of its text that fits best.
+    /// The passage that matches best.
     pub passage: String,
-    /// Larger is better.
+    /// Higher is better.
     pub score: f32,
-    /// What put it here.
+    /// What contributed to the score.
     pub why: Vec<String>,
 }
 
-/// A wing, its rooms and how much is in them.
+/// A wing with its rooms and counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wing {
     /// Its name.
     pub name: String,
-    /// How many drawers it has.
+    /// The number of drawers in it.
     pub drawers: u64,
     /// Its rooms, by name.
     pub rooms: Vec<Room>,
@@ -196,6 +195,6 @@ pub struct Wing {
 pub struct Room {
     /// Its name.
     pub name: String,
-    /// How many drawers it has.
+    /// The number of drawers in it.
     pub drawers: u64,
 }

@@ -6,18 +6,17 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value as Json;
 
-/// A record's metadata: a JSON object of text, numbers, booleans, nulls and lists of
-/// these. Kept as its canonical text (sorted keys, no spaces), so that equal metadata
-/// has equal bytes.
+/// A record's metadata: a JSON object of strings, numbers, booleans, nulls and lists of these.
+/// Stored as canonical text (sorted keys, no spaces), so that equal metadata has equal bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Metadata(String);
 
-/// One value that a filter can compare with.
+/// A value that a filter can compare with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Scalar {
     /// A string.
     Text(String),
-    /// A whole number.
+    /// An integer.
     Integer(i64),
     /// Any other number.
     Float(f64),
@@ -25,7 +24,7 @@ pub enum Scalar {
     Bool(bool),
 }
 
-/// What a key of metadata holds.
+/// The value of a metadata key.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// One value.
@@ -39,12 +38,12 @@ pub enum Value {
 pub enum MetadataError {
     /// It is not a JSON object.
     NotAnObject,
-    /// A value of it is of a kind that cannot be filtered on.
+    /// A value has a type that filters do not support.
     Unsupported {
-        /// The key that holds it.
+        /// The key of that value.
         key: String,
     },
-    /// It cannot be read at all.
+    /// It is not valid JSON.
     Malformed(String),
 }
 
@@ -70,20 +69,20 @@ impl Default for Metadata {
 }
 
 impl Metadata {
-    /// Checks JSON text and makes it canonical.
+    /// Parses JSON text and makes it canonical.
     ///
     /// # Errors
-    /// A [`MetadataError`] says what is wrong with it.
+    /// If it is not valid metadata.
     pub fn parse(text: &str) -> Result<Self, MetadataError> {
         let json = serde_json::from_str(text)
             .map_err(|error| MetadataError::Malformed(error.to_string()))?;
         Self::from_json(json)
     }
 
-    /// Checks a JSON value; null is empty metadata.
+    /// Converts a JSON value; null becomes empty metadata.
     ///
     /// # Errors
-    /// A [`MetadataError`] says what is wrong with it.
+    /// If it is not valid metadata.
     pub fn from_json(json: Json) -> Result<Self, MetadataError> {
         let object = match json {
             Json::Null => return Ok(Self::default()),
@@ -106,7 +105,7 @@ impl Metadata {
             .map_err(|error| MetadataError::Malformed(error.to_string()))
     }
 
-    /// Takes text that is known to be canonical, such as what the truth holds.
+    /// Takes text that is known to be canonical, such as text from the database.
     pub fn from_canonical(text: String) -> Self {
         Self(text)
     }
@@ -116,12 +115,12 @@ impl Metadata {
         &self.0
     }
 
-    /// As a JSON value; text that is not JSON is null.
+    /// Converts to a JSON value; null if the text is not JSON.
     pub fn to_json(&self) -> Json {
         serde_json::from_str(&self.0).unwrap_or(Json::Null)
     }
 
-    /// Its keys and values, without nulls.
+    /// The keys and values, without nulls.
     pub fn entries(&self) -> Vec<(String, Value)> {
         let Json::Object(object) = self.to_json() else { return Vec::new() };
         object
@@ -138,27 +137,27 @@ impl Metadata {
             .collect()
     }
 
-    /// This metadata with the keys of another merged into it; a null removes a key.
+    /// Merges the keys of `other` into this metadata; a null removes a key.
     #[must_use]
     pub fn merged_with(&self, other: &Metadata) -> Self {
-        let (Json::Object(mut under), Json::Object(over)) = (self.to_json(), other.to_json())
+        let (Json::Object(mut base), Json::Object(changes)) = (self.to_json(), other.to_json())
         else {
             return other.clone();
         };
-        for (key, value) in over {
+        for (key, value) in changes {
             if value.is_null() {
-                under.remove(&key);
+                base.remove(&key);
             } else {
-                under.insert(key, value);
+                base.insert(key, value);
             }
         }
-        let sorted: BTreeMap<String, Json> = under.into_iter().collect();
+        let sorted: BTreeMap<String, Json> = base.into_iter().collect();
         serde_json::to_string(&sorted).map_or_else(|_| self.clone(), Self)
     }
 }
 
 impl Scalar {
-    /// A JSON value as a scalar; null, lists and objects are none.
+    /// Converts a JSON value; `None` for null, lists and objects.
     pub fn from_json(json: Json) -> Option<Self> {
         match json {
             Json::String(text) => Some(Self::Text(text)),
@@ -172,7 +171,7 @@ impl Scalar {
     }
 }
 
-// People and programs see the object itself; between our processes it stays text.
+// JSON contains the object itself; between processes (postcard) it stays text.
 impl Serialize for Metadata {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {
@@ -209,28 +208,28 @@ mod tests {
     }
 
     #[test]
-    fn bad_metadata_is_named() {
-        for (text, says) in [
+    fn metadata_errors_name_the_key() {
+        for (text, message) in [
             ("[1]", "metadata must be a JSON object or null"),
             (
                 r#"{"deep":{"er":1}}"#,
                 r#"metadata key "deep" must hold text, a number, a boolean, null or a list of these"#,
             ),
         ] {
-            assert_eq!(Metadata::parse(text).unwrap_err().to_string(), says);
+            assert_eq!(Metadata::parse(text).unwrap_err().to_string(), message);
         }
         assert!(Metadata::parse("{").unwrap_err().to_string().starts_with("metadata is not JSON"));
     }
 
     #[test]
-    fn merging_lays_keys_over_and_nulls_take_away() {
-        let under = Metadata::parse(r#"{"a":1,"b":2}"#).unwrap();
-        let over = Metadata::parse(r#"{"b":null,"c":true}"#).unwrap();
-        assert_eq!(under.merged_with(&over).as_str(), r#"{"a":1,"c":true}"#);
+    fn merging_replaces_keys_and_nulls_remove_them() {
+        let base = Metadata::parse(r#"{"a":1,"b":2}"#).unwrap();
+        let changes = Metadata::parse(r#"{"b":null,"c":true}"#).unwrap();
+        assert_eq!(base.merged_with(&changes).as_str(), r#"{"a":1,"c":true}"#);
     }
 
     #[test]
-    fn people_see_an_object() {
+    fn metadata_is_an_object_in_json() {
         let metadata = Metadata::parse(r#"{"a":1}"#).unwrap();
         assert_eq!(serde_json::to_string(&metadata).unwrap(), r#"{"a":1}"#);
         assert_eq!(serde_json::from_str::<Metadata>(r#"{"a": 1}"#).unwrap(), metadata);

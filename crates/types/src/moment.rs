@@ -6,46 +6,46 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A time as people write it: a day, or an instant with its zone.
+/// A point in time: a whole day (in UTC), or an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Moment {
     at: i64,
     whole_day: bool,
 }
 
-const DAY: i64 = 86_400_000;
+const DAY_MS: i64 = 86_400_000;
 
 impl Moment {
-    /// The instant of this many milliseconds since 1970.
+    /// An instant, in milliseconds since the Unix epoch.
     pub fn instant(at: i64) -> Self {
         Self { at, whole_day: false }
     }
 
-    /// The day, in UTC, that has this instant in it.
+    /// The day, in UTC, that contains this instant.
     pub fn day_of(at: i64) -> Self {
-        Self { at: at.div_euclid(DAY) * DAY, whole_day: true }
+        Self { at: at.div_euclid(DAY_MS) * DAY_MS, whole_day: true }
     }
 
-    /// Milliseconds since 1970; of a day, those of its start in UTC.
+    /// Its start, in milliseconds since the Unix epoch.
     pub fn start(self) -> i64 {
         self.at
     }
 
-    /// The first millisecond that is after it: of a day, the next day's first.
+    /// The first millisecond after it; for a day, the start of the next day.
     pub fn end(self) -> i64 {
-        self.at.saturating_add(if self.whole_day { DAY } else { 1 })
+        self.at.saturating_add(if self.whole_day { DAY_MS } else { 1 })
     }
 
-    /// The day as people say it, in UTC: Monday 16 November 2026.
+    /// The day in words, in UTC: Monday 16 November 2026.
     pub fn in_words(self) -> String {
         let at = Timestamp::from_millisecond(self.at).unwrap_or_default();
         at.to_zoned(TimeZone::UTC).strftime("%A %-d %B %Y").to_string()
     }
 
-    /// Its start in UTC as text that sorts by time: `2026-01-31` for midnight, and
+    /// Its start in UTC, as text that sorts by time: `2026-01-31` for midnight, and
     /// `2026-01-31T09:30:00.000Z`.
     pub fn sortable(self) -> String {
-        if self.at.rem_euclid(DAY) == 0 {
+        if self.at.rem_euclid(DAY_MS) == 0 {
             return Self::day_of(self.at).to_string();
         }
         let at = Timestamp::from_millisecond(self.at).unwrap_or_default();
@@ -68,11 +68,11 @@ impl fmt::Display for Moment {
     }
 }
 
-/// A text that is no [`Moment`].
+/// The text is not a valid [`Moment`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoMoment(pub String);
+pub struct InvalidMoment(pub String);
 
-impl fmt::Display for NoMoment {
+impl fmt::Display for InvalidMoment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text: String = self.0.chars().take(60).collect();
         write!(f, "{text:?} is not a date: write a day such as 2026-01-31, or ")?;
@@ -80,34 +80,34 @@ impl fmt::Display for NoMoment {
     }
 }
 
-impl std::error::Error for NoMoment {}
+impl std::error::Error for InvalidMoment {}
 
 impl FromStr for Moment {
-    type Err = NoMoment;
+    type Err = InvalidMoment;
 
-    fn from_str(text: &str) -> Result<Self, NoMoment> {
-        let wrong = || NoMoment(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, InvalidMoment> {
+        let invalid = || InvalidMoment(text.to_owned());
         let bytes = text.as_bytes();
-        // The parsers below would take other forms as well.
+        // The parsers below would accept other forms, too.
         let dashes = bytes.len() >= 10 && bytes[4] == b'-' && bytes[7] == b'-';
         if !dashes {
-            return Err(wrong());
+            return Err(invalid());
         }
         if bytes.len() == 10 {
-            let day: Date = text.parse().map_err(|_| wrong())?;
-            let start = day.to_zoned(TimeZone::UTC).map_err(|_| wrong())?;
+            let day: Date = text.parse().map_err(|_| invalid())?;
+            let start = day.to_zoned(TimeZone::UTC).map_err(|_| invalid())?;
             return Ok(Self { at: start.timestamp().as_millisecond(), whole_day: true });
         }
         if !matches!(bytes[10], b'T' | b't' | b' ') || text.contains('[') {
-            return Err(wrong());
+            return Err(invalid());
         }
-        // A clock without a zone is refused by the parser: it could mean any instant.
-        let at: Timestamp = text.parse().map_err(|_| wrong())?;
+        // The parser refuses a time without a zone, which would be ambiguous.
+        let at: Timestamp = text.parse().map_err(|_| invalid())?;
         Ok(Self::instant(at.as_millisecond()))
     }
 }
 
-// People and JSON see text; between our processes it is two numbers.
+// Text in JSON; two values between processes (postcard).
 impl Serialize for Moment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match serializer.is_human_readable() {
@@ -137,13 +137,13 @@ mod tests {
     }
 
     #[test]
-    fn days_and_instants_are_told_apart() {
+    fn days_and_instants_have_different_ends() {
         for (text, start, end, shown) in [
-            ("1970-01-01", 0, DAY, "1970-01-01"),
+            ("1970-01-01", 0, DAY_MS, "1970-01-01"),
             ("2026-11-16", 1_794_787_200_000, 1_794_873_600_000, "2026-11-16"),
             ("1970-01-01T00:00:01Z", 1000, 1001, "1970-01-01T00:00:01Z"),
             ("1970-01-01T01:00:00.5+01:00", 500, 501, "1970-01-01T00:00:00.5Z"),
-            ("1969-12-31", -DAY, 0, "1969-12-31"),
+            ("1969-12-31", -DAY_MS, 0, "1969-12-31"),
         ] {
             let it = moment(text);
             assert_eq!((it.start(), it.end(), it.to_string().as_str()), (start, end, shown));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused_with_an_example() {
+    fn other_formats_are_refused_with_an_example() {
         for text in [
             "",
             "yesterday",
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn they_cross_between_processes() {
+    fn moments_round_trip_through_postcard_and_json() {
         for it in [moment("2026-11-16"), Moment::instant(-5)] {
             let bytes = postcard::to_stdvec(&it).unwrap();
             assert_eq!(postcard::from_bytes::<Moment>(&bytes).unwrap(), it);

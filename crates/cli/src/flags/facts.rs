@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use isolith_engine::MOST_FACTS;
 use isolith_types::{
-    Code, Direction, EntityPatch, EntityQuery, FactQuery, Failure, Moment, NewFact, NoMoment,
+    Code, Direction, EntityPatch, EntityQuery, FactQuery, Failure, InvalidMoment, Moment, NewFact,
     Provenance, Supersede, WhichFact,
 };
 
@@ -340,7 +340,7 @@ fn which(words: Vec<String>) -> WhichFact {
 
 fn moment(text: Option<String>) -> Result<Option<Moment>, Failure> {
     let parse = |text: String| {
-        text.parse().map_err(|error: NoMoment| Failure::new(Code::BadInput, error.to_string()))
+        text.parse().map_err(|error: InvalidMoment| Failure::new(Code::BadInput, error.to_string()))
     };
     text.map(parse).transpose()
 }

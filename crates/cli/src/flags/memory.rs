@@ -432,7 +432,7 @@ impl TypedWhere {
 
 fn moment(text: Option<String>) -> Result<Option<Moment>, Failure> {
     let parse = |text: String| {
-        text.parse().map_err(|error: isolith_types::NoMoment| {
+        text.parse().map_err(|error: isolith_types::InvalidMoment| {
             Failure::new(Code::BadInput, error.to_string())
                 .with_hint("for any other form of date, use --date-text")
         })

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::{SearchReply, Searched};
 use crate::code::RootPlace;
 
-/// Lists the folders whose code is indexed.
+/// Lists the roots with their counts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ListRoots;
 
-/// Lists where these folders are, without counting what they have.
+/// Lists the roots without counts, which is faster.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LocateRoots;
 
@@ -21,15 +21,15 @@ pub struct LocateRoots;
 pub struct ListFiles {
     /// The root's number.
     pub root: u64,
-    /// Below this folder only.
+    /// Only files below this folder.
     pub under: Option<String>,
-    /// After this path.
+    /// Only files after this path: the last one of the previous page.
     pub after: Option<String>,
     /// The maximum number of files.
     pub limit: u32,
 }
 
-/// Gets the chunks of a file; nothing if it is not in the index.
+/// Gets a file and its chunks; `None` if it is not in the index.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct GetChunks {
     /// The root's number.
@@ -38,12 +38,12 @@ pub struct GetChunks {
     pub path: String,
 }
 
-/// Computes new vectors for the chunks of a file that gets another path.
+/// Computes the vectors that a file's chunks get under a new path.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EmbedMovedFile {
     /// The root's number.
     pub root: u64,
-    /// The file's present path.
+    /// The file's current path.
     pub path: String,
     /// Its new path.
     pub as_path: String,
@@ -54,62 +54,62 @@ pub struct EmbedMovedFile {
 pub struct SearchCode {
     /// A question, words or a name.
     pub text: String,
-    /// A vector in the place of the text's own: f32, little-endian.
+    /// A vector to use instead of the text's: f32, little-endian.
     pub vector: Option<Bulk>,
-    /// What ranks.
+    /// The search mode.
     pub mode: Mode,
-    /// How many hits.
+    /// The maximum number of hits.
     pub limit: u32,
     /// Which chunks.
     pub filter: CodeScope,
-    /// What signals are worth.
+    /// The ranking weights.
     pub weights: Weights,
 }
 
-/// Which chunks are looked at.
+/// Which chunks are searched. Empty lists and `None` allow all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CodeScope {
-    /// Of these roots; of all if there are none.
+    /// In these roots.
     pub roots: Vec<u64>,
     /// In these languages.
     pub languages: Vec<String>,
-    /// Whose paths match one of these patterns.
+    /// In files whose path matches one of these patterns.
     pub paths: Vec<String>,
     /// Of these kinds.
     pub kinds: Vec<ChunkKind>,
-    /// That define this name.
+    /// Defining this symbol.
     pub symbol: Option<String>,
-    /// Tests alone, or all but tests.
+    /// `true` for tests only, `false` for everything else.
     pub tests: Option<bool>,
-    /// Whose files changed since: milliseconds since 1970.
+    /// In files that changed since then, in milliseconds since the Unix epoch.
     pub since: Option<i64>,
-    /// But not the chunk at a line of a file of a root.
+    /// Except the chunk at this root, path and line.
     pub except: Option<(u64, String, u32)>,
 }
 
 impl CodeScope {
-    /// Whether rows have to be picked before the search.
+    /// Whether it restricts the search (`except` aside), so that rows must be selected first.
     pub fn picks(&self) -> bool {
         *self != Self { except: self.except.clone(), ..Self::default() }
     }
 }
 
-/// Code that was found.
+/// The reply to [`SearchCode`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CodeFound {
-    /// The best first.
+    /// The hits, best first.
     pub hits: Vec<FoundChunk>,
     /// Why the answer is incomplete.
     pub degraded: Option<String>,
-    /// What it was found with.
+    /// Which segments the search used.
     pub searched: Searched,
-    /// Whether there is any code to be found.
+    /// Whether any code is indexed.
     pub indexed: bool,
-    /// Where the roots are.
+    /// All roots.
     pub roots: Vec<RootPlace>,
 }
 
-/// A chunk that was found.
+/// A chunk that a search found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoundChunk {
     /// The root's number.
@@ -118,25 +118,25 @@ pub struct FoundChunk {
     pub path: String,
     /// The file's language.
     pub language: String,
-    /// The file's content when it was indexed.
+    /// The file's version when it was indexed.
     pub version: FileVersion,
     /// The first line, from 1.
     pub start_line: u32,
     /// The last line.
     pub end_line: u32,
-    /// What it mostly is.
+    /// The kind of most of its content.
     pub kind: ChunkKind,
-    /// The definition in it that fits best.
+    /// The symbol in it that matches best.
     pub symbol: Option<Symbol>,
-    /// The definition around it.
+    /// The name of the enclosing definition.
     pub parent: Option<String>,
-    /// How its first definition is declared.
+    /// The signature of its first definition.
     pub signature: Option<String>,
     /// Its text.
     pub text: String,
-    /// From 0 upward; larger is better.
+    /// At least 0; higher is better.
     pub score: f32,
-    /// What put it here.
+    /// What contributed to the score.
     pub why: Why,
 }
 

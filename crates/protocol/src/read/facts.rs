@@ -13,7 +13,7 @@ pub struct QueryFacts {
 /// Lists facts in the order in which they became true.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ListTimeline {
-    /// Of this entity only.
+    /// Only facts about this entity.
     pub entity: Option<String>,
     /// The maximum number of facts.
     pub limit: u32,

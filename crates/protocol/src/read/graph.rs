@@ -1,4 +1,4 @@
-//! Queries of the graph.
+//! Querying the graph.
 
 use std::time::Duration;
 
@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 use super::Searched;
 use crate::graph::{CypherQuery, GraphAnswer};
 
-/// Runs a query that changes nothing.
+/// Runs a read-only query.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunCypher {
     /// The query.
     pub query: CypherQuery,
-    /// How long it may take. The job has longer, as stopping takes a moment, too.
+    /// The time limit. The job's deadline is later, because stopping takes a moment.
     pub time: Duration,
 }
 
-/// What a query found, and with what.
+/// The reply to [`RunCypher`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CypherFound {
-    /// The answer; none if the query changes the graph, and is for the writer.
+    /// The answer; `None` if the query changes the graph and must go to the writer.
     pub answer: Option<GraphAnswer>,
-    /// What it went through.
+    /// Which segment the query used.
     pub searched: Searched,
-    /// Whether a segment would have helped that is not there, or is older than the graph.
+    /// Whether a graph segment would have helped but is missing or out of date.
     pub wanted: bool,
 }

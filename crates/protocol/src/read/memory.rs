@@ -6,28 +6,28 @@ use serde::{Deserialize, Serialize};
 
 use super::{SearchReply, Searched};
 
-/// Gets drawers by their ids, in the same order; none where an id does not exist.
+/// Gets drawers by id, in the same order; `None` for unknown ids.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct GetDrawers {
     /// The ids.
     pub ids: Vec<String>,
 }
 
-/// Lists drawers that a filter allows, in pages.
+/// Lists drawers that match a filter, in pages.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ListDrawers {
-    /// Which.
+    /// Which drawers.
     pub filter: DrawerFilter,
-    /// In what order, where and how many.
+    /// The order, and the part of the list.
     pub page: DrawerPage,
 }
 
 /// The reply to [`ListDrawers`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DrawerList {
-    /// The drawers of the page; fewer than it may have if they are large.
+    /// The drawers of the page; fewer than the limit if they are large.
     pub drawers: Vec<Drawer>,
-    /// How many the filter allows.
+    /// The number of drawers that match.
     pub total: u64,
 }
 
@@ -40,46 +40,46 @@ pub struct ListRooms;
 pub struct SearchMemory {
     /// A question, or words.
     pub text: String,
-    /// What ranks.
+    /// The search mode.
     pub mode: Mode,
-    /// How many hits.
+    /// The maximum number of hits.
     pub limit: u32,
     /// Which drawers.
     pub filter: DrawerFilter,
-    /// What signals are worth.
+    /// The ranking weights.
     pub weights: MemoryWeights,
 }
 
-/// Drawers that were found.
+/// The reply to [`SearchMemory`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MemoryFound {
-    /// The best first.
+    /// The hits, best first.
     pub hits: Vec<DrawerHit>,
     /// Why the answer is incomplete.
     pub degraded: Option<String>,
-    /// What it was found with.
+    /// Which segments the search used.
     pub searched: Searched,
 }
 
-/// Drawers that are like a text, and what they were found with.
+/// The reply to [`FindSimilarDrawers`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SimilarFound {
-    /// The most similar first.
+    /// The drawers, most similar first.
     pub drawers: Vec<SimilarDrawer>,
-    /// What the search went through.
+    /// Which segments the search used.
     pub searched: Searched,
 }
 
 /// Finds drawers that are nearly the same as a text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FindSimilarDrawers {
-    /// The text they are to be like.
+    /// The text to compare with.
     pub text: String,
-    /// Only these.
+    /// Which drawers to compare.
     pub filter: DrawerFilter,
-    /// The least similarity.
+    /// The minimum similarity.
     pub threshold: f32,
-    /// How many.
+    /// The maximum number of drawers.
     pub limit: u32,
 }
 

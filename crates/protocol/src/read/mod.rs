@@ -33,7 +33,7 @@ use crate::code::{FileState, RootPlace, RootState, StoredChunk};
 use crate::graph::GraphState;
 use crate::state::{CollectionState, LoadProgress, PoisonedJob, StoredRecord};
 
-/// Gets what a front needs to know first.
+/// Gets what a front needs after opening a store.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct GetOverview;
 
@@ -50,7 +50,7 @@ pub struct Overview {
     pub graph: GraphState,
 }
 
-/// Computes the vector of a text; an empty one if it has no words.
+/// Computes the vector of a text; empty if the text has no words.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EmbedText {
     /// The text.
@@ -59,31 +59,31 @@ pub struct EmbedText {
 
 /// An operation that only reads a store.
 pub trait ReadOperation: Debug + Clone + Into<ReadJob> {
-    /// What it answers.
+    /// The type of its reply.
     type Reply: Debug;
 
     /// Its name in reports.
     const NAME: &'static str;
 
-    /// Its own reply; none if it belongs to another operation.
+    /// Extracts its reply; `None` if `reply` belongs to another operation.
     fn reply_from(reply: ReadReply) -> Option<Self::Reply>;
 }
 
-/// The reply of a search, which tells what it went through.
+/// The reply of a search, with the segments that it used.
 pub trait SearchReply {
-    /// What the search went through.
+    /// Which segments the search used.
     fn searched(&self) -> &Searched;
 }
 
-/// Who answers an operation.
+/// Answers a read operation.
 pub trait AnswersRead<O: ReadOperation> {
-    /// What can go wrong.
+    /// The error type.
     type Error;
 
-    /// Answers it.
+    /// Answers the operation.
     ///
     /// # Errors
-    /// What went wrong.
+    /// The answerer's error.
     fn answer(&mut self, operation: &O) -> Result<O::Reply, Self::Error>;
 }
 
@@ -97,7 +97,7 @@ macro_rules! read_operations {
         }
 
         impl ReadReply {
-            /// What a search went through; none if it was not a search.
+            /// Which segments a search used; `None` if this was not a search.
             pub fn searched(&self) -> Option<&Searched> {
                 match self {
                     $(Self::$search(found) => Some(found.searched()),)*
@@ -132,10 +132,10 @@ macro_rules! read_operations {
                 }
             }
 
-            /// Has it answered.
+            /// Dispatches to the answerer.
             ///
             /// # Errors
-            /// What went wrong.
+            /// The answerer's error.
             pub fn answer_with<A, E>(&self, answerer: &mut A) -> Result<ReadReply, E>
             where
                 $(A: AnswersRead<$operation, Error = E>,)*

@@ -13,39 +13,39 @@ pub struct GetCollection {
     pub name: String,
 }
 
-/// Gets records as they are stored, in pages.
+/// Gets stored records, in pages.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct GetRecords {
     /// The collection's name.
     pub collection: String,
-    /// Which of them.
+    /// Which records.
     pub which: Selection,
-    /// Where and how many.
+    /// Which part of the selection.
     pub page: Page,
-    /// Whether their vectors come along.
+    /// Whether to include vectors.
     pub vectors: bool,
 }
 
 /// Which records to get.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Selection {
-    /// All of the collection.
+    /// The whole collection.
     All,
-    /// These, in this order; ids that are not there are left out.
+    /// The records with these ids, in this order; unknown ids are skipped.
     Ids(Vec<String>),
-    /// All that match.
+    /// All records that match.
     Matching(Filter),
 }
 
-/// Which part of a selection to get. All but [`Selection::Ids`] come in the order of
-/// their rows, which is the order of their arrival.
+/// Which part of a selection to get. Except for [`Selection::Ids`], the order is that of row
+/// numbers, which is the order of arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
-    /// Only rows above this one: the last row of the page before, or 0.
+    /// Only rows after this one: the last row of the previous page, or 0.
     pub after_row: u64,
-    /// How many of these to leave out.
+    /// The number of these rows to skip.
     pub offset: u64,
-    /// How many to get at most.
+    /// The maximum number of records.
     pub limit: u64,
 }
 
@@ -68,12 +68,12 @@ pub struct FindNearest {
     pub filter: Option<Filter>,
 }
 
-/// Finds the records whose documents match some words best.
+/// Finds the records whose documents match the keywords best.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FindKeywords {
     /// The collection's name.
     pub collection: String,
-    /// The words.
+    /// The keywords.
     pub text: String,
     /// The maximum number of hits.
     pub limit: u32,
@@ -81,14 +81,14 @@ pub struct FindKeywords {
     pub filter: Option<Filter>,
 }
 
-/// Hits, and what they were found with.
+/// The reply to [`FindNearest`] and [`FindKeywords`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecordsFound {
-    /// The best first.
+    /// The hits, best first.
     pub hits: Vec<Hit>,
     /// Why the answer is incomplete.
     pub degraded: Option<String>,
-    /// What the search went through.
+    /// Which segments the search used.
     pub searched: Searched,
 }
 
@@ -98,9 +98,9 @@ impl SearchReply for RecordsFound {
     }
 }
 
-/// Gets how far an ingest has come.
+/// Gets the progress of an ingest; `None` if it is unknown.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct GetLoadProgress {
-    /// Its source.
+    /// See [`LoadStep::source`](crate::LoadStep::source).
     pub source: String,
 }

@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 use super::{Handled, Handling};
 use crate::code::RootState;
 
-/// Adds a folder whose code is indexed, or finds it. Creates the code index if there is none.
+/// Adds a root, or returns it if it exists. Creates the code index if there is none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AddRoot {
-    /// The folder.
+    /// The folder's path.
     pub path: String,
-    /// What the code index is to be: see [`code_spec`](crate::code_spec).
+    /// The spec of the code index: see [`code_spec`](crate::code_spec).
     pub spec: CollectionSpec,
 }
 
 /// The reply to [`AddRoot`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RootAdded {
-    /// Whether it is new.
+    /// Whether the root is new.
     pub created: bool,
-    /// The root.
+    /// Its state.
     pub root: RootState,
 }
 
@@ -32,14 +32,14 @@ pub struct PutFiles {
     pub root: u64,
     /// A `Vec<ParsedFile>` in postcard.
     pub files: Bulk,
-    /// When each file was changed, in nanoseconds; if not given, as the files say. They are
-    /// apart, so that whoever parses knows contents alone.
+    /// The modification time of each file, in nanoseconds; if empty, those in `files` count.
+    /// They are separate because the parser sees only contents.
     pub ages: Vec<i64>,
     /// The length of every vector.
     pub dimension: u32,
     /// A vector for each chunk of each file, in order: f32, little-endian.
     pub vectors: Bulk,
-    /// The model that made them.
+    /// The embedding model.
     pub model: String,
 }
 
@@ -49,13 +49,13 @@ pub struct PutFiles {
 pub struct FilesPut {
     /// Files that were stored.
     pub files: u64,
-    /// Chunks that are new.
+    /// New chunks.
     pub inserted: u64,
-    /// Chunks that were replaced.
+    /// Chunks of the previous versions.
     pub deleted: u64,
 }
 
-/// Records the age of files whose content is unchanged.
+/// Records the modification time of files whose content is unchanged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TouchFiles {
     /// The root's number.
@@ -68,14 +68,14 @@ pub struct TouchFiles {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FilesNoted {
-    /// Files that it was recorded for.
+    /// Files that were updated.
     pub files: u64,
     /// Files that are not in the index.
     pub missing: u64,
 }
 
-/// Gives a file another path, or the same, and its chunks other vectors. A file that has the
-/// path already is removed.
+/// Changes the path of a file (it may stay the same) and the vectors of its chunks. Another
+/// file at the new path is removed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MoveFile {
     /// The root's number.
@@ -84,13 +84,13 @@ pub struct MoveFile {
     pub from: String,
     /// Its new path.
     pub to: String,
-    /// Its age; the content is unchanged.
+    /// Its modification time; the content is unchanged.
     pub version: FileVersion,
     /// The length of every vector.
     pub dimension: u32,
     /// A vector for each of its chunks, in order: f32, little-endian.
     pub vectors: Bulk,
-    /// The model that made them.
+    /// The embedding model.
     pub model: String,
 }
 
@@ -100,9 +100,9 @@ pub struct MoveFile {
 pub struct FileMoved {
     /// 1 if it was moved.
     pub files: u64,
-    /// Its chunks.
+    /// Updated chunks.
     pub updated: u64,
-    /// Chunks of a file that had the path before.
+    /// Chunks of the file that was at the new path.
     pub deleted: u64,
     /// 1 if there is no such file.
     pub missing: u64,
@@ -123,13 +123,13 @@ pub struct RemoveFiles {
 pub struct FilesRemoved {
     /// Files that were removed.
     pub files: u64,
-    /// Their chunks.
+    /// Deleted chunks.
     pub deleted: u64,
     /// Files that are not in the index.
     pub missing: u64,
 }
 
-/// Removes all files, a slice at a time. Roots stay.
+/// Removes all files, a batch at a time. Roots stay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClearFiles {
     /// Of this root only, if given.
@@ -144,16 +144,16 @@ pub struct ClearFiles {
 pub struct FilesCleared {
     /// Files that were removed.
     pub files: u64,
-    /// Their chunks.
+    /// Deleted chunks.
     pub deleted: u64,
-    /// Whether files are left.
+    /// Whether files remain.
     pub more: bool,
 }
 
-/// Replaces the code index by one for another model. It must have no chunks.
+/// Replaces the code index, which must be empty, with one for another model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SetCodeModel {
-    /// What it is to be: see [`code_spec`](crate::code_spec).
+    /// The new spec: see [`code_spec`](crate::code_spec).
     pub spec: CollectionSpec,
 }
 
@@ -163,9 +163,9 @@ pub struct SetCodeModel {
 pub struct CodeModelSet {
     /// Whether a new index was created.
     pub created: bool,
-    /// Names in `segments/` that nothing refers to any more.
+    /// Files in `segments/` that are no longer used.
     pub obsolete_files: Vec<String>,
-    /// Whether rows are left to purge.
+    /// Whether rows remain to be purged.
     pub more: bool,
 }
 
@@ -183,7 +183,7 @@ pub struct FinishIndex {
     pub root: u64,
 }
 
-/// Resolves the references in files that are due; a slice at a time.
+/// Resolves the references in files that need it, a batch at a time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinkFiles {
     /// The root's number.
@@ -196,11 +196,11 @@ pub struct LinkFiles {
 pub struct FilesLinked {
     /// Files whose references were resolved.
     pub files: u64,
-    /// Whether files are left.
+    /// Whether files remain.
     pub more: bool,
 }
 
-/// Records what git says about files.
+/// Records the last author and change of files, from git.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NoteGitFacts {
     /// The root's number.
@@ -215,7 +215,7 @@ impl Handled for AddRoot {
     }
 }
 
-/// How many vectors there are.
+/// The number of vectors.
 fn count(vectors: &Bulk, dimension: u32) -> usize {
     vectors.len() / (dimension as usize * 4).max(4)
 }

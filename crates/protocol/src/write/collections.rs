@@ -10,9 +10,9 @@ use crate::state::LoadProgress;
 /// Creates a collection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CreateCollection {
-    /// What it is to be.
+    /// Its name, dimension, metric and model.
     pub spec: CollectionSpec,
-    /// Whether one that already exists is fine, if it is like that.
+    /// Whether an existing collection with the same spec is accepted.
     pub if_missing: bool,
 }
 
@@ -20,11 +20,11 @@ pub struct CreateCollection {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CollectionCreated {
-    /// Whether it did not exist before.
+    /// Whether it is new.
     pub created: bool,
 }
 
-/// Deletes a collection at once; its rows go with [`Purge`](super::Purge).
+/// Deletes a collection immediately; [`Purge`](super::Purge) removes its rows later.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeleteCollection {
     /// Its name.
@@ -35,18 +35,18 @@ pub struct DeleteCollection {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CollectionDeleted {
-    /// How many records it had.
+    /// The number of records that it had.
     pub deleted: u64,
-    /// Names in `segments/` that nothing refers to any more.
+    /// Files in `segments/` that are no longer used.
     pub obsolete_files: Vec<String>,
-    /// Whether rows are left to purge.
+    /// Whether rows remain to be purged.
     pub more: bool,
 }
 
 /// Renames a collection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RenameCollection {
-    /// Its present name.
+    /// Its current name.
     pub from: String,
     /// Its new name.
     pub to: String,
@@ -59,22 +59,22 @@ pub struct PutRecords {
     pub collection: String,
     /// The records.
     pub records: Records,
-    /// What to do about ids that are taken.
+    /// What to do with ids that already exist.
     pub mode: PutMode,
-    /// How far this brings an ingest.
+    /// The ingest that this batch belongs to, if any.
     pub load: Option<LoadStep>,
 }
 
-/// What to do about ids that are taken.
+/// What to do with ids that already exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PutMode {
-    /// A record with the same content is left alone. One with other content is rejected,
-    /// alone if `skip_existing`, otherwise with the whole write.
+    /// An existing record with the same content stays as it is. With different content, the
+    /// new record is rejected if `skip_existing`; otherwise the whole write fails.
     Add {
-        /// Whether to go on without them.
+        /// Whether to reject only the conflicting records.
         skip_existing: bool,
     },
-    /// A record with other content is replaced as a whole.
+    /// An existing record with different content is replaced.
     Upsert,
 }
 
@@ -83,18 +83,18 @@ pub enum PutMode {
 pub struct Records {
     /// One for each record.
     pub ids: Vec<String>,
-    /// One for each record, or none at all.
+    /// One for each record, or empty.
     pub documents: Vec<Option<String>>,
-    /// One for each record, or none at all.
+    /// One for each record, or empty.
     pub metadatas: Vec<Metadata>,
     /// The length of every vector.
     pub dimension: u32,
-    /// All vectors one after the other: f32, little-endian.
+    /// All vectors, concatenated: f32, little-endian.
     pub vectors: Bulk,
 }
 
 impl Records {
-    /// The columns of `records`, whose vectors must be equally long.
+    /// Converts records to columns. Their vectors must have the same length.
     pub fn from_records(records: Vec<Record>) -> Self {
         let mut columns = Self::default();
         let mut vectors = Vec::new();
@@ -110,16 +110,16 @@ impl Records {
     }
 }
 
-/// How far a batch brings an ingest. A step that was done before changes nothing.
+/// One batch of an ingest. Repeating a step changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadStep {
-    /// Names file, collection and mode.
+    /// Identifies the ingest by file, collection and mode.
     pub source: String,
-    /// The first row of the source in this batch, from 0.
+    /// The source row at which the batch starts, from 0.
     pub first_row: u64,
-    /// How many rows of the source this batch stands for.
+    /// The number of source rows in this batch, including rejected ones.
     pub rows_covered: u64,
-    /// How many of these were left out before they came here.
+    /// The number of these that the reader rejected.
     pub rejected: u64,
     /// Whether this is the end of the source.
     pub finished: bool,
@@ -129,18 +129,17 @@ pub struct LoadStep {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RecordsPut {
-    /// Records that are new.
+    /// New records.
     pub inserted: u64,
-    /// Records that were replaced.
+    /// Replaced records.
     pub updated: u64,
-    /// Records that had this content already.
+    /// Records that already had this content.
     pub unchanged: u64,
-    /// Rows that were left out, with the reason. All of them in the first answer, the first
-    /// ones in a repeated one.
+    /// Rejected rows, with the reason: all of them, or only the first in a repeated answer.
     pub rejected: Vec<(u64, String)>,
-    /// How many rows were left out.
+    /// The number of rejected rows.
     pub rejected_count: u64,
-    /// The ingest so far, if this was a step of one.
+    /// The progress of the ingest, if this was a step of one.
     pub load: Option<LoadProgress>,
 }
 
@@ -153,16 +152,16 @@ pub struct UpdateRecords {
     pub patches: Vec<Patch>,
 }
 
-/// A change of one record.
+/// A partial update of one record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Patch {
-    /// Which record.
+    /// The record's id.
     pub id: String,
-    /// The new text, or that there is none; unchanged if not given.
+    /// The new text; `Some(None)` removes it, `None` leaves it unchanged.
     pub document: Option<Option<String>>,
-    /// Merged into the present metadata; a null removes a key.
+    /// Merged into the existing metadata; a null removes a key.
     pub metadata: Option<Metadata>,
-    /// The new vector; unchanged if not given.
+    /// The new vector; `None` leaves it unchanged.
     pub vector: Option<Vec<f32>>,
 }
 
@@ -170,9 +169,9 @@ pub struct Patch {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RecordsUpdated {
-    /// Records that were changed.
+    /// Changed records.
     pub updated: u64,
-    /// Records that had this content already.
+    /// Records that already had this content.
     pub unchanged: u64,
     /// Ids that do not exist.
     pub missing: u64,
@@ -183,16 +182,16 @@ pub struct RecordsUpdated {
 pub struct DeleteRecords {
     /// The collection's name.
     pub collection: String,
-    /// Which records.
+    /// The records to delete.
     pub which: Which,
 }
 
 /// Which records to delete.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Which {
-    /// These. Ids that do not exist are counted as missing.
+    /// The records with these ids. Unknown ids are counted as missing.
     Ids(Vec<String>),
-    /// All that match.
+    /// All records that match.
     Matching(Filter),
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Handled, Handling};
 
-/// Adds a fact, or finds the one that says the same.
+/// Adds a fact, or updates the existing one that says the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AddFact {
     /// The fact.
@@ -17,30 +17,30 @@ pub struct AddFact {
 /// The reply to [`AddFact`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FactAdded {
-    /// The fact that says what was to be added.
+    /// The new or existing fact.
     pub fact: AddedFact,
 }
 
 /// Ends a fact.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InvalidateFact {
-    /// Which one.
+    /// The fact to end.
     pub which: WhichFact,
-    /// When; now if not given.
+    /// When it ended; now if not given.
     pub at: Option<Moment>,
 }
 
 /// The reply to [`InvalidateFact`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FactEnded {
-    /// The fact that was to end.
+    /// The fact and its end.
     pub ended_fact: EndedFact,
 }
 
-/// Ends a fact and puts another in its place.
+/// Ends a fact and replaces it with another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SupersedeFact {
-    /// Which one, and by what.
+    /// The old and the new fact.
     pub change: Supersede,
 }
 
@@ -53,7 +53,7 @@ pub struct FactSuperseded {
     pub ended_fact: EndedFact,
 }
 
-/// Records what is known of an entity.
+/// Sets the type and aliases of an entity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DescribeEntity {
     /// The entity, and what changes.
@@ -66,39 +66,39 @@ pub struct DescribeEntity {
 pub struct EntityDescribed {
     /// Whether the entity is new.
     pub created: bool,
-    /// How many of its names and types changed.
+    /// The number of its names and types that changed.
     pub updated: u64,
-    /// Names that were to be removed and are not its own.
+    /// Names in the request to remove that the entity does not have.
     pub missing: u64,
-    /// The entity after the write, or as it is now if the answer is repeated.
+    /// The entity after the write; its current state if the answer is repeated.
     pub entity: Option<Entity>,
 }
 
-/// A fact and two entities, with names as they usually are.
-fn usual() -> Handling<'static> {
+/// An estimate: one fact and two entities with names of common length.
+fn typical_handling() -> Handling<'static> {
     Handling::of_nothing().sized(3, 1_000)
 }
 
 impl Handled for AddFact {
     fn handling(&self) -> Handling<'_> {
-        usual()
+        typical_handling()
     }
 }
 
 impl Handled for InvalidateFact {
     fn handling(&self) -> Handling<'_> {
-        usual()
+        typical_handling()
     }
 }
 
 impl Handled for SupersedeFact {
     fn handling(&self) -> Handling<'_> {
-        usual()
+        typical_handling()
     }
 }
 
 impl Handled for DescribeEntity {
     fn handling(&self) -> Handling<'_> {
-        usual()
+        typical_handling()
     }
 }

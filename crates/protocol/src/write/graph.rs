@@ -1,4 +1,4 @@
-//! The graph.
+//! Changing the graph.
 
 use isolith_graph::Stats;
 use serde::{Deserialize, Serialize};
@@ -17,11 +17,11 @@ pub struct ChangeGraph {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GraphChanged {
-    /// What the query answered; nothing if it changes nothing, and was not run.
+    /// The answer; `None` if the query is read-only, and was not run.
     pub graph: Option<GraphAnswer>,
 }
 
-/// Writes rows of a table to the graph.
+/// Imports rows of a table into the graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImportGraph {
     /// The rows.
@@ -32,13 +32,13 @@ pub struct ImportGraph {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GraphImported {
-    /// How much of the table was written.
+    /// How much of the batch was imported.
     pub table: TableTaken,
     /// What was changed.
     pub stats: Stats,
-    /// Rows that were left out, with the reason.
+    /// Rejected rows, with the reason.
     pub rejected: Vec<(u64, String)>,
-    /// How many rows were left out.
+    /// The number of rejected rows.
     pub rejected_count: u64,
 }
 

@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 use super::{Handled, Handling};
 use crate::memory::{DrawerVectors, WhichDrawers};
 
-/// A passage has about this many bytes, and its vector as many.
+/// The estimated size of a passage, and of its vector.
 const PASSAGE_BYTES: usize = 1_000;
 
-/// Adds texts to memory. One that is stored already is left alone.
+/// Adds drawers. Texts that are already stored stay as they are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AddDrawers {
-    /// The texts, and what there is to say about them.
+    /// The texts with their metadata.
     pub drawers: Vec<NewDrawer>,
-    /// Whether those that cannot be stored are rejected alone, or all with them.
+    /// Whether to reject only invalid drawers; otherwise one invalid drawer fails the write.
     pub skip_bad: bool,
     /// Their vectors.
     #[serde(skip)]
@@ -25,17 +25,17 @@ pub struct AddDrawers {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DrawersAdded {
-    /// Drawers that are new.
+    /// New drawers.
     pub inserted: u64,
-    /// Drawers that were stored already.
+    /// Drawers that were already stored.
     pub unchanged: u64,
-    /// What became of each, without the rejected ones.
+    /// The result for each drawer that was not rejected.
     pub drawers: Vec<AddedDrawer>,
-    /// The places, in the request, of those that were stored already.
+    /// The indexes, in the request, of drawers that were already stored.
     pub known: Vec<u32>,
-    /// Drawers that were left out, with the reason.
+    /// Rejected drawers, with the reason.
     pub rejected: Vec<(u64, String)>,
-    /// How many were left out.
+    /// The number of rejected drawers.
     pub rejected_count: u64,
 }
 
@@ -46,7 +46,7 @@ pub struct UpdateDrawer {
     pub id: String,
     /// What changes.
     pub patch: Box<DrawerPatch>,
-    /// The vectors of the new text, if there is one.
+    /// The vectors of the new text, if it changes.
     #[serde(skip)]
     pub vectors: DrawerVectors,
 }
@@ -59,10 +59,10 @@ pub struct DrawerUpdated {
     pub updated: u64,
 }
 
-/// Deletes drawers; by filter a slice at a time.
+/// Deletes drawers. By filter, a batch at a time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeleteDrawers {
-    /// Which.
+    /// The drawers to delete.
     pub which: WhichDrawers,
 }
 
@@ -74,7 +74,7 @@ pub struct DrawersDeleted {
     pub deleted: u64,
     /// Ids that do not exist.
     pub missing: u64,
-    /// Whether drawers are left that match.
+    /// Whether matching drawers remain.
     pub more: bool,
 }
 

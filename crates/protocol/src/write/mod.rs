@@ -37,17 +37,17 @@ pub use upkeep::{
 
 use crate::state::{CODE_COLLECTION, CollectionState, MEMORY_COLLECTION};
 
-/// The version of how operations are encoded. Raise it when a field of an operation is added,
+/// The version of the encoding of operations. Raise it when a field of an operation is added,
 /// removed or changes its type: receipts hold a hash of the encoded operation, and a retry
-/// after an upgrade must not be taken for another request under the same key.
+/// after an upgrade must not look like a different request under the same key.
 pub const ENCODING: u32 = 2;
 
-/// Names one write for ever, so that it happens once.
+/// An idempotency key: a write with a known key is not applied again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key(pub [u8; 16]);
 
 impl Key {
-    /// The key for a text that the caller chose.
+    /// Derives a key from text that the caller chose.
     pub fn of_text(text: &str) -> Self {
         let mut key = [0; 16];
         key.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..16]);
@@ -58,106 +58,106 @@ impl Key {
 /// One write with its key.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Write {
-    /// The same key with the same action is done once.
+    /// A write with the same key and action is applied once.
     pub key: Key,
-    /// Whether the caller chose the key: then it is kept for a day. Otherwise it is removed
-    /// when the front has confirmed the answer.
+    /// Whether the caller chose the key. Then its receipt is kept for a day; otherwise until
+    /// the front has confirmed the answer.
     pub keep: bool,
-    /// What to do.
+    /// The operation.
     pub action: Action,
 }
 
 /// An operation that changes a store.
 pub trait WriteOperation: Handled + Debug + Clone + PartialEq + Serialize + Into<Action> {
-    /// What it answers.
+    /// The type of its reply.
     type Reply: Debug + Clone + PartialEq + Serialize + DeserializeOwned;
 
     /// Its name in reports.
     const NAME: &'static str;
 
-    /// Its own reply; none if it belongs to another operation.
+    /// Extracts its reply; `None` if `reply` belongs to another operation.
     fn reply_from(reply: WriteReply) -> Option<Self::Reply>;
 }
 
-/// An operation that says how it is to be sent.
+/// An operation that describes itself to the queue of writes.
 pub trait Handled {
-    /// What must be known to send it.
+    /// Its target, size and whether it can share a transaction.
     fn handling(&self) -> Handling<'_>;
 }
 
-/// What must be known of an operation to send it.
+/// What the queue of writes needs to know about an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handling<'a> {
-    /// The collection that it is about, whose state comes with the reply.
+    /// The collection that it changes, whose state is part of the reply.
     pub about: About<'a>,
-    /// How many rows it writes, about.
+    /// The approximate number of rows that it writes.
     pub rows: usize,
-    /// How many bytes it carries, about.
+    /// The approximate number of bytes that it carries.
     pub bytes: usize,
-    /// Whether it must not share a transaction: it may hold the lock for long, or is one step
-    /// of something long.
+    /// Whether it needs a transaction of its own: it may hold the lock for a long time, or is
+    /// one step of a long operation.
     pub alone: bool,
 }
 
-/// The collection that an operation is about.
+/// The collection that an operation changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum About<'a> {
     /// None, or several.
     Nothing,
-    /// The one of this name.
+    /// The collection with this name.
     Collection(&'a str),
-    /// The one of this number.
+    /// The collection with this number.
     Number(u64),
 }
 
 impl<'a> Handling<'a> {
-    /// A small write about this collection.
+    /// A small write to this collection.
     pub fn of(about: About<'a>) -> Self {
         Self { about, rows: 1, bytes: 0, alone: false }
     }
 
-    /// A small write about no collection.
+    /// A small write to no particular collection.
     pub fn of_nothing() -> Self {
         Self::of(About::Nothing)
     }
 
-    /// A small write about the code index.
+    /// A small write to the code index.
     pub fn of_code() -> Self {
         Self::of(About::Collection(CODE_COLLECTION))
     }
 
-    /// A small write about memory.
+    /// A small write to agent memory.
     pub fn of_memory() -> Self {
         Self::of(About::Collection(MEMORY_COLLECTION))
     }
 
-    /// A write of this size.
+    /// Sets the size.
     #[must_use]
     pub fn sized(self, rows: usize, bytes: usize) -> Self {
         Self { rows, bytes, ..self }
     }
 
-    /// A write that does not share its transaction.
+    /// Requires a transaction of its own.
     #[must_use]
     pub fn alone(self) -> Self {
         self.alone_if(true)
     }
 
-    /// A write that does not share its transaction under a condition.
+    /// Requires a transaction of its own if `alone`.
     #[must_use]
     pub fn alone_if(self, alone: bool) -> Self {
         Self { alone, ..self }
     }
 }
 
-/// What a write did.
+/// The result of a write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Done<R> {
-    /// What the operation answers.
+    /// The operation's reply.
     pub reply: R,
-    /// Whether this was answered from the receipt of an earlier time.
+    /// Whether the write had been applied before, and this comes from its receipt.
     pub repeated: bool,
-    /// The collection that the operation is about, after it; or as it is now if the answer is
+    /// The state of the collection after the write; its current state if the answer is
     /// repeated.
     pub collection: Option<CollectionState>,
     /// Whether that collection should be folded.
@@ -173,28 +173,28 @@ impl<R> From<R> for Done<R> {
 }
 
 impl<R> Done<R> {
-    /// The same with the state of the collection.
+    /// Adds the state of the collection.
     #[must_use]
     pub fn with_collection(self, collection: Option<CollectionState>) -> Self {
         Self { collection, ..self }
     }
 
-    /// The same with another reply.
+    /// Converts the reply.
     pub fn map<S>(self, reply: impl FnOnce(R) -> S) -> Done<S> {
         let Self { reply: old, repeated, collection, fold_due, graph_due } = self;
         Done { reply: reply(old), repeated, collection, fold_due, graph_due }
     }
 }
 
-/// Who carries an operation out.
+/// Performs a write operation.
 pub trait PerformsWrite<O: WriteOperation> {
-    /// What can go wrong.
+    /// The error type.
     type Error;
 
-    /// Carries it out.
+    /// Performs the operation.
     ///
     /// # Errors
-    /// What went wrong; then nothing was changed.
+    /// The performer's error; nothing was changed then.
     fn perform(&mut self, operation: &O) -> Result<Done<O::Reply>, Self::Error>;
 }
 
@@ -225,17 +225,17 @@ macro_rules! write_operations {
                 }
             }
 
-            /// What must be known to send it.
+            /// Its target, size and whether it can share a transaction.
             pub fn handling(&self) -> Handling<'_> {
                 match self {
                     $(Self::$operation(operation) => operation.handling(),)*
                 }
             }
 
-            /// Has it carried out.
+            /// Dispatches to the performer.
             ///
             /// # Errors
-            /// What went wrong.
+            /// The performer's error.
             pub fn perform_with<P, E>(&self, performer: &mut P) -> Result<Done<WriteReply>, E>
             where
                 $(P: PerformsWrite<$operation, Error = E>,)*
@@ -270,7 +270,7 @@ macro_rules! write_operations {
     };
 }
 
-// The order matters to receipts, as does every field: see `ENCODING`. Add at the end.
+// Order and fields are part of receipts: see `ENCODING`. Add new operations at the end.
 write_operations! {
     CreateCollection("create_collection") => CollectionCreated,
     DeleteCollection("delete_collection") => CollectionDeleted,

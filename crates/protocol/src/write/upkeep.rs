@@ -1,4 +1,4 @@
-//! What a store needs to stay fast and healthy.
+//! Maintenance of a store: segments, quarantine and cleanup.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,11 +18,11 @@ pub struct SwapSegments {
 pub struct SwapPlan {
     /// The collection's number.
     pub collection: u64,
-    /// The generation that the fold started from; 0 if there was none.
+    /// The generation that the fold started from; 0 if none.
     pub from_generation: u64,
-    /// A new delta on the old base, or a new base alone.
+    /// A new delta for the current base, or a new base without a delta.
     pub level: Level,
-    /// The change number at which the fold read the truth.
+    /// The collection's change number when the fold read the database.
     pub complete_to: u64,
     /// The new files of that level.
     pub segments: Vec<SegmentEntry>,
@@ -32,50 +32,50 @@ pub struct SwapPlan {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SegmentsSwapped {
-    /// Whether the new segments are current now.
+    /// Whether the new segments became current; not if the generation had changed.
     pub swapped: bool,
-    /// Names in `segments/` that nothing refers to any more.
+    /// Files in `segments/` that are no longer used.
     pub obsolete_files: Vec<String>,
 }
 
-/// Marks segments of a collection that must not be opened.
+/// Marks segments of a collection as quarantined, so that nobody opens them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct QuarantineSegments {
     /// The collection's number.
     pub collection: u64,
-    /// The generation they belong to; nothing happens if it is no longer current.
+    /// Their generation; the operation does nothing if it is no longer current.
     pub generation: u64,
-    /// Their names.
+    /// Their file names.
     pub files: Vec<String>,
-    /// What they did.
+    /// Why they are quarantined.
     pub reason: String,
 }
 
-/// The reply to operations that mark, forget or count rows.
+/// The reply to operations that update rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Marked {
-    /// How many rows were changed.
+    /// The number of changed rows.
     pub updated: u64,
 }
 
-/// Makes a new segment of the graph current, or removes it.
+/// Makes a new graph segment current, or removes the current one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SwapGraphSegment {
-    /// The new segment.
+    /// The new segment; `None` to have none.
     pub entry: Option<GraphSegmentEntry>,
 }
 
-/// Marks the segment of the graph as one that must not be opened.
+/// Marks the graph segment as quarantined, so that nobody opens it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct QuarantineGraphSegment {
-    /// Its name; nothing happens if it is no longer current.
+    /// Its file name; the operation does nothing if it is no longer current.
     pub file: String,
-    /// What it did.
+    /// Why it is quarantined.
     pub reason: String,
 }
 
-/// Removes rows of deleted collections, a slice at a time.
+/// Removes rows of deleted collections, a batch at a time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Purge {
     /// The maximum number of rows.
@@ -88,14 +88,14 @@ pub struct Purge {
 pub struct Purged {
     /// Rows that were removed.
     pub deleted: u64,
-    /// Whether rows are left.
+    /// Whether rows remain.
     pub more: bool,
 }
 
-/// Remembers a job that kills workers.
+/// Quarantines a job that kills workers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RememberPoison {
-    /// The role it kills.
+    /// The role whose workers it killed.
     pub role: String,
     /// The hash of its input.
     pub input: Vec<u8>,
@@ -103,7 +103,7 @@ pub struct RememberPoison {
     pub poison: String,
 }
 
-/// Forgets jobs that killed workers.
+/// Removes jobs from quarantine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForgetPoison {
     /// Of this role only, if given.
@@ -112,11 +112,11 @@ pub struct ForgetPoison {
     pub input: Option<Vec<u8>>,
 }
 
-/// Removes expired rows, and gives a little space back to the filesystem.
+/// Removes expired rows, and returns some free space to the filesystem.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tidy;
 
-/// Counts the records of all collections again.
+/// Recomputes the record counts of all collections.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recount;
 

@@ -1,14 +1,14 @@
 use std::sync::Arc;
 
 use super::{Located, folder, folders_up};
-use crate::look::{File, Look};
-use crate::value::Package;
+use crate::evaluate::Package;
+use crate::project_view::{File, ProjectView};
 
-/// A package is a folder; its path begins with the name of the module around it.
-pub(super) fn locate(look: &Look<'_>, from: &File, path: &str) -> Located {
+/// A package is a folder; its import path starts with the name of the enclosing module.
+pub(super) fn locate(view: &ProjectView<'_>, from: &File, path: &str) -> Located {
     for home in folders_up(folder(&from.path)) {
         let slash = if home.is_empty() { "" } else { "/" };
-        let Some(manifest) = look.file(&format!("{home}{slash}go.mod")) else { continue };
+        let Some(manifest) = view.file(&format!("{home}{slash}go.mod")) else { continue };
         let name = manifest.graph.manifest.as_ref().and_then(|manifest| manifest.name.clone());
         let Some(rest) = name.as_deref().and_then(|name| path.strip_prefix(name)) else {
             continue;

@@ -1,18 +1,18 @@
 use super::{folder, joined};
-use crate::look::{File, Look};
+use crate::project_view::{File, ProjectView};
 
-/// A header beside the file, or the one whose path ends like this and is nearest.
-pub(super) fn locate(look: &Look<'_>, from: &File, path: &str) -> Option<File> {
+/// A header relative to the file, or else the nearest one whose path ends with `path`.
+pub(super) fn locate(view: &ProjectView<'_>, from: &File, path: &str) -> Option<File> {
     let here = folder(&from.path);
-    if let Some(file) = joined(here, path).and_then(|beside| look.file(&beside)) {
+    if let Some(file) = joined(here, path).and_then(|beside| view.file(&beside)) {
         return Some(file);
     }
     let name = path.rsplit('/').next().unwrap_or(path);
     let clean = path.trim_start_matches("../").trim_start_matches("./");
     let ending = format!("/{clean}");
-    let files = look.files_of_module(&format!("include:{name}"));
+    let files = view.files_of_module(&format!("include:{name}"));
     let fits = files.iter().filter(|file| *file == clean || file.ends_with(&ending));
     let shared =
         |file: &&String| file.bytes().zip(here.bytes()).take_while(|(a, b)| a == b).count();
-    look.file(fits.max_by_key(shared)?)
+    view.file(fits.max_by_key(shared)?)
 }

@@ -1,4 +1,4 @@
-//! Which file a language means by a module.
+//! How each language maps module names to files.
 
 mod go;
 mod include;
@@ -10,10 +10,10 @@ mod rust;
 
 use std::sync::Arc;
 
-use crate::look::{File, Found, Look, Module};
-use crate::value::Package;
+use crate::evaluate::Package;
+use crate::project_view::{DefinitionRef, File, Module, ProjectView};
 
-/// Where a module is.
+/// The location of a module.
 #[derive(Clone)]
 pub(crate) enum Located {
     File(File),
@@ -28,102 +28,107 @@ impl Located {
     }
 }
 
-/// The module that a file imports under this name. What of the name is not a module is the
-/// rest, to be looked for inside.
-pub(crate) fn locate(look: &Look<'_>, from: &File, module: &str) -> Module {
-    look.module(from, module, || located(look, from, module))
+/// The module that a file imports under this name. The part of the name that is not a module is
+/// returned as the rest, to be looked up inside it.
+pub(crate) fn locate(view: &ProjectView<'_>, from: &File, module: &str) -> Module {
+    view.module(from, module, || located(view, from, module))
 }
 
-fn located(look: &Look<'_>, from: &File, module: &str) -> Module {
+fn located(view: &ProjectView<'_>, from: &File, module: &str) -> Module {
     let whole = |located| (located, Arc::default());
     match from.graph.language.as_str() {
-        "python" => whole(python::locate(look, from, module)),
+        "python" => whole(python::locate(view, from, module)),
         "javascript" | "typescript" | "tsx" => {
-            whole(Located::of(javascript::locate(look, from, module)))
+            whole(Located::of(javascript::locate(view, from, module)))
         }
-        "rust" => rust::locate(look, from, module),
-        "go" => whole(go::locate(look, from, module)),
-        "c" | "cpp" => whole(Located::of(include::locate(look, from, module))),
-        "ruby" => whole(Located::of(ruby::locate(look, from, module))),
-        language @ ("java" | "csharp" | "php") => packages::locate(look, language, module),
+        "rust" => rust::locate(view, from, module),
+        "go" => whole(go::locate(view, from, module)),
+        "c" | "cpp" => whole(Located::of(include::locate(view, from, module))),
+        "ruby" => whole(Located::of(ruby::locate(view, from, module))),
+        language @ ("java" | "csharp" | "php") => packages::locate(view, language, module),
         _ => whole(Located::Nowhere),
     }
 }
 
-/// A module inside of one, which needs no mention in it.
-pub(crate) fn submodule(look: &Look<'_>, file: &File, name: &str) -> Option<File> {
+/// A submodule that exists without being declared in its parent.
+pub(crate) fn submodule(view: &ProjectView<'_>, file: &File, name: &str) -> Option<File> {
     match file.graph.language.as_str() {
-        "python" => python::submodule(look, file, name),
-        "rust" => rust::child(look, &file.path, name),
+        "python" => python::submodule(view, file, name),
+        "rust" => rust::child(view, &file.path, name),
         _ => None,
     }
 }
 
 /// The files of a package, in order.
-pub(crate) fn files_of(look: &Look<'_>, package: &Package) -> Arc<[String]> {
+pub(crate) fn files_of(view: &ProjectView<'_>, package: &Package) -> Arc<[String]> {
     match package.language.as_ref() {
         "python" => Arc::default(),
-        language => look.files_of_module(&format!("{language}:{}", package.name)),
+        language => view.files_of_module(&format!("{language}:{}", package.name)),
     }
 }
 
-/// The files that importing a module imports. In Go that is all of a package; where files
-/// only share a namespace, it is what they define that counts.
-pub(crate) fn paths(look: &Look<'_>, located: &Located) -> Vec<String> {
+/// The files that an import of a module depends on. In Go that is the whole package. Files that
+/// only share a namespace are not imported as such; their definitions are.
+pub(crate) fn paths(view: &ProjectView<'_>, located: &Located) -> Vec<String> {
     match located {
         Located::File(file) => vec![file.path.to_string()],
         Located::Package(package) if package.language.as_ref() == "go" => {
-            let files = files_of(look, package);
+            let files = files_of(view, package);
             files.iter().filter(|path| !path.ends_with("_test.go")).cloned().collect()
         }
         Located::Package(_) | Located::Nowhere => Vec::new(),
     }
 }
 
-/// What a file of a package adds to it under a name.
-pub(crate) fn in_package(file: &File, package: &Package, name: &str, types: bool) -> Option<Found> {
+/// The definition of a name that a file adds to a package.
+pub(crate) fn in_package(
+    file: &File,
+    package: &Package,
+    name: &str,
+    types: bool,
+) -> Option<DefinitionRef> {
     match package.language.as_ref() {
         "csharp" => packages::in_namespace(file, &package.name, name, types),
         _ => file.top(name, types),
     }
 }
 
-/// A package or module inside of a package.
-pub(crate) fn subpackage(look: &Look<'_>, package: &Package, name: &str) -> Located {
+/// A package or module inside a package.
+pub(crate) fn subpackage(view: &ProjectView<'_>, package: &Package, name: &str) -> Located {
     match package.language.as_ref() {
-        "python" => python::in_folder(look, &package.name, name),
-        "java" | "csharp" => packages::inner(look, package, name),
+        "python" => python::in_folder(view, &package.name, name),
+        "java" | "csharp" => packages::inner(view, package, name),
         _ => Located::Nowhere,
     }
 }
 
-/// Where a name is looked for that a file does not bind itself, nearest first.
-pub(crate) fn around(look: &Look<'_>, file: &File, name: &str) -> Vec<Located> {
+/// The scopes in which an unbound name is looked up, nearest first.
+pub(crate) fn implicit_scopes(view: &ProjectView<'_>, file: &File, name: &str) -> Vec<Located> {
     let stars = file.graph.stars().iter().map(|star| &file.graph.imports[*star as usize]);
-    let stars = stars.filter_map(|star| match locate(look, file, &star.module) {
+    let stars = stars.filter_map(|star| match locate(view, file, &star.module) {
         (located, rest) if rest.is_empty() => Some(located),
         _ => None,
     });
     match file.graph.language.as_str() {
         "go" => std::iter::once(go::own(file)).chain(stars).collect(),
         "java" | "csharp" | "php" => packages::own(file).into_iter().chain(stars).collect(),
-        "ruby" => ruby::around(look, file, name).into_iter().chain(stars).collect(),
+        "ruby" => ruby::implicit_scopes(view, file, name).into_iter().chain(stars).collect(),
         _ => stars.collect(),
     }
 }
 
-/// What a name stands for that nothing defines: the name of a module.
-pub(crate) fn root(look: &Look<'_>, file: &File, name: &str) -> Module {
+/// The module that an undefined name refers to.
+pub(crate) fn root(view: &ProjectView<'_>, file: &File, name: &str) -> Module {
     match file.graph.language.as_str() {
-        "rust" => locate(look, file, name),
+        "rust" => locate(view, file, name),
         "php" if name.contains('\\') => packages::qualified(name),
-        "java" | "csharp" => packages::locate(look, &file.graph.language, name),
+        "java" | "csharp" => packages::locate(view, &file.graph.language, name),
         _ => (Located::Nowhere, Arc::default()),
     }
 }
 
-/// Whether members may be defined away from their class.
-pub(crate) fn has_distant_members(language: &str) -> bool {
+/// Whether members can be defined out of line.
+pub(crate) fn has_out_of_line_members(language: &str) -> bool {
     matches!(language, "rust" | "go" | "cpp")
 }
 
@@ -132,7 +137,7 @@ pub(crate) fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// A path from a folder, with `.` and `..` in it followed. Nothing if it leaves the root.
+/// Joins a path to a folder and resolves `.` and `..`. `None` if it leaves the root.
 pub(crate) fn joined(folder: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {
@@ -147,7 +152,7 @@ pub(crate) fn joined(folder: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// The folder itself and those around it, from inside out.
+/// The folder and its ancestors, innermost first.
 pub(crate) fn folders_up(folder: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(folder), |folder| match folder.rsplit_once('/') {
         Some((outer, _)) => Some(outer),
@@ -161,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_joined() {
+    fn paths_are_joined_and_ancestors_listed() {
         let table = [
             ("a/b", "./c", Some("a/b/c")),
             ("a/b", "../c/d", Some("a/c/d")),

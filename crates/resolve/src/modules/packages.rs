@@ -1,21 +1,21 @@
-//! Languages whose files say of which package or namespace they are.
+//! Languages whose files declare their package or namespace.
 
 use std::sync::Arc;
 
 use isolith_types::DefinitionKind;
 
 use super::Located;
-use crate::look::{File, Found, Look, Module};
-use crate::value::Package;
+use crate::evaluate::Package;
+use crate::project_view::{DefinitionRef, File, Module, ProjectView};
 
-/// The longest beginning of a name that is a package; the rest is inside of it.
-pub(super) fn locate(look: &Look<'_>, language: &str, module: &str) -> Module {
+/// The longest prefix of a name that is a package; the rest is inside it.
+pub(super) fn locate(view: &ProjectView<'_>, language: &str, module: &str) -> Module {
     let separator = separator(language);
     let module = module.trim_start_matches('\\');
     let parts: Vec<&str> = module.split(separator).collect();
     for length in (1..=parts.len()).rev() {
         let name = parts[..length].join(separator);
-        if !look.files_of_module(&format!("{language}:{name}")).is_empty() {
+        if !view.files_of_module(&format!("{language}:{name}")).is_empty() {
             let rest = parts[length..].iter().map(|part| (*part).to_owned()).collect();
             return (package(language, name), rest);
         }
@@ -38,7 +38,7 @@ fn package(language: &str, name: String) -> Located {
     Located::Package(Package { language: Arc::from(language), name })
 }
 
-/// The packages whose names a file sees without an import: its own, and in C# those around.
+/// The packages that a file sees without an import: its own and, in C#, the enclosing ones.
 pub(super) fn own(file: &File) -> Vec<Located> {
     let graph = &file.graph;
     let language = graph.language.as_str();
@@ -60,8 +60,13 @@ fn with_outer(name: &str) -> Vec<String> {
     outer.map(str::to_owned).collect()
 }
 
-/// What a file has in a namespace, of which there may be several in it.
-pub(super) fn in_namespace(file: &File, namespace: &str, name: &str, types: bool) -> Option<Found> {
+/// The definition of a name in one of a file's namespaces.
+pub(super) fn in_namespace(
+    file: &File,
+    namespace: &str,
+    name: &str,
+    types: bool,
+) -> Option<DefinitionRef> {
     if file.graph.namespace.as_deref() == Some(namespace)
         && let Some(top) = file.top(name, types)
     {
@@ -73,10 +78,10 @@ pub(super) fn in_namespace(file: &File, namespace: &str, name: &str, types: bool
     modules.find_map(|(index, _)| file.child(index as u32, name, types))
 }
 
-/// A package inside of a package.
-pub(super) fn inner(look: &Look<'_>, outer: &Package, name: &str) -> Located {
+/// A package inside a package.
+pub(super) fn inner(view: &ProjectView<'_>, outer: &Package, name: &str) -> Located {
     let name = format!("{}.{name}", outer.name);
-    match look.files_of_module(&format!("{}:{name}", outer.language)).is_empty() {
+    match view.files_of_module(&format!("{}:{name}", outer.language)).is_empty() {
         true => Located::Nowhere,
         false => package(&outer.language, name),
     }

@@ -1,32 +1,32 @@
 use std::sync::Arc;
 
 use super::{Located, folder, joined};
-use crate::look::{File, Look};
-use crate::value::Package;
+use crate::evaluate::Package;
+use crate::project_view::{File, ProjectView};
 
-/// `a.b`, or `.a`, `..` relative to the package of the file.
-pub(super) fn locate(look: &Look<'_>, from: &File, module: &str) -> Located {
+/// `a.b`, or relative to the file's package: `.a`, `..`.
+pub(super) fn locate(view: &ProjectView<'_>, from: &File, module: &str) -> Located {
     let bare = module.trim_start_matches('.');
     let dots = module.len() - bare.len();
     let steps = bare.replace('.', "/");
     if dots > 0 {
         let up = "../".repeat(dots - 1);
         let path = joined(folder(&from.path), &format!("{up}{steps}"));
-        return path.map_or(Located::Nowhere, |path| at(look, &path));
+        return path.map_or(Located::Nowhere, |path| at(view, &path));
     }
-    absolute(look, from, &steps)
+    absolute(view, from, &steps)
 }
 
 /// The module at a path: a file, a package with or without `__init__`.
-fn at(look: &Look<'_>, path: &str) -> Located {
-    match module_file(look, path) {
+fn at(view: &ProjectView<'_>, path: &str) -> Located {
+    match module_file(view, path) {
         Some(file) => Located::File(file),
         // A folder without `__init__` is a package too.
         None => Located::Package(Package { language: Arc::from("python"), name: path.to_owned() }),
     }
 }
 
-fn module_file(look: &Look<'_>, path: &str) -> Option<File> {
+fn module_file(view: &ProjectView<'_>, path: &str) -> Option<File> {
     let forms = match path {
         "" => vec!["__init__.py".to_owned()],
         path => vec![
@@ -36,14 +36,14 @@ fn module_file(look: &Look<'_>, path: &str) -> Option<File> {
             format!("{path}/__init__.pyi"),
         ],
     };
-    forms.iter().find_map(|form| look.file(form))
+    forms.iter().find_map(|form| view.file(form))
 }
 
-/// A module named from the top may start in any folder that is not itself a package.
-fn absolute(look: &Look<'_>, from: &File, steps: &str) -> Located {
+/// An absolute module name may start in any folder that is not a package.
+fn absolute(view: &ProjectView<'_>, from: &File, steps: &str) -> Located {
     let last = steps.rsplit('/').next().unwrap_or(steps);
     let mut best: Option<(usize, String)> = None;
-    for path in look.files_of_module(&format!("python:{last}")).iter() {
+    for path in view.files_of_module(&format!("python:{last}")).iter() {
         let stem = path.strip_suffix(".py").or_else(|| path.strip_suffix(".pyi"));
         let Some(stem) = stem else { continue };
         let stem = stem.strip_suffix("/__init__").unwrap_or(stem);
@@ -53,7 +53,7 @@ fn absolute(look: &Look<'_>, from: &File, steps: &str) -> Located {
             None if root.is_empty() => root,
             None => continue,
         };
-        if !is_start(look, from, root, steps) {
+        if !is_search_root(view, from, root, steps) {
             continue;
         }
         let shared = shared_length(root, &from.path);
@@ -62,14 +62,14 @@ fn absolute(look: &Look<'_>, from: &File, steps: &str) -> Located {
         }
     }
     match best {
-        Some((_, path)) => Located::of(look.file(&path)),
+        Some((_, path)) => Located::of(view.file(&path)),
         None => Located::Nowhere,
     }
 }
 
-/// Whether a folder may be one where Python starts looking.
-fn is_start(look: &Look<'_>, from: &File, root: &str, steps: &str) -> bool {
-    if !root.is_empty() && look.file(&format!("{root}/__init__.py")).is_some() {
+/// Whether a folder may be on Python's search path.
+fn is_search_root(view: &ProjectView<'_>, from: &File, root: &str, steps: &str) -> bool {
+    if !root.is_empty() && view.file(&format!("{root}/__init__.py")).is_some() {
         return false;
     }
     let around =
@@ -82,16 +82,16 @@ fn shared_length(root: &str, path: &str) -> usize {
     root.bytes().zip(path.bytes()).take_while(|(a, b)| a == b).count()
 }
 
-/// A file or package in the folder of an `__init__`.
-pub(super) fn submodule(look: &Look<'_>, file: &File, name: &str) -> Option<File> {
+/// A module or package inside the package of an `__init__` file.
+pub(super) fn submodule(view: &ProjectView<'_>, file: &File, name: &str) -> Option<File> {
     let is_package = file.path.ends_with("__init__.py") || file.path.ends_with("__init__.pyi");
     if !is_package {
         return None;
     }
-    module_file(look, &joined(folder(&file.path), name)?)
+    module_file(view, &joined(folder(&file.path), name)?)
 }
 
-/// What a folder without `__init__` has.
-pub(super) fn in_folder(look: &Look<'_>, folder: &str, name: &str) -> Located {
-    Located::of(joined(folder, name).and_then(|path| module_file(look, &path)))
+/// A module in a folder without `__init__`.
+pub(super) fn in_folder(view: &ProjectView<'_>, folder: &str, name: &str) -> Located {
+    Located::of(joined(folder, name).and_then(|path| module_file(view, &path)))
 }

@@ -1,26 +1,26 @@
 use std::sync::Arc;
 
 use super::{Located, folder, folders_up};
-use crate::look::{File, Look, Module};
+use crate::project_view::{File, Module, ProjectView};
 
-/// `crate::a::b`, `super::a`, `self::a`, a module beside this one, or another crate.
-pub(super) fn locate(look: &Look<'_>, from: &File, module: &str) -> Module {
+/// `crate::a::b`, `super::a`, `self::a`, a child module, or another crate.
+pub(super) fn locate(view: &ProjectView<'_>, from: &File, module: &str) -> Module {
     let mut parts = module.split("::").filter(|part| !part.is_empty());
     let Some(first) = parts.next() else { return (Located::Nowhere, Arc::default()) };
     let start = match first {
-        "crate" => crate_root(look, &from.path),
+        "crate" => crate_root(view, &from.path),
         "self" => Some(from.clone()),
-        "super" => parent(look, &from.path),
-        name => child(look, &from.path, name).or_else(|| other_crate(look, name)),
+        "super" => parent(view, &from.path),
+        name => child(view, &from.path, name).or_else(|| other_crate(view, name)),
     };
     let Some(mut file) = start else { return (Located::Nowhere, Arc::default()) };
     let mut rest = Vec::new();
     for part in parts {
         let next = match part {
             _ if !rest.is_empty() => None,
-            "super" => parent(look, &file.path),
+            "super" => parent(view, &file.path),
             "self" => Some(file.clone()),
-            name => child(look, &file.path, name),
+            name => child(view, &file.path, name),
         };
         match next {
             Some(next) => file = next,
@@ -30,9 +30,8 @@ pub(super) fn locate(look: &Look<'_>, from: &File, module: &str) -> Module {
     (Located::File(file), rest.into())
 }
 
-/// Where the modules inside of a file lie: the folder and, unless that is all, the name of
-/// the file in it.
-fn inside(path: &str) -> &str {
+/// The folder that holds a file's child modules.
+fn children_folder(path: &str) -> &str {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let stem = file.strip_suffix(".rs").unwrap_or(file);
     match stem {
@@ -41,9 +40,9 @@ fn inside(path: &str) -> &str {
     }
 }
 
-/// A module inside of a file.
-pub(super) fn child(look: &Look<'_>, path: &str, name: &str) -> Option<File> {
-    let home = inside(path);
+/// A child module of a file.
+pub(super) fn child(view: &ProjectView<'_>, path: &str, name: &str) -> Option<File> {
+    let home = children_folder(path);
     let mut child = String::with_capacity(home.len() + name.len() + "//mod.rs".len());
     child.push_str(home);
     if !home.is_empty() {
@@ -54,12 +53,12 @@ pub(super) fn child(look: &Look<'_>, path: &str, name: &str) -> Option<File> {
     [".rs", "/mod.rs"].into_iter().find_map(|end| {
         child.truncate(bare);
         child.push_str(end);
-        (child != path).then(|| look.file(&child)).flatten()
+        (child != path).then(|| view.file(&child)).flatten()
     })
 }
 
-/// The module around a file.
-fn parent(look: &Look<'_>, path: &str) -> Option<File> {
+/// The parent module of a file.
+fn parent(view: &ProjectView<'_>, path: &str) -> Option<File> {
     let own = folder(path);
     let file = path.rsplit('/').next().unwrap_or(path);
     let home = if file == "mod.rs" { folder(own) } else { own };
@@ -67,35 +66,35 @@ fn parent(look: &Look<'_>, path: &str) -> Option<File> {
     let beside = ["mod.rs", "lib.rs", "main.rs"];
     let beside = beside.iter().map(|name| format!("{home}{slash}{name}"));
     let above = (!home.is_empty()).then(|| format!("{home}.rs"));
-    beside.chain(above).filter(|parent| parent != path).find_map(|parent| look.file(&parent))
+    beside.chain(above).filter(|parent| parent != path).find_map(|parent| view.file(&parent))
 }
 
-/// The file that a crate starts with: the one of the package, unless the file is one itself.
-fn crate_root(look: &Look<'_>, path: &str) -> Option<File> {
+/// The root file of the crate: the package's library, or `path` itself if there is none.
+fn crate_root(view: &ProjectView<'_>, path: &str) -> Option<File> {
     for folder in folders_up(folder(path)) {
         let slash = if folder.is_empty() { "" } else { "/" };
-        if let Some(manifest) = look.file(&format!("{folder}{slash}Cargo.toml")) {
-            return library(look, &manifest).or_else(|| look.file(path));
+        if let Some(manifest) = view.file(&format!("{folder}{slash}Cargo.toml")) {
+            return library(view, &manifest).or_else(|| view.file(path));
         }
     }
     let roots = folders_up(folder(path)).flat_map(|folder| {
         let slash = if folder.is_empty() { "" } else { "/" };
         [format!("{folder}{slash}lib.rs"), format!("{folder}{slash}main.rs")]
     });
-    roots.into_iter().find_map(|root| look.file(&root))
+    roots.into_iter().find_map(|root| view.file(&root))
 }
 
-/// Another crate of the same project.
-fn other_crate(look: &Look<'_>, name: &str) -> Option<File> {
-    let path = look.files_of_module(&format!("crate:{name}")).first()?.clone();
-    library(look, &look.file(&path)?)
+/// Another crate in the same project.
+fn other_crate(view: &ProjectView<'_>, name: &str) -> Option<File> {
+    let path = view.files_of_module(&format!("crate:{name}")).first()?.clone();
+    library(view, &view.file(&path)?)
 }
 
-fn library(look: &Look<'_>, manifest: &File) -> Option<File> {
+fn library(view: &ProjectView<'_>, manifest: &File) -> Option<File> {
     let home = folder(&manifest.path);
     let slash = if home.is_empty() { "" } else { "/" };
     let entry = manifest.graph.manifest.as_ref().and_then(|manifest| manifest.entry.clone());
     let usual = ["src/lib.rs", "src/main.rs", "lib.rs"].map(str::to_owned);
     let all = entry.into_iter().chain(usual);
-    all.map(|file| format!("{home}{slash}{file}")).find_map(|file| look.file(&file))
+    all.map(|file| format!("{home}{slash}{file}")).find_map(|file| view.file(&file))
 }

@@ -1,6 +1,6 @@
-//! Edges and non-edges, language by language: each list is all there is of these kinds.
+//! Edges for each language. The expected lists are complete for the given kinds.
 
-mod again;
+mod changes;
 mod project;
 
 use isolith_types::EdgeKind;
@@ -63,7 +63,7 @@ fn python_imports_classes_and_types() {
 }
 
 #[test]
-fn python_takes_all_names_of_a_module() {
+fn python_star_imports() {
     let files = [
         ("a.py", "from b import *\ndef f():\n    g()\n    print(h)\n"),
         ("b.py", "from c import *\ndef g(): ...\n"),
@@ -75,7 +75,7 @@ fn python_takes_all_names_of_a_module() {
 }
 
 #[test]
-fn a_method_on_something_unknown_is_a_candidate_if_few_have_it() {
+fn a_method_of_an_unknown_object_is_a_candidate_if_few_types_have_it() {
     let one = ("a.py", "class A:\n    def fold(self): ...\n");
     let call = ("b.py", "def f(x):\n    x.fold()\n    fold()\n");
     let candidate = "b.py#f -CALLS> a.py#A.fold?";
@@ -216,7 +216,7 @@ fn rust_modules_impls_and_traits() {
 }
 
 #[test]
-fn imports_of_types_are_told_apart() {
+fn type_only_imports_are_marked() {
     let files = [
         ("a.ts", "export type A = number;\nexport class B {}\n"),
         ("all.ts", "import type { A } from './a';\n"),
@@ -266,7 +266,7 @@ fn a_declaration_is_no_use_of_what_it_hides() {
 }
 
 #[test]
-fn a_variable_is_there_after_its_declaration() {
+fn a_variable_shadows_only_after_its_declaration() {
     let rust = "fn size() -> u32 { 1 }\nfn rows() -> Vec<u32> { vec![] }\n\
                 fn main() {\n    let size = size();\n    for rows in rows() { size(); rows(); }\n\
                 \x20   if let Some(main) = main() { main(); }\n}\n\
@@ -277,7 +277,7 @@ fn a_variable_is_there_after_its_declaration() {
     expect(&[Calls], &[("src/main.rs", rust)], &[main[0], main[1], size]);
     let go = "package main\nfunc size() int { return 1 }\nfunc main() {\n\tsize := size()\n\tsize()\n}\n";
     expect(&[Calls], &[("main.go", go)], &["main.go#main -CALLS> main.go#size"]);
-    // Elsewhere it hides what is outside in all of its function.
+    // In other languages it shadows outer names in the whole function.
     let python = "def size(): ...\ndef main():\n    size = size()\n";
     expect(&[Calls], &[("main.py", python)], &[]);
 }
@@ -358,7 +358,7 @@ fn java_packages_and_inheritance() {
 }
 
 #[test]
-fn c_prototypes_lead_to_definitions() {
+fn c_prototypes_resolve_to_definitions() {
     let files = [
         (
             "include/list.h",
@@ -386,7 +386,7 @@ fn c_prototypes_lead_to_definitions() {
 }
 
 #[test]
-fn cpp_methods_away_from_their_class() {
+fn cpp_out_of_line_methods() {
     let files = [
         (
             "shape.hpp",
@@ -520,9 +520,9 @@ fn php_namespaces_and_traits() {
     );
 }
 
-/// Without an end to it, each way through them would be gone.
+/// Without a limit, every path through the modules would be followed.
 #[test]
-fn modules_that_pass_on_all_of_each_other_come_to_an_end() {
+fn modules_that_reexport_each_other_terminate() {
     let names: Vec<String> = (0..12).map(|number| format!("m{number}")).collect();
     let passed_on = |name: &String| format!("mod {name};\npub use self::{name}::*;\n");
     let lib: String = names.iter().map(passed_on).collect();

@@ -1,4 +1,4 @@
-//! A project of a few files in memory, parsed and resolved like any other.
+//! An in-memory project of a few files, parsed and resolved for real.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use isolith_resolve::{Outline, Project, Resolution, module_keys, resolve};
 use isolith_source::{Chunker, Mode};
 use isolith_types::{Certainty, CodeEdge, CodeNode, EdgeKind, FileGraph};
 
-/// The files with their graphs.
+/// Outlines by path.
 #[derive(Default)]
 pub(crate) struct Files(pub(crate) BTreeMap<String, Arc<Outline>>);
 
 impl Files {
-    /// Parses some files.
+    /// Parses pairs of path and text.
     pub(crate) fn of(files: &[(&str, &str)]) -> Self {
         let mut chunker = Chunker::new(InWorker::in_process());
         let mut graph = |path: &str, text: &str| {
@@ -24,7 +24,7 @@ impl Files {
         Self(files.iter().map(|(path, text)| ((*path).to_owned(), graph(path, text))).collect())
     }
 
-    /// What became of the names in one of them.
+    /// Resolves one of the files.
     pub(crate) fn resolution(&self, path: &str) -> Resolution {
         resolve(path, &self.0[path], &self.0[path].references, self)
     }
@@ -71,13 +71,13 @@ impl Project for Files {
             .collect()
     }
 
-    fn definitions_named(&self, name: &str, most: usize) -> Option<Arc<[CodeNode]>> {
+    fn definitions_named(&self, name: &str, max: usize) -> Option<Arc<[CodeNode]>> {
         let all = self.0.iter().flat_map(|(path, graph)| {
             let definitions = graph.definitions.iter().enumerate();
             let named = definitions.filter(|(_, one)| one.name == name);
             named.map(|(index, _)| CodeNode { path: path.clone(), definition: Some(index as u32) })
         });
         let all: Arc<[CodeNode]> = all.collect();
-        (all.len() <= most).then_some(all)
+        (all.len() <= max).then_some(all)
     }
 }

@@ -1,4 +1,4 @@
-//! Logs that are damaged while acknowledged commits are in nothing else: every loss is said.
+//! Damaged logs that hold the only copy of acknowledged commits: every loss is reported.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use rusqlite::types::Value;
 
 use crate::common::{CREATE, TestStore, numbered, one, put, token, writer};
 
-/// A store as its files were at one moment, while it was open.
+/// A copy of a store's files, taken while it was open.
 pub(crate) struct Moment {
     files: Vec<(PathBuf, Vec<u8>)>,
     pub(crate) content: String,
@@ -28,7 +28,7 @@ impl Moment {
         Self { files: files.into(), content: content(&folder.truth()) }
     }
 
-    /// How many records there were.
+    /// The number of records.
     pub(crate) fn records(&self) -> u64 {
         self.content.lines().filter(|line| line.starts_with("record ")).count() as u64
     }
@@ -94,8 +94,8 @@ fn cypher(store: &mut TestStore, text: &str) {
     store.one(ChangeGraph { query }).unwrap();
 }
 
-/// Whether the store can be opened. If not, the error says what is missing, and for reading
-/// as for writing. If so, it has all that the other had.
+/// Whether the store can be opened. If not, readers and writers must report what is missing; if
+/// so, its content must be complete.
 fn opens(folder: &StoreFolder, content_before: &str) -> bool {
     let before = fs::read(folder.path().join(LOG)).ok();
     let refused = match Truth::open_reader(folder, token()) {
@@ -141,7 +141,7 @@ fn one_flipped_bit_in_a_log_loses_nothing_silently() {
 }
 
 #[test]
-fn a_log_that_is_cut_zeroed_deleted_shuffled_or_old_loses_nothing_silently() {
+fn a_truncated_zeroed_deleted_shuffled_or_old_log_loses_nothing_silently() {
     const FRAME: usize = 24 + 8192;
     let mut store = busy_store();
     let earlier = Moment::of(&store.folder);
@@ -233,18 +233,18 @@ fn a_log_deleted_under_a_live_writer_is_noticed_by_all() {
     drop(reader);
     let folder = store.folder.clone();
     drop(store.writer);
-    // Whoever opens it again is told.
+    // Opening it again reports the loss.
     assert!(matches!(writer(&folder).unwrap_err(), StoreError::Behind { .. }));
     let refused = Truth::open_reader(&folder, token()).unwrap_err();
     assert!(matches!(refused, StoreError::Behind { .. }));
 }
 
 #[test]
-fn an_older_truth_under_a_live_writer_is_not_written_to() {
+fn a_live_writer_does_not_write_to_an_older_database() {
     let store = busy_store();
     let mut other = Truth::open_writer(&store.folder, CREATE, token()).unwrap();
     {
-        // As if another process had lost commits without anybody having noticed.
+        // As if another process had lost commits unnoticed.
         let db = Connection::open(store.folder.truth()).unwrap();
         db.execute("UPDATE store SET commits = commits - 1", []).unwrap();
     }
@@ -255,7 +255,7 @@ fn an_older_truth_under_a_live_writer_is_not_written_to() {
 }
 
 #[test]
-fn a_new_store_in_the_place_of_a_deleted_one_is_not_behind_it() {
+fn a_new_store_in_place_of_a_deleted_one_is_not_behind() {
     let store = busy_store();
     let folder = store.folder.clone();
     drop(store.writer);

@@ -1,4 +1,4 @@
-//! The code index: roots, files, chunks, and who may change them.
+//! The code index: roots, files and chunks.
 
 use isolith_protocol::{
     About, AddRoot, CODE_COLLECTION, ChunkFilter, ClearFiles, CreateCollection, DeleteCollection,
@@ -87,7 +87,7 @@ fn files_are_stored_with_their_chunks() {
     store.one(FinishIndex { root }).unwrap();
     let finished = with(&store, |snapshot| snapshot.roots().unwrap().remove(0));
     assert!(finished.indexed_at.is_some());
-    // A root that is there is found.
+    // An existing root is returned.
     let spec = code_spec(2, MODEL);
     let again = store.one(AddRoot { path: "/project".to_owned(), spec }).unwrap();
     assert_eq!((again.created, &again.root), (false, &finished));
@@ -116,7 +116,7 @@ fn a_file_is_replaced_as_a_whole() {
     with(&store, |snapshot| {
         assert_eq!(texts(snapshot, root, "src/lib.rs"), ["fn d", "x"]);
         let (after, chunks) = snapshot.chunks_of_file(root, "src/lib.rs").unwrap().unwrap();
-        // Nobody has committed this content; it is as old as the file.
+        // Git does not know this content, so the modification time counts.
         let age = (after.version.modified > 0).then_some(after.version.modified / 1_000_000);
         assert_eq!((after.id, after.author, after.changed_at), (before.id, None, age));
         let id = snapshot.code_state().unwrap().unwrap().id;
@@ -126,7 +126,7 @@ fn a_file_is_replaced_as_a_whole() {
         snapshot.vectors(&rows, &mut |_, _, vector| seen.push(vector.to_vec())).unwrap();
         assert_eq!(seen, [bytes([4.0, 2.0]), bytes([1.0, 2.0])]);
     });
-    // A file may be left with no chunks.
+    // A file may have no chunks.
     let outcome = store.one(put_files(root, &[file("src/lib.rs", &[])], 1.0)).unwrap();
     assert_eq!((outcome.deleted, outcome.count_after), (2, 3));
     with(&store, |snapshot| assert_eq!(texts(snapshot, root, "src/lib.rs"), [""; 0]));
@@ -179,7 +179,7 @@ fn move_file(root: u64, from: &str, to: &str, numbers: &[f32]) -> MoveFile {
 }
 
 #[test]
-fn a_moved_file_keeps_its_rows_and_gets_other_vectors() {
+fn a_moved_file_keeps_its_rows_and_gets_new_vectors() {
     let (mut store, root) = indexed();
     let facts = vec![("src/main.rs".to_owned(), None, 5)];
     store.one(NoteGitFacts { root, facts }).unwrap();
@@ -190,7 +190,7 @@ fn a_moved_file_keeps_its_rows_and_gets_other_vectors() {
         })
     };
     let before = rows(&store, "src/main.rs");
-    // Onto a file that is there.
+    // Onto an existing file.
     let moved =
         store.one(move_file(root, "src/main.rs", "README.md", &[1.0, 2.0, 3.0, 4.0])).unwrap();
     assert_eq!((moved.updated, moved.deleted, moved.files), (2, 1, 1));
@@ -214,7 +214,7 @@ fn a_moved_file_keeps_its_rows_and_gets_other_vectors() {
         snapshot.for_each_chunk(id, Scope::ChangedAfter(6), each).unwrap();
         assert_eq!(path, "README.md");
     });
-    // To where it is: other vectors alone.
+    // To the same path: only the vectors change.
     let again =
         store.one(move_file(root, "README.md", "README.md", &[5.0, 2.0, 3.0, 4.0])).unwrap();
     assert_eq!((again.updated, again.deleted), (2, 0));
@@ -291,7 +291,7 @@ fn a_batch_is_stored_once() {
 }
 
 #[test]
-fn people_do_not_write_to_the_code_index() {
+fn users_cannot_write_to_the_code_index() {
     let (mut store, _) = indexed();
     let code = || CODE_COLLECTION.to_owned();
     let patch = Patch { id: "x".to_owned(), document: None, metadata: None, vector: None };
@@ -316,7 +316,7 @@ fn people_do_not_write_to_the_code_index() {
 }
 
 #[test]
-fn another_model_is_another_index() {
+fn changing_the_model_replaces_the_index() {
     let (mut store, root) = indexed();
     let old = with(&store, |snapshot| snapshot.code_state().unwrap().unwrap().id);
     let add = AddRoot { path: "/x".to_owned(), spec: code_spec(2, "other") };
@@ -338,7 +338,7 @@ fn another_model_is_another_index() {
         (state.dimension, state.model.as_deref(), state.records),
         (Some(3), Some("other"), 0)
     );
-    // A fold that began before cannot be recorded any more.
+    // A fold that started before can no longer be swapped in.
     assert!(!store.one(SwapSegments { plan }).unwrap().swapped);
     assert!(!store.one(Purge { limit_rows: 1000 }).unwrap().more);
     let same = store.one(set(3)).unwrap();
@@ -377,7 +377,7 @@ fn files_are_listed_by_folder_and_page() {
 }
 
 #[test]
-fn chunks_are_filtered_by_what_their_files_are() {
+fn chunks_are_filtered_by_file_properties() {
     let (mut store, root) = indexed();
     let other = add_root(&mut store, "/other");
     let mut python = file("tool.py", &["fn x", "import y"]);
@@ -430,7 +430,7 @@ fn sparse_files_are_looked_up_one_by_one() {
 }
 
 #[test]
-fn chunks_are_walked_with_their_names_and_paths() {
+fn chunks_are_iterated_with_symbols_and_paths() {
     let (mut store, root) = indexed();
     let mut many = file("src/many.rs", &["fn \"quoted\\name\""]);
     many.chunks[0].symbols.push(isolith_types::Symbol {

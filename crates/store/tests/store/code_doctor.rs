@@ -1,4 +1,4 @@
-//! Checks and salvage of the code index: no file seems indexed that is not.
+//! Checks and salvage of the code index: an incomplete file never counts as indexed.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use isolith_store::{Check, Checkpoint, Extent, Snapshot, StoreFolder, Truth};
 use isolith_types::ParsedFile;
 
 use crate::common::{TestStore, add_root, database, file, numbered, one, put_files, token, writer};
-use crate::doctor::{named, pages_of, problems, salvage, spoil};
+use crate::doctor::{damage_page, named, pages_of, problems, salvage};
 
 const FILES: usize = 300;
 
@@ -35,7 +35,7 @@ fn with<T>(folder: &StoreFolder, read: impl FnOnce(&Snapshot<'_>) -> T) -> T {
     read(&reader.snapshot().unwrap())
 }
 
-/// How many files are there; each of them is as it was put.
+/// The number of files; each must be as it was written.
 fn whole_files(folder: &StoreFolder, root: u64) -> usize {
     with(folder, |snapshot| {
         let files = snapshot.files(root, None, None, u64::MAX).unwrap();
@@ -54,7 +54,7 @@ fn whole_files(folder: &StoreFolder, root: u64) -> usize {
 }
 
 #[test]
-fn a_sound_index_survives_whole() {
+fn salvage_keeps_an_intact_index() {
     let (_place, folder, root) = closed();
     let report = salvage(&folder);
     assert_eq!((report.lost, report.lost_records), (vec![], 0));
@@ -74,12 +74,12 @@ fn a_file_is_saved_with_all_its_chunks_or_not_at_all() {
     for table in ["record", "vector", "chunk", "file", "chunk_file"] {
         let (_place, folder, root) = closed();
         let leaves = pages_of(&folder, table, "leaf");
-        spoil(&folder.truth(), leaves[leaves.len() / 2]);
+        damage_page(&folder.truth(), leaves[leaves.len() / 2]);
         let report = salvage(&folder);
         let left = whole_files(&folder, root);
         match table {
             "chunk_file" => assert_eq!((left, report.lost.len()), (FILES, 0)),
-            // Their paths are in an index, and their chunks know them.
+            // Paths are also in an index, and chunks refer to their files.
             "file" => {
                 assert_eq!(left, FILES);
                 let again = named(&report, "file", Extent::Derived);
@@ -118,7 +118,7 @@ fn random_damage_leaves_only_whole_files() {
         let mut random = fastrand::Rng::with_seed(seed);
         let pages = std::fs::metadata(folder.truth()).unwrap().len() / 8192;
         for _ in 0..3 {
-            spoil(&folder.truth(), random.u64(2..=pages));
+            damage_page(&folder.truth(), random.u64(2..=pages));
         }
         salvage(&folder);
         let roots = with(&folder, |snapshot| snapshot.roots().unwrap());
@@ -129,7 +129,7 @@ fn random_damage_leaves_only_whole_files() {
 }
 
 #[test]
-fn an_index_whose_own_row_is_lost_is_made_anew() {
+fn an_index_whose_own_row_is_lost_is_rebuilt() {
     let (_place, folder, _) = closed();
     let db = database(&folder);
     db.execute_batch("PRAGMA foreign_keys = OFF; DELETE FROM collection WHERE name = '@code';")
@@ -146,9 +146,9 @@ fn an_index_whose_own_row_is_lost_is_made_anew() {
 }
 
 #[test]
-fn a_lost_first_page_is_replaced_whatever_version_the_store_began_with() {
+fn a_lost_first_page_is_replaced_for_every_original_version() {
     let (_place, folder, root) = closed();
-    spoil(&folder.truth(), 1);
+    damage_page(&folder.truth(), 1);
     salvage(&folder);
     assert_eq!(whole_files(&folder, root), FILES);
 
@@ -172,14 +172,14 @@ fn a_lost_first_page_is_replaced_whatever_version_the_store_began_with() {
     one(&mut writer, put_files(root, &[content(1), content(2)], 1.0)).unwrap();
     assert!(writer.checkpoint(Checkpoint::Truncate).unwrap().complete);
     drop(writer);
-    spoil(&folder.truth(), 1);
+    damage_page(&folder.truth(), 1);
     salvage(&folder);
     assert_eq!(whole_files(&folder, root), 2);
     with(&folder, |snapshot| assert_eq!(snapshot.collection("c").unwrap().records, 2998));
 }
 
 #[test]
-fn a_store_of_version_1_is_salvaged_without_complaint() {
+fn a_store_of_version_1_is_salvaged_without_problems() {
     let place = tempfile::tempdir().unwrap();
     let folder = StoreFolder::new(place.path());
     folder.create().unwrap();
@@ -195,7 +195,7 @@ fn a_store_of_version_1_is_salvaged_without_complaint() {
 }
 
 #[test]
-fn checks_name_what_is_wrong_with_the_index() {
+fn checks_name_problems_of_the_index() {
     let (_place, folder, root) = closed();
     let db = database(&folder);
     db.execute_batch(
@@ -250,7 +250,7 @@ fn checks_name_what_is_wrong_with_the_index() {
 }
 
 #[test]
-fn a_recount_makes_a_file_be_indexed_again() {
+fn a_recount_marks_damaged_files_for_indexing() {
     let (_place, folder, root) = closed();
     let db = database(&folder);
     db.execute_batch("UPDATE file SET chunks = 2 WHERE id = 1").unwrap();

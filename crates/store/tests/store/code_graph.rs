@@ -1,4 +1,4 @@
-//! The graph of code: made of files, resolved among them, and gone with them.
+//! The code graph: built from files, linked across them, and removed with them.
 
 use isolith_graph::Datum;
 use isolith_protocol::{ChangeGraph, CypherQuery, LinkFiles, NoteGitFacts, RemoveFiles};
@@ -132,7 +132,7 @@ fn two_files() -> Project {
 }
 
 #[test]
-fn names_become_edges_across_files() {
+fn references_become_edges_across_files() {
     let code = two_files();
     assert_eq!(
         code.calls(),
@@ -163,7 +163,7 @@ fn names_become_edges_across_files() {
 fn only_what_depends_on_a_change_is_resolved_again() {
     let mut code = two_files();
     assert_eq!(code.link(), 0);
-    // What is inside of a function is nobody else's business.
+    // A function's body does not affect other files.
     code.put("app/util.py", python(&[("helper", &[]), ("inner", &[])], &[]));
     assert_eq!(code.link(), 1);
     assert_eq!(code.calls(), ["app/main.py#main app/util.py#helper resolved"]);
@@ -176,13 +176,13 @@ fn only_what_depends_on_a_change_is_resolved_again() {
 }
 
 #[test]
-fn what_changes_between_two_slices_is_read_again() {
-    changing_between_slices(Project::put);
+fn a_change_between_two_batches_is_read_again() {
+    changing_between_batches(Project::put);
 }
 
 #[test]
-fn what_another_writer_changes_between_two_slices_is_read_again() {
-    changing_between_slices(|code, path, graph| {
+fn a_change_by_another_writer_between_two_batches_is_read_again() {
+    changing_between_batches(|code, path, graph| {
         let mut file = file(path, &["text"]);
         file.graph = graph;
         let mut other = writer(&code.store.folder).unwrap();
@@ -190,8 +190,8 @@ fn what_another_writer_changes_between_two_slices_is_read_again() {
     });
 }
 
-fn changing_between_slices(put: impl FnOnce(&mut Project, &str, FileGraph)) {
-    // More than are looked at in one slice.
+fn changing_between_batches(put: impl FnOnce(&mut Project, &str, FileGraph)) {
+    // More than one batch covers.
     const CALLERS: usize = 2_001;
     let mut code = Project::new();
     code.put("util.py", python(&[("other", &[])], &[]));
@@ -210,7 +210,7 @@ fn changing_between_slices(put: impl FnOnce(&mut Project, &str, FileGraph)) {
 }
 
 #[test]
-fn a_file_takes_its_part_with_it_and_nothing_else() {
+fn removing_a_file_removes_only_its_part_of_the_graph() {
     let mut code = two_files();
     let remove = RemoveFiles { root: code.root, paths: vec!["app/util.py".to_owned()] };
     code.store.one(remove).unwrap();
@@ -227,7 +227,7 @@ fn a_file_takes_its_part_with_it_and_nothing_else() {
 }
 
 #[test]
-fn what_is_made_of_files_is_only_read() {
+fn cypher_cannot_change_nodes_of_code() {
     let mut code = two_files();
     for text in [
         "MATCH (n:Function {name: 'main'}) SET n.name = 'x'",
@@ -242,7 +242,7 @@ fn what_is_made_of_files_is_only_read() {
     }
     code.change("MATCH (n:Function {name: 'helper'}) CREATE (:Note {t: 'slow'})-[:ABOUT]->(n)")
         .unwrap();
-    // Edited, but still called the same: the note stays where it was.
+    // Edited, but with the same id: the user's edge stays.
     code.put("app/util.py", python(&[("first", &[]), ("helper", &[])], &[]));
     code.link();
     let notes = "MATCH (t:Note)-[:ABOUT]->(n) RETURN t.t, n.id";
@@ -254,10 +254,10 @@ fn what_is_made_of_files_is_only_read() {
 }
 
 #[test]
-fn names_that_users_had_first_find_code_as_well() {
+fn labels_first_created_by_users_also_find_code() {
     let mut code = Project::new();
     code.change("CREATE (:Mine {language: 'python', line: 1, name: 'mine'})").unwrap();
-    // This many that looking them up is better than looking at all.
+    // So many nodes that the index is used instead of a scan.
     let names: Vec<String> = (1..=30).map(|at| format!("f{at}")).collect();
     let functions: Vec<(&str, &[&str])> = names.iter().map(|name| (&**name, &[][..])).collect();
     code.put("app/main.py", python(&functions, &[]));
@@ -271,14 +271,14 @@ fn names_that_users_had_first_find_code_as_well() {
 }
 
 #[test]
-fn who_changed_a_file_is_in_the_graph() {
+fn authors_of_files_are_in_the_graph() {
     let mut code = two_files();
-    let mut told = |author: &str, at: i64| {
+    let mut authors_after = |author: &str, at: i64| {
         let facts = vec![("app/main.py".to_owned(), Some(author.to_owned()), at)];
         code.store.one(NoteGitFacts { root: code.root, facts }).unwrap();
         code.rows("MATCH (p:Person)-[:AUTHORED]->(f) RETURN p.name, f.path")
     };
-    assert_eq!(told("Ann", 1_000_000_000_000_000), ["Ann app/main.py"]);
-    assert_eq!(told("Bob", 1_000_000_000_000_001), ["Bob app/main.py"]);
+    assert_eq!(authors_after("Ann", 1_000_000_000_000_000), ["Ann app/main.py"]);
+    assert_eq!(authors_after("Bob", 1_000_000_000_000_001), ["Bob app/main.py"]);
     assert_eq!(code.rows("MATCH (p:Person) RETURN p.name"), ["Bob"]);
 }

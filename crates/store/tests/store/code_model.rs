@@ -1,4 +1,4 @@
-//! Random runs of an index, compared with a model that is too simple to be wrong.
+//! Random index operations, compared with a simple model.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -8,7 +8,7 @@ use isolith_types::{FileVersion, ParsedFile};
 
 use crate::common::{MODEL, TestStore, add_root, bytes, file, put_files, version};
 
-/// What a file should be: its texts, its hash, and the mark in its vectors.
+/// The expected state of a file: texts, hash, and the mark in its vectors.
 type Known = (Vec<String>, [u8; 32], f32);
 
 struct Run {
@@ -111,7 +111,7 @@ impl Run {
     fn clear(&mut self) {
         let root = self.root();
         let files = self.known.keys().filter(|key| key.0 == root).count() as u64;
-        // Which files go first is not said, so all go.
+        // The order of removal is unspecified, so remove all.
         let mut gone = 0;
         loop {
             let outcome = self.store.one(ClearFiles { root: Some(root), limit_files: 2 });
@@ -179,7 +179,7 @@ impl Run {
 }
 
 #[test]
-fn any_run_leaves_what_a_model_says() {
+fn random_runs_match_the_model() {
     for seed in 0..20 {
         let mut run = Run::new(seed);
         for _ in 0..30 {

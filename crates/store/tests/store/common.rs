@@ -1,4 +1,4 @@
-//! What the tests share: a store in a folder of its own, and short ways to use it.
+//! Shared helpers: a store in a temporary folder, and shortcuts for using it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -55,7 +55,7 @@ impl TestStore {
         one(&mut self.writer, operation)
     }
 
-    /// The same under a given key.
+    /// Applies an operation under the given key.
     pub(crate) fn keyed<O: WriteOperation>(
         &mut self,
         key: Key,
@@ -64,7 +64,7 @@ impl TestStore {
         self.writer.apply_one(key, operation).map(Written::from)
     }
 
-    /// The same for operations of several kinds.
+    /// Applies an operation of any type.
     pub(crate) fn any(&mut self, action: Action) -> Result<Done<WriteReply>, StoreError> {
         let write = Write { key: key(), keep: false, action };
         self.writer.apply(&[write], &[])?.remove(0)
@@ -97,14 +97,14 @@ pub(crate) fn write(operation: impl WriteOperation) -> Write {
     Write { key: key(), keep: false, action: operation.into() }
 }
 
-/// What a write did, with the fields of its reply.
+/// The result of a write; derefs to its reply.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Written<R> {
     pub(crate) reply: R,
     pub(crate) repeated: bool,
     pub(crate) collection: Option<CollectionState>,
     pub(crate) fold_due: bool,
-    /// How many records the collection has after it.
+    /// The number of records in the collection after the write.
     pub(crate) count_after: u64,
 }
 
@@ -211,7 +211,7 @@ pub(crate) fn version(texts: &[&str]) -> FileVersion {
     FileVersion { hash, size: whole.len() as u64, modified: 1_000_000_000 }
 }
 
-/// A vector for each chunk, which tells it from others.
+/// A vector for each chunk, derived from its text and `mark`.
 pub(crate) fn vectors_of(files: &[ParsedFile], mark: f32) -> Vec<u8> {
     let chunks = files.iter().flat_map(|file| &file.chunks);
     bytes(chunks.flat_map(|chunk| [chunk.text.len() as f32, mark]))
@@ -228,7 +228,7 @@ pub(crate) fn put_files(root: u64, files: &[ParsedFile], mark: f32) -> PutFiles 
     }
 }
 
-/// The truth, past the program, for faults in what it says: its checksums stay right.
+/// Opens the database directly, to inject inconsistencies while page checksums stay valid.
 pub(crate) fn database(folder: &StoreFolder) -> Connection {
     isolith_pages::open(&folder.truth(), OpenFlags::default(), Checking::Every).unwrap()
 }

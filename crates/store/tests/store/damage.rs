@@ -1,4 +1,4 @@
-//! Random damage to the file: what is read is what was written, or an error.
+//! Random damage to the file: reads return what was written, or an error.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,7 +19,7 @@ use crate::memory::{add, drawer};
 const PAGE: usize = 8192;
 const TRIALS: u64 = 320;
 
-/// A store with everything that answers are made of.
+/// A store with some data of every kind.
 fn filled() -> TestStore {
     let mut store = TestStore::new();
     store.upsert(numbered(0..600));
@@ -72,7 +72,7 @@ fn graph(snapshot: &Snapshot<'_>, query: &str) -> Answer {
     Ok(format!("{rows:?}"))
 }
 
-/// All that can be asked, each for itself.
+/// One query of every kind.
 const QUESTIONS: [fn(&Snapshot<'_>) -> Answer; 13] = [
     |it| text(it.collections()),
     |it| records(it, &Selection::All),
@@ -115,7 +115,7 @@ fn is_reported(folder: &StoreFolder) -> bool {
     }
 }
 
-/// How many answers failed; all others are as they were.
+/// The number of failed answers; all others must be unchanged.
 fn compare(before: &[Answer], now: &[Answer], what: &str) -> usize {
     let mut failed = 0;
     for (number, (before, now)) in before.iter().zip(now).enumerate() {
@@ -127,8 +127,8 @@ fn compare(before: &[Answer], now: &[Answer], what: &str) -> usize {
     failed
 }
 
-/// One of the ways in which files go bad.
-fn harm(bytes: &mut Vec<u8>, random: &mut fastrand::Rng) -> &'static str {
+/// Damages the bytes in a random way.
+fn damage_randomly(bytes: &mut Vec<u8>, random: &mut fastrand::Rng) -> &'static str {
     let place = random.usize(..bytes.len());
     let pages = bytes.len() / PAGE;
     let mut page = || random.usize(..pages) * PAGE;
@@ -139,7 +139,7 @@ fn harm(bytes: &mut Vec<u8>, random: &mut fastrand::Rng) -> &'static str {
             "a flipped bit"
         }
         2 => {
-            // Where most of what is stored is: the beginning of a page is its header.
+            // Most data is at the end of a page; the start is its header.
             bytes[one + random.usize(..200)] ^= 1 << random.u8(0..8);
             "a flipped bit in a header"
         }
@@ -167,7 +167,7 @@ fn harm(bytes: &mut Vec<u8>, random: &mut fastrand::Rng) -> &'static str {
 }
 
 #[test]
-fn a_damaged_file_never_answers_wrongly() {
+fn a_damaged_file_never_gives_wrong_answers() {
     let mut store = filled();
     assert!(store.writer.checkpoint(Checkpoint::Truncate).unwrap().complete);
     let (_place, folder) = (store.place, store.folder);
@@ -180,7 +180,7 @@ fn a_damaged_file_never_answers_wrongly() {
     for seed in 0..TRIALS {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut bytes = healthy.clone();
-        let kind = harm(&mut bytes, &mut random);
+        let kind = damage_randomly(&mut bytes, &mut random);
         if bytes == healthy {
             continue;
         }
@@ -197,7 +197,7 @@ fn a_damaged_file_never_answers_wrongly() {
 }
 
 #[test]
-fn a_damaged_log_in_use_never_answers_wrongly() {
+fn a_damaged_log_in_use_never_gives_wrong_answers() {
     let store = filled();
     let folder = &store.folder;
     let before = answers(folder);
@@ -221,7 +221,7 @@ fn a_damaged_log_in_use_never_answers_wrongly() {
 
 /// SQLite without checksums moves the log into the file when it closes it.
 #[test]
-fn what_another_program_did_to_the_file_costs_nothing_but_a_repair() {
+fn a_file_changed_by_another_program_is_repaired_without_loss() {
     let store = filled();
     let (_place, folder) = (store.place, store.folder);
     drop(store.writer);
@@ -233,6 +233,6 @@ fn what_another_program_did_to_the_file_costs_nothing_but_a_repair() {
     assert!(is_reported(&folder));
     let report = salvage(&folder);
     assert_eq!((report.lost, report.lost_records), (vec![], 0));
-    // What collections say of themselves comes first: segments have to be made again.
+    // Collection states are rewritten first: segments must be rebuilt.
     assert_eq!(answers(&folder)[1..], before[1..]);
 }

@@ -1,4 +1,4 @@
-//! Checks and salvage, with files that are really damaged.
+//! Checks and salvage of damaged files.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -22,7 +22,7 @@ fn closed(rows: u32) -> (tempfile::TempDir, StoreFolder) {
     (store.place, store.folder)
 }
 
-pub(crate) fn spoil(path: &Path, page: u64) {
+pub(crate) fn damage_page(path: &Path, page: u64) {
     let file = OpenOptions::new().write(true).open(path).unwrap();
     file.write_all_at(&[0xA5; PAGE as usize], (page - 1) * PAGE).unwrap();
 }
@@ -55,19 +55,19 @@ pub(crate) fn salvage(folder: &StoreFolder) -> SalvageReport {
     report
 }
 
-/// The names of rows that became this, as the report has them.
+/// The names of reported rows with this extent of loss.
 pub(crate) fn named(report: &SalvageReport, table: &str, extent: Extent) -> Vec<String> {
     let losses = report.lost.iter().filter(|loss| loss.table == table && loss.extent == extent);
     losses.flat_map(|loss| loss.ids.clone()).collect()
 }
 
 fn survivors(folder: &StoreFolder, name: &str) -> usize {
-    survivors_but(folder, name, &[])
+    survivors_except(folder, name, &[])
 }
 
-/// Every record that is there is as it was put, but for documents of those that are said to
-/// be saved in part.
-fn survivors_but(folder: &StoreFolder, name: &str, partial: &[String]) -> usize {
+/// The number of records. Each must be as it was written, except for the documents of those in
+/// `partial`.
+fn survivors_except(folder: &StoreFolder, name: &str, partial: &[String]) -> usize {
     let mut reader = Truth::open_reader(folder, token()).unwrap();
     let snapshot = reader.snapshot().unwrap();
     let state = snapshot.collection(name).unwrap();
@@ -84,7 +84,7 @@ fn survivors_but(folder: &StoreFolder, name: &str, partial: &[String]) -> usize 
 }
 
 #[test]
-fn a_sound_store_has_no_problems_and_survives_a_salvage_whole() {
+fn an_intact_store_has_no_problems_and_survives_salvage() {
     let (_place, folder) = closed(300);
     for check in Check::ALL {
         assert_eq!(problems(&folder, check), 0, "{check:?}");
@@ -93,26 +93,26 @@ fn a_sound_store_has_no_problems_and_survives_a_salvage_whole() {
     assert_eq!((report.collections, report.records, report.lost_records), (2, 310, 0));
     assert_eq!((report.lost, report.lost_ids), (vec![], vec![]));
     assert_eq!((survivors(&folder, "c"), survivors(&folder, "other")), (300, 10));
-    // Writing goes on with numbers that were never used.
+    // New writes use numbers that were never used.
     let mut writer = writer(&folder).unwrap();
     let outcome = one(&mut writer, put("c", numbered(300..301), PutMode::Upsert)).unwrap();
     assert_eq!((outcome.count_after, outcome.collection.unwrap().last_change), (301, 311));
 }
 
 #[test]
-fn damaged_leaves_cost_only_what_they_held() {
+fn damaged_leaf_pages_lose_only_their_rows() {
     let (_place, folder) = closed(2000);
     let leaves = pages_of(&folder, "record", "leaf");
     assert!(leaves.len() > 5);
-    spoil(&folder.truth(), leaves[2]);
+    damage_page(&folder.truth(), leaves[2]);
     let vectors = pages_of(&folder, "vector", "leaf");
-    spoil(&folder.truth(), vectors[vectors.len() - 1]);
+    damage_page(&folder.truth(), vectors[vectors.len() - 1]);
     assert!(problems(&folder, Check::Quick) > 0);
     let report = salvage(&folder);
     let partial = named(&report, "record", Extent::Partial);
-    let left = survivors_but(&folder, "c", &partial) + survivors(&folder, "other");
+    let left = survivors_except(&folder, "c", &partial) + survivors(&folder, "other");
     assert_eq!(report.records, left as u64);
-    // The indexes and the side table knew all of the records but their texts.
+    // Indexes and the side table still held everything except the texts.
     let lost = named(&report, "vector", Extent::Lost);
     assert_eq!(report.lost.len(), 2, "{:?}", report.lost);
     assert!(partial.len() > 10 && lost.len() > 10, "{} {}", partial.len(), lost.len());
@@ -121,11 +121,11 @@ fn damaged_leaves_cost_only_what_they_held() {
 }
 
 #[test]
-fn damaged_indexes_and_fields_cost_nothing() {
+fn damaged_indexes_and_fields_lose_nothing() {
     let (_place, folder) = closed(2000);
     for index in ["sqlite_autoindex_record_1", "sqlite_autoindex_record_2", "field"] {
         let leaf = pages_of(&folder, index, "leaf")[1];
-        spoil(&folder.truth(), leaf);
+        damage_page(&folder.truth(), leaf);
     }
     assert!(problems(&folder, Check::Full) > 0);
     let report = salvage(&folder);
@@ -136,7 +136,7 @@ fn damaged_indexes_and_fields_cost_nothing() {
 #[test]
 fn a_lost_first_page_is_replaced() {
     let (_place, folder) = closed(1000);
-    spoil(&folder.truth(), 1);
+    damage_page(&folder.truth(), 1);
     let refused = Truth::open_reader(&folder, token()).unwrap_err();
     assert_eq!(refused.to_failure().code, isolith_types::Code::Corrupt);
     let report = salvage(&folder);
@@ -145,13 +145,13 @@ fn a_lost_first_page_is_replaced() {
 }
 
 #[test]
-fn random_damage_never_makes_things_up() {
+fn random_damage_never_invents_records() {
     for seed in 0..8 {
         let (_place, folder) = closed(600);
         let mut random = fastrand::Rng::with_seed(seed);
         let pages = std::fs::metadata(folder.truth()).unwrap().len() / PAGE;
         for _ in 0..3 {
-            spoil(&folder.truth(), random.u64(2..=pages));
+            damage_page(&folder.truth(), random.u64(2..=pages));
         }
         let report = salvage(&folder);
         let mut reader = Truth::open_reader(&folder, token()).unwrap();
@@ -160,7 +160,7 @@ fn random_damage_never_makes_things_up() {
             snapshot.collections().unwrap().into_iter().map(|state| state.name).collect()
         };
         let partial = named(&report, "record", Extent::Partial);
-        let left: usize = names.iter().map(|name| survivors_but(&folder, name, &partial)).sum();
+        let left: usize = names.iter().map(|name| survivors_except(&folder, name, &partial)).sum();
         assert_eq!(left as u64, report.records, "seed {seed}");
     }
 }
@@ -177,7 +177,7 @@ fn a_store_in_use_is_not_salvaged() {
 }
 
 #[test]
-fn a_salvage_that_was_killed_is_completed_by_the_next_one_to_open() {
+fn an_interrupted_salvage_is_completed_on_the_next_open() {
     let (_place, folder) = closed(50);
     let salvaged = folder.path().join("truth.sqlite.salvaged");
     let mut reader = Truth::open_reader(&folder, token()).unwrap();
@@ -198,7 +198,7 @@ fn a_salvage_that_was_killed_is_completed_by_the_next_one_to_open() {
 }
 
 #[test]
-fn checks_name_what_is_wrong() {
+fn checks_name_problems() {
     let (_place, folder) = closed(20);
     {
         let db = database(&folder);
@@ -252,7 +252,7 @@ fn checks_name_what_is_wrong() {
 }
 
 #[test]
-fn a_recount_makes_counts_right() {
+fn a_recount_corrects_counts() {
     let (_place, folder) = closed(20);
     {
         let db = database(&folder);

@@ -5,12 +5,12 @@ use isolith_store::{Check, Checkpoint, Extent, StoreFolder, Truth};
 use isolith_types::{EntityPatch, Fact, FactQuery, FactStats, NewFact};
 
 use crate::common::{database, one, token, write, writer};
-use crate::doctor::{named, pages_of, problems, salvage, spoil};
+use crate::doctor::{damage_page, named, pages_of, problems, salvage};
 use crate::facts::{Facts, fact, id};
 
 const FACTS: usize = 600;
 
-/// A closed store with many facts, some of them ended, superseded or vouched for twice.
+/// A closed store with many facts, some ended, superseded or with two sources.
 fn closed() -> (tempfile::TempDir, StoreFolder) {
     let mut facts = Facts::new();
     let said = |number: usize| {
@@ -44,7 +44,7 @@ fn read(folder: &StoreFolder) -> (Vec<Fact>, FactStats) {
 }
 
 #[test]
-fn sound_facts_survive_whole() {
+fn salvage_keeps_intact_facts() {
     let (_place, folder) = closed();
     for check in Check::ALL {
         assert_eq!(problems(&folder, check), 0, "{check:?}");
@@ -57,7 +57,7 @@ fn sound_facts_survive_whole() {
     let first = reader.snapshot().unwrap().entity("The FIRST").unwrap().unwrap();
     assert_eq!((first.name.as_str(), first.r#type.as_deref()), ("subject-0001", Some("person")));
     drop(reader);
-    // Adding goes on where it was.
+    // New facts get the next numbers.
     let mut writer = writer(&folder).unwrap();
     let add = AddFact { fact: fact("a p b", "") };
     let added = one(&mut writer, add).unwrap().reply.fact;
@@ -65,20 +65,20 @@ fn sound_facts_survive_whole() {
 }
 
 #[test]
-fn damage_costs_only_what_it_held() {
+fn damage_loses_only_the_facts_on_the_page() {
     let tables = ["fact", "entity", "predicate", "alias", "fact_source", "fact_subject"];
     for table in tables.into_iter().chain(["node", "edge", "graph_name"]) {
         let (_place, folder) = closed();
         let before = read(&folder).0;
         let leaves = pages_of(&folder, table, "leaf");
-        spoil(&folder.truth(), leaves[leaves.len() / 2]);
+        damage_page(&folder.truth(), leaves[leaves.len() / 2]);
         let report = salvage(&folder);
         for check in Check::ALL {
             assert_eq!(problems(&folder, check), 0, "{table}: {check:?}");
         }
         let (after, stats) = read(&folder);
         assert_eq!((report.facts, after.len() as u64), (stats.facts, stats.facts), "{table}");
-        // The index and the graph know what the page held.
+        // The index and the graph still hold the page's content.
         assert_eq!(after.len(), FACTS + 1, "{table}");
         let needless = ["fact_subject", "predicate", "alias", "graph_name", "node", "edge"];
         let lossless = needless.contains(&table);
@@ -104,14 +104,14 @@ fn damage_costs_only_what_it_held() {
 }
 
 #[test]
-fn random_damage_leaves_facts_that_make_sense() {
+fn random_damage_leaves_consistent_facts() {
     for seed in 0..6 {
         let (_place, folder) = closed();
         let before = read(&folder).0;
         let mut random = fastrand::Rng::with_seed(seed);
         let pages = std::fs::metadata(folder.truth()).unwrap().len() / 8192;
         for _ in 0..3 {
-            spoil(&folder.truth(), random.u64(1..=pages));
+            damage_page(&folder.truth(), random.u64(1..=pages));
         }
         salvage(&folder);
         for fact in read(&folder).0 {
@@ -122,7 +122,7 @@ fn random_damage_leaves_facts_that_make_sense() {
 }
 
 #[test]
-fn checks_name_what_is_wrong_with_facts() {
+fn checks_name_problems_of_facts() {
     let (_place, folder) = closed();
     let db = database(&folder);
     db.execute_batch(

@@ -1,5 +1,4 @@
-//! Facts and entities in the graph: there as soon as they are written, as they are, and only
-//! read.
+//! Facts and entities in the graph: always up to date, and read-only for Cypher.
 
 use isolith_graph::Datum;
 use isolith_protocol::{AddFact, ChangeGraph, CypherQuery, InvalidateFact, Key, Write};
@@ -63,7 +62,7 @@ fn a_fact_is_an_edge_between_entities() {
         [
             "f1 | Max | lives_in | Berlin | 2020-01-01 | 2024-01-01 | 1 | -",
             "f2 | Max | lives_in | Paris | 2024-01-01T08:30:00.000Z | - | 1 | -",
-            // True on that day: the end is the first moment at which it is not.
+            // True on that day: the end is the first moment at which it is no longer true.
             "f3 | Max | met | Max | 2021-05-05 | 2021-05-06 | 0.5 | -",
         ]
     );
@@ -98,7 +97,7 @@ fn the_graph_follows_every_change_of_a_fact() {
     facts.0.one(InvalidateFact { which: id("f2"), at }).unwrap();
     let ended = "f2 | Max | works_at | Zeta | 2023-01-01 | 2024-01-01 | 1 | -";
     assert_eq!(now(&facts), [superseded, ended]);
-    // What is refused leaves nothing.
+    // A refused write leaves nothing.
     facts.try_add(fact("Max works_at Zeta", "2023-06-01/2025-01-01")).unwrap_err();
     facts.supersede(id("f1"), "Nowhere", "2022-01-01").unwrap_err();
     assert_eq!(now(&facts), [superseded, ended]);
@@ -107,7 +106,7 @@ fn the_graph_follows_every_change_of_a_fact() {
 }
 
 #[test]
-fn the_graph_knows_all_who_said_so() {
+fn the_graph_shows_all_sources_of_a_fact() {
     let mut facts = Facts::new();
     let said = |drawer: &str, file: &str, agent: &str| {
         let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
@@ -125,7 +124,7 @@ fn the_graph_knows_all_who_said_so() {
 }
 
 #[test]
-fn an_entity_is_found_by_what_is_known_of_it() {
+fn entities_are_found_by_their_properties() {
     let mut facts = Facts::new();
     let typed = NewFact { subject_type: Some("person".to_owned()), ..fact("Max knows Ann", "") };
     facts.try_add(typed).unwrap();
@@ -180,7 +179,7 @@ fn a_repeated_write_changes_nothing() {
 }
 
 #[test]
-fn queries_read_facts_and_change_none() {
+fn cypher_cannot_change_facts() {
     let mut facts = Facts::new();
     facts.add("Max likes tea", "");
     let store = &mut facts.0;
@@ -199,14 +198,14 @@ fn queries_read_facts_and_change_none() {
         assert_eq!(refused.message, message, "{text}");
         assert!(refused.hint.contains("isolith fact"), "{text}");
     }
-    // One's own may lead there, and stays when the entity learns something.
+    // Users' own edges may point to entities, and stay when an entity changes.
     change(store, "MATCH (e:Entity {name: 'tea'}) CREATE (:Note {text: 'hot'})-[:ABOUT]->(e)")
         .unwrap();
     let described = EntityPatch { add_aliases: vec!["chai".to_owned()], ..patch("tea") };
     facts.describe(described).unwrap();
     let about = "MATCH (n:Note)-[:ABOUT]->(e:Entity) RETURN n.text, e.aliases";
     assert_eq!(rows(&facts.0, about), ["hot | chai"]);
-    // A label is nobody's own.
+    // Labels of facts cannot be set by users.
     change(&mut facts.0, "CREATE (:Entity {name: 'mine'})").unwrap();
     change(&mut facts.0, "MATCH (e:Entity {name: 'mine'}) SET e.type = 'own' DELETE e").unwrap();
     assert_eq!(rows(&facts.0, ENTITIES), ["Max | - | -", "tea | - | chai"]);
@@ -214,7 +213,7 @@ fn queries_read_facts_and_change_none() {
 }
 
 #[test]
-fn a_graph_that_does_not_show_the_facts_is_noticed_and_mended() {
+fn a_graph_that_differs_from_the_facts_is_detected_and_repaired() {
     let mut facts = Facts::new();
     for fact in ["Max likes tea", "Max likes milk", "Ann likes tea"] {
         facts.add(fact, "2020-01-01");

@@ -5,7 +5,7 @@ use isolith_types::{Code, Direction, Entity, EntityPatch, EntityQuery, FactQuery
 use crate::facts::{Facts, about, code, fact, ids};
 
 #[test]
-fn stats_tell_past_current_and_future_apart() {
+fn stats_count_past_current_and_future_facts() {
     let mut facts = Facts::new();
     let empty = facts.0.reader().snapshot().unwrap().fact_stats().unwrap();
     assert_eq!(empty, isolith_types::FactStats::default());
@@ -21,7 +21,7 @@ fn stats_tell_past_current_and_future_apart() {
 }
 
 #[test]
-fn a_query_shows_what_is_true_first() {
+fn queries_return_current_facts_first() {
     let mut facts = Facts::new();
     facts.add("Max lives_in Berlin", "2020-01-01/2021-01-01");
     facts.add("Max lives_in Bonn", "2999-01-01");
@@ -41,7 +41,7 @@ fn a_query_shows_what_is_true_first() {
     assert_eq!(narrowed(Direction::Both, Some("KNOWS")), "f4");
     assert_eq!(narrowed(Direction::Both, Some("lives in")), "f3 f2 f1");
     assert_eq!(narrowed(Direction::Both, Some("nothing")), "");
-    // A fact about itself comes once; a page is part of the whole.
+    // A fact from an entity to itself is listed once; pages are consistent.
     assert_eq!(facts.all("Eva"), "f4 f5");
     let page = FactQuery { limit: 2, offset: 1, ..about("Max") };
     assert_eq!(ids(&facts.query(&page)), "f3 f2");

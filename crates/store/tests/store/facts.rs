@@ -10,7 +10,7 @@ use isolith_types::{
 
 use crate::common::{TestStore, Written, key, write};
 
-/// A store with short ways to say things.
+/// A store with shortcuts for facts.
 pub(crate) struct Facts(pub(crate) TestStore);
 
 impl Facts {
@@ -54,7 +54,7 @@ impl Facts {
         ids(&self.query(&about(entity)))
     }
 
-    /// The ids of the facts about an entity that are true then.
+    /// The ids of the facts about an entity that are true at a time.
     fn as_of(&self, entity: &str, at: &str) -> String {
         ids(&self.query(&FactQuery { as_of: moment(at), ..about(entity) }))
     }
@@ -151,7 +151,7 @@ fn adding_again_finds_the_open_fact() {
 }
 
 #[test]
-fn adding_again_tells_an_earlier_start() {
+fn adding_again_moves_the_start_earlier() {
     let mut facts = Facts::new();
     facts.add("Ann works_at Acme", "");
     let learnt = facts.add("Ann works_at Acme", "2024-03-01");
@@ -179,7 +179,7 @@ fn adding_again_keeps_every_source() {
     let kept = facts.one("f1");
     assert_eq!(words(&kept), [named("ann", 0.5), named("bob", 0.5), named("ann", 0.9)]);
     assert_eq!(kept.confidence, 0.9);
-    // The last word counts, whether it is new or not.
+    // The last confidence counts, whether the source is new or not.
     assert!(facts.try_add(sure(0.5, by("ann", it()))).unwrap().updated);
     let kept = facts.one("f1");
     assert_eq!((kept.confidence, words(&kept).len()), (0.5, 3));
@@ -240,7 +240,7 @@ fn overlapping_intervals_are_refused() {
         ("2019-01-01/2022-01-01", "f1"),
         ("2024-06-01/2025-01-01", "f2"),
         ("2023-01-01/2025-01-01", "f2"),
-        // It would make f2 begin before f1 ends.
+        // It would make f2 start before f1 ends.
         ("2021-01-01", "f1"),
     ] {
         let clash = facts.try_add(fact("Ann works_at Acme", dates)).unwrap_err();
@@ -250,10 +250,10 @@ fn overlapping_intervals_are_refused() {
         let is_open = with == "f2";
         assert_eq!(failure.hint.contains("invalidate f2"), is_open, "{}", failure.hint);
     }
-    // What touches does not overlap.
+    // Adjacent periods do not overlap.
     assert!(facts.add("Ann works_at Acme", "2022-01-01/2024-01-01").created);
     assert_eq!(facts.all("Ann"), "f2 f3 f1");
-    // Of another object it may be true at the same time.
+    // Facts with different objects may overlap.
     assert!(facts.add("Ann works_at Other", "2021-01-01/2023-01-01").created);
 }
 
@@ -339,7 +339,7 @@ fn ending_and_starting_on_one_day_leaves_one() {
 }
 
 #[test]
-fn what_ends_on_its_first_day_is_no_longer_current() {
+fn a_fact_that_ends_on_its_first_day_is_not_current() {
     let today = Moment::day_of(now()).to_string();
     let mut facts = Facts::new();
     facts.add("Max lives_in Berlin", &today);
@@ -356,7 +356,7 @@ fn now() -> i64 {
 }
 
 #[test]
-fn invalidating_what_does_not_exist_is_not_found() {
+fn invalidating_an_unknown_fact_is_not_found() {
     let mut facts = Facts::new();
     facts.add("Max loves chess", "2020-01-01/2021-01-01");
     for which in [id("f7"), said("Max loves go"), said("Eva loves chess"), said("Max hates chess")]
@@ -382,7 +382,7 @@ fn invalidating_ends_it_and_may_be_repeated() {
         let again = facts.end(which, "2024-01-01").unwrap();
         assert_eq!(again, EndedFact { changed: false, ..expected.clone() });
     }
-    // An end is brought forward, never put off.
+    // An end can be moved earlier, never later.
     assert_eq!(code(&facts.end(id("f1"), "2025-01-01").unwrap_err()), Code::BadInput);
     assert!(facts.end(id("f1"), "2023-01-01").unwrap().changed);
     assert_eq!(facts.one("f1").valid_to, moment("2023-01-01"));
@@ -394,7 +394,7 @@ fn invalidating_ends_it_and_may_be_repeated() {
 }
 
 #[test]
-fn superseding_ends_one_and_begins_the_other() {
+fn superseding_ends_one_fact_and_starts_another() {
     let mut facts = Facts::new();
     facts.add("Max lives_in Berlin", "2020-01-01");
     let (old, new) = facts.supersede(id("f1"), "Hamburg", "2024-06-01").unwrap();
@@ -404,11 +404,11 @@ fn superseding_ends_one_and_begins_the_other() {
     assert_eq!(berlin.valid_to, hamburg.valid_from);
     assert_eq!((hamburg.subject.as_str(), hamburg.predicate.as_str()), ("Max", "lives_in"));
     assert_eq!(facts.as_of("Max", "2024-06-01"), "f2");
-    // Without a time the one ends and the other begins now; the object need not be named.
+    // Without a time, the change happens now; the object can be omitted.
     facts.supersede(said("Max lives_in"), "Berlin", "").unwrap();
     assert_eq!(facts.current("Max"), "f3");
     assert_eq!(facts.one("f2").superseded_by.as_deref(), Some("f3"));
-    // Once more is no more.
+    // Repeating it changes nothing.
     let again = facts.supersede(id("f1"), "Hamburg", "2024-06-01");
     assert_eq!(code(&again.unwrap_err()), Code::AlreadyExists, "f2 has ended");
     assert_eq!(facts.all("Max"), "f3 f2 f1");
@@ -435,7 +435,7 @@ fn superseding_is_all_or_nothing() {
         code(&facts.supersede(id("f1"), "Paris", "2025-01-01").unwrap_err()),
         Code::BadInput
     );
-    // Where several could be meant, one must be named.
+    // If several facts match, the object must be given.
     facts.add("Max likes tea", "");
     facts.add("Max likes coffee", "");
     let several = facts.supersede(said("Max likes"), "water", "").unwrap_err();
@@ -443,7 +443,7 @@ fn superseding_is_all_or_nothing() {
 }
 
 #[test]
-fn what_cannot_be_a_fact_is_refused() {
+fn invalid_facts_are_refused() {
     let mut facts = Facts::new();
     let long = "x".repeat(1001);
     let it = || fact("Max loves chess", "");
@@ -464,14 +464,14 @@ fn what_cannot_be_a_fact_is_refused() {
     }
     let stats = facts.0.reader().snapshot().unwrap().fact_stats().unwrap();
     assert_eq!((stats.facts, stats.entities), (0, 0), "nothing is left of them");
-    // The longest that is allowed.
+    // The maximum length is accepted.
     let longest = "é".repeat(500);
     facts.add(&format!("{longest} is {longest}"), "");
     assert_eq!(facts.all(&longest), "f1");
 }
 
 #[test]
-fn a_key_makes_it_happen_once() {
+fn a_write_with_a_key_is_applied_once() {
     let mut facts = Facts::new();
     let add = || AddFact { fact: fact("Max loves chess", "2020-01-01") };
     let end = || InvalidateFact { which: id("f1"), at: None };
@@ -485,7 +485,7 @@ fn a_key_makes_it_happen_once() {
     let first = facts.0.keyed(one, add()).unwrap();
     let ended = facts.0.keyed(two, end()).unwrap();
     let described = facts.0.keyed(three, describe()).unwrap();
-    // Without the key it would be another fact now.
+    // Without the key, this would be a new fact.
     assert_eq!(facts.0.keyed(one, add()).unwrap(), Written { repeated: true, ..first });
     assert_eq!(facts.0.keyed(two, end()).unwrap(), Written { repeated: true, ..ended });
     assert_eq!(facts.0.keyed(three, describe()).unwrap(), Written { repeated: true, ..described });
@@ -494,7 +494,7 @@ fn a_key_makes_it_happen_once() {
 }
 
 #[test]
-fn a_bad_one_fails_alone_in_a_group() {
+fn an_invalid_fact_in_a_batch_fails_alone() {
     let mut facts = Facts::new();
     let group: Vec<Write> = ["a p b", "a p b", "x p y"]
         .iter()
@@ -516,7 +516,7 @@ fn a_bad_one_fails_alone_in_a_group() {
 }
 
 #[test]
-fn the_page_about_facts_names_tests_that_exist() {
+fn tests_named_in_facts_md_exist() {
     let page = include_str!("../../../../docs/facts.md");
     let tests = [include_str!("facts.rs"), include_str!("fact_queries.rs")].concat();
     let cases = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));

@@ -1,4 +1,4 @@
-//! A store with a little of everything: what fixtures of schema versions hold.
+//! A store with a little of everything: the content of the schema fixtures.
 
 use isolith_protocol::{
     AddFact, ChangeGraph, CypherQuery, DescribeEntity, FinishIndex, Key, Kind, Level, LinkFiles,
@@ -18,7 +18,7 @@ pub(crate) const KEPT: Key = Key([7; 16]);
 pub(crate) const LONG_WORD: &str = "remembered ";
 pub(crate) const LONG_WORDS: usize = 200;
 
-/// A store that holds all of it, the last changes still in the log.
+/// A filled store, with the last changes still in the log.
 pub(crate) fn filled() -> TestStore {
     let mut store = TestStore::new();
     fill_records(&mut store);
@@ -78,7 +78,7 @@ fn fill_code(store: &mut TestStore) {
     store.one(FinishIndex { root }).unwrap();
 }
 
-/// Somebody moved; their other name is known.
+/// A superseded fact, and an entity with an alias.
 fn fill_facts(store: &mut TestStore) {
     let add = AddFact { fact: fact("Max lives_in Berlin", "2020-01-01") };
     let old = WhichFact::Id(store.one(add).unwrap().reply.fact.id);

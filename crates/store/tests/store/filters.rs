@@ -1,4 +1,4 @@
-//! Filters against a plain evaluation of the same filter.
+//! Filters, compared with a plain evaluation.
 
 use isolith_protocol::{PutMode, Records, StoreError};
 use isolith_types::{Comparison, Filter, Metadata, Metric, Scalar, Value};
@@ -20,7 +20,7 @@ const PATTERNS: [Pattern; 5] = [
 ];
 
 #[test]
-fn random_filters_match_what_they_say() {
+fn random_filters_match_a_plain_evaluation() {
     let mut store = TestStore::empty();
     let mut cases = 0;
     for seed in 0..12 {
@@ -29,7 +29,7 @@ fn random_filters_match_what_they_say() {
         store.create(&name, Metric::L2);
         let mut records = random_records(&mut random, 60);
         store.one(put(&name, records.clone(), PutMode::Upsert)).unwrap();
-        // Some are replaced, so that old fields must be gone.
+        // Some are replaced, so their old fields must not match.
         let again = random_records(&mut random, 20);
         for at in 0..20 {
             records.documents[at].clone_from(&again.documents[at]);
@@ -57,7 +57,7 @@ fn random_filters_match_what_they_say() {
 }
 
 #[test]
-fn ten_thousand_values_are_no_problem() {
+fn a_filter_with_ten_thousand_values_works() {
     let mut store = TestStore::new();
     store.upsert(numbered(0..3000));
     let mut values: Vec<Scalar> = (1000..11_000).map(Scalar::Integer).collect();

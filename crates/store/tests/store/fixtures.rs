@@ -23,7 +23,7 @@ const BLESS: &str = "ISOLITH_BLESS=1 cargo test -p isolith-store --test store fi
 const FIRST_FILE: u32 = 4;
 /// The last version after which files were marked to be parsed again.
 const PARSED_AGAIN: u32 = 10;
-/// The first version that notes which parser a file is from.
+/// The first version that records the parser of a file.
 const FIRST_WITH_PARSER: u32 = 11;
 
 fn path(version: u32) -> PathBuf {
@@ -107,7 +107,7 @@ fn every_schema_version_can_be_salvaged() {
     for version in FIRST_FILE..=schema_version() {
         let (_place, folder) = fixture(version);
         let report = salvage(&folder);
-        // The first builds with a graph noted lookups in another form; files are parsed again.
+        // The first builds with a graph stored lookups in another form; files are parsed again.
         let is_expected = |table: &str| version == 5 && table == "code_lookup";
         let lost: Vec<_> = report.lost.iter().filter(|loss| !is_expected(&loss.table)).collect();
         assert!(lost.is_empty(), "version {version}: {lost:?}");
@@ -122,9 +122,9 @@ fn every_schema_version_can_be_salvaged() {
     }
 }
 
-/// What the checks below expect is what a store of today holds.
+/// The checks below also hold for a store of the current version.
 #[test]
-fn todays_program_fills_a_store_with_what_fixtures_hold() {
+fn a_store_of_the_current_version_matches_the_fixtures() {
     let store = filled();
     let mut reader = store.reader();
     for check in Check::ALL {
@@ -252,7 +252,7 @@ fn a_store_of_version_1_is_still_read() {
 }
 
 #[test]
-fn a_collection_of_version_1_gives_up_a_name_that_is_taken() {
+fn a_collection_of_version_1_is_renamed_if_its_name_is_reserved() {
     for name in ["@code", "@memory"] {
         let (_place, folder) = fixture(1);
         let db = database(&folder);
@@ -280,7 +280,7 @@ fn a_store_of_version_2_is_still_read() {
     let root = &snapshot.roots().unwrap()[0];
     assert_eq!((root.files, root.chunks, root.indexed_at), (1, 2, Some(1_700_000_000_500)));
     let (file, chunks) = snapshot.chunks_of_file(1, "src/main.rs").unwrap().unwrap();
-    // It looks changed: what it defines is not known yet.
+    // It counts as changed, because its definitions are not stored yet.
     assert_eq!((file.version.hash, file.version.modified), ([0; 32], 0));
     assert_eq!(file.changed_at, Some(1_600_000_000_000));
     assert_eq!(chunks[1].symbols[0].name, "main");

@@ -1,4 +1,4 @@
-//! Swaps of segments, tombstones and what stays to be folded.
+//! Segment swaps, tombstones and the tail.
 
 use isolith_protocol::{
     DeleteCollection, DeleteRecords, Kind, Level, QuarantineSegments, SegmentEntry,
@@ -54,7 +54,7 @@ fn a_base_then_deltas_then_a_base() {
     delete(&mut store, "id-0");
     assert_eq!((unfolded(&store), tombstones(&store)), (10, vec![(1, 1)]));
 
-    // A fold read everything up to change 11; then a row of it died, and one came.
+    // A fold has read everything up to change 11; then one of its rows is deleted and one is added.
     delete(&mut store, "id-1");
     store.upsert(numbered(20..21));
     let outcome = swap(&mut store, 0, Level::Base, 11, "b1");
@@ -63,7 +63,7 @@ fn a_base_then_deltas_then_a_base() {
     let generation = state.generation.unwrap();
     assert_eq!((generation.number, generation.base_to, generation.complete_to), (1, 11, 11));
     assert_eq!(generation.segments, [segment(Level::Base, "b1", 10)]);
-    // What died before the base was built needs no tombstone, what died later does.
+    // Rows deleted before the base was built need no tombstone; later deletions do.
     assert_eq!((unfolded(&store), tombstones(&store)), (2, vec![(2, 2)]));
 
     // A record of the base and one of the tail change.
@@ -79,7 +79,7 @@ fn a_base_then_deltas_then_a_base() {
 
     let outcome = swap(&mut store, 1, Level::Delta, 15, "d2");
     assert!(outcome.swapped && outcome.obsolete_files.is_empty());
-    // Dead versions of the base stay dead; those that no segment holds are forgotten.
+    // Tombstones for the base stay; those for versions in no segment are removed.
     assert_eq!((unfolded(&store), tombstones(&store)), (2, vec![(2, 2), (3, 3)]));
     let outcome = swap(&mut store, 2, Level::Delta, 15, "d3");
     assert_eq!(outcome.obsolete_files, ["d2"]);
@@ -89,7 +89,7 @@ fn a_base_then_deltas_then_a_base() {
 }
 
 #[test]
-fn only_the_first_of_two_folds_counts() {
+fn only_the_first_of_two_folds_is_swapped_in() {
     let mut store = TestStore::new();
     store.upsert(numbered(0..10));
     assert!(swap(&mut store, 0, Level::Base, 10, "b1").swapped);
@@ -133,7 +133,7 @@ fn segments_are_quarantined_in_their_generation_only() {
 }
 
 #[test]
-fn folding_is_due_when_much_is_unfolded() {
+fn a_fold_is_due_when_the_tail_is_large() {
     let mut store = TestStore::new();
     assert!(!store.upsert(numbered(0..1000)).fold_due);
     let outcome = store.upsert(numbered(1000..1001));

@@ -1,4 +1,4 @@
-//! docs/format.md against a store: what it states of the truth is what is in the file.
+//! Compares docs/format.md with an actual store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,19 +10,19 @@ use crate::fill::{LONG_WORD, LONG_WORDS, filled};
 
 const PAGE: &str = include_str!("../../../../docs/format.md");
 
-/// A store with all of it in the file.
+/// A store with an empty log.
 fn closed() -> TestStore {
     let mut store = filled();
     assert!(store.writer.checkpoint(Checkpoint::Truncate).unwrap().complete);
     store
 }
 
-/// What the page says between two marks.
+/// The part of the page between two markers.
 fn between(start: &str, end: &str) -> &'static str {
     PAGE.split_once(start).and_then(|(_, rest)| rest.split_once(end)).unwrap().0
 }
 
-/// A table without what the page does not state: `NOT NULL` and defaults.
+/// A table, without `NOT NULL` and defaults, which the page omits.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Table {
     columns: Vec<String>,
@@ -58,7 +58,7 @@ impl Table {
     }
 }
 
-/// Cuts at commas that are not in brackets, and leaves one blank where there are several.
+/// Splits at commas outside parentheses and collapses blanks.
 fn parts(text: &str) -> Vec<String> {
     let mut depth = 0;
     let cut = text.split(|c: char| {
@@ -113,7 +113,7 @@ fn actual(db: &Connection) -> BTreeMap<String, Table> {
 }
 
 #[test]
-fn tables_are_those_of_the_page() {
+fn tables_match_format_md() {
     let store = closed();
     let (documented, actual) = (documented(), actual(&database(&store.folder)));
     for (name, table) in &actual {
@@ -123,7 +123,7 @@ fn tables_are_those_of_the_page() {
 }
 
 #[test]
-fn the_folder_holds_what_the_page_lists() {
+fn files_in_the_store_match_format_md() {
     let store = filled();
     let block = between("## The folder\n\n```\n", "```");
     let lines = block.lines().filter(|line| !line.starts_with(' '));
@@ -154,7 +154,7 @@ fn the_folder_holds_what_the_page_lists() {
 
 /// 32 bytes of header, then frames of 24 bytes and a page each.
 #[test]
-fn pages_in_the_log_have_zeros_in_the_place_of_checksums() {
+fn pages_in_the_log_have_zeros_instead_of_checksums() {
     let store = filled();
     let log = std::fs::read(store.folder.path().join("truth.sqlite-wal")).unwrap();
     let frames = log[32..].chunks_exact(24 + 8192);
@@ -163,7 +163,7 @@ fn pages_in_the_log_have_zeros_in_the_place_of_checksums() {
 }
 
 #[test]
-fn the_page_tells_the_history_of_the_schema() {
+fn format_md_lists_every_schema_version() {
     let table = between("| Version | What changed |\n|---|---|\n", "\n\n");
     let versions: Vec<u32> =
         table.lines().map(|row| row.split('|').nth(1).unwrap().trim().parse().unwrap()).collect();
@@ -171,7 +171,7 @@ fn the_page_tells_the_history_of_the_schema() {
 }
 
 #[test]
-fn the_file_has_the_header_of_the_page() {
+fn the_file_header_matches_format_md() {
     let store = closed();
     let file = std::fs::read(store.folder.truth()).unwrap();
     let word = |at: usize| u32::from_be_bytes(*file[at..].first_chunk().unwrap());
@@ -185,7 +185,7 @@ fn the_file_has_the_header_of_the_page() {
 }
 
 #[test]
-fn the_mark_of_acknowledged_commits_has_the_layout_of_the_page() {
+fn the_mark_of_acknowledged_commits_matches_format_md() {
     let store = closed();
     let mark = std::fs::read(store.folder.path().join("acknowledged")).unwrap();
     let number = |at: usize| u64::from_le_bytes(*mark[at..].first_chunk().unwrap());
@@ -214,7 +214,7 @@ fn blob(db: &Connection, sql: &str) -> Vec<u8> {
 }
 
 #[test]
-fn ids_hashes_and_vectors_are_made_as_the_page_says() {
+fn ids_hashes_and_vectors_match_format_md() {
     let store = closed();
     let db = database(&store.folder);
     let ids_of = |kind: &str| {
@@ -242,7 +242,7 @@ fn ids_hashes_and_vectors_are_made_as_the_page_says() {
 }
 
 #[test]
-fn nodes_are_encoded_as_the_page_says() {
+fn node_encoding_matches_format_md() {
     let store = closed();
     let db = database(&store.folder);
     let number = |kind: u8, name: &str| -> u8 {
@@ -280,7 +280,7 @@ fn nodes_are_encoded_as_the_page_says() {
 }
 
 #[test]
-fn lookups_are_hashes_as_the_page_says() {
+fn lookup_hashes_match_format_md() {
     let store = closed();
     let db = database(&store.folder);
     let bytes = blob(&db, "SELECT keys FROM code_lookup WHERE file = 1");

@@ -1,5 +1,5 @@
-//! The graph in the truth: Cypher over SQLite says what Cypher over memory says, and a
-//! write query happens once and as a whole.
+//! The graph in the database: Cypher over SQLite agrees with Cypher in memory, and write queries
+//! are atomic and applied once.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ fn integers(rows: &[Vec<Datum>]) -> Vec<Vec<i64>> {
 }
 
 #[test]
-fn what_is_created_is_found() {
+fn created_nodes_and_edges_are_found() {
     let mut store = TestStore::empty();
     let made = change(&mut store, "CREATE (:F {n: 1})-[:R {w: 2}]->(:F:G {n: 2.0, t: ['a', 'b']})");
     let stats = made.unwrap().stats;
@@ -88,14 +88,14 @@ fn what_is_created_is_found() {
 }
 
 #[test]
-fn a_label_is_seen_whether_or_not_properties_are_asked_for() {
+fn labels_are_read_with_and_without_properties() {
     let mut store = TestStore::empty();
     let make = "CREATE (h:Hub) WITH h UNWIND range(1, 150) AS k CREATE (h)-[:E]->(n {k: k}) \
                 WITH n WHERE n.k % 3 = 0 SET n:Third";
     change(&mut store, make).unwrap();
     change(&mut store, "MATCH (n {k: 6}) REMOVE n:Third").unwrap();
     change(&mut store, "MATCH (n {k: 7}) SET n:Third, n.k = 700").unwrap();
-    // As many as are read one by one, and more.
+    // Few enough to be read one by one, and more.
     for first in [5, 30, 150] {
         let expected: Vec<i64> = (1..=first)
             .filter(|k| k % 3 == 0 && *k != 6)
@@ -131,7 +131,7 @@ fn a_query_that_fails_changes_nothing() {
 }
 
 #[test]
-fn a_key_makes_a_query_happen_once() {
+fn a_query_with_a_key_is_applied_once() {
     let mut store = TestStore::empty();
     let mut run =
         |text: &str, key: &str| store.keyed(Key::of_text(key), ChangeGraph { query: query(text) });
@@ -151,7 +151,7 @@ fn a_key_makes_a_query_happen_once() {
 }
 
 #[test]
-fn a_query_for_readers_is_not_the_writers_business() {
+fn the_writer_does_not_run_read_only_queries() {
     let mut store = TestStore::empty();
     let outcome = store.one(ChangeGraph { query: query("MATCH (n) RETURN n.set") }).unwrap();
     assert_eq!(outcome.graph, None);
@@ -160,9 +160,9 @@ fn a_query_for_readers_is_not_the_writers_business() {
     assert_eq!(error.to_failure().code, Code::BadInput);
 }
 
-/// Makes the same in the truth and in memory, and asks both the same.
+/// Applies random changes to both graphs and compares the answers to random queries.
 #[test]
-fn the_truth_and_memory_agree() {
+fn database_and_in_memory_graph_agree() {
     let mut random = fastrand::Rng::with_seed(7);
     for round in 0..12 {
         let (mut store, memory) = (TestStore::empty(), MemoryGraph::new());
@@ -190,7 +190,7 @@ fn the_truth_and_memory_agree() {
 }
 
 #[test]
-fn a_segment_of_the_graph_counts_only_for_what_it_says() {
+fn a_graph_segment_is_current_only_at_its_change_number() {
     let mut store = TestStore::empty();
     let state = |store: &TestStore| store.reader().snapshot().unwrap().graph_state().unwrap();
     change(&mut store, "CREATE (:A)-[:R]->(:A)").unwrap();
@@ -208,7 +208,7 @@ fn a_segment_of_the_graph_counts_only_for_what_it_says() {
     let swapped = store.one(swap(Some(entry(before.change, "one")))).unwrap();
     assert!(swapped.swapped && swapped.obsolete_files.is_empty());
     assert_eq!(state(&store).current().unwrap().file, "one");
-    // A property changes nothing of it, an edge does, and a label does not.
+    // Edges make it outdated; properties and labels do not.
     change(&mut store, "MATCH (a:A) SET a.x = 1, a:B").unwrap();
     assert!(state(&store).current().is_some());
     change(&mut store, "MATCH ()-[r:R]->() DELETE r").unwrap();
@@ -287,9 +287,9 @@ fn random_question(random: &mut fastrand::Rng) -> String {
     }
 }
 
-/// What a reader keeps from one query to the next holds until somebody writes.
+/// A reader's cache is valid until the next write.
 #[test]
-fn a_reader_sees_every_change_however_often_it_asked_before() {
+fn a_reader_with_a_warm_cache_sees_every_change() {
     let mut store = TestStore::empty();
     change(&mut store, "UNWIND range(1, 300) AS k CREATE (:P {k: k, name: 'n' + toString(k)})")
         .unwrap();

@@ -5,7 +5,7 @@ use isolith_protocol::{ChangeGraph, CypherQuery, GraphAnswer, Recount};
 use isolith_store::{Check, Checkpoint, Extent, StoreFolder, Truth};
 
 use crate::common::{TestStore, database, one, token, writer};
-use crate::doctor::{named, pages_of, problems, salvage, spoil};
+use crate::doctor::{damage_page, named, pages_of, problems, salvage};
 
 const PAIRS: i64 = 2_000;
 
@@ -57,7 +57,7 @@ fn assert_sound(folder: &StoreFolder, what: &str) {
 }
 
 #[test]
-fn a_sound_graph_survives_whole() {
+fn salvage_keeps_an_intact_graph() {
     let (_place, folder) = closed();
     assert_sound(&folder, "before");
     let before = all(&folder);
@@ -74,14 +74,14 @@ fn a_sound_graph_survives_whole() {
 }
 
 #[test]
-fn damage_to_the_graph_costs_only_what_it_held() {
+fn damage_to_the_graph_loses_only_the_damaged_pages() {
     let tables =
         ["node", "edge", "node_label", "node_value", "edge_out", "edge_in", "graph_name", "graph"];
     for table in tables {
         let (_place, folder) = closed();
         let before = all(&folder);
         let leaves = pages_of(&folder, table, "leaf");
-        spoil(&folder.truth(), leaves[leaves.len() / 2]);
+        damage_page(&folder.truth(), leaves[leaves.len() / 2]);
         let report = salvage(&folder);
         assert_sound(&folder, table);
         let after = all(&folder);
@@ -111,7 +111,7 @@ fn damage_to_the_graph_costs_only_what_it_held() {
 }
 
 #[test]
-fn a_recount_makes_counts_of_the_graph_right() {
+fn a_recount_corrects_graph_counts() {
     let (_place, folder) = closed();
     let db = database(&folder);
     db.execute_batch(
@@ -125,7 +125,7 @@ fn a_recount_makes_counts_of_the_graph_right() {
 }
 
 #[test]
-fn checks_name_what_is_wrong_with_the_graph() {
+fn checks_name_problems_of_the_graph() {
     let (_place, folder) = closed();
     let db = database(&folder);
     db.execute_batch(

@@ -1,4 +1,4 @@
-//! Tables of nodes and edges.
+//! Importing tables of nodes and edges.
 
 use isolith_protocol::{
     ChangeGraph, CypherQuery, GraphImported, GraphTable, ImportGraph, StoreError, TableEnd,
@@ -37,7 +37,7 @@ impl Imported {
         self.0.one(ChangeGraph { query }).unwrap();
     }
 
-    /// What a query answers, a line for each row. The store is sound besides.
+    /// The rows of a query's answer, as text. Also checks the store.
     fn rows(&self, query: &str) -> Vec<String> {
         for check in [Check::Counts, Check::Orphans, Check::Fields] {
             assert_eq!(problems(&self.0.folder, check), 0, "{check:?}");
@@ -106,14 +106,14 @@ fn rows_become_nodes_and_edges() {
         "\"Cid\" 7 \"Cid\"",
     ];
     assert_eq!(graph.rows(ALL_KNOWN), expected);
-    // They are found as any others, and queries go on with them.
+    // Queries find and change them like any other nodes.
     graph.change("MATCH (p:Person {name: 'Ann'}) DETACH DELETE p");
     assert_eq!(graph.rows(ALL_KNOWN), ["\"Cid\" 7 \"Cid\""]);
     assert_eq!(graph.rows("MATCH (p:Person {active: false}) RETURN p.id"), ["2"]);
 }
 
 #[test]
-fn a_node_that_is_there_gets_what_the_row_says() {
+fn a_row_updates_an_existing_node() {
     let mut graph = Imported::new();
     graph.change("CREATE (:Person {id: 2, name: 'Bo', age: 7}), (:Robot {id: 1})");
     let text = "id:int,name,kind\n1,Ann,a\n2,Bob,\n1,,b\n2,Bobby,\n";
@@ -122,11 +122,11 @@ fn a_node_that_is_there_gets_what_the_row_says() {
     let all = "MATCH (p:Person) RETURN p.id, p.name, p.kind, p.age ORDER BY p.id";
     let expected = ["1 \"Ann\" \"b\" null", "2 \"Bobby\" null 7"];
     assert_eq!(graph.rows(all), expected);
-    // The same again changes nothing more than it has to.
+    // Importing the same again changes nothing.
     let again = graph.nodes(Some("id"), "id:int,name,kind\n1,Ann,b\n2,Bobby,\n").unwrap();
     assert_eq!(again.stats, isolith_graph::Stats::default());
     assert_eq!(graph.rows(all), expected);
-    // Without a key every row is a node.
+    // Without a key, every row is a new node.
     graph.nodes(None, "id:int\n1\n1\n").unwrap();
     assert_eq!(graph.rows("MATCH (p:Person {id: 1}) RETURN count(p)"), ["3"]);
     let several = graph.nodes(Some("id"), "id:int\n1\n");
@@ -134,7 +134,7 @@ fn a_node_that_is_there_gets_what_the_row_says() {
 }
 
 #[test]
-fn nodes_are_named_by_text_as_well_however_long() {
+fn nodes_can_be_named_by_text_of_any_length() {
     let mut graph = Imported::new();
     let long = "x".repeat(300);
     let text = format!("name\n{long}1\n{long}2\nshort\n");
@@ -148,7 +148,7 @@ fn nodes_are_named_by_text_as_well_however_long() {
 }
 
 #[test]
-fn a_bad_row_refuses_all_or_is_left_out() {
+fn a_bad_row_fails_the_batch_or_is_skipped() {
     let mut graph = Imported::new();
     let bad = "id:int,name\n1,Ann\ntwo,Bob\n3\n,Dee\n5,Eve\n";
     let message = "row 2: id is \"two\", which is not a whole number";
@@ -173,7 +173,7 @@ fn a_bad_row_refuses_all_or_is_left_out() {
 }
 
 #[test]
-fn what_cannot_be_a_table_is_refused() {
+fn invalid_tables_are_refused() {
     let mut graph = Imported::new();
     let nobody = "no node has the label Person and a property id";
     assert_eq!(refused(graph.edges("a:int,b:int\n1,2\n")), nobody);
@@ -188,7 +188,7 @@ fn what_cannot_be_a_table_is_refused() {
 }
 
 #[test]
-fn rows_that_are_cut_off_come_with_the_next() {
+fn incomplete_rows_are_completed_by_the_next_batch() {
     let mut graph = Imported::new();
     let whole = table(people(Some("id")), PEOPLE);
     let cut = 20;
@@ -229,9 +229,9 @@ fn many_rows_are_all_found_from_both_ends() {
     assert_eq!(graph.rows(out), ["5".to_owned(), "29".to_owned(), there.to_string()]);
 }
 
-/// More than a transaction lets wait before it writes.
+/// More than a transaction buffers.
 #[test]
-fn more_nodes_than_wait_are_all_found() {
+fn more_nodes_than_are_buffered_are_all_found() {
     let mut graph = Imported::new();
     let count: i64 = (1 << 17) + 500;
     let nodes: String = (0..count).map(|id| format!("{}\n", id * 7_919 % count)).collect();

@@ -1,4 +1,4 @@
-//! What can be had back from a damaged log, and what is said about the rest.
+//! What is recovered from a damaged log, and how losses are reported.
 
 use std::fs;
 use std::ops::Range;
@@ -16,7 +16,7 @@ fn frame(number: usize) -> Range<usize> {
     32 + number * FRAME..32 + (number + 1) * FRAME
 }
 
-/// Repairs a store that is behind, after seeing that it says so.
+/// Repairs a store, which must report that it is behind.
 fn recover(folder: &StoreFolder) -> LogRecovery {
     let said = Truth::examine_log(folder, token()).unwrap();
     let missing = said.missing.expect("it is said to be whole");
@@ -43,7 +43,7 @@ fn recover(folder: &StoreFolder) -> LogRecovery {
 }
 
 #[test]
-fn one_flipped_bit_costs_nothing_or_what_it_cost_is_said() {
+fn a_flipped_bit_loses_nothing_or_the_loss_is_reported() {
     let mut salvaged = 0;
     let store = busy_store();
     let moment = Moment::of(&store.folder);
@@ -75,7 +75,7 @@ fn one_flipped_bit_costs_nothing_or_what_it_cost_is_said() {
 }
 
 #[test]
-fn a_page_that_was_written_again_later_is_not_missed() {
+fn a_page_with_a_newer_version_in_the_log_is_not_lost() {
     let mut store = busy_store();
     // Every commit writes the page of the store's row, so most frames were written again.
     for _ in 0..3 {
@@ -101,7 +101,7 @@ fn first_of_commit(moment: &Moment, number: usize) -> usize {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_rows_are_named() {
     let mut store = busy_store();
     let before = Moment::of(&store.folder);
     store.upsert(numbered(500..503));
@@ -133,7 +133,7 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
-fn what_cannot_be_had_back_is_counted() {
+fn unrecoverable_changes_are_counted() {
     let store = busy_store();
     let moment = Moment::of(&store.folder);
     let log = moment.log();
@@ -154,7 +154,7 @@ fn what_cannot_be_had_back_is_counted() {
         let folder = moment.with_log(&place, log.as_deref());
         let recovery = recover(&folder);
         assert!(recovery.lost_commits() > 0, "{number}: {recovery:?}");
-        // What is written next has numbers that were never given.
+        // The next write uses numbers that were never used.
         let mut writer = writer(&folder).unwrap();
         let put = put("c", numbered(900..901), PutMode::Upsert);
         let change = one(&mut writer, put).unwrap().collection.unwrap().last_change;
@@ -163,7 +163,7 @@ fn what_cannot_be_had_back_is_counted() {
 }
 
 #[test]
-fn ranges_that_are_zeroed_anywhere_lose_nothing_silently() {
+fn zeroed_ranges_lose_nothing_silently() {
     let store = busy_store();
     let moment = Moment::of(&store.folder);
     let mut random = fastrand::Rng::with_seed(11);
@@ -189,7 +189,7 @@ fn ranges_that_are_zeroed_anywhere_lose_nothing_silently() {
 }
 
 #[test]
-fn an_older_store_and_one_without_marks_are_not_said_to_lack_anything() {
+fn stores_without_marks_are_not_reported_as_behind() {
     let store = TestStore::new();
     let folder = store.folder.clone();
     drop(store.writer);
@@ -202,7 +202,7 @@ fn an_older_store_and_one_without_marks_are_not_said_to_lack_anything() {
 }
 
 #[test]
-fn rows_beyond_a_page_that_cannot_be_read_are_saved_and_the_others_named() {
+fn rows_after_an_unreadable_page_are_saved_and_lost_ones_named() {
     let mut store = busy_store();
     let before = Moment::of(&store.folder);
     for step in 0..20 {

@@ -1,4 +1,4 @@
-//! The truth as its users see it: real files, real locks, real processes.
+//! End-to-end tests of the store: real files, real locks, real processes.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod acknowledged;

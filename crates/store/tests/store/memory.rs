@@ -1,4 +1,4 @@
-//! Memory: drawers, their passages, and which drawer a text is.
+//! Agent memory: drawers, passages and duplicates.
 
 use isolith_protocol::{
     AddDrawers, DeleteCollection, DeleteDrawers, DrawerVectors, Key, MEMORY_COLLECTION, PutMode,
@@ -22,7 +22,7 @@ pub(crate) fn drawer(text: &str) -> NewDrawer {
     }
 }
 
-/// A vector for each passage, which tells it from others; none if a text has no letters.
+/// A distinct vector for each passage; none if a text has no letters.
 pub(crate) fn vectors<'t>(texts: impl IntoIterator<Item = &'t str>) -> DrawerVectors {
     let of_drawer = |text: &str| match text.chars().any(char::is_alphanumeric) {
         true => bytes(passages(text).iter().flat_map(|passage| [passage.len() as f32, 1.0])),
@@ -143,7 +143,7 @@ fn a_drawer_is_stored_as_it_was_written() {
 }
 
 #[test]
-fn the_same_text_is_the_same_drawer() {
+fn adding_the_same_text_returns_the_same_drawer() {
     let mut store = TestStore::new();
     let one = added(&mut store, drawer("Hello."));
     let before = (get(&store, &one), versions(&store));
@@ -157,10 +157,10 @@ fn the_same_text_is_the_same_drawer() {
     }
     assert_eq!(get(&store, &one), before.0);
     assert_eq!(versions(&store)[0], before.1[0]);
-    // Twice in one call is once.
+    // The same text twice in one call is stored once.
     let outcome = store.one(add(vec![drawer("New."), drawer("New.")])).unwrap();
     assert_eq!((outcome.drawers[0].created, outcome.drawers[1].created), (true, false));
-    // Another place or another source is another drawer.
+    // A different wing, room or source makes a different drawer.
     let mut ids = vec![one];
     for change in [
         |it: &mut NewDrawer| it.wing = "bob".to_owned(),
@@ -174,13 +174,13 @@ fn the_same_text_is_the_same_drawer() {
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), 4);
-    // What is written about it does not make it another.
+    // Other metadata does not.
     let labelled = NewDrawer { author: Some("Bob".to_owned()), ..drawer("Hello.") };
     assert_eq!(store.one(add(vec![labelled])).unwrap().inserted, 0);
 }
 
 #[test]
-fn long_texts_are_cut_and_come_back_whole() {
+fn long_texts_are_split_and_returned_whole() {
     let mut store = TestStore::new();
     let text = (0..400).map(|n| format!("Sentence {n} of ever so many.\n")).collect::<String>();
     let id = added(&mut store, drawer(&text));
@@ -204,7 +204,7 @@ fn long_texts_are_cut_and_come_back_whole() {
 }
 
 #[test]
-fn what_cannot_be_stored_is_refused_with_all_that_came_with_it() {
+fn an_invalid_drawer_fails_the_whole_write() {
     let mut store = TestStore::new();
     let long = "x".repeat(LONGEST_DRAWER + 1);
     let name = "n".repeat(501);
@@ -232,7 +232,7 @@ fn what_cannot_be_stored_is_refused_with_all_that_came_with_it() {
     assert!(refused(store.one(add(many))).1.contains("501 drawers"));
     with(&store, |snapshot| assert_eq!(snapshot.taxonomy().unwrap(), []));
 
-    // Or alone, if that is asked for.
+    // With `skip_bad`, only the invalid drawer is rejected.
     let mut drawers = vec![drawer("good"), drawer("fine")];
     drawers.splice(1..1, cases.iter().map(|case| case.0.clone()));
     let texts: Vec<String> = drawers.iter().map(|drawer| drawer.text.clone()).collect();
@@ -244,7 +244,7 @@ fn what_cannot_be_stored_is_refused_with_all_that_came_with_it() {
 }
 
 #[test]
-fn vectors_must_fit() {
+fn vectors_must_match_the_passages() {
     let mut store = TestStore::new();
     added(&mut store, drawer("first"));
     let make = |vectors: DrawerVectors| AddDrawers {
@@ -272,7 +272,7 @@ fn an_updated_drawer_keeps_its_id() {
     let other = added(&mut store, drawer("Other text."));
     let before = versions(&store);
 
-    // Who wrote it, and when, is searched for: the passage gets a new version.
+    // Author and date are searchable: the passage gets a new version.
     let author = DrawerPatch {
         author: Some("Ada".to_owned()),
         date: Some(Some("2026-01-31".parse().unwrap())),
@@ -282,7 +282,7 @@ fn an_updated_drawer_keeps_its_id() {
     let after = versions(&store);
     assert_eq!((after[0].0, after[1]), (before[0].0, before[1]));
     assert!(after[0].1 > before[0].1);
-    // What is not searched for costs nothing.
+    // Fields that are not searchable do not.
     let noted = DrawerPatch {
         metadata: Some(Metadata::parse(r#"{"seen":true}"#).unwrap()),
         ..DrawerPatch::default()
@@ -304,7 +304,7 @@ fn an_updated_drawer_keeps_its_id() {
         // Both versions of the passage that is gone, and the one it was at first.
         assert_eq!(snapshot.tombstones(id).unwrap().len(), 2);
     });
-    // Values that may be missing are taken away by nothing.
+    // An empty string removes an optional value.
     let nothing = DrawerPatch {
         author: Some(String::new()),
         date: Some(None),
@@ -315,7 +315,7 @@ fn an_updated_drawer_keeps_its_id() {
     let now = get(&store, &id);
     assert_eq!((now.author, now.date, now.metadata), (None, None, Metadata::default()));
 
-    // No two drawers become one, and no drawer becomes nothing.
+    // An update cannot create a duplicate or an empty drawer.
     let same = DrawerPatch { text: Some("Other text.".to_owned()), ..DrawerPatch::default() };
     let (code, message) = refused(store.one(update(&id, same)));
     assert!(code == Code::AlreadyExists && message.contains(&other), "{message}");
@@ -335,7 +335,7 @@ fn an_updated_drawer_keeps_its_id() {
 }
 
 #[test]
-fn drawers_stand_in_the_order_of_their_arrival() {
+fn drawers_are_ordered_by_arrival() {
     let mut store = TestStore::new();
     let [a, b, c] = ["a", "b", "c"].map(|text| added(&mut store, drawer(text)));
     let home = added(&mut store, NewDrawer { room: "home".to_owned(), ..drawer("d") });
@@ -369,7 +369,7 @@ fn drawers_stand_in_the_order_of_their_arrival() {
         let last = snapshot.passages(&rows[2..3], false).unwrap().remove(0).unwrap();
         assert_eq!((snapshot.next_passage(&last).unwrap(), last.text), (None, None));
     });
-    // Whoever moves comes last; whoever is deleted leaves a gap.
+    // A moved drawer comes last; a deleted one leaves a gap.
     let moved = DrawerPatch { room: Some("home".to_owned()), ..DrawerPatch::default() };
     store.one(update(&b, moved)).unwrap();
     store.one(remove(&[&a])).unwrap();
@@ -402,7 +402,7 @@ fn moment(text: &str) -> Moment {
     text.parse().unwrap()
 }
 
-/// Five drawers: two dated by day, one by the minute, one only now, one elsewhere.
+/// Five drawers: two dated by day, one by the minute, one without a date, one elsewhere.
 fn dated() -> TestStore {
     let mut store = TestStore::new();
     let date = |text: &str| Some(moment(text));
@@ -426,7 +426,7 @@ fn dated() -> TestStore {
 }
 
 #[test]
-fn filters_allow_what_they_say() {
+fn filters_select_matching_drawers() {
     let store = dated();
     let all = DrawerFilter::default();
     let text = |text: &str| Some(text.to_owned());
@@ -442,7 +442,7 @@ fn filters_allow_what_they_say() {
         (DrawerFilter { tags: vec!["x".into()], ..all.clone() }, &["second", "first"]),
         (DrawerFilter { tags: vec!["x".into(), "y".into()], ..all.clone() }, &["first"]),
         (DrawerFilter { tags: vec!["\"x\"".into()], ..all.clone() }, &[]),
-        // A day is there from its start to its end.
+        // A day matches from its start to its end.
         (DrawerFilter { since: at("2026-01-02"), ..all.clone() }, &["now", "third", "second"]),
         (
             DrawerFilter { since: at("2026-01-02T12:00:00Z"), ..all.clone() },
@@ -477,7 +477,7 @@ fn filters_allow_what_they_say() {
 }
 
 #[test]
-fn lists_come_in_pages() {
+fn lists_are_paged() {
     let store = dated();
     with(&store, |snapshot| {
         let list = |page: DrawerPage, bytes| {
@@ -487,9 +487,9 @@ fn lists_come_in_pages() {
         };
         assert_eq!(list(DrawerPage { offset: 1, ..page(2) }, usize::MAX), ["third", "second"]);
         assert_eq!(list(DrawerPage { offset: 9, ..page(2) }, usize::MAX), [""; 0]);
-        // Large drawers come one by one, but they come.
+        // A page has at least one drawer, however large.
         assert_eq!(list(page(5), 1), ["now"]);
-        // Behind a place, whether or not a drawer is still there.
+        // `after` works whether or not that drawer still exists.
         let after = |position| {
             let place = DrawerPlace { wing: "ada".into(), room: "work".into(), position };
             let order = DrawerOrder::Position;
@@ -502,7 +502,7 @@ fn lists_come_in_pages() {
 }
 
 #[test]
-fn drawers_are_deleted_by_what_they_have_in_common() {
+fn drawers_are_deleted_by_filter() {
     let mut store = dated();
     let matching = |filter| DeleteDrawers { which: WhichDrawers::Matching(filter) };
     let all = DrawerFilter::default();
@@ -530,16 +530,16 @@ fn drawers_are_deleted_by_what_they_have_in_common() {
         assert_eq!(snapshot.memory_state().unwrap().unwrap().records, 1);
         assert_eq!(snapshot.taxonomy().unwrap()[0].name, "bob");
     });
-    // Nothing is there to be deleted in a store without memory.
+    // A store without memory has nothing to delete.
     let outcome = TestStore::new().one(remove(&["a", "a", "b"])).unwrap();
     assert_eq!((outcome.deleted, outcome.missing), (0, 2));
 }
 
 #[test]
-fn a_repeated_write_answers_as_it_did() {
+fn a_repeated_write_returns_the_first_answer() {
     let mut store = TestStore::new();
     added(&mut store, drawer("text 7"));
-    // Few fit into a receipt, many do not.
+    // A few drawers fit into a receipt; many do not.
     for count in [3_u32, 400] {
         let mut drawers: Vec<NewDrawer> =
             (0..count).map(|n| drawer(&format!("text {n}"))).collect();
@@ -557,7 +557,7 @@ fn a_repeated_write_answers_as_it_did() {
         assert_eq!(get(&store, &first.drawers[0].id), state);
         let kept = with(&store, |snapshot| snapshot.receipt(once).unwrap().unwrap());
         assert!(kept.len() < 4096);
-        // The vectors follow from the texts: other ones are not another request.
+        // Vectors are derived from texts, so different ones do not make a different request.
         let action = AddDrawers {
             drawers,
             skip_bad: true,

@@ -1,16 +1,16 @@
-//! Checks and salvage of memory: no text is lost that could be read.
+//! Checks and salvage of memory: every readable text is kept.
 
 use isolith_protocol::Recount;
 use isolith_store::{Check, Checkpoint, Extent, StoreFolder, Truth, passages};
 use isolith_types::{Drawer, DrawerFilter, DrawerOrder, DrawerPage, NewDrawer};
 
 use crate::common::{TestStore, database, numbered, one, token, writer};
-use crate::doctor::{named, pages_of, problems, salvage, spoil};
+use crate::doctor::{damage_page, named, pages_of, problems, salvage};
 use crate::memory::{add, drawer};
 
 const DRAWERS: usize = 300;
 
-/// What drawer n says; some are long.
+/// The text of a drawer; some are long.
 fn text(number: usize) -> String {
     let words = if number.is_multiple_of(10) { 400 } else { 20 };
     (0..words).map(|word| format!("word {number} {word} ")).collect()
@@ -47,7 +47,7 @@ fn all(folder: &StoreFolder) -> Vec<Drawer> {
     drawers
 }
 
-/// How many drawers are as they were put. The others lack a part, or their place.
+/// The number of intact drawers. The others lack a part, or their wing and room.
 fn sound(drawers: &[Drawer]) -> usize {
     let number = |drawer: &Drawer| {
         let word = drawer.text.split("word ").nth(1)?;
@@ -61,7 +61,7 @@ fn sound(drawers: &[Drawer]) -> usize {
         let tagged = drawer.tags == expected.tags || drawer.tags.is_empty();
         let placed = drawer.room == expected.room && tagged;
         assert!(placed || drawer.wing == "recovered", "{drawer:?}");
-        // What is left is as it was.
+        // The rest is unchanged.
         let parts = passages(&expected.text);
         assert!(whole || parts.iter().filter(|part| drawer.text.contains(**part)).count() > 0);
         count += usize::from(whole && placed);
@@ -76,13 +76,13 @@ fn damage(folder: &StoreFolder, sql: &str) {
 }
 
 #[test]
-fn sound_memory_survives_whole() {
+fn salvage_keeps_intact_memory() {
     let (_place, folder) = closed();
     let before = all(&folder);
     let report = salvage(&folder);
     assert_eq!((report.lost, report.lost_records), (vec![], 0));
     assert_eq!(all(&folder), before);
-    // Numbers, positions and duplicates go on.
+    // Numbering, positions and duplicate detection continue.
     let mut writer = writer(&folder).unwrap();
     let outcome = one(&mut writer, add(vec![content(7), content(DRAWERS)])).unwrap();
     assert_eq!((outcome.unchanged, outcome.inserted), (1, 1));
@@ -90,7 +90,7 @@ fn sound_memory_survives_whole() {
 }
 
 #[test]
-fn checks_find_what_is_wrong_with_drawers() {
+fn checks_find_problems_of_drawers() {
     for (sql, check, says) in [
         ("UPDATE drawer SET passages = 9 WHERE number = 3", Check::Counts, "says 9 passages"),
         ("DELETE FROM passage WHERE drawer = 3", Check::Orphans, "has no passage"),
@@ -106,7 +106,7 @@ fn checks_find_what_is_wrong_with_drawers() {
         let found = reader.check(check, 10).unwrap();
         assert!(found.iter().any(|problem| problem.detail.contains(says)), "{sql}: {found:?}");
         drop(reader);
-        // A salvage leaves nothing wrong.
+        // After a salvage, no problems remain.
         salvage(&folder);
         assert!(sound(&all(&folder)) >= DRAWERS - 1, "{sql}");
     }
@@ -117,21 +117,21 @@ fn checks_find_what_is_wrong_with_drawers() {
 }
 
 #[test]
-fn what_can_be_read_of_memory_is_saved() {
+fn readable_parts_of_memory_are_saved() {
     for table in ["record", "vector", "passage", "drawer", "passage_drawer", "drawer_time"] {
         let (_place, folder) = closed();
         let leaves = pages_of(&folder, table, "leaf");
-        spoil(&folder.truth(), leaves[leaves.len() / 2]);
+        damage_page(&folder.truth(), leaves[leaves.len() / 2]);
         let report = salvage(&folder);
         let left = all(&folder);
         let sound = sound(&left);
         match table {
-            // Texts are gone with their page.
+            // Texts on the page are lost.
             "record" => {
                 assert!((DRAWERS - 30..DRAWERS).contains(&sound), "{sound}");
                 assert!(report.lost.iter().any(|loss| loss.table == "record"));
             }
-            // Texts and places are there, but not authors and tags.
+            // Texts, wings and rooms survive; authors and tags do not.
             "drawer" => {
                 assert_eq!((sound, left.len()), (DRAWERS, DRAWERS));
                 let partial = named(&report, "drawer", Extent::Partial);
@@ -145,7 +145,7 @@ fn what_can_be_read_of_memory_is_saved() {
                     all
                 });
             }
-            // All that can be made again is.
+            // Derived data is rebuilt.
             _ => assert_eq!(sound, DRAWERS, "{table}: {:?}", report.lost),
         }
     }
@@ -173,12 +173,12 @@ fn a_drawer_that_lost_a_part_is_named() {
 }
 
 #[test]
-fn a_memory_whose_own_row_is_lost_is_found_again() {
+fn memory_whose_own_row_is_lost_is_recovered() {
     let (_place, folder) = closed();
     damage(&folder, "DELETE FROM collection WHERE kind = 'memory'");
     salvage(&folder);
     assert_eq!(sound(&all(&folder)), DRAWERS);
-    // The next write says which model it is.
+    // The next write sets the model.
     one(&mut writer(&folder).unwrap(), add(vec![content(DRAWERS)])).unwrap();
     let mut reader = Truth::open_reader(&folder, token()).unwrap();
     let state = reader.snapshot().unwrap().memory_state().unwrap().unwrap();
@@ -187,13 +187,13 @@ fn a_memory_whose_own_row_is_lost_is_found_again() {
 }
 
 #[test]
-fn random_damage_leaves_what_was_written() {
+fn drawers_that_survive_random_damage_are_unchanged() {
     for seed in 0..5 {
         let (_place, folder) = closed();
         let mut random = fastrand::Rng::with_seed(seed);
         let pages = std::fs::metadata(folder.truth()).unwrap().len() / 8192;
         for _ in 0..3 {
-            spoil(&folder.truth(), random.u64(2..=pages));
+            damage_page(&folder.truth(), random.u64(2..=pages));
         }
         salvage(&folder);
         sound(&all(&folder));

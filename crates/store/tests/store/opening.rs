@@ -1,4 +1,4 @@
-//! Opening: what is there, what is not, and what changes under an open store.
+//! Opening stores: missing, invalid, locked, and replaced while open.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ fn sqlite_is_new_enough() {
 }
 
 #[test]
-fn what_is_missing_or_something_else_is_named() {
+fn missing_and_invalid_stores_are_reported() {
     let place = tempfile::tempdir().unwrap();
     let folder = StoreFolder::new(place.path().join("store"));
     let missing = StoreError::Missing { folder: folder.path().to_path_buf() };
@@ -125,11 +125,11 @@ fn no_write_is_acknowledged_into_a_file_that_is_gone() {
 }
 
 #[test]
-fn work_goes_on_with_what_is_there_now() {
+fn reopening_uses_the_store_that_replaced_the_old_one() {
     let mut store = TestStore::new();
     store.upsert(numbered(0..3));
     std::fs::remove_file(store.folder.truth()).unwrap();
-    // The old log is still there, with changes that must not reach the new file.
+    // The old log still exists, with changes that must not reach the new file.
     let mut new = writer(&store.folder).unwrap();
     let gone = one(&mut new, put("c", numbered(0..1), PutMode::Upsert)).unwrap_err();
     assert!(matches!(gone, StoreError::NotFound { .. }));
@@ -140,7 +140,7 @@ fn work_goes_on_with_what_is_there_now() {
 }
 
 #[test]
-fn readers_and_writers_wait_for_an_exclusive_holder_and_then_say_so() {
+fn readers_and_writers_wait_for_an_exclusive_lock_and_then_fail() {
     let store = TestStore::new();
     let folder = store.folder.clone();
     drop(store.writer);
@@ -157,7 +157,7 @@ fn readers_and_writers_wait_for_an_exclusive_holder_and_then_say_so() {
 }
 
 #[test]
-fn the_log_shrinks_when_readers_let_go() {
+fn the_log_shrinks_when_readers_finish() {
     let mut store = TestStore::new();
     let log = store.folder.path().join("truth.sqlite-wal");
     let length = || std::fs::metadata(&log).unwrap().len();
@@ -188,7 +188,7 @@ fn the_log_shrinks_when_readers_let_go() {
 }
 
 #[test]
-fn leaving_does_not_touch_the_log() {
+fn closing_does_not_touch_the_log() {
     let mut store = TestStore::new();
     store.upsert(numbered(0..10));
     let log = store.folder.path().join("truth.sqlite-wal");

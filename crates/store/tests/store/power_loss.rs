@@ -1,5 +1,4 @@
-//! The log cut anywhere, as a power loss may leave it: a prefix of the commits is there,
-//! whole.
+//! A log truncated anywhere, as after a power loss, leaves a prefix of whole commits.
 
 use isolith_protocol::{Page, PutMode, Selection};
 use isolith_store::{Check, StoreFolder, Truth};
@@ -47,7 +46,7 @@ fn a_cut_log_leaves_a_prefix_of_the_commits() {
     assert!(seen.len() as u32 > COMMITS / 2, "{seen:?}");
 }
 
-/// How many commits the store has, after seeing that it has them whole and no more.
+/// The number of commits in the store. Fails unless each is complete and nothing else is there.
 fn commits_in(folder: &StoreFolder, thoroughly: bool) -> u32 {
     let mut reader = Truth::open_reader(folder, token()).unwrap();
     if thoroughly {

@@ -1,4 +1,4 @@
-//! Several processes on one store: the test program starts itself again.
+//! Several processes on one store: the test program runs itself as child processes.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
@@ -18,7 +18,7 @@ const ROLE: &str = "ISOLITH_STORE_TEST_ROLE";
 const FOLDER: &str = "ISOLITH_STORE_TEST_FOLDER";
 const NUMBER: &str = "ISOLITH_STORE_TEST_NUMBER";
 
-/// What a process that a test started does. Nothing, if nobody started it for that.
+/// The entry point of child processes; does nothing in a normal test run.
 #[test]
 #[ignore = "runs inside other tests"]
 fn child() {
@@ -36,7 +36,7 @@ fn child() {
             loop {
                 writer.set_deadline(Instant::now() + Duration::from_secs(20));
                 one(&mut writer, put("c", numbered(next..next + 2), PutMode::Upsert)).unwrap();
-                // Only now does it count as acknowledged.
+                // Printing it acknowledges the write.
                 println!("acknowledged {next}");
                 next += 2;
             }
@@ -102,7 +102,7 @@ fn ids(folder: &StoreFolder) -> BTreeSet<String> {
 }
 
 #[test]
-fn sixteen_processes_make_one_store() {
+fn sixteen_processes_create_one_store() {
     let place = tempfile::tempdir().unwrap();
     let folder = StoreFolder::new(place.path().join("store"));
     let children: Vec<Child> =
@@ -140,10 +140,10 @@ fn killed_writers_lose_nothing_that_was_acknowledged() {
             child.kill().unwrap();
             child.wait().unwrap();
             let mut rest = String::new();
-            // What was written before the kill was acknowledged too.
+            // Lines written before the kill are acknowledged, too.
             let _ = output.read_to_string(&mut rest);
             let lines = rest.lines().filter_map(|line| line.rsplit_once("acknowledged "));
-            // The last line may be cut off.
+            // The last line may be truncated.
             let complete = rest.ends_with('\n') || rest.is_empty();
             let mut late: Vec<u32> = lines.filter_map(|(_, n)| n.parse().ok()).collect();
             if !complete {
@@ -158,7 +158,7 @@ fn killed_writers_lose_nothing_that_was_acknowledged() {
     let there = ids(&folder);
     let lost: Vec<_> = expected.difference(&there).collect();
     assert!(lost.is_empty(), "{lost:?}");
-    // A write that was cut off is there as a whole or not at all; nothing else is there.
+    // An interrupted write is complete or absent, and nothing else is stored.
     let more: BTreeSet<_> = there.difference(&expected).collect();
     assert!(more.iter().all(|id| begun.contains(*id)), "{more:?}");
     assert_eq!(more.len() % 2, 0);
@@ -166,7 +166,7 @@ fn killed_writers_lose_nothing_that_was_acknowledged() {
 }
 
 #[test]
-fn without_permission_it_is_read_if_possible_and_said_otherwise() {
+fn without_write_permission_a_store_is_read_or_refused_with_a_reason() {
     let store = TestStore::new();
     let mut writer = store.writer;
     one(&mut writer, put("c", numbered(0..5), PutMode::Upsert)).unwrap();
@@ -184,7 +184,7 @@ fn without_permission_it_is_read_if_possible_and_said_otherwise() {
         if as_root {
             command.uid(nobody).gid(nobody);
         }
-        // The test program may lie where nobody else may go.
+        // Other users may not have access to the test program's folder.
         let mut child = command.spawn().ok()?;
         let said = acknowledged(&mut child);
         assert!(child.wait().unwrap().success(), "{role}");
@@ -242,7 +242,7 @@ fn waiting_writers_are_not_refused() {
 }
 
 #[test]
-fn a_writer_that_waits_too_long_says_so() {
+fn a_writer_that_waits_too_long_reports_a_timeout() {
     let mut store = TestStore::new();
     let blocker = database(&store.folder);
     blocker.execute_batch("BEGIN IMMEDIATE").unwrap();

@@ -10,7 +10,7 @@ use isolith_types::{Comparison, Filter, Metric, Scalar};
 use crate::common::{OPEN, TestStore, bytes, numbered, one, put, token};
 
 #[test]
-fn a_snapshot_does_not_see_what_comes_later() {
+fn a_snapshot_does_not_see_later_writes() {
     let mut store = TestStore::new();
     store.upsert(numbered(0..2));
     let mut reader = store.reader();
@@ -25,7 +25,7 @@ fn a_snapshot_does_not_see_what_comes_later() {
 }
 
 #[test]
-fn pages_cover_a_collection_among_others() {
+fn pages_cover_exactly_one_collection() {
     let mut store = TestStore::new();
     store.create("large", Metric::L2);
     for part in 0..5 {
@@ -70,7 +70,7 @@ fn pages_cover_a_collection_among_others() {
 }
 
 #[test]
-fn vectors_and_documents_are_walked_through_by_row() {
+fn vectors_and_documents_are_iterated_by_row() {
     let mut store = TestStore::new();
     store.create("other", Metric::L2);
     store.upsert(numbered(0..2500));
@@ -142,7 +142,7 @@ fn operations_end_at_their_deadline_or_when_cancelled() {
 }
 
 #[test]
-fn a_copy_is_a_store_of_its_own() {
+fn a_copy_is_an_independent_store() {
     let mut store = TestStore::new();
     store.upsert(numbered(0..100));
     let copied = StoreFolder::new(store.place.path().join("copy"));
@@ -150,7 +150,7 @@ fn a_copy_is_a_store_of_its_own() {
     let mut reader = store.reader();
     reader.copy_to(&copied.truth()).unwrap();
     assert!(matches!(reader.copy_to(&copied.truth()), Err(StoreError::Invalid(_))));
-    // Read as it is, then put back into the mode that many processes need.
+    // A copy is readable as it is; opening a writer puts it back into WAL mode.
     let mut there = Truth::open_reader(&copied, token()).unwrap();
     assert_eq!(there.snapshot().unwrap().collection("c").unwrap().records, 100);
     drop(there);

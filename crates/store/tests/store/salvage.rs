@@ -1,5 +1,5 @@
-//! A page of every table and every index is damaged in turn: what is missing afterwards, or
-//! not as it was, is in the report, and what an index still held is saved.
+//! Damages a page of every table and index in turn: rows that are lost or changed must be in the
+//! report, and rows that an index still holds must be saved.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::FileExt;
@@ -11,7 +11,7 @@ use isolith_types::{EntityPatch, Metric, NewDrawer, NewFact, ParsedFile, Provena
 use rusqlite::Connection;
 
 use crate::common::{TestStore, add_root, file, numbered, put, put_files, write};
-use crate::doctor::{named, pages_of, salvage, spoil};
+use crate::doctor::{damage_page, named, pages_of, salvage};
 use crate::facts::fact;
 use crate::memory::{add, drawer};
 
@@ -62,7 +62,7 @@ fn everything() -> TestStore {
     store
 }
 
-/// What answers are made of, by table: what a row is called in reports, and all that it says.
+/// For each table, queries for a row's name in reports and for its content.
 const CONTENT: [(&str, &str); 13] = [
     (
         "record",
@@ -94,7 +94,7 @@ const CONTENT: [(&str, &str); 13] = [
     ("graph_name", "SELECT name, kind, id FROM graph_name"),
 ];
 
-/// All rows of a truth, by table and by what reports call them.
+/// All rows of a database, by table and name in reports.
 fn content(truth: &Path) -> BTreeMap<&'static str, BTreeMap<String, Vec<String>>> {
     let db = Connection::open(truth).unwrap();
     let table = |sql: &str| {
@@ -116,30 +116,30 @@ fn content(truth: &Path) -> BTreeMap<&'static str, BTreeMap<String, Vec<String>>
     CONTENT.iter().map(|(name, sql)| (*name, table(sql))).collect()
 }
 
-/// What the report says of a table's rows.
-fn told(report: &SalvageReport, table: &str) -> (BTreeSet<String>, bool) {
+/// The reported losses of a table.
+fn reported(report: &SalvageReport, table: &str) -> (BTreeSet<String>, bool) {
     let of_table = |name: &str| name == table || (table == "record" && name == "vector");
     let losses = report.lost.iter().filter(|loss| of_table(&loss.table));
     let ids = losses.clone().flat_map(|loss| loss.ids.clone()).collect();
-    // Texts whose drawer is lost are told by their number.
+    // Texts whose drawer is lost are named by number.
     let unnamed = losses
         .clone()
         .any(|loss| loss.extent == Extent::Unknown || (loss.ids.is_empty() && loss.rows > 0));
     (ids, unnamed)
 }
 
-/// Fails if a row is missing or another and the report does not say so.
+/// Fails if a row is missing or changed and not in the report.
 fn compare(before: &Path, after: &StoreFolder, report: &SalvageReport, trial: &str) {
     let (before, after) = (content(before), content(&after.truth()));
     for (table, rows) in &before {
-        let (ids, unnamed) = told(report, table);
+        let (ids, unnamed) = reported(report, table);
         for (name, said) in rows {
             if after[table].get(name) != Some(said) {
                 let is_told = unnamed || ids.contains(name);
                 assert!(is_told, "{trial}: {table} {name:?} changed silently\n{:#?}", report.lost);
             }
         }
-        // Nothing is there that was not, but for names that stand in for lost ones.
+        // No new rows, except for placeholder names.
         for name in after[table].keys() {
             let is_known = rows.contains_key(name) || name.contains("recovered");
             assert!(is_known || unnamed, "{trial}: {table} {name:?} is new");
@@ -164,7 +164,7 @@ fn trees(folder: &StoreFolder) -> Vec<String> {
 }
 
 #[test]
-fn whatever_page_is_damaged_every_loss_is_reported() {
+fn every_loss_by_a_damaged_page_is_reported() {
     let store = everything();
     let mut random = fastrand::Rng::with_seed(16);
     for tree in trees(&store.folder) {
@@ -172,7 +172,7 @@ fn whatever_page_is_damaged_every_loss_is_reported() {
         random.shuffle(&mut pages);
         pages.truncate(1);
         let inner = pages_of(&store.folder, &tree, "internal");
-        // An index is read in the same way whatever page of it is damaged.
+        // Which page of an index is damaged makes no difference.
         if !tree.contains("index") {
             pages.extend(inner.first());
         }
@@ -180,7 +180,7 @@ fn whatever_page_is_damaged_every_loss_is_reported() {
             let (_place, folder) = copy_of(&store);
             let trial = format!("{tree}, page {page}");
             match random.u8(..2) {
-                0 => spoil(&folder.truth(), page),
+                0 => damage_page(&folder.truth(), page),
                 _ => {
                     let file = std::fs::File::options().write(true).open(folder.truth()).unwrap();
                     file.write_all_at(&[0; PAGE as usize], (page - 1) * PAGE).unwrap();
@@ -198,14 +198,14 @@ fn whatever_page_is_damaged_every_loss_is_reported() {
 }
 
 #[test]
-fn several_damaged_pages_cost_nothing_silently() {
+fn several_damaged_pages_lose_nothing_silently() {
     let store = everything();
     let pages = std::fs::metadata(store.folder.truth()).unwrap().len() / PAGE;
     for seed in 0..5 {
         let (_place, folder) = copy_of(&store);
         let mut random = fastrand::Rng::with_seed(seed);
         for _ in 0..4 {
-            spoil(&folder.truth(), random.u64(2..=pages));
+            damage_page(&folder.truth(), random.u64(2..=pages));
         }
         let report = salvage(&folder);
         compare(&store.folder.truth(), &folder, &report, &format!("seed {seed}"));
@@ -213,12 +213,12 @@ fn several_damaged_pages_cost_nothing_silently() {
 }
 
 #[test]
-fn a_bad_region_in_entities_costs_no_name() {
+fn a_bad_region_in_entities_loses_no_name() {
     let store = everything();
     let before = content(&store.folder.truth());
     let (_place, folder) = copy_of(&store);
     for page in pages_of(&folder, "entity", "leaf") {
-        spoil(&folder.truth(), page);
+        damage_page(&folder.truth(), page);
     }
     let report = salvage(&folder);
     let names = |content: &BTreeMap<_, BTreeMap<String, Vec<String>>>| {
@@ -228,6 +228,6 @@ fn a_bad_region_in_entities_costs_no_name() {
     assert_eq!(names(&after), names(&before));
     assert!(after["entity"]["person-001"][0].contains("Person-001|person"), "{after:?}");
     assert_eq!(after["fact"], before["fact"]);
-    // It says what is missing all the same.
+    // The report still lists what is missing.
     assert_eq!(named(&report, "entity", Extent::Partial).len(), before["entity"].len());
 }

@@ -1,4 +1,4 @@
-//! What writes do, one by one.
+//! Write operations.
 
 use crate::common::{TestStore, bytes, database, key, numbered, put, records, write};
 use isolith_protocol::{
@@ -19,7 +19,7 @@ fn assert_sound(store: &TestStore) {
 }
 
 #[test]
-fn adding_upserting_and_what_they_count() {
+fn adds_and_upserts_report_counts() {
     let mut store = TestStore::new();
     let first = records(&[("a", "one", r#"{"x":1}"#, [1.0, 0.0]), ("b", "two", "{}", [0.0, 1.0])]);
     let outcome = store.one(put("c", first.clone(), ADD)).unwrap();
@@ -67,7 +67,7 @@ fn adding_upserting_and_what_they_count() {
 }
 
 #[test]
-fn updates_merge_and_deletes_count_what_is_missing() {
+fn updates_merge_and_deletes_count_missing_ids() {
     let mut store = TestStore::new();
     store.upsert(records(&[("a", "one", r#"{"x":1,"y":[1,1.0,"z"]}"#, [1.0, 0.0])]));
     let patch =
@@ -109,7 +109,7 @@ fn updates_merge_and_deletes_count_what_is_missing() {
 }
 
 #[test]
-fn what_cannot_be_stored_is_named_and_nothing_is_written() {
+fn an_invalid_record_is_named_and_nothing_is_written() {
     let mut store = TestStore::new();
     store.create("angles", Metric::Cosine);
     for (collection, records, says) in bad_batches() {
@@ -123,7 +123,7 @@ fn what_cannot_be_stored_is_named_and_nothing_is_written() {
     assert_eq!((outcome.count_after, outcome.collection.unwrap().last_change), (0, 0));
 }
 
-/// Where to, what, and what is said about it.
+/// The collection, the batch, and the expected message.
 fn bad_batches() -> Vec<(&'static str, Records, &'static str)> {
     let good = || records(&[("a", "", "{}", [1.0, 0.0]), ("b", "", "{}", [0.0, 1.0])]);
     let with = |change: fn(&mut Records)| {
@@ -179,7 +179,7 @@ fn bad_batches() -> Vec<(&'static str, Records, &'static str)> {
 }
 
 #[test]
-fn a_write_happens_once() {
+fn a_write_is_applied_once() {
     let mut store = TestStore::new();
     let once = write(put("c", numbered(0..3), ADD));
     let first = store.writer.apply(std::slice::from_ref(&once), &[]).unwrap().remove(0).unwrap();
@@ -198,13 +198,13 @@ fn a_write_happens_once() {
     let refused = store.keyed(once.key, put("c", numbered(0..2), ADD));
     assert_eq!(refused.unwrap_err(), StoreError::KeyReused);
 
-    // A write that failed leaves no key.
+    // A failed write leaves no receipt.
     let mut bad = write(put("nowhere", numbered(0..1), ADD));
     assert!(store.writer.apply(std::slice::from_ref(&bad), &[]).unwrap()[0].is_err());
     bad.action = put("c", numbered(0..1), ADD).into();
     assert!(store.writer.apply(&[bad], &[]).unwrap()[0].is_ok());
 
-    // A confirmed key is forgotten, one that the caller chose is not.
+    // A confirmed receipt is removed, unless the caller chose the key.
     let kept = Write { keep: true, ..write(put("c", numbered(7..8), ADD)) };
     store.writer.apply(std::slice::from_ref(&kept), &[once.key]).unwrap();
     store.writer.apply(&[], &[kept.key]).unwrap();
@@ -215,7 +215,7 @@ fn a_write_happens_once() {
 }
 
 #[test]
-fn a_receipt_of_another_encoding_is_answered_by_its_key() {
+fn a_receipt_of_another_encoding_matches_by_key() {
     let mut store = TestStore::new();
     let (once, add) = (key(), put("c", numbered(0..3), ADD));
     store.keyed(once, add.clone()).unwrap();
@@ -231,7 +231,7 @@ fn a_receipt_of_another_encoding_is_answered_by_its_key() {
         let again = store.keyed(once, add.clone()).unwrap();
         assert_eq!((again.repeated, again.inserted, again.count_after), (true, 3, 3), "{receipt}");
     }
-    // A reply that belongs to another operation says that the key does, too.
+    // A receipt with the reply of another operation means that the key was reused.
     let fact = isolith_types::NewFact::default();
     let refused = store.keyed(once, AddFact { fact });
     assert_eq!(refused.unwrap_err(), StoreError::KeyReused);
@@ -256,7 +256,7 @@ fn a_bad_write_fails_alone() {
 }
 
 #[test]
-fn a_long_result_is_kept_in_short() {
+fn a_receipt_keeps_only_part_of_a_long_result() {
     let mut store = TestStore::new();
     store.upsert(numbered(0..500));
     let mut changed = numbered(0..500);
@@ -270,7 +270,7 @@ fn a_long_result_is_kept_in_short() {
 }
 
 #[test]
-fn collections_are_made_renamed_and_deleted() {
+fn collections_are_created_renamed_and_deleted() {
     let mut store = TestStore::empty();
     let spec = |name: &str| CollectionSpec {
         name: name.to_owned(),
@@ -321,7 +321,7 @@ fn collections_are_made_renamed_and_deleted() {
 }
 
 #[test]
-fn deleted_collections_are_purged_in_slices() {
+fn deleted_collections_are_purged_in_batches() {
     let mut store = TestStore::new();
     store.create("other", Metric::L2);
     store.upsert(numbered(0..900));
@@ -377,7 +377,7 @@ fn records_are_deleted_by_filter() {
 }
 
 #[test]
-fn a_load_goes_on_where_it_stopped() {
+fn an_ingest_resumes_where_it_stopped() {
     let mut store = TestStore::new();
     let step = |first_row, rows: u32, finished| PutRecords {
         collection: "c".to_owned(),
@@ -399,7 +399,7 @@ fn a_load_goes_on_where_it_stopped() {
     assert_eq!(gap.to_string(), "the load has got to row 10, it cannot continue at row 20");
     let last = store.one(step(10, 5, true)).unwrap().load.unwrap();
     assert_eq!((last.rows, last.inserted, last.finished), (15, 15, true));
-    // A finished load that starts again is a new one, which finds all there.
+    // Restarting a finished ingest is a new one, which finds everything unchanged.
     let new = store.one(step(0, 10, false)).unwrap().load.unwrap();
     assert_eq!((new.rows, new.inserted, new.unchanged, new.finished), (10, 0, 10, false));
     let mut reader = store.reader();
@@ -412,7 +412,7 @@ fn a_load_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn jobs_that_kill_are_remembered() {
+fn poisoned_jobs_are_remembered() {
     let mut store = TestStore::empty();
     for input in [vec![1], vec![2]] {
         let poison = RememberPoison { role: "parse".to_owned(), input, poison: "{}".to_owned() };
@@ -426,7 +426,7 @@ fn jobs_that_kill_are_remembered() {
 }
 
 #[test]
-fn requests_cross_between_processes() {
+fn requests_round_trip_through_postcard() {
     let write = Write { key: key(), keep: true, action: put("c", numbered(0..3), ADD).into() };
     let bytes = postcard::to_allocvec(&write).unwrap();
     assert_eq!(postcard::from_bytes::<Write>(&bytes).unwrap(), write);

@@ -1,4 +1,4 @@
-//! What has to be resolved again when a file changes, and what stays as it is.
+//! Which files must be resolved again when a file changes; stable ids; documents; hostile input.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ fn project(library: &str) -> Files {
     Files::of(&[("library.py", library), ("user.py", USER), ("other.py", OTHER)])
 }
 
-/// The files that have looked at something which a change of the library touches.
-fn touched(before: &Files, after: &Files) -> Vec<String> {
+/// The files with a lookup that the change of `library.py` affects.
+fn affected(before: &Files, after: &Files) -> Vec<String> {
     let (old, new) = (before.0.get("library.py"), after.0.get("library.py"));
     let changed: BTreeSet<Key> = changed_keys("library.py", old.map(|g| &***g), new.map(|g| &***g));
     let looks =
@@ -25,7 +25,7 @@ fn touched(before: &Files, after: &Files) -> Vec<String> {
 }
 
 #[test]
-fn only_what_looked_at_a_change_is_touched() {
+fn only_files_that_looked_at_a_change_are_affected() {
     let before = project(LIBRARY);
     let table = [
         (
@@ -37,16 +37,16 @@ fn only_what_looked_at_a_change_is_touched() {
         ("a name is new", &format!("{LIBRARY}def four(): ...\n"), vec!["user.py"]),
     ];
     for (what, library, expected) in table {
-        assert_eq!(touched(&before, &project(library)), expected, "{what}");
+        assert_eq!(affected(&before, &project(library)), expected, "{what}");
     }
     let gone = Files::of(&[("user.py", USER), ("other.py", OTHER)]);
-    assert_eq!(touched(&before, &gone), ["user.py"]);
-    // What was looked for in vain is found when it comes.
-    assert_eq!(touched(&gone, &before), ["user.py"]);
+    assert_eq!(affected(&before, &gone), ["user.py"]);
+    // A lookup that found nothing is affected when the file appears.
+    assert_eq!(affected(&gone, &before), ["user.py"]);
 }
 
 #[test]
-fn ids_stay_when_lines_move() {
+fn ids_are_stable_when_lines_move() {
     let ids = |library: &str| -> Vec<String> {
         let files = project(library);
         files.0["library.py"].definitions.iter().map(|one| one.id("library.py")).collect()
@@ -59,7 +59,7 @@ fn ids_stay_when_lines_move() {
 }
 
 #[test]
-fn documents_name_definitions() {
+fn documents_refer_to_definitions() {
     let files = [
         (
             "README.md",
@@ -78,7 +78,7 @@ fn documents_name_definitions() {
 }
 
 #[test]
-fn hostile_files_end() {
+fn hostile_files_terminate() {
     let deep = format!("x = {}1{}\n", "(".repeat(5_000), ")".repeat(5_000));
     let chain = format!("def f(x):\n    x{}\n", ".a()".repeat(3_000));
     let cycle = ("a.py", "from b import *\nfrom b import x\nclass A(B): ...\nx.y()\nA().f()\n");

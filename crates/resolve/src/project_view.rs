@@ -7,45 +7,45 @@ use isolith_types::{CodeNode, Definition, DefinitionKind, FastMap, FastSet};
 use crate::modules::Located;
 use crate::{Key, Outline, Project};
 
-/// A project as one file looks at it: every look is remembered.
-pub(crate) struct Look<'p> {
+/// A project as one file sees it. Lookups are cached, and recorded as keys.
+pub(crate) struct ProjectView<'p> {
     project: &'p dyn Project,
     own: File,
     files: RefCell<FastMap<String, Option<File>>>,
-    /// By the file that imports, and the name that it has there.
+    /// By the importing file, and the module's name there.
     modules: RefCell<FastMap<u32, FastMap<String, Module>>>,
-    named: RefCell<FastMap<String, Named>>,
+    named: RefCell<FastMap<String, NameLookup>>,
     keys: RefCell<FastSet<Key>>,
 }
 
-/// Where a module is, and what of its name is to be looked for inside.
+/// The location of a module, and the rest of the name, to be looked up inside it.
 pub(crate) type Module = (Located, Arc<[String]>);
 
-/// What was found under a name.
-enum Named {
-    /// All of so many.
-    All(usize, Rc<[Found]>),
-    /// There are more than these many.
+/// The cached lookup of a name.
+enum NameLookup {
+    /// The number of definitions, and those that could be loaded.
+    All(usize, Rc<[DefinitionRef]>),
+    /// There are more definitions than this.
     MoreThan(usize),
 }
 
-/// A file with its place.
+/// A file of the project.
 #[derive(Clone)]
 pub(crate) struct File {
-    /// Among those that were looked at.
+    /// Identifies the file within this view.
     pub(crate) number: u32,
     pub(crate) path: Arc<str>,
     pub(crate) graph: Arc<Outline>,
 }
 
-/// A definition with its file.
+/// A definition in a file.
 #[derive(Clone)]
-pub(crate) struct Found {
+pub(crate) struct DefinitionRef {
     pub(crate) file: File,
     pub(crate) index: u32,
 }
 
-impl<'p> Look<'p> {
+impl<'p> ProjectView<'p> {
     pub(crate) fn new(project: &'p dyn Project, path: &str, graph: Arc<Outline>) -> Self {
         let own = File { number: 0, path: Arc::from(path), graph };
         let (files, modules, named) = (RefCell::default(), RefCell::default(), RefCell::default());
@@ -73,7 +73,7 @@ impl<'p> Look<'p> {
         found
     }
 
-    /// The module that a file imports under a name, which is looked for once.
+    /// The module that a file imports under a name; `locate` runs only once.
     pub(crate) fn module(
         &self,
         from: &File,
@@ -90,40 +90,41 @@ impl<'p> Look<'p> {
         found
     }
 
-    /// The files that go by a name.
+    /// The files of a module, by a name from [`crate::module_keys`].
     pub(crate) fn files_of_module(&self, module: &str) -> Arc<[String]> {
         self.keys.borrow_mut().insert(Key::module(module));
         self.project.files_of_module(module)
     }
 
-    /// The definitions of a name, if there are no more than so many.
-    pub(crate) fn named(&self, name: &str, most: usize) -> Option<Rc<[Found]>> {
+    /// The definitions with a name; `None` if there are more than `max`.
+    pub(crate) fn named(&self, name: &str, max: usize) -> Option<Rc<[DefinitionRef]>> {
         match self.named.borrow().get(name) {
-            Some(Named::All(many, found)) => return (*many <= most).then(|| Rc::clone(found)),
-            Some(Named::MoreThan(many)) if most <= *many => return None,
+            Some(NameLookup::All(many, found)) => return (*many <= max).then(|| Rc::clone(found)),
+            Some(NameLookup::MoreThan(many)) if max <= *many => return None,
             _ => {}
         }
         self.keys.borrow_mut().insert(Key::name(name));
-        let nodes = self.project.definitions_named(name, most);
+        let nodes = self.project.definitions_named(name, max);
         let (known, found) = match nodes {
-            None => (Named::MoreThan(most), None),
+            None => (NameLookup::MoreThan(max), None),
             Some(nodes) => {
-                let found: Rc<[Found]> = nodes.iter().filter_map(|node| self.found(node)).collect();
-                (Named::All(nodes.len(), Rc::clone(&found)), Some(found))
+                let found: Rc<[DefinitionRef]> =
+                    nodes.iter().filter_map(|node| self.definition_at(node)).collect();
+                (NameLookup::All(nodes.len(), Rc::clone(&found)), Some(found))
             }
         };
         self.named.borrow_mut().insert(name.to_owned(), known);
         found
     }
 
-    fn found(&self, node: &CodeNode) -> Option<Found> {
+    fn definition_at(&self, node: &CodeNode) -> Option<DefinitionRef> {
         let file = self.file(&node.path)?;
         let index = node.definition?;
         file.graph.definitions.get(index as usize)?;
-        Some(Found { file, index })
+        Some(DefinitionRef { file, index })
     }
 
-    /// All that was looked at.
+    /// The keys of all lookups, sorted.
     pub(crate) fn into_keys(self) -> Vec<Key> {
         let mut keys: Vec<Key> = self.keys.into_inner().into_iter().collect();
         keys.sort_unstable();
@@ -132,16 +133,16 @@ impl<'p> Look<'p> {
 }
 
 impl File {
-    /// A definition of the file.
-    pub(crate) fn found(&self, index: u32) -> Option<Found> {
+    /// The definition with this index, if it exists.
+    pub(crate) fn definition(&self, index: u32) -> Option<DefinitionRef> {
         self.graph.definitions.get(index as usize)?;
-        Some(Found { file: self.clone(), index })
+        Some(DefinitionRef { file: self.clone(), index })
     }
 
-    /// What the file itself defines under a name, outside of all else. Types are preferred
-    /// over values, or the other way round; the last of equals counts.
-    pub(crate) fn top(&self, name: &str, types: bool) -> Option<Found> {
-        // What is in a namespace of C++ is seen from inside the same one, wherever that is.
+    /// The top-level definition with a name. `types` says whether types are preferred over
+    /// values, or the other way round; of equals, the last one counts.
+    pub(crate) fn top(&self, name: &str, types: bool) -> Option<DefinitionRef> {
+        // Members of a C++ namespace are visible throughout that namespace, in any file.
         let in_namespace = |definition: &Definition| {
             let parent =
                 definition.parent.and_then(|parent| self.graph.definitions.get(parent as usize));
@@ -153,8 +154,8 @@ impl File {
         })
     }
 
-    /// The member of a definition of the file.
-    pub(crate) fn child(&self, parent: u32, name: &str, types: bool) -> Option<Found> {
+    /// The member of a definition in this file.
+    pub(crate) fn child(&self, parent: u32, name: &str, types: bool) -> Option<DefinitionRef> {
         self.best(name, types, |definition| definition.parent == Some(parent))
     }
 
@@ -163,24 +164,24 @@ impl File {
         name: &str,
         types: bool,
         is_meant: impl Fn(&Definition) -> bool,
-    ) -> Option<Found> {
+    ) -> Option<DefinitionRef> {
         let named = self.graph.named(name);
         let named = named.map(|index| (index, &self.graph.definitions[index as usize]));
         let meant = named.filter(|(_, one)| is_meant(one));
         let rank = |one: &Definition| {
             let fits =
                 matches!(one.kind, DefinitionKind::Interface | DefinitionKind::Type) == types;
-            // `this.f = this.f.bind(this)` is still the method; a getter says more than a setter.
+            // For `this.f = this.f.bind(this)`, prefer the method; prefer a getter over a setter.
             (fits, one.kind.is_callable(), one.value.is_some())
         };
         let (index, _) = meant.max_by_key(|(_, one)| rank(one))?;
-        Some(Found { file: self.clone(), index })
+        Some(DefinitionRef { file: self.clone(), index })
     }
 }
 
-impl Found {
+impl DefinitionRef {
     pub(crate) fn definition(&self) -> &Definition {
-        // Made only for definitions that are there.
+        // Constructed only for definitions that exist.
         &self.file.graph.definitions[self.index as usize]
     }
 

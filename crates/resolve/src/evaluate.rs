@@ -3,87 +3,88 @@ use std::sync::Arc;
 
 use isolith_types::{DefinitionKind, FastMap, Import, Imported, Origin};
 
-use crate::look::{File, Found, Look};
 use crate::modules::{self, Located};
-use crate::steps::{Cost, MOST_STEPS, Steps};
+use crate::project_view::{DefinitionRef, File, ProjectView};
+use crate::steps::{Cost, MAX_DEPTH, StepBudget};
 
-/// What an origin turns out to be.
+/// What an origin evaluates to.
 #[derive(Clone)]
 pub(crate) enum Value {
-    /// It may be anything.
+    /// Not known.
     Unknown,
-    /// Whatever it is, it is not in the project.
+    /// Something outside the project.
     External,
-    /// A file as a whole.
+    /// A file, as a module.
     File(File),
     /// A package of several files.
     Package(Package),
     /// A definition itself.
-    Found(Found),
-    /// A value of a type.
+    Definition(DefinitionRef),
+    /// An instance of a type.
     Instance(Box<Value>),
-    /// A type with others in brackets.
+    /// A generic type with its arguments.
     Applied(Box<Value>, Vec<Value>),
     /// The type of a value.
     TypeOf(Box<Value>),
-    /// What a class inherits.
-    Super(Found),
+    /// The bases of a class: `super`.
+    Super(DefinitionRef),
 }
 
 /// A package of several files.
 #[derive(Clone)]
 pub(crate) struct Package {
-    /// The language whose package it is.
+    /// The package's language.
     pub(crate) language: Arc<str>,
-    /// As the language names it.
+    /// The package's name in that language.
     pub(crate) name: String,
 }
 
-/// What was found, by the place where it was looked for and by name.
+/// A cache by place and name.
 pub(crate) type ByName<P, T> = RefCell<FastMap<P, FastMap<String, T>>>;
 
-/// A value, and what it took to find it.
-struct Known {
+/// The value of an exported name, and the cost of finding it.
+struct CachedExport {
     value: Value,
     cost: Cost,
 }
 
-/// Finds out what origins are.
-pub(crate) struct Evaluate<'l, 'p> {
-    pub(crate) look: &'l Look<'p>,
-    pub(crate) steps: Steps,
-    /// The meaning of names that files do not bind, by the file and whether a type is meant;
-    /// nothing while that is looked for.
+/// Evaluates origins.
+pub(crate) struct Evaluator<'l, 'p> {
+    pub(crate) view: &'l ProjectView<'p>,
+    pub(crate) steps: StepBudget,
+    /// The values of unbound names, by file and whether a type is meant; `None` while the
+    /// evaluation is under way.
     names: ByName<(u32, bool), Option<Value>>,
-    /// What files give to others, in the same way; and by the steps that were left, if there
-    /// were too few.
-    exports: ByName<(u32, bool, Option<u32>), Known>,
-    /// The members of classes, by the file and index.
-    pub(crate) members: ByName<(u32, u32), Option<Found>>,
+    /// The exports of files, by file, whether a type is meant and, if a path was too deep, the
+    /// remaining depth.
+    exports: ByName<(u32, bool, Option<u32>), CachedExport>,
+    /// The members of classes, by file and index.
+    pub(crate) members: ByName<(u32, u32), Option<DefinitionRef>>,
 }
 
-/// Where an origin is read.
+/// The context in which an origin is evaluated.
 #[derive(Clone, Copy)]
-pub(crate) struct At<'f> {
+pub(crate) struct EvalContext<'f> {
     pub(crate) file: &'f File,
     /// Whether a type is meant.
     pub(crate) types: bool,
-    /// A class whose members may be meant by bare names.
-    class: Option<&'f Found>,
+    /// A class whose members bare names may mean.
+    class: Option<&'f DefinitionRef>,
+    /// The remaining depth.
     left: u32,
 }
 
-impl<'f> At<'f> {
+impl<'f> EvalContext<'f> {
     pub(crate) fn new(file: &'f File, types: bool) -> Self {
-        Self { file, types, class: None, left: MOST_STEPS }
+        Self { file, types, class: None, left: MAX_DEPTH }
     }
 
-    pub(crate) fn with_class(self, class: Option<&'f Found>) -> Self {
+    pub(crate) fn with_class(self, class: Option<&'f DefinitionRef>) -> Self {
         Self { class, ..self }
     }
 
-    pub(crate) fn inside<'g>(self, file: &'g File) -> At<'g> {
-        At { file, types: self.types, class: None, left: self.left }
+    pub(crate) fn inside<'g>(self, file: &'g File) -> EvalContext<'g> {
+        EvalContext { file, types: self.types, class: None, left: self.left }
     }
 
     pub(crate) fn of_type(self) -> Self {
@@ -95,40 +96,40 @@ impl<'f> At<'f> {
     }
 }
 
-impl<'l, 'p> Evaluate<'l, 'p> {
-    pub(crate) fn new(look: &'l Look<'p>) -> Self {
+impl<'l, 'p> Evaluator<'l, 'p> {
+    pub(crate) fn new(view: &'l ProjectView<'p>) -> Self {
         let (names, exports) = (RefCell::default(), RefCell::default());
-        Self { look, steps: Steps::default(), names, exports, members: RefCell::default() }
+        Self { view, steps: StepBudget::default(), names, exports, members: RefCell::default() }
     }
 
-    /// What an origin is that no other led to.
-    pub(crate) fn begin(&self, origin: &Origin, at: At<'_>) -> Value {
-        self.steps.renew();
+    /// Evaluates an independent origin, with a fresh step budget.
+    pub(crate) fn evaluate(&self, origin: &Origin, at: EvalContext<'_>) -> Value {
+        self.steps.reset();
         self.value(origin, at)
     }
 
-    /// Whether what was found there would be found from anywhere: there were steps enough.
-    pub(crate) fn is_certain(&self, at: At<'_>) -> bool {
-        at.left >= MOST_STEPS / 2 && self.steps.are_left()
+    /// Whether a result found here holds in any context, because no step limit was near.
+    pub(crate) fn is_cacheable(&self, at: EvalContext<'_>) -> bool {
+        at.left >= MAX_DEPTH / 2 && self.steps.are_left()
     }
 
-    /// One step: how many more may follow it, if any.
-    fn step(&self, at: At<'_>) -> Option<u32> {
+    /// Takes one step. Returns the remaining depth, or `None` if a limit is reached.
+    fn step(&self, at: EvalContext<'_>) -> Option<u32> {
         self.steps.take(at.left)
     }
 
-    /// What an origin of a file is.
-    pub(crate) fn value(&self, origin: &Origin, at: At<'_>) -> Value {
+    /// Evaluates an origin as part of another evaluation.
+    pub(crate) fn value(&self, origin: &Origin, at: EvalContext<'_>) -> Value {
         let Some(left) = self.step(at) else { return Value::Unknown };
-        let at = At { left, ..at };
+        let at = EvalContext { left, ..at };
         match origin {
             Origin::Unknown => Value::Unknown,
-            Origin::Definition(index) => found(at.file.found(*index)),
+            Origin::Definition(index) => found(at.file.definition(*index)),
             Origin::Import(index) => self.import(*index, at),
             Origin::Name(name) => self.unbound(name, at),
             Origin::Implicit(class, name) => self.implicit(*class, name, at),
-            Origin::This(class) => instance(found(at.file.found(*class))),
-            Origin::Super(class) => match at.file.found(*class) {
+            Origin::This(class) => instance(found(at.file.definition(*class))),
+            Origin::Super(class) => match at.file.definition(*class) {
                 Some(class) => Value::Super(class),
                 None => Value::Unknown,
             },
@@ -147,12 +148,12 @@ impl<'l, 'p> Evaluate<'l, 'p> {
             Origin::Applied(base, arguments) => self.applied(base, arguments, at),
             Origin::Element(of) => {
                 let of = self.value(of, at.of_value());
-                self.element(&self.settled(of, at), at)
+                self.element(&self.dereferenced(of, at), at)
             }
             Origin::Awaited(of) => {
                 let of = self.value(of, at.of_value());
-                match self.settled(of, at) {
-                    Value::Instance(inner) if is_outside_with_arguments(&inner) => {
+                match self.dereferenced(of, at) {
+                    Value::Instance(inner) if is_external_generic(&inner) => {
                         self.element(&Value::Instance(inner), at)
                     }
                     other => other,
@@ -161,7 +162,7 @@ impl<'l, 'p> Evaluate<'l, 'p> {
         }
     }
 
-    fn applied(&self, base: &Origin, arguments: &[Origin], at: At<'_>) -> Value {
+    fn applied(&self, base: &Origin, arguments: &[Origin], at: EvalContext<'_>) -> Value {
         if let (Origin::Name(name), [value]) = (base, arguments)
             && name == "typeof"
         {
@@ -172,8 +173,8 @@ impl<'l, 'p> Evaluate<'l, 'p> {
         Value::Applied(Box::new(base), arguments)
     }
 
-    /// What is imported.
-    fn import(&self, index: u32, at: At<'_>) -> Value {
+    /// The value of an import.
+    fn import(&self, index: u32, at: EvalContext<'_>) -> Value {
         let Some(import) = at.file.graph.imports.get(index as usize) else {
             return Value::Unknown;
         };
@@ -181,7 +182,7 @@ impl<'l, 'p> Evaluate<'l, 'p> {
             let Imported::Name(name) = &import.what else { return Value::Unknown };
             return self.own(name, at);
         }
-        let (located, rest) = modules::locate(self.look, at.file, &import.module);
+        let (located, rest) = modules::locate(self.view, at.file, &import.module);
         let module = match located {
             Located::Nowhere => return Value::External,
             Located::File(file) => Value::File(file),
@@ -194,10 +195,10 @@ impl<'l, 'p> Evaluate<'l, 'p> {
         }
     }
 
-    /// What a file means by one of its own names.
-    fn own(&self, name: &str, at: At<'_>) -> Value {
+    /// The value of a name that the file binds at its top level.
+    fn own(&self, name: &str, at: EvalContext<'_>) -> Value {
         if let Some(top) = at.file.top(name, at.types) {
-            return Value::Found(top);
+            return Value::Definition(top);
         }
         let graph = &at.file.graph;
         let mut bound = graph.bound(name);
@@ -205,41 +206,47 @@ impl<'l, 'p> Evaluate<'l, 'p> {
         bound.map_or(Value::Unknown, |index| self.import(index, at))
     }
 
-    /// What a file gives to others under a name.
-    pub(crate) fn exported(&self, file: &File, name: &str, at: At<'_>) -> Value {
+    /// The value that a file exports under a name.
+    pub(crate) fn exported(&self, file: &File, name: &str, at: EvalContext<'_>) -> Value {
         if let Some(known) = self.exported_before(file, name, at) {
             return known;
         }
-        let begun = self.steps.begin();
+        let begun = self.steps.start_measuring();
         let value = self.exported_by(file, name, at, &mut Vec::new());
-        if let Some(cost) = self.steps.end(&begun, at.left) {
-            let known = Known { value: value.clone(), cost };
-            let place = (file.number, at.types, cost.too_long);
+        if let Some(cost) = self.steps.finish_measuring(&begun, at.left) {
+            let known = CachedExport { value: value.clone(), cost };
+            let place = (file.number, at.types, cost.too_deep);
             self.exports.borrow_mut().entry(place).or_default().insert(name.to_owned(), known);
         }
         value
     }
 
-    /// The same, if it was asked before, and as if it were asked again.
-    fn exported_before(&self, file: &File, name: &str, at: At<'_>) -> Option<Value> {
+    /// The cached value of an export, if the budget allows the same result.
+    fn exported_before(&self, file: &File, name: &str, at: EvalContext<'_>) -> Option<Value> {
         let exports = self.exports.borrow();
-        let known = |too_long| exports.get(&(file.number, at.types, too_long))?.get(name);
+        let known = |too_deep| exports.get(&(file.number, at.types, too_deep))?.get(name);
         let known = known(None).or_else(|| known(Some(at.left)))?;
         self.steps.pay(known.cost, at.left).then(|| known.value.clone())
     }
 
-    /// The same, if it was not asked before. Files that pass on all of each other's names
-    /// would be gone through for ever.
-    fn exported_by(&self, file: &File, name: &str, at: At<'_>, asked: &mut Vec<u32>) -> Value {
+    /// The value of an export, uncached. `asked` holds the files already visited, because
+    /// files may re-export everything from each other.
+    fn exported_by(
+        &self,
+        file: &File,
+        name: &str,
+        at: EvalContext<'_>,
+        asked: &mut Vec<u32>,
+    ) -> Value {
         let Some(left) = self.step(at) else { return Value::Unknown };
         if asked.contains(&file.number) {
             return Value::Unknown;
         }
         asked.push(file.number);
-        let at = At { left, ..at.inside(file) };
-        // A name may be imported in one case and defined in the other.
+        let at = EvalContext { left, ..at.inside(file) };
+        // A file may both import and define the name; the definition counts.
         if let Some(top) = file.top(name, at.types) {
-            return Value::Found(top);
+            return Value::Definition(top);
         }
         let import = |index: &u32| &file.graph.imports[*index as usize];
         let mut bound = file.graph.bound(name);
@@ -252,7 +259,7 @@ impl<'l, 'p> Evaluate<'l, 'p> {
         }
         let stars = file.graph.stars().iter().map(import).filter(|import| import.exported);
         for star in stars {
-            let (located, rest) = modules::locate(self.look, file, &star.module);
+            let (located, rest) = modules::locate(self.view, file, &star.module);
             let value = match located {
                 Located::File(other) if rest.is_empty() => {
                     self.exported_by(&other, name, at, asked)
@@ -262,8 +269,8 @@ impl<'l, 'p> Evaluate<'l, 'p> {
                     let outer =
                         rest.iter().fold(outer, |outer, part| self.member(&outer, part, at));
                     match outer {
-                        // `use Enum::*` takes its variants, and nothing of its traits.
-                        Value::Found(one) if file.graph.language == "rust" => {
+                        // `use Enum::*` imports the variants, not members of its traits.
+                        Value::Definition(one) if file.graph.language == "rust" => {
                             found(one.file.child(one.index, name, at.types))
                         }
                         outer => self.member(&outer, name, at),
@@ -276,83 +283,82 @@ impl<'l, 'p> Evaluate<'l, 'p> {
                 return value;
             }
         }
-        match modules::submodule(self.look, file, name) {
+        match modules::submodule(self.view, file, name) {
             Some(file) => Value::File(file),
             None => Value::Unknown,
         }
     }
 
-    /// Whether an import takes a name out of the very file that it is in: a package that
-    /// imports its own modules.
+    /// Whether an import refers to its own file, as in a package that imports its own modules.
     fn is_from_itself(&self, file: &File, import: &Import, name: &str) -> bool {
         let same_name = matches!(&import.what, Imported::Name(other) if other == name);
-        let from_itself = || match modules::locate(self.look, file, &import.module) {
+        let from_itself = || match modules::locate(self.view, file, &import.module) {
             (Located::File(other), rest) => other.number == file.number && rest.is_empty(),
             _ => false,
         };
         same_name && !import.module.is_empty() && from_itself()
     }
 
-    /// What a package of several files has under a name.
-    fn in_package(&self, package: &Package, name: &str, at: At<'_>) -> Value {
-        const MOST: usize = 30;
-        let files = modules::files_of(self.look, package);
+    /// The value of a name in a package.
+    fn in_package(&self, package: &Package, name: &str, at: EvalContext<'_>) -> Value {
+        const MAX_DEFINITIONS: usize = 30;
+        let files = modules::files_of(self.view, package);
         let in_file = |file: &File| modules::in_package(file, package, name, at.types);
-        let is_here = |found: &Found| {
+        let is_here = |found: &DefinitionRef| {
             files.binary_search_by(|path| path.as_str().cmp(&found.file.path)).is_ok()
         };
-        let named = if files.is_empty() { None } else { self.look.named(name, MOST) };
+        let named = if files.is_empty() { None } else { self.view.named(name, MAX_DEFINITIONS) };
         let top = match named {
-            // Of all files, few define something of this name.
+            // Few definitions have this name: look at those in the package.
             Some(named) => {
                 let mut here = named.iter().filter(|found| is_here(found));
                 here.find_map(|found| in_file(&found.file))
             }
-            None => files.iter().find_map(|path| in_file(&self.look.file(path)?)),
+            None => files.iter().find_map(|path| in_file(&self.view.file(path)?)),
         };
         if let Some(top) = top {
-            return Value::Found(top);
+            return Value::Definition(top);
         }
-        match modules::subpackage(self.look, package, name) {
+        match modules::subpackage(self.view, package, name) {
             Located::File(file) => Value::File(file),
             Located::Package(package) => Value::Package(package),
             Located::Nowhere => Value::Unknown,
         }
     }
 
-    /// A name that a file does not bind itself.
-    fn unbound(&self, name: &str, at: At<'_>) -> Value {
+    /// The value of a name that the file does not bind.
+    fn unbound(&self, name: &str, at: EvalContext<'_>) -> Value {
         if let Some(member) = at.class.and_then(|class| self.class_member(class, name, at)) {
-            return Value::Found(member);
+            return Value::Definition(member);
         }
         let key = (at.file.number, at.types);
         match self.names.borrow().get(&key).and_then(|names| names.get(name)) {
             Some(Some(known)) => return known.clone(),
-            // Whoever comes back to it on the way finds nothing more.
+            // A cycle: the name is already being evaluated.
             Some(None) => {
                 self.steps.cut_short();
                 return Value::Unknown;
             }
             None => {}
         }
-        self.keep(key, name, None);
+        self.cache_name(key, name, None);
         let value = self.outside(name, at);
-        if self.is_certain(at) {
-            self.keep(key, name, Some(value.clone()));
+        if self.is_cacheable(at) {
+            self.cache_name(key, name, Some(value.clone()));
         } else if let Some(names) = self.names.borrow_mut().get_mut(&key) {
             names.remove(name);
         }
         value
     }
 
-    fn keep(&self, place: (u32, bool), name: &str, value: Option<Value>) {
+    fn cache_name(&self, place: (u32, bool), name: &str, value: Option<Value>) {
         self.names.borrow_mut().entry(place).or_default().insert(name.to_owned(), value);
     }
 
-    /// The same, if it is not a member of a class around it.
-    fn outside(&self, name: &str, at: At<'_>) -> Value {
+    /// The value of an unbound name that is not a member of an enclosing class.
+    fn outside(&self, name: &str, at: EvalContext<'_>) -> Value {
         let mut asked = Vec::new();
-        for located in modules::around(self.look, at.file, name) {
+        for located in modules::implicit_scopes(self.view, at.file, name) {
             let value = match located {
                 Located::File(file) => self.exported_by(&file, name, at, &mut asked),
                 Located::Package(package) => self.in_package(&package, name, at),
@@ -362,7 +368,7 @@ impl<'l, 'p> Evaluate<'l, 'p> {
                 return value;
             }
         }
-        let (located, rest) = modules::root(self.look, at.file, name);
+        let (located, rest) = modules::root(self.view, at.file, name);
         let module = match located {
             Located::Nowhere => return Value::External,
             Located::File(file) => Value::File(file),
@@ -371,22 +377,22 @@ impl<'l, 'p> Evaluate<'l, 'p> {
         rest.iter().fold(module, |outer, name| self.member(&outer, name, at))
     }
 
-    /// A name that may be a member of the class around it.
-    fn implicit(&self, class: u32, name: &str, at: At<'_>) -> Value {
-        let mut around = at.file.found(class);
+    /// The value of a name that may be a member of an enclosing class.
+    fn implicit(&self, class: u32, name: &str, at: EvalContext<'_>) -> Value {
+        let mut around = at.file.definition(class);
         while let Some(class) = around {
             if let Some(member) = self.class_member(&class, name, at) {
-                return Value::Found(member);
+                return Value::Definition(member);
             }
-            around = class.definition().parent.and_then(|parent| at.file.found(parent));
+            around = class.definition().parent.and_then(|parent| at.file.definition(parent));
         }
         self.unbound(name, at)
     }
 
-    /// Of a value, what it has under a name.
-    pub(crate) fn member(&self, object: &Value, name: &str, at: At<'_>) -> Value {
+    /// The member of a value.
+    pub(crate) fn member(&self, object: &Value, name: &str, at: EvalContext<'_>) -> Value {
         let Some(left) = self.step(at) else { return Value::Unknown };
-        let at = At { left, ..at };
+        let at = EvalContext { left, ..at };
         match object {
             Value::Unknown => Value::Unknown,
             Value::External | Value::TypeOf(_) => Value::External,
@@ -398,47 +404,49 @@ impl<'l, 'p> Evaluate<'l, 'p> {
                 of => self.instance_member(of, name, at),
             },
             Value::Super(class) => {
-                self.inherited(class, name, at).map_or(Value::Unknown, Value::Found)
+                self.inherited(class, name, at).map_or(Value::Unknown, Value::Definition)
             }
-            Value::Found(one) => self.found_member(one, name, at),
+            Value::Definition(one) => self.found_member(one, name, at),
         }
     }
 
-    fn instance_member(&self, of: &Value, name: &str, at: At<'_>) -> Value {
+    fn instance_member(&self, of: &Value, name: &str, at: EvalContext<'_>) -> Value {
         match of {
-            Value::Found(class) => {
-                self.class_member(class, name, at).map_or(Value::Unknown, Value::Found)
+            Value::Definition(class) => {
+                self.class_member(class, name, at).map_or(Value::Unknown, Value::Definition)
             }
             Value::External => Value::External,
             _ => Value::Unknown,
         }
     }
 
-    fn found_member(&self, one: &Found, name: &str, at: At<'_>) -> Value {
+    fn found_member(&self, one: &DefinitionRef, name: &str, at: EvalContext<'_>) -> Value {
         let kind = one.definition().kind;
         if kind.is_type() {
-            return self.class_member(one, name, at).map_or(Value::Unknown, Value::Found);
+            return self.class_member(one, name, at).map_or(Value::Unknown, Value::Definition);
         }
         if let Some(child) = one.file.child(one.index, name, at.types) {
-            return Value::Found(child);
+            return Value::Definition(child);
         }
         match kind {
             DefinitionKind::Field
             | DefinitionKind::Variable
             | DefinitionKind::Constant
-            | DefinitionKind::Property => match self.settled(Value::Found(one.clone()), at) {
-                Value::Found(same) if same.is(one) => Value::Unknown,
-                other => self.member(&other, name, at),
-            },
-            // What a function or a namespace does not have itself is not of the project.
+            | DefinitionKind::Property => {
+                match self.dereferenced(Value::Definition(one.clone()), at) {
+                    Value::Definition(same) if same.is(one) => Value::Unknown,
+                    other => self.member(&other, name, at),
+                }
+            }
+            // Functions and namespaces have no members but their own.
             _ => Value::Unknown,
         }
     }
 
-    /// What a call gives.
-    fn called(&self, callee: &Value, at: At<'_>) -> Value {
+    /// The result of a call.
+    fn called(&self, callee: &Value, at: EvalContext<'_>) -> Value {
         match callee {
-            Value::Found(one) => {
+            Value::Definition(one) => {
                 let definition = one.definition();
                 if definition.kind.is_type() {
                     return self.instance(callee.clone(), at);
@@ -452,7 +460,7 @@ impl<'l, 'p> Evaluate<'l, 'p> {
                     DefinitionKind::Constructor => value,
                     // The function is the value of a variable.
                     _ => match value {
-                        Value::Found(inner) if inner.is(one) => Value::Unknown,
+                        Value::Definition(inner) if inner.is(one) => Value::Unknown,
                         value => self.called(&value, at),
                     },
                 }
@@ -470,14 +478,14 @@ impl<'l, 'p> Evaluate<'l, 'p> {
         }
     }
 
-    /// A value of a type.
-    fn instance(&self, of: Value, at: At<'_>) -> Value {
+    /// An instance of a type.
+    fn instance(&self, of: Value, at: EvalContext<'_>) -> Value {
         let Some(left) = self.step(at) else { return Value::Unknown };
-        let at = At { left, ..at };
+        let at = EvalContext { left, ..at };
         match of {
             Value::Unknown => Value::Unknown,
             Value::TypeOf(value) => *value,
-            Value::Found(ref one) if one.definition().kind == DefinitionKind::Type => {
+            Value::Definition(ref one) if one.definition().kind == DefinitionKind::Type => {
                 let definition = one.definition();
                 let has_members =
                     one.file.graph.definitions.iter().any(|other| other.parent == Some(one.index));
@@ -489,9 +497,9 @@ impl<'l, 'p> Evaluate<'l, 'p> {
                     _ => Value::Instance(Box::new(of)),
                 }
             }
-            Value::Found(ref one) if !one.definition().kind.is_type() => {
-                match self.settled(of.clone(), at) {
-                    Value::Found(same) if same.is(one) => Value::Unknown,
+            Value::Definition(ref one) if !one.definition().kind.is_type() => {
+                match self.dereferenced(of.clone(), at) {
+                    Value::Definition(same) if same.is(one) => Value::Unknown,
                     other => self.instance(other, at),
                 }
             }
@@ -500,8 +508,8 @@ impl<'l, 'p> Evaluate<'l, 'p> {
         }
     }
 
-    /// An element of a value whose type has others in brackets.
-    fn element(&self, of: &Value, at: At<'_>) -> Value {
+    /// An element of a collection: an instance of its last type argument.
+    fn element(&self, of: &Value, at: EvalContext<'_>) -> Value {
         match of {
             Value::External => Value::External,
             Value::Instance(of) => match of.as_ref() {
@@ -516,9 +524,9 @@ impl<'l, 'p> Evaluate<'l, 'p> {
         }
     }
 
-    /// The value of a variable in the place of the variable.
-    pub(crate) fn settled(&self, value: Value, at: At<'_>) -> Value {
-        let Value::Found(one) = &value else { return value };
+    /// Replaces a variable by its value.
+    pub(crate) fn dereferenced(&self, value: Value, at: EvalContext<'_>) -> Value {
+        let Value::Definition(one) = &value else { return value };
         let definition = one.definition();
         let is_variable = matches!(
             definition.kind,
@@ -532,18 +540,18 @@ impl<'l, 'p> Evaluate<'l, 'p> {
             None => Value::Unknown,
             Some(origin) => {
                 let Some(left) = self.step(at) else { return Value::Unknown };
-                let at = At { left, ..at.inside(&one.file).of_value() };
+                let at = EvalContext { left, ..at.inside(&one.file).of_value() };
                 match self.value(origin, at) {
-                    Value::Found(same) if same.is(one) => Value::Unknown,
-                    inner => self.settled(inner, at),
+                    Value::Definition(same) if same.is(one) => Value::Unknown,
+                    inner => self.dereferenced(inner, at),
                 }
             }
         }
     }
 }
 
-fn found(one: Option<Found>) -> Value {
-    one.map_or(Value::Unknown, Value::Found)
+fn found(one: Option<DefinitionRef>) -> Value {
+    one.map_or(Value::Unknown, Value::Definition)
 }
 
 fn instance(of: Value) -> Value {
@@ -553,7 +561,7 @@ fn instance(of: Value) -> Value {
     }
 }
 
-/// `Promise<T>` and the like: a type that is not of the project, with others in brackets.
-fn is_outside_with_arguments(of: &Value) -> bool {
-    matches!(of, Value::Applied(base, _) if !matches!(base.as_ref(), Value::Found(_)))
+/// Whether it is a generic type from outside the project, such as `Promise<T>`.
+fn is_external_generic(of: &Value) -> bool {
+    matches!(of, Value::Applied(base, _) if !matches!(base.as_ref(), Value::Definition(_)))
 }
