@@ -1,4 +1,4 @@
-//! The graph as it is changed, within one transaction.
+//! Writing to the graph, within one transaction.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -14,42 +14,39 @@ use super::waiting::{NewEdge, Waiting};
 use super::{Lookup, TruthGraph, bytes, failure, one};
 use crate::sqlite::During;
 
-/// What is counted while a write changes the graph, and written down by
-/// [`TruthGraph::finish`].
+/// Counters updated while a write changes the graph; [`TruthGraph::finish`] stores them.
 #[derive(Debug)]
 pub(super) struct Counts {
     last_node: Cell<i64>,
     last_edge: Cell<i64>,
     nodes: Cell<i64>,
     edges: Cell<i64>,
-    /// By how much names are used more, or less, than before.
+    /// Change in the use count of each name.
     uses: RefCell<FastMap<u32, i64>>,
     changed: Cell<bool>,
     pub(super) waiting: Waiting,
 }
 
 impl Counts {
-    /// How many nodes there are.
     pub(super) fn nodes(&self) -> u64 {
         self.nodes.get().unsigned_abs()
     }
 
-    /// How many edges there are.
     pub(super) fn edges(&self) -> u64 {
         self.edges.get().unsigned_abs()
     }
 
-    /// How often a name is used that was used so often before.
+    /// The current use count of a name whose stored count is `before`.
     pub(super) fn uses(&self, name: u32, before: u64) -> u64 {
         before.saturating_add_signed(self.uses.borrow().get(&name).copied().unwrap_or(0))
     }
 }
 
-/// A node that nobody owns.
+/// A node without an owner.
 const INSERT_NODE: &str = "INSERT INTO node (id, labels, properties) VALUES (?1, ?2, ?3)";
 
 impl<'a> TruthGraph<'a> {
-    /// The graph, to be changed.
+    /// Opens the graph for writing. Nothing counts as written before [`TruthGraph::finish`].
     pub(crate) fn begin(db: &'a Connection) -> Result<Self, StoreError> {
         let (last_node, last_edge, nodes, edges) = db
             .prepare_cached("SELECT last_node, last_edge, nodes, edges FROM graph")
@@ -76,14 +73,14 @@ impl<'a> TruthGraph<'a> {
         self.counts.as_ref().expect("only what was begun with is changed")
     }
 
-    /// The counts of a graph that something is being written to.
+    /// The counters, for a caller that is about to change the graph.
     pub(super) fn changing(&self) -> &Counts {
         let counts = self.counts();
         counts.changed.set(true);
         counts
     }
 
-    /// Writes down what was counted.
+    /// Stores the counters and pending rows, if anything changed.
     pub(crate) fn finish(self) -> Result<(), StoreError> {
         let (db, counts) = (self.db, self.counts());
         if !counts.changed.get() {
@@ -97,8 +94,8 @@ impl<'a> TruthGraph<'a> {
                 count.execute(params![name, more])?;
             }
             db.prepare_cached(
-                // As no number is given twice, all four are as before only if no node and no
-                // edge came or went.
+                // Ids are never reused, so all four are unchanged only if no node or edge was
+                // added or removed.
                 "UPDATE graph SET change = change + \
                  ((last_node, last_edge, nodes, edges) IS NOT (?1, ?2, ?3, ?4)), \
                  last_node = ?1, last_edge = ?2, nodes = ?3, edges = ?4",
@@ -134,7 +131,7 @@ impl<'a> TruthGraph<'a> {
         *self.counts().uses.borrow_mut().entry(name).or_default() += more;
     }
 
-    /// The first number of this many nodes that are to be made.
+    /// Reserves `count` node ids and returns the first.
     pub(super) fn next_nodes(&self, count: i64) -> i64 {
         let last = &self.counts().last_node;
         let first = last.get() + 1;
@@ -142,7 +139,7 @@ impl<'a> TruthGraph<'a> {
         first
     }
 
-    /// The first number of this many edges that are made now.
+    /// Reserves `count` edge ids, counts the edges as created, and returns the first id.
     pub(super) fn next_edges(&self, kind: u32, count: i64) -> i64 {
         let Counts { last_edge, edges, .. } = self.changing();
         let first = last_edge.get() + 1;
@@ -152,7 +149,7 @@ impl<'a> TruthGraph<'a> {
         first
     }
 
-    /// Makes an edge with properties in bytes.
+    /// Inserts an edge with encoded properties.
     pub(super) fn insert_edge(
         &self,
         kind: u32,
@@ -165,7 +162,7 @@ impl<'a> TruthGraph<'a> {
         Ok(edge)
     }
 
-    /// Takes an edge away, if it is there.
+    /// Deletes an edge, if it exists.
     pub(super) fn drop_edge(&self, edge: i64) -> Result<(), Failure> {
         let Some(Edge { kind: TypeId(kind), start, end }) = self.edge(edge)? else { return Ok(()) };
         self.execute("DELETE FROM edge WHERE id = ?1", [edge])?;
@@ -181,7 +178,7 @@ impl<'a> TruthGraph<'a> {
         nodes.set(nodes.get() + count);
     }
 
-    /// Takes a node and its labels away.
+    /// Deletes the rows of a node and of its labels.
     pub(super) fn delete_rows(&self, node: i64) -> Result<(), Failure> {
         self.settle_nodes()?;
         for label in self.labels(node)? {
@@ -197,7 +194,7 @@ impl<'a> TruthGraph<'a> {
         Ok(())
     }
 
-    /// Properties with the numbers of their names.
+    /// Pairs property values with the ids of their names.
     fn keyed<'v>(
         &self,
         properties: &'v [(Arc<str>, Value)],
@@ -209,12 +206,12 @@ impl<'a> TruthGraph<'a> {
             .collect()
     }
 
-    /// Whether nodes are found by a property.
+    /// Whether nodes can be looked up by this property.
     pub(super) fn finds_by(&self, key: u32) -> Result<bool, Failure> {
         self.names.is_indexed(self.db, key).map_err(failure)
     }
 
-    /// Lets a node be found by a property, if it is one to be found by.
+    /// Indexes a node by a property, if that property is indexed.
     pub(super) fn show(&self, node: i64, key: u32, value: &Value) -> Result<(), Failure> {
         if self.finds_by(key)? {
             self.show_value(node, key, value)?;

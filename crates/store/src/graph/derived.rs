@@ -1,5 +1,5 @@
-//! What other tables have of nodes so that they are found: it follows from a node's own
-//! bytes, so that it can be compared with them and made again.
+//! The lookup rows of nodes. They follow from a node's own bytes, so they can be verified and
+//! rebuilt.
 
 use std::collections::HashMap;
 
@@ -10,19 +10,19 @@ use super::names::Kind;
 use super::owned::LOOKED_UP;
 use super::{LONGEST_LOOKUP, Lookup, bytes};
 
-/// The names in a graph, by number.
+/// The names in a graph, by id.
 #[derive(Debug)]
 pub(crate) struct KnownNames(HashMap<u32, Known>);
 
 #[derive(Debug, Clone, Copy)]
 struct Known {
     kind: u8,
-    /// Whether nodes are found by a property of this name: users' own and those of facts, and
-    /// those of code.
+    /// Whether properties of this name are indexed: for users' and facts' nodes, and for nodes
+    /// of code.
     finds: [bool; 2],
 }
 
-/// A node as its bytes say.
+/// A decoded node.
 #[derive(Debug)]
 pub(crate) struct NodeParts {
     pub(crate) labels: Vec<u32>,
@@ -30,18 +30,18 @@ pub(crate) struct NodeParts {
 }
 
 impl NodeParts {
-    /// Nothing if the bytes make no sense.
+    /// `None` if the bytes are malformed.
     pub(crate) fn read(labels: &[u8], properties: &[u8]) -> Option<Self> {
         Some(Self { labels: bytes::read_labels(labels)?, properties: bytes::read(properties)? })
     }
 
-    /// Labels and properties as the row of a node has them.
+    /// Encodes labels and properties as stored in the node's row.
     pub(crate) fn write(&self) -> (Vec<u8>, Vec<u8>) {
         let properties = self.properties.iter().map(|(key, value)| (*key, value));
         (bytes::write_labels(&self.labels), bytes::write(properties))
     }
 
-    /// The properties that the node is found by.
+    /// The properties that the node is indexed by.
     pub(crate) fn found_by(
         &self,
         names: &KnownNames,
@@ -52,15 +52,15 @@ impl NodeParts {
         })
     }
 
-    /// The names that it needs, and of what kind.
+    /// The names that the node uses, each with its kind.
     pub(crate) fn names(&self) -> impl Iterator<Item = (u32, u8)> {
         let labels = self.labels.iter().map(|label| (*label, Kind::Label as u8));
         labels.chain(self.properties.iter().map(|(key, _)| (*key, Kind::Key as u8)))
     }
 }
 
-/// A property from what the table of values has of it, as far as that says it: of a text that
-/// is long there is only the beginning, and of a list nothing.
+/// Restores a property from its lookup value, where that is complete: long texts are truncated
+/// there, and lists are absent.
 pub(crate) fn from_lookup(value: &rusqlite::types::Value) -> Option<Value> {
     use rusqlite::types::Value as Looked;
     match value {
@@ -77,7 +77,7 @@ pub(crate) fn from_lookup(value: &rusqlite::types::Value) -> Option<Value> {
     }
 }
 
-/// The names that an edge needs; nothing if its bytes make no sense.
+/// The names that an edge uses; `None` if its bytes are malformed.
 pub(crate) fn edge_names(kind: u32, properties: &[u8]) -> Option<Vec<(u32, u8)>> {
     let keys = bytes::read(properties)?.into_iter().map(|(key, _)| (key, Kind::Key as u8));
     Some(std::iter::once((kind, Kind::Type as u8)).chain(keys).collect())
@@ -96,12 +96,12 @@ impl KnownNames {
         Ok(Self(names))
     }
 
-    /// Whether there is a name with this number, and if so, whether it is of this kind.
+    /// Whether the name with this id is of this kind; `None` if there is no such name.
     pub(crate) fn is(&self, number: u32, kind: u8) -> Option<bool> {
         self.0.get(&number).map(|known| known.kind == kind)
     }
 
-    /// Makes a name up for a number whose own is lost.
+    /// Inserts a placeholder for a name that is lost.
     pub(crate) fn make_up(
         &mut self,
         db: &Connection,
@@ -116,13 +116,13 @@ impl KnownNames {
     }
 }
 
-/// Whether a node can be found by a label.
+/// Whether the node has a lookup row for this label.
 pub(crate) fn has_label(db: &Connection, label: u32, node: i64) -> rusqlite::Result<bool> {
     db.prepare_cached("SELECT 1 FROM node_label WHERE label = ?1 AND node = ?2")?
         .exists(params![label, node])
 }
 
-/// Whether a node can be found by a property.
+/// Whether the node has a lookup row for this property.
 pub(crate) fn has_value(
     db: &Connection,
     (key, value): &(u32, Value),
@@ -132,7 +132,7 @@ pub(crate) fn has_value(
         .exists(params![key, Lookup(value), node])
 }
 
-/// Lets a node be found by its labels and properties.
+/// Inserts the lookup rows of a node.
 pub(crate) fn put(
     db: &Connection,
     names: &KnownNames,
@@ -153,7 +153,7 @@ pub(crate) fn put(
     Ok(())
 }
 
-/// Counts afresh: nodes, edges, how often names are used.
+/// Recounts nodes, edges and the uses of names.
 pub(crate) fn recount(db: &Connection) -> rusqlite::Result<()> {
     db.execute_batch(
         "UPDATE graph_name SET uses = \

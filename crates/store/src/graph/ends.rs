@@ -1,6 +1,6 @@
-//! Edges by their ends: two tables beside that of edges, in the order of where edges begin
-//! and of where they end. They are no indexes of SQLite because these are written row by row,
-//! each at another place; here a transaction writes its rows in the order that they have.
+//! Edges by their endpoints: two tables next to the edge table, ordered by start and by end. They
+//! are not SQLite indexes because those are written row by row at random positions; here a
+//! transaction writes its rows in order.
 
 use isolith_types::Failure;
 use rusqlite::{Connection, params};
@@ -27,7 +27,7 @@ impl TruthGraph<'_> {
     }
 }
 
-/// Makes both tables again from that of edges.
+/// Rebuilds both tables from the edge table.
 pub(crate) const FIND_ALL_EDGES: &str = "
 DELETE FROM edge_out;
 DELETE FROM edge_in;
@@ -35,7 +35,7 @@ INSERT INTO edge_out SELECT src, type, dst, id FROM edge ORDER BY src, type, dst
 INSERT INTO edge_in SELECT dst, type, src, id FROM edge ORDER BY dst, type, src, id;
 ";
 
-/// Whether an edge can be found by both of its ends.
+/// Whether an edge is in both endpoint tables.
 pub(crate) fn has_ends(
     db: &Connection,
     edge: i64,

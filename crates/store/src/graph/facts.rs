@@ -1,6 +1,5 @@
-//! Entities and facts as nodes and edges. They follow from tables of their own, and are
-//! written in the same transaction as these; their owner is the number of the entity or the
-//! fact, below zero.
+//! Entities and facts as nodes and edges. They are derived from their own tables and written in
+//! the same transaction; their owner is the negated id of the entity or fact.
 
 use isolith_graph::Value;
 use isolith_protocol::StoreError;
@@ -13,17 +12,16 @@ use crate::facts::id_of;
 use crate::read::facts::{Kept, aliases_of, kept_fact, sources_of};
 use crate::sqlite::During;
 
-/// What nodes of entities are called by their owner: it has no others.
+/// Name of an entity's node within its owner, which has only this one.
 const NAME: &str = "";
 
 const LABEL: &str = "Entity";
 
-/// Nodes of entities that are gone, or that no entity would have.
+/// Nodes of deleted entities, and nodes that no entity would have.
 const STRAY_NODES: &str = "SELECT id, owner FROM node WHERE owner < 0 \
     AND (name IS NOT '' OR -owner NOT IN (SELECT id FROM entity))";
 
-/// Edges that say something else than their facts, of facts that are gone, and all but the
-/// first of any other.
+/// Edges that disagree with their facts, edges of deleted facts, and duplicates.
 const STRAY_EDGES: &str = "SELECT e.id FROM edge e \
     LEFT JOIN fact f ON f.id = -e.owner LEFT JOIN predicate p ON p.id = f.predicate \
     LEFT JOIN graph_name k ON k.id = e.type \
@@ -32,7 +30,7 @@ const STRAY_EDGES: &str = "SELECT e.id FROM edge e \
     OR s.owner IS NOT -f.subject OR o.owner IS NOT -f.object \
     OR e.id NOT IN (SELECT min(id) FROM edge WHERE owner < 0 GROUP BY owner))";
 
-/// Shows all facts and entities in the transaction that is open.
+/// Writes all facts and entities to the graph, in the open transaction.
 pub(crate) fn show_facts(db: &Connection) -> Result<(), StoreError> {
     let graph = TruthGraph::begin(db)?;
     graph.show_facts().map_err(query_failed)?;
@@ -40,20 +38,20 @@ pub(crate) fn show_facts(db: &Connection) -> Result<(), StoreError> {
 }
 
 impl TruthGraph<'_> {
-    /// Shows a fact as it is now, and the two entities in it.
+    /// Updates the edge of a fact and the nodes of its two entities.
     pub(crate) fn show_fact(&self, number: i64) -> Result<(), Failure> {
         let Some(kept) = kept_fact(self.db, number).map_err(failure)? else { return Ok(()) };
         let ends = (self.show_entity(kept.subject)?, self.show_entity(kept.object)?);
         self.show_kept(&kept, ends)
     }
 
-    /// Shows an entity as it is now. Returns its node.
+    /// Updates the node of an entity and returns its id.
     pub(crate) fn show_entity(&self, number: i64) -> Result<i64, Failure> {
         let properties = of_entity(self.db, number).map_err(failure)?;
         self.put_owned(-number, NAME, LABEL, &properties)
     }
 
-    /// Shows all facts and entities, and none that are gone.
+    /// Updates all facts and entities and removes those that no longer exist.
     fn show_facts(&self) -> Result<(), Failure> {
         for (node, owner) in self.pairs(STRAY_NODES)? {
             self.remove_owned(owner, node)?;
@@ -93,7 +91,7 @@ impl TruthGraph<'_> {
         read().during(self.db, "read the graph").map_err(failure)
     }
 
-    /// Whether an entity's node is there and says what the entity is.
+    /// Whether an entity's node exists and is up to date.
     pub(crate) fn shows_entity(&self, number: i64) -> Result<bool, StoreError> {
         let properties = of_entity(self.db, number)?;
         let Some(list) = self.known_list(&properties)? else { return Ok(false) };
@@ -105,7 +103,7 @@ impl TruthGraph<'_> {
         )
     }
 
-    /// Whether a fact's edge is there and says what the fact says.
+    /// Whether a fact's edge exists and is up to date.
     pub(crate) fn shows_fact(&self, number: i64) -> Result<bool, StoreError> {
         let Some(kept) = kept_fact(self.db, number)? else { return Ok(false) };
         let (kind, properties) = of_fact(self.db, &kept)?;
@@ -120,7 +118,7 @@ impl TruthGraph<'_> {
         )
     }
 
-    /// Properties as a row has them; nothing if one of their names is unknown.
+    /// Encodes properties; `None` if one of their names is unknown.
     fn known_list(&self, properties: &[Property<'_>]) -> Result<Option<Vec<u8>>, StoreError> {
         let mut keyed = Vec::with_capacity(properties.len());
         for (key, value) in properties.iter().filter(|(_, value)| !value.is_null()) {
@@ -153,7 +151,7 @@ fn of_entity(db: &Connection, number: i64) -> Result<[Property<'static>; 3], Sto
     ])
 }
 
-/// The type of a fact's edge, and its properties.
+/// The type and properties of a fact's edge.
 fn of_fact(db: &Connection, kept: &Kept) -> Result<(String, [Property<'static>; 9]), StoreError> {
     let read = || {
         let predicate = db

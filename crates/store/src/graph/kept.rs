@@ -1,6 +1,5 @@
-//! What a reader keeps of the graph from one query to the next, as long as nobody writes:
-//! numbers of names, counts, and what was asked for so often that reading all of it at once
-//! costs less.
+//! What a reader caches between queries, until somebody writes: ids of names, counts, and
+//! anything requested so often that reading all of it at once is cheaper.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -15,34 +14,34 @@ use super::names::Names;
 use super::{TruthGraph, bytes, failure};
 use crate::sqlite::During;
 
-/// This many bytes are kept at most, about.
+/// Approximate limit of the cache.
 const MOST_BYTES: usize = 16 << 20;
 
-/// All of something is read once this part of it was asked for.
+/// A whole list or column is read once a 1/`OFTEN` of it was requested.
 const OFTEN: u64 = 8;
 
-/// What is kept.
+/// The cache itself.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
-    /// SQLite's number for the state of the file in which all this holds.
+    /// SQLite's `data_version` for which the cache is valid.
     version: Option<i64>,
     names: Names,
-    /// How many nodes or edges there are, by the name that they have; by none, all nodes.
+    /// Numbers of nodes and edges.
     pub(super) counts: RefCell<HashMap<Counted, u64>>,
-    /// The nodes of a label, or all.
+    /// The nodes of a label, or all nodes.
     lists: Whole<Option<LabelId>, Vec<i64>>,
     columns: Whole<KeyId, Column>,
-    /// Whether nodes of a label differ by a property.
+    /// Whether a property is unique among the nodes of a label.
     differ: RefCell<HashMap<(Option<LabelId>, KeyId), bool>>,
     bytes: Cell<usize>,
 }
 
-/// What is counted.
+/// What a cached count refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Counted {
     Nodes,
     Edges,
-    /// What has this name.
+    /// Nodes with this label, or edges of this type.
     Named(u32),
 }
 
@@ -53,13 +52,13 @@ struct Column {
     values: Vec<Value>,
 }
 
-/// Things that are read as a whole once they were asked for often enough.
+/// Values that are read as a whole once they were requested often enough.
 #[derive(Debug)]
 struct Whole<K, T>(RefCell<HashMap<K, Known<T>>>);
 
 #[derive(Debug)]
 enum Known<T> {
-    /// Not yet: so many parts were asked for.
+    /// Not loaded; this many parts were requested so far.
     Asked(u64),
     All(Arc<T>),
     TooLarge,
@@ -72,7 +71,8 @@ impl<K, T> Default for Whole<K, T> {
 }
 
 impl<K: Eq + Hash, T> Whole<K, T> {
-    /// The whole, if it is there; `read` is called when so many more parts make it worth while.
+    /// Returns the whole if it is loaded; calls `read` once `more` further requests make that
+    /// worthwhile.
     fn get(
         &self,
         key: K,
@@ -98,7 +98,7 @@ impl<K: Eq + Hash, T> Whole<K, T> {
 }
 
 impl<'a> TruthGraph<'a> {
-    /// The graph, to be read with what was kept of it, if that still holds.
+    /// Opens the graph for reading, with the cache if it is still valid.
     pub(super) fn reading(db: &'a Connection, version: i64, mut kept: Kept) -> Self {
         if kept.version != Some(version) {
             kept = Kept { version: Some(version), ..Kept::default() };
@@ -107,13 +107,13 @@ impl<'a> TruthGraph<'a> {
         Self { names, kept: Some(kept), ..Self::new(db) }
     }
 
-    /// What to keep for the next query.
+    /// Returns the cache for the next query.
     pub(super) fn into_kept(self) -> Kept {
         let names = self.names;
         self.kept.map(|kept| Kept { names, ..kept }).unwrap_or_default()
     }
 
-    /// A count that is read once.
+    /// Returns a count, from the cache if possible.
     pub(super) fn counted(
         &self,
         what: Counted,
@@ -128,8 +128,8 @@ impl<'a> TruthGraph<'a> {
         Ok(count)
     }
 
-    /// The nodes of a label, or all, in order; nothing if they are not kept. So many of them
-    /// are asked for.
+    /// The nodes of a label, or all, in order; `None` if they are not cached. `asked` is how
+    /// many of them the caller needs.
     pub(super) fn kept_nodes(
         &self,
         label: Option<LabelId>,
@@ -152,14 +152,14 @@ impl<'a> TruthGraph<'a> {
         )
     }
 
-    /// A property of a node, if that of all nodes is kept.
+    /// A property of a node, if the property's column is cached.
     pub(super) fn kept_property(&self, node: i64, key: KeyId) -> Result<Option<Value>, Failure> {
         let column = self.column(key, 1)?;
         Ok(column.map(|column| column.get(node).cloned().unwrap_or_default()))
     }
 
-    /// Whether all nodes of a label have this property, and each another value; false if that
-    /// is not known. Whoever asks is about to read all of them.
+    /// Whether all nodes of a label have this property with distinct values; false if unknown.
+    /// The caller is about to read all of them.
     pub(super) fn differ(&self, label: Option<LabelId>, key: KeyId) -> Result<bool, Failure> {
         let Some(kept) = &self.kept else { return Ok(false) };
         if let Some(known) = kept.differ.borrow().get(&(label, key)) {
@@ -207,14 +207,14 @@ impl<'a> TruthGraph<'a> {
             }
             Ok(true)
         };
-        // Bytes that make no sense are reported by whoever needs that very node.
+        // Malformed bytes are reported when that node itself is needed.
         let whole = read().during(self.db, "read properties").map_err(failure)?;
         Ok(whole.then_some(values))
     }
 }
 
 impl Kept {
-    /// Whether so many more things of a size may be kept. They count if they may.
+    /// Reserves cache space for `count` items of `size` bytes; false if it does not fit.
     fn takes(&self, count: u64, size: usize) -> bool {
         let more = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(size);
         let bytes = self.bytes.get().saturating_add(more);
@@ -231,8 +231,8 @@ impl Column {
         self.values.get(position_of(&self.nodes, node)? as usize)
     }
 
-    /// Whether each of these nodes has a value that no other of them has. Integers and texts
-    /// are compared, and nothing is said of others.
+    /// Whether these nodes have pairwise distinct values. False if a value is neither an
+    /// integer nor a text.
     fn differs(&self, nodes: &[i64]) -> bool {
         let (mut numbers, mut texts) = (HashSet::new(), HashSet::new());
         nodes.iter().all(|node| match self.get(*node) {

@@ -1,15 +1,15 @@
-//! Rows of a table, many at once.
+//! Multi-row inserts.
 
 use rusqlite::Connection;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 
-/// How many rows one statement inserts at most.
+/// Maximum number of rows per statement.
 pub(super) const MOST: usize = 64;
 
-/// Statements for as many rows as are left: each is prepared once.
+/// Batch sizes, so that few distinct statements are prepared.
 const SIZES: [usize; 3] = [MOST, 8, 1];
 
-/// Inserts rows. Those that are in order go beside the one before without being searched for.
+/// Inserts rows. Sorted rows are appended next to each other, without a search for each.
 pub(super) fn insert<'r, R, const N: usize>(
     db: &Connection,
     into: &str,

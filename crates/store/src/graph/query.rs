@@ -1,4 +1,4 @@
-//! Cypher as the truth answers it.
+//! Running Cypher against the truth.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,40 +15,39 @@ use crate::deadline::Deadline;
 use crate::read::Snapshot;
 use crate::write::{Perform, Work};
 
-/// What a query may keep while it runs.
+/// Memory limit of a running query.
 const QUERY_MEMORY: usize = 256 << 20;
 
-/// After a query that kept as much, memory is given back to the system.
+/// After a query that used this much, memory is returned to the system.
 const MUCH_MEMORY: usize = 16 << 20;
 
-/// This many queries are known at most, and none that is longer.
+/// Limits of the cache of parsed queries: how many, and how long each may be.
 const MOST_QUERIES: usize = 128;
 const LONGEST_KNOWN: usize = 8 << 10;
 
-/// Most answers to small questions fit.
+/// Initial capacity; most small answers fit.
 const USUAL_ANSWER: usize = 256;
 
-/// What an answer may hold.
+/// Maximum size of an answer.
 const LARGEST_ANSWER: usize = 64 << 20;
 
-/// What the answer of a query that changes something may hold: it is kept with the receipt of
-/// the change until it has arrived.
+/// Maximum size of a writing query's answer: it is stored with the receipt.
 const LARGEST_CHANGE: usize = 8 << 20;
 
-/// What a row may take in the memory of whoever reads it.
+/// Maximum size of one row in the reader's memory.
 const LARGEST_ROW: usize = 16 << 20;
 
-/// Rows that come with the answer itself; those behind them are sent ahead, if somebody takes
-/// them.
+/// Size of the rows returned with the answer itself; the rest is streamed, if the caller accepts
+/// that.
 const FIRST_ROWS: usize = 1 << 20;
 
-/// Rows are handed over in pieces of about this size.
+/// Approximate size of a streamed piece.
 const PIECE: usize = 256 << 10;
 
-/// Takes rows behind the first ones of an answer, in postcard.
+/// Receives the rows after the first ones of an answer, in postcard.
 pub(super) type Rest<'a> = &'a mut dyn FnMut(&[u8]);
 
-/// Queries that were read and checked before: programs ask the same ones again and again.
+/// Cache of parsed and checked queries: programs repeat the same ones.
 #[derive(Debug, Default)]
 pub(crate) struct KnownQueries(RefCell<HashMap<Box<str>, Arc<Query>>>);
 
@@ -70,12 +69,11 @@ impl KnownQueries {
 }
 
 impl Snapshot<'_> {
-    /// Answers a query that changes nothing, with the help of the graph's segment where that
-    /// says what the graph says.
+    /// Runs a read-only query, using the graph's segment if it is current.
     ///
     /// # Errors
-    /// What is wrong with the query, that it would change something, that it takes too long
-    /// or too much memory, or that the truth cannot be read.
+    /// If the query is invalid or would change the graph, if it exceeds its time or memory, or
+    /// if the truth cannot be read.
     pub fn cypher(
         &self,
         query: &CypherQuery,
@@ -87,10 +85,9 @@ impl Snapshot<'_> {
         })
     }
 
-    /// The same; of a long answer only the first rows come with it. Those behind them go to
-    /// `rest` as they are found, so that nobody has to hold all of them. They mean nothing
-    /// if there is an error in the end. There is no answer to a query that changes the graph:
-    /// it is for the writer.
+    /// Like [`Snapshot::cypher`], but returns only the first rows of a long answer and streams
+    /// the others to `rest` as they are found. Discard them if an error is returned. Returns
+    /// `None` for a query that changes the graph: it must go to the writer.
     ///
     /// # Errors
     /// As [`Snapshot::cypher`].
@@ -132,8 +129,8 @@ impl Perform for ChangeGraph {
     }
 }
 
-/// Runs a query that changes the graph, in the transaction that is open. Nothing is done,
-/// and there is no answer, if it changes nothing: it is for a reader.
+/// Runs a query that changes the graph, in the open transaction. Does nothing and returns `None`
+/// if the query is read-only: it must go to a reader.
 fn change(work: Work<'_>, query: &CypherQuery) -> Result<Option<GraphAnswer>, StoreError> {
     let prepared = prepare(&query.text).map_err(refused)?;
     if !prepared.is_write() {
@@ -150,10 +147,10 @@ fn change(work: Work<'_>, query: &CypherQuery) -> Result<Option<GraphAnswer>, St
 
 type Sink<'a> = &'a mut dyn FnMut(Vec<Datum>) -> isolith_graph::Result<Flow>;
 
-/// The rows of an answer that is being made.
+/// Collects the rows of an answer.
 struct Answering<'a> {
     first: Vec<u8>,
-    /// What was not handed over yet.
+    /// Encoded rows not yet streamed.
     piece: Vec<u8>,
     handed: usize,
     count: u64,
@@ -209,7 +206,7 @@ fn answer(
         isolate::give_back_memory();
     }
     let stats = stats.map_err(|error| match error {
-        // Whether it was the time or somebody who stopped it, is known to whoever did.
+        // The caller knows whether it was the deadline or a cancellation.
         Error::Cancelled => refused(Error::Timeout),
         error => refused(error),
     })?;

@@ -1,4 +1,4 @@
-//! The graph as it is read.
+//! Reading the graph.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::names::Kind;
 use super::{Lookup, TruthGraph, bytes, failure, one};
 use crate::sqlite::During;
 
-/// How many nodes a value is taken to have that can be looked up.
+/// Estimated number of nodes per indexed value.
 const NODES_OF_A_VALUE: u64 = 8;
 
 const OUT: &str = "SELECT edge, type, dst FROM edge_out WHERE src = ?1";
@@ -67,7 +67,7 @@ impl TruthGraph<'_> {
         read().during(self.db, "read edges").map_err(failure)
     }
 
-    /// Appends nodes of a label, or of all.
+    /// Appends the nodes of a label, or all nodes.
     pub(super) fn read_nodes(
         &self,
         label: Option<LabelId>,
@@ -91,7 +91,7 @@ impl TruthGraph<'_> {
         }
     }
 
-    /// How many nodes have a label, or edges a type.
+    /// The number of nodes with a label, or of edges with a type.
     fn uses(&self, name: u32) -> Result<u64, Failure> {
         let written = self.counted(Counted::Named(name), || {
             let uses = one(self.db, "SELECT uses FROM graph_name WHERE id = ?1", [name])?;
@@ -100,7 +100,7 @@ impl TruthGraph<'_> {
         Ok(self.counts.as_ref().map_or(written, |counts| counts.uses(name, written)))
     }
 
-    /// What an edge has as properties, given to `read` as bytes.
+    /// Calls `read` with the encoded properties of an edge.
     fn with_properties<T>(
         &self,
         edge: i64,
@@ -124,7 +124,7 @@ impl TruthGraph<'_> {
     }
 }
 
-/// Joins in this order: the planner would go through all files.
+/// `CROSS JOIN` fixes the order: the planner would scan all files.
 const CODE_BY_PATH: &str = "SELECT n.id FROM root r \
     CROSS JOIN file f ON f.root = r.id AND f.path = ?1 CROSS JOIN node n ON n.owner = f.id \
     UNION ALL SELECT n.id FROM root r \
@@ -215,7 +215,7 @@ impl Graph for TruthGraph<'_> {
             params![key.0, Lookup(value)],
             found,
         )?;
-        // Nodes of code are not written down by what their owner and name say already.
+        // Nodes of code have no lookup rows for what their owner and name already say.
         let Value::Text(text) = value else { return Ok(Found::by_index(value)) };
         match &*self.key_name(key)? {
             "path" => self.numbers(CODE_BY_PATH, [&**text], found)?,

@@ -1,7 +1,6 @@
-//! What a transaction has made and not written yet: labels and values by which nodes are
-//! found, edges, and edges by their ends. It is written before anything looks at these tables,
-//! many rows at once and in the order that they have there. One by one, each row would have
-//! to be searched a place for.
+//! Rows that a transaction has created but not written yet: labels and lookup values of nodes,
+//! edges, and edges by endpoint. They are written before anything reads these tables, many at
+//! once and in table order. One by one, each row would need a search.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -15,25 +14,23 @@ use rusqlite::types::ValueRef;
 use super::{TruthGraph, failure, lookup, many, shortest_alike};
 use crate::sqlite::During;
 
-/// How many edges wait at most.
+/// Maximum number of pending endpoint rows.
 const MOST_ENDS: usize = 1 << 20;
 
-/// How many labels and values of nodes wait at most: values have texts.
+/// Maximum number of pending labels and values; values contain texts.
 const MOST_LABELS: usize = 1 << 17;
 const MOST_VALUES: usize = 1 << 17;
 
-/// An edge by its ends, in the order of the tables: where it begins, its type, where it ends,
-/// its number.
+/// An edge by its endpoints, in table order: start, type, end, id.
 type Ends = (i64, i64, i64, i64);
 
-/// A node by its properties in bytes.
+/// A node with encoded properties.
 #[derive(Debug)]
 pub(super) struct NewNode {
     pub(super) node: i64,
     pub(super) properties: Vec<u8>,
 }
 
-/// An edge as its table has it.
 #[derive(Debug)]
 pub(super) struct NewEdge {
     pub(super) edge: i64,
@@ -55,7 +52,7 @@ impl NewEdge {
     }
 }
 
-/// A value that a node is found by, and the number of its name.
+/// A lookup value of a node, with the id of the property's name.
 #[derive(Debug)]
 struct NewValue {
     key: u32,
@@ -68,7 +65,7 @@ impl NewValue {
         [integer(self.key), lookup(&self.value), integer(self.node)]
     }
 
-    /// Nearly that of the table; what is not in order is only written more slowly.
+    /// Approximately table order; rows out of order are only slower to write.
     fn order(&self, other: &Self) -> Ordering {
         let by_value = || order(&self.value, &other.value);
         self.key.cmp(&other.key).then_with(by_value).then(self.node.cmp(&other.node))
@@ -77,7 +74,7 @@ impl NewValue {
 
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    /// By their numbers. As they are in order, they only wait for a statement to be full.
+    /// In order of their ids; they only wait until a statement is full.
     edges: RefCell<Vec<NewEdge>>,
     ends: RefCell<Vec<Ends>>,
     labels: RefCell<Vec<(i64, i64)>>,
@@ -85,7 +82,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Writes everything down.
+    /// Writes all pending rows.
     pub(super) fn settle(&self, db: &Connection) -> Result<(), StoreError> {
         self.settle_nodes(db)?;
         self.settle_edges(db)
@@ -126,7 +123,7 @@ impl Waiting {
     }
 }
 
-/// Lets something wait. Returns how many do then.
+/// Adds an item and returns the new length.
 fn put<T>(waiting: &RefCell<Vec<T>>, it: T) -> usize {
     let mut waiting = waiting.borrow_mut();
     waiting.push(it);
@@ -142,21 +139,21 @@ fn integer<'a>(number: impl Into<i64>) -> ValueRef<'a> {
 }
 
 impl TruthGraph<'_> {
-    /// Lets a node be found by a label.
+    /// Indexes a node by a label.
     pub(super) fn show_label(&self, node: i64, label: u32) -> Result<(), Failure> {
         self.used(label, 1);
         let labels = put(&self.changing().waiting.labels, (label.into(), node));
         self.settle_if(labels >= MOST_LABELS)
     }
 
-    /// Lets a node be found by a value.
+    /// Indexes a node by a property value.
     pub(super) fn show_value(&self, node: i64, key: u32, value: &Value) -> Result<(), Failure> {
         let value = NewValue { key, value: shortest_alike(value), node };
         let values = put(&self.changing().waiting.values, value);
         self.settle_if(values >= MOST_VALUES)
     }
 
-    /// Writes nodes that nobody owns and that have the same labels.
+    /// Writes nodes that have no owner and share the same labels.
     pub(super) fn write_nodes(&self, labels: &[u8], nodes: &[NewNode]) -> Result<(), Failure> {
         self.changing();
         many::insert(self.db, "INTO node (id, labels, properties)", nodes, |it| {
@@ -166,7 +163,7 @@ impl TruthGraph<'_> {
         .map_err(failure)
     }
 
-    /// Makes edges without properties, many at once.
+    /// Creates edges without properties, many at once.
     pub(super) fn write_bare_edges(&self, kind: u32, ends: &[(i64, i64)]) -> Result<(), Failure> {
         let (db, first) = (self.db, self.next_edges(kind, ends.len() as i64));
         let numbered: Vec<_> = ends.iter().zip(first..).collect();
@@ -178,13 +175,13 @@ impl TruthGraph<'_> {
         numbered.iter().try_for_each(|(ends, edge)| self.show_ends(*edge, kind, **ends))
     }
 
-    /// Lets an edge be found by its ends.
+    /// Indexes an edge by its endpoints.
     fn show_ends(&self, edge: i64, kind: u32, (src, dst): (i64, i64)) -> Result<(), Failure> {
         let ends = put(&self.changing().waiting.ends, (src, kind.into(), dst, edge));
         self.settle_if(ends >= MOST_ENDS)
     }
 
-    /// Writes an edge, and lets it be found.
+    /// Writes and indexes an edge.
     pub(super) fn write_edge(&self, edge: NewEdge) -> Result<(), Failure> {
         let waiting = &self.changing().waiting;
         let (number, kind, ends) = (edge.edge, edge.kind, edge.ends);
@@ -201,7 +198,7 @@ impl TruthGraph<'_> {
         }
     }
 
-    /// To be called before labels and values of nodes are looked at in their tables.
+    /// Must be called before the label and value tables of nodes are read.
     pub(super) fn settle_nodes(&self) -> Result<(), Failure> {
         match &self.counts {
             Some(counts) => counts.waiting.settle_nodes(self.db).map_err(failure),
@@ -209,7 +206,7 @@ impl TruthGraph<'_> {
         }
     }
 
-    /// To be called before edges are looked at in any of their tables.
+    /// Must be called before any table of edges is read.
     pub(super) fn settle_edges(&self) -> Result<(), Failure> {
         match &self.counts {
             Some(counts) => counts.waiting.settle_edges(self.db).map_err(failure),

@@ -1,4 +1,4 @@
-//! Rows that are edges.
+//! Importing edges.
 
 use isolith_protocol::TableEnd;
 use isolith_types::{Code, Failure};
@@ -11,7 +11,7 @@ use crate::graph::TruthGraph;
 use crate::graph::bytes;
 use crate::graph::names::Kind;
 
-/// Two cells of one digit.
+/// Two cells of one digit, a delimiter and a line break.
 const SHORTEST_ROW: u64 = 4;
 
 impl Import<'_> {
@@ -25,7 +25,7 @@ impl Import<'_> {
         let graph = self.graph;
         let rows = (self.table.rows.len() as u64 / SHORTEST_ROW).min(MOST_ROWS);
         let mut starts = finder(graph, from, rows)?;
-        // The same nodes are looked up once.
+        // Both columns refer to the same kind of node: share one finder.
         let mut ends = if from == to { None } else { Some(finder(graph, to, rows)?) };
         let kind = graph.number(Kind::Type, kind)?;
         let mut bare = Vec::new();
@@ -52,7 +52,7 @@ impl Import<'_> {
         graph.write_bare_edges(kind, &bare)
     }
 
-    /// The numbers of the properties that edges get.
+    /// The ids of the edge properties.
     fn keys_of_edges(&self) -> Result<Vec<u32>, Failure> {
         let [start, end, others @ ..] = &self.header.0[..] else {
             let message = "a table of edges has two columns at least";
@@ -65,7 +65,7 @@ impl Import<'_> {
     }
 }
 
-/// Nodes for no more than this many rows.
+/// A finder that preloads nodes if that pays off for this many rows.
 fn finder<'a>(graph: &TruthGraph<'_>, end: &'a TableEnd, rows: u64) -> Result<Finder<'a>, Failure> {
     let mut finder = Finder::new(graph, end)?.ok_or_else(|| {
         let TableEnd { label, key } = end;

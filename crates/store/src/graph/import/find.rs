@@ -1,4 +1,4 @@
-//! Nodes by what a cell says of them.
+//! Finding the node that a cell refers to.
 
 use isolith_graph::{Found, Graph, KeyId, LabelId, Text, Value, equals};
 use isolith_protocol::TableEnd;
@@ -9,11 +9,11 @@ use rusqlite::types::ValueRef;
 use crate::graph::{LONGEST_LOOKUP, TruthGraph, failure};
 use crate::sqlite::During;
 
-/// All nodes of a label that have a property, and what it is.
+/// All nodes with a label and a property, and the property's value.
 const ALL_NODES: &str = "SELECT v.value, v.node FROM node_value v \
     CROSS JOIN node_label l ON l.label = ?2 AND l.node = v.node WHERE v.key = ?1";
 
-/// A cell that can name a node.
+/// A cell value that can identify a node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Name {
     Number(i64),
@@ -21,7 +21,7 @@ pub(super) enum Name {
 }
 
 impl Name {
-    /// Nothing for a cell that is empty.
+    /// `None` for an empty cell.
     pub(super) fn of(cell: &Value) -> Option<Self> {
         match cell {
             Value::Integer(number) => Some(Self::Number(*number)),
@@ -30,8 +30,8 @@ impl Name {
         }
     }
 
-    /// As the table of values has it; nothing for what cells cannot say, and for text that
-    /// is not there as a whole.
+    /// From a lookup value; `None` for types that cells cannot hold and for texts that may be
+    /// truncated.
     fn stored(value: ValueRef<'_>) -> Option<Self> {
         match value {
             ValueRef::Integer(number) => Some(Self::Number(number)),
@@ -44,7 +44,7 @@ impl Name {
     }
 }
 
-/// What a cell names.
+/// The result of looking up a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Named {
     Nothing,
@@ -52,7 +52,7 @@ pub(super) enum Named {
     Several,
 }
 
-/// The nodes of a label by a property.
+/// Finds nodes of one label by one property.
 #[derive(Debug)]
 pub(super) struct Finder<'a> {
     end: &'a TableEnd,
@@ -62,7 +62,7 @@ pub(super) struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    /// Nothing if no node has the label, or the property.
+    /// `None` if no node has the label or the property.
     pub(super) fn new(graph: &TruthGraph<'_>, end: &'a TableEnd) -> Result<Option<Self>, Failure> {
         let (Some(label), Some(key)) = (graph.label_id(&end.label)?, graph.key_id(&end.key)?)
         else {
@@ -79,12 +79,12 @@ impl<'a> Finder<'a> {
         Ok(Some(Self { end, label, key, known: FastMap::default() }))
     }
 
-    /// Reads all nodes at once, unless there are many more of them than will be asked for.
+    /// Loads all nodes at once, unless there are more of them than expected lookups.
     pub(super) fn learn(&mut self, graph: &TruthGraph<'_>, asked: u64) -> Result<(), Failure> {
         if graph.node_count(Some(self.label))? > asked {
             return Ok(());
         }
-        // Code is found by such texts through its files as well.
+        // Code is also found by these properties, through its files.
         let may_be_code = ["path", "id"].contains(&self.end.key.as_str());
         graph.settle_nodes()?;
         let mut read = || {
@@ -103,7 +103,7 @@ impl<'a> Finder<'a> {
         read().during(graph.db, "read nodes").map_err(failure)
     }
 
-    /// The one node that a cell names, or what is wrong with it. What was found is remembered.
+    /// Returns the only node that a cell refers to, or why there is none. Results are cached.
     pub(super) fn find(
         &mut self,
         graph: &TruthGraph<'_>,

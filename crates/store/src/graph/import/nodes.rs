@@ -1,4 +1,4 @@
-//! Rows that are nodes.
+//! Importing nodes.
 
 use std::collections::hash_map::Entry;
 
@@ -12,11 +12,11 @@ use crate::graph::bytes;
 use crate::graph::names::Kind;
 use crate::graph::waiting::NewNode;
 
-/// Where the node is that a key names.
+/// Where to find the node of a key.
 #[derive(Clone, Copy)]
 enum Place {
     There(i64),
-    /// Among those that are to be made.
+    /// Index into the nodes still to be created.
     New(usize),
 }
 
@@ -40,8 +40,8 @@ impl Import<'_> {
         self.create(label, &keys, &new)
     }
 
-    /// Lays rows over the nodes that are there, and over rows before them with the same key.
-    /// The others are to be made.
+    /// Merges rows into existing nodes and into earlier rows with the same key; returns the
+    /// rows to create.
     fn merge(
         &mut self,
         end: &TableEnd,
@@ -86,7 +86,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Gives a node the properties that it has not.
+    /// Sets the properties that differ.
     fn update(&mut self, node: i64, keys: &[u32], cells: &[Value]) -> Result<(), Failure> {
         for ((key, column), cell) in keys.iter().zip(&self.header.0).zip(cells) {
             let is_like_that = || {
@@ -101,7 +101,6 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Makes nodes.
     fn create(&mut self, label: &str, keys: &[u32], new: &[Vec<Value>]) -> Result<(), Failure> {
         let (graph, count) = (self.graph, new.len() as i64);
         let label = graph.number(Kind::Label, label)?;
@@ -128,7 +127,7 @@ impl Import<'_> {
     }
 }
 
-/// What a row says, without empty cells.
+/// The non-empty cells of a row, with their keys.
 pub(super) fn keyed<'a>(
     keys: &'a [u32],
     cells: &'a [Value],
@@ -136,7 +135,7 @@ pub(super) fn keyed<'a>(
     keys.iter().copied().zip(cells).filter(|(_, cell)| !cell.is_null())
 }
 
-/// What a later row says counts.
+/// Later rows take precedence.
 fn lay_over(row: &mut [Value], later: Vec<Value>) {
     for (cell, later) in row.iter_mut().zip(later) {
         if !later.is_null() {

@@ -1,13 +1,12 @@
-//! A table in CSV: a header that names columns and what is in them, and rows.
+//! CSV tables: a header with column names and types, then rows.
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use isolith_graph::Value;
 use isolith_types::{Code, Failure};
 
-/// This many rows are handed out at once: they are kept in memory, and others wait meanwhile.
+/// Maximum number of rows per batch: they are held in memory while other writes wait.
 pub(super) const MOST_ROWS: u64 = 1 << 19;
 
-/// What the cells of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
@@ -16,20 +15,18 @@ pub(super) enum Kind {
     Boolean,
 }
 
-/// A column.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) name: String,
     pub(super) kind: Kind,
 }
 
-/// The columns of a table.
 #[derive(Debug)]
 pub(super) struct Header(pub(super) Vec<Column>);
 
 impl Header {
-    /// Reads the first line: names, each with the type of its cells after a colon if they
-    /// are no text.
+    /// Parses the first line: column names, each optionally followed by a colon and a type
+    /// (text by default).
     pub(super) fn read(line: &str, delimiter: u8) -> Result<Self, Failure> {
         let mut record = ByteRecord::new();
         let _ = reader(line.as_bytes(), delimiter).read_byte_record(&mut record);
@@ -47,7 +44,7 @@ impl Header {
         }
     }
 
-    /// Where the column of this name is.
+    /// The index of the column with this name.
     pub(super) fn position(&self, name: &str) -> Result<usize, Failure> {
         let place = self.0.iter().position(|column| column.name == name);
         place.ok_or_else(|| {
@@ -75,7 +72,7 @@ impl Column {
         }
     }
 
-    /// Refuses a column whose cells cannot be keys of nodes.
+    /// Rejects a column whose type cannot be a node key.
     pub(super) fn check_names(&self) -> Result<(), Failure> {
         match self.kind {
             Kind::Text | Kind::Integer => Ok(()),
@@ -87,7 +84,7 @@ impl Column {
         }
     }
 
-    /// What a cell holds; nothing if it is empty.
+    /// Parses a cell; null if it is empty.
     fn value(&self, cell: &[u8]) -> Result<Value, String> {
         let Column { name, kind } = self;
         let text = std::str::from_utf8(cell).map_err(|_| format!("{name} is not valid UTF-8"))?;
@@ -120,22 +117,21 @@ fn bad_header(message: String) -> Failure {
     )
 }
 
-/// The rows in some bytes of a table.
+/// Iterates over the rows in one block of a table.
 pub(super) struct Rows<'a> {
     header: &'a Header,
     reader: Reader<&'a [u8]>,
     record: ByteRecord,
     length: u64,
     is_last: bool,
-    /// How many rows were handed out.
+    /// Number of rows returned.
     pub(super) count: u64,
-    /// How many bytes these took.
+    /// Number of bytes these rows took.
     pub(super) taken: u64,
 }
 
 impl<'a> Rows<'a> {
-    /// If these bytes are not the last of the table, they may end within a row, which is
-    /// left to those that come after.
+    /// Unless `is_last`, the block may end within a row, which is left for the next block.
     pub(super) fn new(header: &'a Header, bytes: &'a [u8], delimiter: u8, is_last: bool) -> Self {
         Self {
             header,
@@ -153,11 +149,11 @@ impl<'a> Rows<'a> {
         if self.count == MOST_ROWS {
             return None;
         }
-        // Bytes in memory can be read, and rows of any length are taken.
+        // Reading from memory cannot fail, and the number of cells may vary.
         let there = self.reader.read_byte_record(&mut self.record).unwrap_or(false);
         let end = self.reader.position().byte();
         if !there || (end == self.length && !self.is_last) {
-            // Lines without anything may come after the last row.
+            // Blank lines may follow the last row.
             self.taken = if there { self.taken } else { end };
             return None;
         }
@@ -178,11 +174,10 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// All rows of a table as text, or why its header is refused; for fuzz targets. The table comes
-/// in two parts, of which the first ends at `cut`.
+/// Reads all rows of a table as text, in two blocks split at `cut`. For fuzz targets.
 ///
 /// # Errors
-/// If the header is refused.
+/// If the header is invalid.
 #[cfg(feature = "fuzzing")]
 pub fn read_cells(header: &str, bytes: &[u8], cut: usize) -> Result<Vec<String>, Failure> {
     let header = Header::read(header, b',')?;
@@ -209,7 +204,7 @@ mod tests {
         Header::read(line, b',').unwrap()
     }
 
-    /// All rows, how many bytes they took, and what is wrong with bad ones.
+    /// All rows or their errors, and the number of bytes consumed.
     fn rows(bytes: &[u8], is_last: bool) -> (Vec<Result<Vec<Value>, String>>, u64) {
         let header = header("id:int,name,score:float,ok:bool");
         let mut rows = Rows::new(&header, bytes, b',', is_last);
