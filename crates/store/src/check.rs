@@ -18,33 +18,32 @@ use crate::read::Reader;
 use crate::schema::CREATE;
 use crate::sqlite::During;
 
-/// What can be looked at.
+/// A consistency check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Check {
     /// Pages and tables, without comparing tables with their indexes.
     Quick,
     /// Pages, tables and indexes.
     Full,
-    /// Every page of the file matches its checksum, whether it is in use or not.
+    /// Every page matches its checksum, whether it is in use or not.
     Checksums,
-    /// The tables are those that this program makes.
+    /// The schema is the one that this version creates.
     Schema,
-    /// References lead somewhere.
+    /// Foreign keys are valid.
     References,
-    /// Counts and change numbers are what the tables hold.
+    /// Stored counts and change numbers match the tables.
     Counts,
-    /// Nothing is left of what is gone, and nothing lacks its other half.
+    /// No row is left over from something deleted or lacks its counterpart.
     Orphans,
     /// Vectors have the right length and only finite numbers.
     Vectors,
-    /// What filters look at is what the metadata says, what is known of chunks and the facts
-    /// can be read, drawers have the texts that they were made with, and nodes are found by
-    /// what they hold.
+    /// Filter fields match the metadata, chunks and facts can be decoded, drawers have their
+    /// original texts, and lookup rows match their nodes.
     Fields,
 }
 
 impl Check {
-    /// All of them; [`Check::Full`] covers [`Check::Quick`].
+    /// All checks. [`Check::Full`] includes [`Check::Quick`].
     pub const ALL: [Self; 9] = [
         Self::Quick,
         Self::Full,
@@ -73,21 +72,21 @@ impl Check {
     }
 }
 
-/// Something that is not as it should be.
+/// Something that a check found to be wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// Who found it.
+    /// The check that found it.
     pub check: Check,
-    /// What it is.
+    /// Description for users.
     pub detail: String,
 }
 
 impl Reader {
-    /// Looks for problems, and stops after `limit` of them. Damage that keeps the check
-    /// from going on is a problem too.
+    /// Runs a check and returns at most `limit` problems. Damage that stops the check is also
+    /// returned as a problem.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be looked at.
+    /// If the deadline passes or the truth cannot be read.
     pub fn check(&mut self, check: Check, limit: usize) -> Result<Vec<Problem>, StoreError> {
         let deadline = self.db.deadline.clone();
         let snapshot = match self.snapshot() {
@@ -122,7 +121,7 @@ impl Reader {
     }
 }
 
-/// Problems so far.
+/// The problems found so far.
 struct Found {
     limit: usize,
     details: Vec<String>,
@@ -139,7 +138,7 @@ impl Found {
         }
     }
 
-    /// How many more are wanted, for SQL.
+    /// How many more problems are wanted, for `LIMIT`.
     fn room(&self) -> i64 {
         i64::try_from(self.limit - self.details.len().min(self.limit)).unwrap_or(i64::MAX)
     }
@@ -197,7 +196,7 @@ fn schema(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
     compare().during(db, "compare the schema")
 }
 
-/// Names and definitions. SQLite's own tables (statistics, sequences) do not count.
+/// Names and definitions, except for SQLite's internal tables (statistics, sequences).
 fn objects(db: &Connection) -> rusqlite::Result<Vec<(String, Option<String>)>> {
     db.prepare(
         "SELECT type || ' ' || name, sql FROM sqlite_schema \
@@ -313,7 +312,7 @@ fn orphans(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Adds every line that the query makes.
+/// Adds one problem for each row of the query.
 fn collect(db: &Connection, found: &mut Found, sql: &str) -> Result<(), StoreError> {
     if found.is_full() {
         return Ok(());
@@ -329,7 +328,7 @@ fn collect(db: &Connection, found: &mut Found, sql: &str) -> Result<(), StoreErr
     read().during(db, "check the tables")
 }
 
-/// Metadata that the truth holds must be canonical, or equal records would differ.
+/// Stored metadata must be canonical, or equal records would compare as different.
 fn metadata_of(text: &str) -> Option<Metadata> {
     Metadata::parse(text).ok().filter(|metadata| metadata.as_str() == text)
 }

@@ -94,7 +94,7 @@ pub(super) fn fields(
     deadline.check("check fields")
 }
 
-/// Whether the facts about chunks and files can be read.
+/// Checks that chunks and file hashes can be decoded.
 pub(super) fn chunks(
     db: &Connection,
     deadline: &Deadline,
@@ -133,7 +133,7 @@ fn has_field(db: &Connection, field: impl Params) -> rusqlite::Result<bool> {
     .exists(field)
 }
 
-/// The fields that metadata must have; equal elements of a list share one.
+/// The filter fields that metadata must have; equal list elements share one.
 fn entries(metadata: &Metadata) -> Vec<(String, u8, Scalar)> {
     let mut fields = Vec::new();
     for (name, value) in metadata.entries() {
@@ -152,7 +152,7 @@ fn entries(metadata: &Metadata) -> Vec<(String, u8, Scalar)> {
     fields
 }
 
-/// As SQLite compares: whole and other numbers by their exact value.
+/// Compares like SQLite: integers and floats by their exact value.
 fn are_equal(one: &Scalar, other: &Scalar) -> bool {
     match (one, other) {
         (Scalar::Integer(whole), Scalar::Float(number))
@@ -163,7 +163,7 @@ fn are_equal(one: &Scalar, other: &Scalar) -> bool {
     }
 }
 
-/// Whether all numbers of a stored vector are.
+/// Whether all numbers of a stored vector are finite.
 pub(crate) fn is_finite(vector: &[u8]) -> bool {
     vector.as_chunks::<4>().0.iter().all(|number| f32::from_le_bytes(*number).is_finite())
 }

@@ -1,4 +1,4 @@
-//! Whether facts and the names in them can be read as they were written.
+//! Checks that facts and their names can be decoded and looked up.
 
 use isolith_protocol::StoreError;
 use rusqlite::{Connection, Row};
@@ -51,7 +51,7 @@ pub(super) fn facts(
     deadline.check("check facts")
 }
 
-/// Adds what `look` says of each row.
+/// Adds the problem, if any, that `look` returns for each row.
 fn each(
     db: &Connection,
     deadline: &Deadline,

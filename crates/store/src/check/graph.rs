@@ -1,5 +1,4 @@
-//! Whether the graph is whole: every edge has its ends, nodes are found by what they hold
-//! and by nothing else, and counts are right.
+//! Checks the graph: edges have both ends, lookup rows match their nodes, and counts are right.
 
 use isolith_protocol::StoreError;
 use rusqlite::Connection;
@@ -55,7 +54,7 @@ pub(super) fn orphans(db: &Connection, found: &mut Found) -> Result<(), StoreErr
     ORPHANS.iter().try_for_each(|sql| collect(db, found, sql))
 }
 
-/// Whether what nodes and edges hold can be read, and leads to them.
+/// Checks that nodes and edges can be decoded and looked up.
 pub(super) fn content(
     db: &Connection,
     deadline: &Deadline,
@@ -71,7 +70,7 @@ pub(super) fn content(
     deadline.check("check the graph")
 }
 
-/// Whether the graph shows all entities and facts as they are, and no others.
+/// Checks that the graph contains exactly the current entities and facts.
 fn facts(db: &Connection, deadline: &Deadline, found: &mut Found) -> Result<(), StoreError> {
     let graph = TruthGraph::new(db);
     for (table, shown, what) in [("entity", "node", "entity "), ("fact", "edge", "fact f")] {
@@ -147,7 +146,7 @@ fn nodes(
     Ok(())
 }
 
-/// Whether a table has more rows than there is to be found by it.
+/// Whether a lookup table has more rows than expected.
 fn surplus(
     db: &Connection,
     table: &str,

@@ -7,7 +7,7 @@ use crate::memory::content_hash;
 use crate::read::memory::{tags_of, text_of};
 use crate::sqlite::During;
 
-/// Whether drawers have the texts that they were made with, and the rest can be read.
+/// Checks that drawers have their original texts, and that tags and metadata can be decoded.
 pub(super) fn drawers(
     db: &Connection,
     deadline: &Deadline,

@@ -1,34 +1,34 @@
-//! Names of entities and predicates: what they may be, and which are the same.
+//! Names of entities and predicates: which are valid, and which are equal.
 
 use isolith_protocol::StoreError;
 use unicode_normalization::UnicodeNormalization as _;
 
-/// Names of entities, predicates, drawers and agents are at most this long.
+/// Maximum length of the names of entities, predicates, drawers and agents, in bytes.
 const LONGEST_NAME: usize = 1000;
 
-/// Types of entities are at most this long.
+/// Maximum length of an entity's type, in bytes.
 const LONGEST_TYPE: usize = 100;
 
-/// Paths of files are at most this long.
+/// Maximum length of a file's path, in bytes.
 const LONGEST_PATH: usize = 4096;
 
-/// A name with the form that it is looked up by.
+/// A name and the form it is looked up by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Name {
-    /// As it was written, without blanks around it.
+    /// As given, trimmed.
     pub(crate) written: String,
-    /// The same for all spellings that count as one.
+    /// Equal for all spellings of the same name.
     pub(crate) folded: String,
 }
 
 impl Name {
-    /// The name of an entity; `what` says which, for errors.
+    /// Validates the name of an entity; `what` names it in errors.
     pub(crate) fn of_entity(what: &str, text: &str) -> Result<Self, StoreError> {
         let written = checked(what, text, LONGEST_NAME)?.to_owned();
         Ok(Self { folded: fold(&written), written })
     }
 
-    /// A predicate. `works at` and `works_at` are one.
+    /// Validates a predicate. `works at` and `works_at` are the same.
     pub(crate) fn of_predicate(text: &str) -> Result<Self, StoreError> {
         let written = checked("predicate", text, LONGEST_NAME)?.to_owned();
         let folded = fold_predicate(&written);
@@ -39,34 +39,34 @@ impl Name {
     }
 }
 
-/// The form in which names of entities are compared.
+/// Normalizes the name of an entity for comparison.
 pub(crate) fn fold(name: &str) -> String {
     let lower: String = name.nfc().flat_map(char::to_lowercase).nfc().collect();
     let words: Vec<&str> = lower.split_whitespace().collect();
     words.join(" ")
 }
 
-/// The form in which predicates are compared.
+/// Normalizes a predicate for comparison.
 pub(crate) fn fold_predicate(name: &str) -> String {
     fold(&name.replace('_', " "))
 }
 
-/// The type of an entity, if one is given.
+/// Validates the type of an entity, if given.
 pub(crate) fn type_of(text: Option<&str>) -> Result<Option<&str>, StoreError> {
     optional("type", text, LONGEST_TYPE)
 }
 
-/// A drawer or an agent, if one is given.
+/// Validates the name of a drawer or an agent, if given.
 pub(crate) fn label<'a>(what: &str, text: Option<&'a str>) -> Result<Option<&'a str>, StoreError> {
     optional(what, text, LONGEST_NAME)
 }
 
-/// A file, if one is given.
+/// Validates the path of a file, if given.
 pub(crate) fn path(text: Option<&str>) -> Result<Option<&str>, StoreError> {
     optional("file", text, LONGEST_PATH)
 }
 
-/// What is empty counts as not given.
+/// Empty counts as not given.
 fn optional<'a>(
     what: &str,
     text: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! Facts. One whose entity is lost keeps what else is known of it, under a made-up name.
+//! Facts. A fact whose entity is lost is kept, with a placeholder name for the entity.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -97,7 +97,7 @@ const SOURCE: Copy = Copy {
     is_derived: false,
 };
 
-/// The columns from the second to the seventh are those that must make sense together.
+/// Columns 2 to 7 are validated together.
 const FACTS: &str = "SELECT id, valid_from, from_day, valid_to, to_day, until, confidence, \
     subject, predicate, object, drawer, file, agent, recorded_at, changed_at, superseded_by \
     FROM fact WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
@@ -123,7 +123,7 @@ const MADE_UP: &str = "their names are lost and were made up";
 const SENSELESS: &str = "they make no sense";
 
 impl Rescue<'_> {
-    /// Entities, predicates and facts with their sources.
+    /// Saves entities, predicates, and facts with their sources.
     pub(super) fn facts(&mut self) -> Result<(), StoreError> {
         let db = self.work.db;
         if !self.knows("SELECT until FROM fact") {
@@ -159,7 +159,7 @@ impl Rescue<'_> {
         Ok(())
     }
 
-    /// The graph shows entities with their names; the index has those that they are found by.
+    /// The graph has the entities' names as written; the index has the folded ones.
     fn entities(&mut self) -> Result<(), StoreError> {
         let (db, now) = (self.work.db, self.work.now);
         self.table_with(&ENTITY, &mut |id, known| {
@@ -189,7 +189,7 @@ impl Rescue<'_> {
                 return Ok(Completed::Nothing);
             };
             let name = types.get(folded);
-            // Nothing is missing if the graph still spells it.
+            // Complete if the graph still has the spelling.
             let lacks = if name.is_some() { "" } else { "the spelling of their names is lost" };
             let name = name.unwrap_or(folded);
             Ok(Completed::Row(vec![id.into(), text(name), text(folded)], lacks))
@@ -240,7 +240,7 @@ impl Rescue<'_> {
             };
             let ends = (number("subject"), number("predicate"), number("object"));
             let list = match ends {
-                // One index alone may have a wrong number.
+                // A single index entry may have a wrong row number.
                 _ if !gaps.contains(*id) => &mut doubtful,
                 (Some(subject), Some(predicate), Some(object)) => {
                     let shown = ShownFact::read(db, *id, subject).during(db, "save facts")?;
@@ -297,12 +297,12 @@ struct FactSaver<'a> {
     db: &'a Connection,
     now: i64,
     broken: HashSet<i64>,
-    /// Entities and predicates that got a name because their own was lost.
+    /// Entities and predicates that got a placeholder name.
     entities_made_up: BTreeSet<i64>,
     predicates_made_up: BTreeSet<i64>,
-    /// Which fact was superseded by which: that one may come later.
+    /// Superseded facts and their successors, which may come later.
     superseded: Vec<(i64, i64)>,
-    /// What keeps the new truth from being written.
+    /// The error that keeps the new truth from being written.
     failed: Option<rusqlite::Error>,
 }
 
@@ -346,7 +346,7 @@ impl<'a> FactSaver<'a> {
         Ok(true)
     }
 
-    /// Saves a fact of which only an index is left, and perhaps what the graph shows of it.
+    /// Saves a fact known only from an index, and perhaps from the graph.
     fn restore(
         &mut self,
         id: i64,
@@ -390,7 +390,7 @@ impl<'a> FactSaver<'a> {
         }
     }
 
-    /// Makes sure that there is such an entity, under a new name if its own is lost.
+    /// Ensures that the entity exists, with a placeholder name if its own is lost.
     fn make_up_entity(&mut self, number: i64) -> rusqlite::Result<()> {
         let made = self
             .db
@@ -419,8 +419,8 @@ fn made_up(table: &str, number: i64) -> String {
     format!("recovered-{table}-{number}")
 }
 
-/// A row that its name does not lead to is looked up by its name from now on, or, where
-/// that leads to another, gets a new one: the names of both.
+/// Corrects the lookup form of rows that do not match their name. If it is taken by another row,
+/// the row gets a placeholder name. Returns the names of both kinds.
 fn mend_names(
     db: &Connection,
     table: &str,
@@ -451,14 +451,14 @@ fn mend_names(
     Ok((mended, new))
 }
 
-/// How the graph spells predicates.
+/// The spelling of predicates in the graph.
 fn types_by_predicate(db: &Connection) -> rusqlite::Result<HashMap<String, String>> {
     db.prepare("SELECT name FROM graph_name WHERE kind = 1")?
         .query_map([], |row| row.get(0).map(|name: String| (fold_predicate(&name), name)))?
         .collect()
 }
 
-/// Aliases that lead nowhere, or to somebody else.
+/// Deletes aliases that refer to no entity or clash with another name.
 fn drop_wrong_aliases(db: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut wrong: Vec<i64> = db
         .prepare("SELECT a.id FROM alias a JOIN entity e ON e.folded = a.folded")?

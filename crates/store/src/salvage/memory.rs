@@ -1,4 +1,4 @@
-//! Memory: texts are saved whatever happened to what stands around them.
+//! Memory: texts are saved, whatever happened to their metadata.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ const DRAWER: Copy = Copy {
     is_derived: false,
 };
 
-/// Only to recognize the memory by: the ids of records say the same.
+/// Only used to recognize memory: the ids of records contain the same.
 const PASSAGE: Copy = Copy {
     table: "passage",
     select: "SELECT row, drawer FROM passage WHERE row BETWEEN ?1 AND ?2 ORDER BY row",
@@ -71,8 +71,8 @@ const PASSAGE: Copy = Copy {
     is_derived: false,
 };
 
-/// A collection from before there was a memory gives up its name. A memory whose own row was
-/// lost is in a collection that salvage has made up.
+/// A user's collection with the reserved name, from before there was memory, is renamed. If
+/// memory's own row was lost, it is a collection that salvage created.
 const FIND_MEMORY: &str = "
 UPDATE main.collection SET name = 'was-@memory-' || id WHERE name = '@memory' AND kind <> 'memory';
 UPDATE main.collection SET name = '@memory', kind = 'memory'
@@ -83,7 +83,7 @@ AND id = (SELECT r.collection FROM temp.old_passage p JOIN main.record r ON r.ro
 DROP TABLE temp.old_passage;
 ";
 
-/// Where texts go that have lost their place.
+/// The wing for texts whose drawer is lost.
 const RECOVERED: &str = "recovered";
 
 const NO_TEXT: &str = "nothing was left of their texts";
@@ -92,7 +92,7 @@ const NO_TEXT: &str = "nothing was left of their texts";
 type Lost = BTreeMap<&'static str, Vec<String>>;
 
 impl Rescue<'_> {
-    /// Drawers with what is left of their texts.
+    /// Saves drawers with what is left of their texts.
     pub(super) fn memory(&mut self) -> Result<(), StoreError> {
         let db = self.work.db;
         db.execute_batch("CREATE TEMP TABLE old_passage (row INTEGER, drawer INTEGER)")
@@ -124,8 +124,8 @@ impl Rescue<'_> {
     }
 }
 
-/// A drawer from its indexes: where it is, its source, and the hash that tells whether its
-/// text is whole. Its passages know when it was added.
+/// Restores a drawer from its indexes: its location, its source, and the hash that tells whether
+/// its text is complete. Its passages know when it was added.
 fn drawer_of(db: &Connection, number: i64, known: &Known, now: i64) -> rusqlite::Result<Completed> {
     let columns = ["id", "content", "wing", "room", "position"].map(|name| known.get(name));
     let [Some(id), Some(content), Some(wing), Some(room), Some(position)] = columns else {
@@ -144,13 +144,12 @@ fn drawer_of(db: &Connection, number: i64, known: &Known, now: i64) -> rusqlite:
     let source = known.get("source").cloned().unwrap_or(Value::Null);
     let mut row = vec![number.into(), id.clone(), content.clone(), wing.clone(), room.clone()];
     row.extend([position.clone(), source, Value::Null, Value::Null, 0.into(), Value::Null]);
-    // How many passages there are is counted with the text.
+    // The number of passages is set with the text.
     row.extend([text("[]"), text("{}"), 1.into(), created_at, now.into()]);
     Ok(Completed::Row(row, "their authors, dates, tags and metadata are lost"))
 }
 
-/// Gives passages to their drawers, as their ids say. Drawers that are lost are made up;
-/// returns how many.
+/// Assigns passages to drawers by their ids. Creates lost drawers and returns their number.
 fn find_passages(db: &Connection, now: i64) -> rusqlite::Result<u64> {
     let mut homeless = 0;
     let mut records = db.prepare(
@@ -163,12 +162,12 @@ fn find_passages(db: &Connection, now: i64) -> rusqlite::Result<u64> {
     for (row, id, created_at, blank) in records {
         let number =
             id.split_once(':').and_then(|(drawer, _)| i64::from_str_radix(drawer, 16).ok());
-        // Nothing that a writer makes has no number or no text.
+        // Writers never create passages without a number or a text.
         let Some(number) = number.filter(|number| *number > 0 && !blank) else {
             remove_record(db, row)?;
             continue;
         };
-        // Its hash and its count come with the mending.
+        // `mend_drawers` sets its hash and count.
         homeless += db
             .prepare_cached(
                 "INSERT OR IGNORE INTO drawer (number, id, content, wing, room, position, source, \
@@ -184,7 +183,7 @@ fn find_passages(db: &Connection, now: i64) -> rusqlite::Result<u64> {
     Ok(homeless)
 }
 
-/// Makes every drawer true to what is left of it.
+/// Makes every drawer consistent with what is left of it.
 fn mend_drawers(db: &Connection) -> rusqlite::Result<Lost> {
     let numbers: Vec<u64> = db
         .prepare("SELECT number FROM drawer ORDER BY number")?
@@ -250,7 +249,7 @@ fn mend_text(db: &Connection, number: u64) -> rusqlite::Result<Loss> {
             .execute(params![number, hash, rows.len()])?;
     }
     if said == 0 && !rows.is_empty() {
-        // It was made up above.
+        // Created above, with a temporary id.
         db.prepare_cached("UPDATE drawer SET id = ?2 WHERE number = ?1")?
             .execute(params![number, id_of(&hash, 0)])?;
         return Ok(None);

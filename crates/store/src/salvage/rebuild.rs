@@ -1,4 +1,4 @@
-//! From what can still be read to a truth that is whole again.
+//! Rebuilding a consistent truth from what can still be read.
 
 use std::ops::RangeInclusive;
 
@@ -19,10 +19,10 @@ use crate::graph;
 use crate::sqlite::{During, explain};
 use crate::write::{KeptFiles, Work};
 
-/// Where no number of a last row can be read, none is expected above this.
+/// Assumed maximum where the last row number cannot be read.
 const HIGHEST_ROW: i64 = 1 << 40;
 
-/// Rows are looked for up to this number where nothing says what the last one was.
+/// Row numbers to try where nothing indicates the last one.
 const UNKNOWN_ROWS: i64 = 1 << 20;
 
 const COLLECTION: Copy = Copy {
@@ -45,11 +45,11 @@ const COLLECTION: Copy = Copy {
     is_derived: false,
 };
 
-/// Before there was a code index; the migration gives away its name in the same way.
+/// Before there was a code index; like the migration, this renames a collection with its name.
 const COLLECTION_OF_VERSION_1: Copy = Copy {
     select: "SELECT id, CASE name WHEN '@code' THEN 'was-@code-' || id ELSE name END, dimension, metric, model, settings, created_at, updated_at, \
              'records' FROM collection WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
-    // The index has the names from before.
+    // The index has the old names.
     indexes: &[],
     ..COLLECTION
 };
@@ -73,7 +73,7 @@ const RECEIPT: Copy = Copy {
     is_derived: false,
 };
 
-/// How far unfinished ingests are.
+/// Progress of unfinished loads.
 const LOAD: Copy = Copy {
     table: "load",
     select: "SELECT rowid, source, collection, rows, inserted, updated, unchanged, rejected, \
@@ -123,7 +123,7 @@ pub(super) struct Rescue<'a> {
     pub(super) old: &'a Connection,
     pub(super) work: Work<'a>,
     pub(super) report: SalvageReport,
-    /// Nodes and edges that are gone and told.
+    /// Lost nodes and edges that were already reported.
     pub(super) graph_gone: [u64; 2],
 }
 
@@ -151,7 +151,7 @@ impl Rescue<'_> {
         Ok(())
     }
 
-    /// The name of a collection is in an index; its dimension follows from its vectors.
+    /// An index has a collection's name; its dimension follows from its vectors.
     fn collections(&mut self, copy: &Copy, embedder: &Embedder<'_>) -> Result<(), StoreError> {
         let now = self.work.now;
         self.table_with(copy, &mut |id, known| {
@@ -178,13 +178,13 @@ impl Rescue<'_> {
         .map(|_| ())
     }
 
-    /// Whether the old file is of a version with these columns. Its tables' definitions could
-    /// be read, or it would not be open.
+    /// Whether the old file's version has these columns. Its schema is readable, or the file
+    /// would not be open.
     pub(super) fn knows(&self, select: &str) -> bool {
         self.old.prepare(select).is_ok()
     }
 
-    /// The store's own id and numbers; a new id if they cannot be read.
+    /// Copies the store's uuid and counters; creates a new uuid if they cannot be read.
     fn store_row(&mut self) -> Result<(), StoreError> {
         let read = self.old.query_row(
             "SELECT uuid, created_at, last_change FROM store WHERE only = 1",
@@ -206,7 +206,7 @@ impl Rescue<'_> {
         Ok(())
     }
 
-    /// Without row numbers it can only be read from both ends.
+    /// Without row numbers, the table can only be read from both ends.
     fn jobs(&mut self) -> Result<(), StoreError> {
         let mut insert = self
             .work
@@ -240,7 +240,7 @@ impl Rescue<'_> {
         Ok(())
     }
 
-    /// Walks over a table by row number; the first column is that number.
+    /// Reads a table by row number, which must be the first column.
     pub(super) fn walk(
         &self,
         select: &str,
@@ -270,7 +270,7 @@ impl Rescue<'_> {
                     error @ (StoreError::Deadline { .. } | StoreError::DiskFull { .. }) => {
                         Stop::Fatal(error)
                     }
-                    // It names the page.
+                    // The reason includes the page.
                     StoreError::Corrupt { reason, .. } => Stop::Damage { last, reason },
                     _ => Stop::Damage { last, reason: error.to_string() },
                 },
@@ -278,7 +278,7 @@ impl Rescue<'_> {
         })
     }
 
-    /// The highest row number that can be expected in a table with these indexes.
+    /// The highest row number to expect in a table with these indexes.
     pub(super) fn highest(&self, table: &str, indexes: &[Index]) -> Result<i64, StoreError> {
         let by_table = self.old.query_row(&format!("SELECT max(rowid) FROM {table}"), [], |row| {
             Ok(row.get::<_, Option<i64>>(0)?.unwrap_or(0))
@@ -296,7 +296,7 @@ impl Rescue<'_> {
                 return Ok(highest.clamp(0, HIGHEST_ROW));
             }
         }
-        // Numbers that were given out are noted.
+        // The last number assigned is recorded.
         let noted = match table {
             "record" => "SELECT last_change FROM store",
             "node" => "SELECT last_node FROM graph",
@@ -307,7 +307,7 @@ impl Rescue<'_> {
         Ok(if noted > 0 { noted.min(HIGHEST_ROW) } else { UNKNOWN_ROWS })
     }
 
-    /// Counts start afresh: segments are dropped, so that everything is unfolded.
+    /// Recomputes all counts. Segments are dropped, so everything is unfolded.
     fn recount(&mut self) -> rusqlite::Result<()> {
         let db = self.work.db;
         db.execute(
@@ -333,7 +333,7 @@ impl Rescue<'_> {
         Ok(())
     }
 
-    /// Notes row numbers that could not be read and that no index knows.
+    /// Reports row numbers that could not be read and that no index knows.
     pub(super) fn lose_unknown(&mut self, table: &str, rows: u64, reason: &str, is_derived: bool) {
         if rows > 0 {
             let rows = if rows >= UNKNOWN_ROWS.unsigned_abs() { 0 } else { rows };
@@ -346,7 +346,7 @@ impl Rescue<'_> {
         self.push(table, extent, rows, Vec::new(), reason);
     }
 
-    /// Notes rows that users know by these names.
+    /// Reports rows by the names that users know.
     pub(super) fn lose_named(
         &mut self,
         table: &str,
@@ -370,7 +370,7 @@ impl Rescue<'_> {
     }
 }
 
-/// A value of the wrong type, a missing one, or a second one of a kind.
+/// A wrong type, a missing value, or a duplicate.
 pub(super) fn breaks_a_rule(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(

@@ -1,4 +1,4 @@
-//! Facts and entities as the graph shows them: a second copy of most of their columns.
+//! Facts and entities as stored in the graph: a second copy of most of their columns.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ pub(super) struct ShownEntity {
 }
 
 impl ShownEntity {
-    /// The entity of this number in the graph of the new truth, if it is there.
+    /// Reads an entity from the graph of the new truth, if it is there.
     pub(super) fn read(db: &Connection, number: i64) -> rusqlite::Result<Option<Self>> {
         let properties: Option<Vec<u8>> = db
             .prepare_cached("SELECT properties FROM node WHERE owner = ?1 AND name = ''")?
@@ -48,7 +48,7 @@ pub(super) struct ShownFact {
 }
 
 impl ShownFact {
-    /// A fact of which nothing but its words is known: nobody is sure of it.
+    /// A fact of which only the statement is known, with a confidence of 0.
     pub(super) fn unknown(now: i64) -> Self {
         Self {
             from: None,
@@ -62,7 +62,7 @@ impl ShownFact {
         }
     }
 
-    /// The fact of this number in the graph of the new truth, if it is there.
+    /// Reads a fact from the graph of the new truth, if it is there.
     pub(super) fn read(
         db: &Connection,
         number: i64,
@@ -102,11 +102,11 @@ impl ShownFact {
         }))
     }
 
-    /// Beginning and end with their precision, the end itself, and the confidence.
+    /// Start and end with their precision, `until`, and the confidence.
     pub(super) fn validity(&self) -> [Value; 6] {
         let (from, to) = (self.from, self.until);
         let validity = Validity::new(from, to)
-            // One that ended as it began was true for a moment.
+            // If it ended when it started, it was true for a moment.
             .or_else(|_| Validity::new(from, from))
             .unwrap_or(Validity { from: None, to, until: to.map(Moment::start) });
         let start = |it: Option<Moment>| it.map_or(Value::Null, |it| it.start().into());
@@ -127,7 +127,7 @@ impl ShownFact {
     }
 }
 
-/// Properties by name; nothing if the bytes make no sense.
+/// Properties by name; `None` if the bytes are malformed.
 fn named(db: &Connection, bytes: &[u8]) -> rusqlite::Result<Option<HashMap<String, Shown>>> {
     let Some(parts) = NodeParts::read(&[], bytes) else { return Ok(None) };
     let mut all = HashMap::new();

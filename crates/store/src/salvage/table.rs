@@ -1,4 +1,4 @@
-//! Tables that are copied row by row. What cannot be read is completed from indexes.
+//! Copying tables row by row. Unreadable rows are restored from indexes.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,22 +12,22 @@ use super::rebuild::{Rescue, breaks_a_rule};
 use super::report::Extent;
 use crate::sqlite::During;
 
-/// How a table is copied as it is.
+/// How to copy a table.
 pub(super) struct Copy {
     pub(super) table: &'static str,
-    /// The first column is the row number.
+    /// The first column must be the row number.
     pub(super) select: &'static str,
     pub(super) insert: &'static str,
     pub(super) columns: usize,
-    /// The columns with the row number and with what users know a row by.
+    /// The columns with the row number and with the name that users know.
     pub(super) key: &'static str,
     pub(super) name: &'static str,
     pub(super) indexes: &'static [Index],
-    /// Whether the rows follow from files, so that indexing makes them again.
+    /// Whether the rows are derived from files, so that indexing recreates them.
     pub(super) is_derived: bool,
 }
 
-/// What can be made of the columns that indexes know.
+/// What can be restored from the columns that indexes know.
 pub(super) enum Completed {
     /// A row, and what it lacks.
     Row(Vec<Value>, &'static str),
@@ -35,16 +35,16 @@ pub(super) enum Completed {
     Nothing,
 }
 
-/// Makes a row out of its number and the columns that are known.
+/// Builds a row from its number and its known columns.
 pub(super) type Complete<'a> = &'a mut dyn FnMut(i64, &Known) -> rusqlite::Result<Completed>;
 
 impl Rescue<'_> {
-    /// Copies a table that has row numbers, as it is. Returns where nothing could be read.
+    /// Copies a table that has row numbers. Returns the ranges that could not be read.
     pub(super) fn table(&mut self, copy: &Copy) -> Result<Gaps, StoreError> {
         self.table_with(copy, &mut |_, _| Ok(Completed::Nothing))
     }
 
-    /// Copies a table; rows that only indexes know are completed by the caller.
+    /// Copies a table; `complete` restores rows that only indexes know.
     pub(super) fn table_with(
         &mut self,
         copy: &Copy,
@@ -59,7 +59,7 @@ impl Rescue<'_> {
             let values = values.collect::<Result<Vec<_>, _>>()?;
             match insert.execute(params_from_iter(values)) {
                 Ok(_) => {}
-                // What breaks a rule of the schema was damaged.
+                // Rows that violate the schema were damaged.
                 Err(error) if breaks_a_rule(&error) => {
                     refused.insert(row.get(0)?, named(row, copy.name));
                 }
@@ -116,7 +116,7 @@ impl Rescue<'_> {
                         Err(error) if breaks_a_rule(&error) && was_damaged => {
                             (lost_as, "an index knows them, but not enough of them")
                         }
-                        // The row is there under another number: the index is damaged.
+                        // The row exists under another number: the index is damaged.
                         Err(error) if breaks_a_rule(&error) => continue,
                         Err(error) => return Err(error).during(db, "complete a row"),
                     }
