@@ -1,8 +1,8 @@
-//! The frames of SQLite's log, those past damage included.
+//! The frames of SQLite's log, including those after damage.
 //!
-//! A frame's checksum goes on from the one before it, so SQLite stops at the first frame that
-//! does not fit. But each frame stores its own, from which the next one can be checked again:
-//! damage to one frame says nothing about those that follow.
+//! A frame's checksum continues from the one before it, so SQLite stops at the first frame that
+//! does not match. But each frame stores its own, from which the next one can be verified: damage
+//! to one frame does not affect those that follow.
 
 use std::fs::File;
 use std::io;
@@ -18,44 +18,44 @@ const FRAME_HEADER: usize = 24;
 const PAGE: usize = PAGE_SIZE as usize;
 pub(super) const FRAME: u64 = (FRAME_HEADER + PAGE) as u64;
 
-/// Of logs whose words were added up with the first byte as the greatest.
+/// Magic number of logs with big-endian checksums.
 const MAGIC_BIG: [u8; 4] = 0x377F_0683_u32.to_be_bytes();
 
-/// What the log says about one page.
+/// One page written to the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Frame {
-    /// The number of the page; none if damage hides it.
+    /// Page number; `None` if damaged.
     pub(super) page: Option<u32>,
-    /// How many pages the file has after the commit that this frame ends; 0 if it ends none.
+    /// Size of the file in pages after the commit that this frame ends; 0 if it ends none.
     pub(super) pages_after: u32,
     pub(super) state: State,
 }
 
-/// Whether a frame can be relied on.
+/// Whether a frame can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// As SQLite would read it.
+    /// Valid, as SQLite would read it.
     Sound,
-    /// Only its checksum or salt is damaged, or the frame before it.
+    /// The content is valid; only its checksum or salt, or the frame before it, is damaged.
     Proven,
-    /// After this bit of header and page was flipped back.
+    /// Valid after flipping this bit of header and page back.
     Mended(usize),
-    /// The page in the file is what this frame held.
+    /// The page in the file is what this frame contained.
     InFile,
-    /// It cannot be relied on.
+    /// Cannot be trusted.
     Damaged,
 }
 
-/// The log as far as it belongs to the file as it is.
+/// The frames of the log that belong to the current file.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     pub(super) all: Vec<Frame>,
-    /// How many of the first frames SQLite would use.
+    /// Number of leading frames that SQLite would use.
     pub(super) used: usize,
 }
 
 impl Frames {
-    /// Reads a log. `truth`, if given, is asked for pages that may be in the file already.
+    /// Reads a log. `truth`, if given, is searched for pages that are already in the file.
     pub(super) fn read(log: &File, truth: Option<&File>) -> io::Result<Self> {
         let count = log.metadata()?.len().saturating_sub(HEADER) / FRAME;
         let mut header = [0; HEADER as usize];
@@ -69,7 +69,7 @@ impl Frames {
             log.read_exact_at(&mut bytes, HEADER + number * FRAME)?;
             frames.all.push(scan.frame(&bytes, truth));
         }
-        // What is left of an older log, and what was never committed, is nothing to us.
+        // Ignore remains of an older log and frames that were never committed.
         let last = frames
             .all
             .iter()
@@ -87,15 +87,15 @@ impl Frames {
         self.all.len() > self.used
     }
 
-    /// The places of frames that end a commit and can be relied on.
+    /// Indexes of trusted frames that end a commit.
     pub(super) fn commits(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
         self.all.iter().enumerate().filter_map(|(place, frame)| {
             (frame.pages_after > 0 && frame.state != State::Damaged).then_some(place)
         })
     }
 
-    /// The last commit at which the newest state of every page is known; none if that is
-    /// only so before the first.
+    /// The last commit at which the newest state of every page is known; `None` if that is
+    /// before the first.
     pub(super) fn last_whole(&self) -> Option<usize> {
         let mut ends: Vec<usize> = self.commits().collect();
         for (place, frame) in self.all.iter().enumerate() {
@@ -106,13 +106,13 @@ impl Frames {
                 other.state != State::Damaged && frame.page.is_some() && other.page == frame.page
             });
             let until = later.map_or(usize::MAX, |later| place + later);
-            // A commit that the damaged frame itself may have ended is not known as such.
+            // The damaged frame may itself have ended a commit, which is then unknown.
             ends.retain(|end| *end < place || *end >= until);
         }
         ends.pop()
     }
 
-    /// The pages whose newest state at this frame is not known; 0 for one that nobody knows.
+    /// The pages whose newest state at this frame is unknown; 0 stands for an unknown page.
     pub(super) fn stale_until(&self, end: usize) -> Vec<u32> {
         let mut stale = std::collections::BTreeSet::new();
         for frame in &self.all[..=end] {
@@ -126,7 +126,7 @@ impl Frames {
         stale.into_iter().collect()
     }
 
-    /// The page that a frame holds, which must not be damaged. None if the file has it.
+    /// The page in a frame, which must not be damaged. `None` if the page is in the file.
     pub(super) fn page(&self, log: &File, place: usize) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = vec![0; FRAME as usize];
         log.read_exact_at(&mut bytes, HEADER + place as u64 * FRAME)?;
@@ -139,15 +139,15 @@ impl Frames {
     }
 }
 
-/// Goes from frame to frame.
+/// Reads frame after frame.
 struct Scan {
     order: Order,
     salt: [u8; 8],
     header_is_sound: bool,
-    /// What the checksum of the next frame may go on from. The first is what it is proven to
-    /// be, or else what is written.
+    /// Possible starting sums of the next frame: the verified ones first, or else the stored
+    /// ones.
     seeds: Vec<Sums>,
-    /// Whether the seed follows from frames that were checked.
+    /// Whether the first seed follows from verified frames.
     proven: bool,
 }
 
@@ -184,13 +184,13 @@ impl Scan {
             |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         self.seeds = vec![next];
         self.proven = state != State::Damaged;
-        // Of a damaged frame, the page's number is believed if what stands beside it is whole.
+        // The page number of a damaged frame is trusted if the salt next to it is intact.
         let page =
             Some(number(0)).filter(|page| *page > 0 && (state != State::Damaged || same_salt));
         Frame { page, pages_after: number(4), state }
     }
 
-    /// The state of a frame, and what the next one goes on from.
+    /// The state of a frame, and the seed for the next one.
     fn judge(
         &self,
         bytes: &[u8],
@@ -204,7 +204,7 @@ impl Scan {
         let (head, page) = (&bytes[..8], &bytes[FRAME_HEADER..]);
         let all = |seed| sums_from(seed, head, page);
         if let Some(place) = self.seeds.iter().position(|seed| all(*seed) == stored) {
-            // An older log's frames fit each other too; only their salt tells them apart.
+            // Frames of an older log are consistent, too; only the salt distinguishes them.
             return match (self.proven && place == 0, same_salt) {
                 (true, true) => (State::Sound, stored),
                 (true, false) => (State::Proven, stored),
@@ -236,7 +236,8 @@ impl Scan {
     }
 }
 
-/// The salt of a log with a damaged header: what its first frames say.
+/// The salt of a log whose header may be damaged: the most frequent one in the header and the
+/// first frames.
 fn common_salt(log: &File, said: [u8; 8], count: u64) -> io::Result<[u8; 8]> {
     let mut found = vec![said];
     for number in 0..count.min(4) {
@@ -248,7 +249,7 @@ fn common_salt(log: &File, said: [u8; 8], count: u64) -> io::Result<[u8; 8]> {
     Ok(found.iter().copied().max_by_key(|salt| votes(salt)).unwrap_or(said))
 }
 
-/// A page of the file, as it would be in the log, where pages have no checksum of ours.
+/// A page of the file in the form it has in the log, without our checksum.
 pub(super) fn page_of(truth: &File, number: u32) -> io::Result<Vec<u8>> {
     let Some(before) = number.checked_sub(1) else {
         return Err(io::ErrorKind::InvalidInput.into());

@@ -1,8 +1,8 @@
-//! Which rows a filter matches.
+//! Evaluates filters on metadata and documents.
 //!
-//! Each comparison is one range of the covering table `field`, read with bound
-//! parameters; and, or and not are done with the sorted lists of rows that come out.
-//! Documents are only looked at where the rest of the filter leaves something open.
+//! Each comparison reads one range of the covering table `field`, with bound parameters; and, or
+//! and not operate on the resulting sorted lists of rows. Documents are only read where the rest
+//! of the filter does not decide.
 
 use std::collections::HashSet;
 
@@ -16,10 +16,10 @@ use crate::deadline::Deadline;
 use crate::sqlite::During;
 use crate::write::{AsValue, IN_A_LIST, type_of};
 
-/// Filters nest no deeper.
+/// Maximum nesting depth of a filter.
 const DEEPEST: usize = 64;
 
-/// A compiled pattern takes no more memory than this.
+/// Maximum memory of a compiled pattern.
 const LARGEST_PATTERN: usize = 4 << 20;
 
 /// The rows of the collection that match, in ascending order.
@@ -30,7 +30,8 @@ pub(crate) fn rows_matching(
     filter: &Filter,
 ) -> Result<Vec<u64>, StoreError> {
     let search = Search { db, deadline, collection };
-    // Known before anything is read: a bad pattern is an error on an empty collection.
+    // Compiled before anything is read, so that a bad pattern is an error even for an empty
+    // collection.
     let plan = Plan::of(filter, 0)?;
     search.matching(&plan, None)
 }
@@ -76,7 +77,7 @@ impl<'f> Plan<'f> {
         })
     }
 
-    /// Whether documents have to be read for it.
+    /// Whether evaluating it reads documents.
     fn reads_documents(&self) -> bool {
         match self {
             Self::All(plans) | Self::Any(plans) => plans.iter().any(Self::reads_documents),
@@ -103,7 +104,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The rows that match, among `within` if given, in ascending order.
+    /// The matching rows, among `within` if given, in ascending order.
     fn matching(&self, plan: &Plan<'_>, within: Option<&[u64]>) -> Result<Vec<u64>, StoreError> {
         self.deadline.check("filter")?;
         match plan {
@@ -135,7 +136,7 @@ impl Search<'_> {
         }
     }
 
-    /// Documents are read last, and only those of rows that passed everything else.
+    /// Documents are read last, and only for rows that passed everything else.
     fn all(&self, plans: &[Plan<'_>], within: Option<&[u64]>) -> Result<Vec<u64>, StoreError> {
         let mut rows: Option<Vec<u64>> = None;
         for late in [false, true] {
@@ -196,7 +197,7 @@ impl Search<'_> {
             .prepare_cached(sql)?
             .query_map(params![key, AsValue(value)], |row| row.get(0))?
             .collect::<Result<Vec<u64>, _>>()?;
-        // Rows of one value come in order, others value by value.
+        // Rows of one value are sorted; those of a range are sorted by value first.
         Ok(if how == Comparison::Equal { rows } else { sorted(rows) })
     }
 
@@ -268,7 +269,7 @@ fn sorted(mut rows: Vec<u64>) -> Vec<u64> {
     rows
 }
 
-/// What is in both; both ascend.
+/// The intersection of two ascending lists.
 fn common(one: &[u64], other: &[u64]) -> Vec<u64> {
     let (few, many) = if one.len() < other.len() { (one, other) } else { (other, one) };
     let mut rest = many;
@@ -282,7 +283,7 @@ fn common(one: &[u64], other: &[u64]) -> Vec<u64> {
     both
 }
 
-/// What is in the first and not in the second; both ascend.
+/// The difference of two ascending lists.
 fn without(all: &[u64], not: &[u64]) -> Vec<u64> {
     let mut not = not.iter().peekable();
     all.iter()

@@ -458,7 +458,7 @@ fn types_by_predicate(db: &Connection) -> rusqlite::Result<HashMap<String, Strin
         .collect()
 }
 
-/// Deletes aliases that refer to no entity or clash with another name.
+/// Deletes aliases that are also the name of an entity, or whose lookup form is wrong.
 fn drop_wrong_aliases(db: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut wrong: Vec<i64> = db
         .prepare("SELECT a.id FROM alias a JOIN entity e ON e.folded = a.folded")?

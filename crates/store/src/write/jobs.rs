@@ -1,4 +1,4 @@
-//! Jobs that kill workers, remembered beyond the life of a front.
+//! Jobs that kill workers, remembered beyond the lifetime of a front.
 
 use isolith_protocol::{Done, ForgetPoison, Marked, RememberPoison, StoreError};
 use rusqlite::params;

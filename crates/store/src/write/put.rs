@@ -22,10 +22,10 @@ impl Perform for PutRecords {
     }
 }
 
-/// An error names at most so many ids.
+/// Maximum number of ids in an error.
 const NAMED_IDS: usize = 5;
 
-/// Adds records, or replaces them.
+/// Adds or replaces records.
 pub(super) fn put(
     work: Work<'_>,
     collection: &str,
@@ -66,7 +66,7 @@ pub(super) fn put(
     batch.changes.finish(reply)
 }
 
-/// The first vector decides.
+/// Sets the dimension of a collection to that of its first vector.
 pub(super) fn fix_dimension(
     work: Work<'_>,
     state: &CollectionState,
@@ -102,7 +102,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// What putting many records shares.
+/// Shared state of putting many records.
 struct Batch<'a> {
     work: Work<'a>,
     collection: u64,
@@ -160,7 +160,7 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// The id is taken.
+    /// Handles a record whose id exists, according to the mode.
     fn meet(&mut self, new: &Row<'_>, mode: PutMode) -> Result<(), StoreError> {
         let old = Version::find(self.work, self.collection, new.id)?.ok_or_else(|| {
             StoreError::Corrupt {
@@ -193,7 +193,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// A record as it is now, about to be compared and perhaps replaced.
+/// The stored version of a record, to be compared and perhaps replaced.
 pub(super) struct Version {
     pub(super) row: u64,
     pub(super) change: u64,
@@ -201,11 +201,11 @@ pub(super) struct Version {
     pub(super) document: Option<String>,
 }
 
-/// What takes its place.
+/// The new version of a record.
 pub(super) struct New<'a> {
     pub(super) document: Option<&'a str>,
     pub(super) metadata: &'a Metadata,
-    /// `None` leaves the vector as it is.
+    /// `None` leaves the vector unchanged.
     pub(super) vector: Option<&'a [u8]>,
 }
 

@@ -1,4 +1,4 @@
-//! Exactly once: a write and its receipt are committed together.
+//! Exactly-once writes: a write and its receipt are committed together.
 
 use std::io::BufWriter;
 
@@ -11,10 +11,10 @@ use super::{Perform, Work};
 use crate::read::collections;
 use crate::sqlite::During;
 
-/// A result takes no more room than this.
+/// Maximum length of a stored reply.
 const LONGEST_RESULT: usize = 4096;
 
-/// Does the write, or answers what it answered the first time.
+/// Performs the write, or returns the reply of the first time.
 pub(super) fn once(work: Work<'_>, write: &Write) -> Result<Done<WriteReply>, StoreError> {
     write.action.perform_with(&mut Once { work, write })
 }
@@ -25,16 +25,15 @@ struct Once<'a> {
     write: &'a Write,
 }
 
-/// What a receipt keeps of an answer.
+/// The reply as stored in a receipt.
 #[derive(Deserialize, Serialize)]
 struct Kept<R> {
-    /// The [`ENCODING`] of the request whose hash is kept beside it.
+    /// The [`ENCODING`] of the request whose hash is stored next to it.
     encoding: u32,
     reply: R,
 }
 
-/// The encoding of a receipt from before encodings had numbers, whose reply is the object
-/// itself.
+/// The encoding of receipts from before encodings were numbered; those contain the reply itself.
 const UNNUMBERED: u32 = 1;
 
 impl<O: Perform> PerformsWrite<O> for Once<'_> {
@@ -56,7 +55,7 @@ impl<O: Perform> PerformsWrite<O> for Once<'_> {
             return Ok(done);
         };
         let (encoding, kept) = opened(work, &result)?;
-        // Hashes of different encodings cannot be compared: the key has to do.
+        // Hashes of different encodings cannot be compared: the key must suffice.
         if encoding == ENCODING && of != request {
             return Err(StoreError::KeyReused);
         }
@@ -75,7 +74,7 @@ impl<O: Perform> PerformsWrite<O> for Once<'_> {
     }
 }
 
-/// Forgets keys whose answers have arrived. Keys that the caller chose stay.
+/// Removes receipts whose replies have arrived. Keys chosen by the caller stay.
 pub(super) fn remove(work: Work<'_>, confirmed: &[Key]) -> Result<(), StoreError> {
     let remove_all = || {
         let mut remove =
@@ -85,7 +84,7 @@ pub(super) fn remove(work: Work<'_>, confirmed: &[Key]) -> Result<(), StoreError
     remove_all().during(work.db, "remove receipts")
 }
 
-/// The hash of a request, with the name of its operation.
+/// The hash of a request, including the name of its operation.
 fn hash<O: Perform>(operation: &O) -> Result<[u8; 16], StoreError> {
     let failed = |error: &dyn std::fmt::Display| {
         StoreError::Invalid(format!("the request cannot be encoded: {error}"))
@@ -118,7 +117,7 @@ fn keep<O: Perform>(
     Ok(())
 }
 
-/// The reply as it is kept, without what does not fit.
+/// Encodes the reply, without what does not fit.
 fn short<O: Perform>(reply: O::Reply) -> String {
     let mut kept = Kept { encoding: ENCODING, reply };
     loop {
@@ -129,7 +128,7 @@ fn short<O: Perform>(reply: O::Reply) -> String {
     }
 }
 
-/// The encoding of a receipt and the reply in it.
+/// Decodes a receipt to its encoding and reply.
 fn opened(work: Work<'_>, result: &str) -> Result<(u32, Value), StoreError> {
     let kept: Value = serde_json::from_str(result).map_err(|error| unreadable(work, &error))?;
     Ok(match Kept::deserialize(&kept) {

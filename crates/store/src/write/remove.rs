@@ -46,7 +46,7 @@ struct Found {
     missing: u64,
 }
 
-/// In ascending order, so that the tables are walked through once.
+/// Rows of these ids, in ascending order, so that tables are read only once.
 fn rows_of(work: Work<'_>, collection: u64, ids: &[String]) -> rusqlite::Result<Found> {
     let mut find =
         work.db.prepare_cached("SELECT row FROM record WHERE collection = ?1 AND id = ?2")?;

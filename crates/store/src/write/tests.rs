@@ -1,4 +1,4 @@
-//! Errors that come from inside SQLite, made by limiting the file's size.
+//! Errors from inside SQLite, caused by limiting the file's size.
 
 use isolate::InWorker;
 use isolith_protocol::{
@@ -66,7 +66,8 @@ fn a_full_disk_fails_the_write_that_does_not_fit() {
     assert!(matches!(error, StoreError::DiskFull { .. }), "{error}");
     assert_eq!(error.to_failure().code, isolith_types::Code::DiskFull);
     assert_eq!(records(&writer), 2);
-    // The failed one left no key: with room it is done, the others are not repeated.
+    // The failed write left no receipt: with enough space it succeeds, and the others are not
+    // repeated.
     limit_file(&writer, 10_000);
     let results = writer.apply(&group, &[]).unwrap();
     let repeated: Vec<bool> =

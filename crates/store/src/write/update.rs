@@ -16,7 +16,7 @@ impl Perform for UpdateRecords {
     }
 }
 
-/// Changes parts of records that are there.
+/// Changes parts of existing records.
 pub(super) fn update(
     work: Work<'_>,
     collection: &str,
@@ -58,7 +58,7 @@ pub(super) fn update(
     changes.finish(reply)
 }
 
-/// Checks all patches; their vectors as they are stored.
+/// Validates all patches and encodes their vectors.
 fn encode(patches: &[Patch], state: &CollectionState) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
     let mut seen = HashSet::with_capacity(patches.len());
     let mut dimension = state.dimension;

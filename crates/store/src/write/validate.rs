@@ -1,20 +1,20 @@
-//! What may be stored. Nothing is written before all of a request has passed.
+//! Validates requests. Nothing is written before all of a request has passed.
 
 use std::collections::HashSet;
 
 use isolith_protocol::{CollectionState, Records, StoreError};
 use isolith_types::{LONGEST_VECTOR, Metric};
 
-/// Ids are at most this long.
+/// Maximum length of an id, in bytes.
 const LONGEST_ID: usize = 1000;
 
-/// Vectors are at most this long.
+/// Maximum dimension of a vector.
 pub(super) const HIGHEST_DIMENSION: u32 = 65_536;
 
-/// Names of collections are at most this long.
+/// Maximum length of a collection's name, in bytes.
 const LONGEST_NAME: usize = 512;
 
-/// Checks a batch against the collection that it goes to.
+/// Checks a batch against its collection.
 pub(super) fn records(records: &Records, collection: &CollectionState) -> Result<(), StoreError> {
     let count = records.ids.len();
     let lists = [("documents", records.documents.len()), ("metadatas", records.metadatas.len())];
@@ -46,7 +46,7 @@ pub(super) fn records(records: &Records, collection: &CollectionState) -> Result
     Ok(())
 }
 
-/// Checks an id that must not come twice.
+/// Checks an id, which must be unique in the request.
 pub(super) fn check_id<'a>(id: &'a str, seen: &mut HashSet<&'a str>) -> Result<(), String> {
     if id.is_empty() {
         return Err("the id is empty".to_owned());
@@ -78,8 +78,8 @@ pub(super) fn vector_bytes(vector: &[u8], metric: Metric) -> Result<(), String> 
     Ok(())
 }
 
-/// In f64, which neither overflows nor vanishes, whatever the f32 are; in eight sums side
-/// by side, which the compiler turns into vector instructions.
+/// Uses f64, which neither overflows nor underflows for any f32, and eight parallel sums, which
+/// the compiler vectorizes.
 fn squared_length(vector: &[u8]) -> f64 {
     let square = |bytes: &[u8; 4]| f64::from(f32::from_le_bytes(*bytes)).powi(2);
     let (eights, rest) = vector.as_chunks::<4>().0.as_chunks::<8>();
@@ -92,7 +92,7 @@ fn squared_length(vector: &[u8]) -> f64 {
     sums.iter().sum::<f64>() + rest.iter().map(square).sum::<f64>()
 }
 
-/// Checks that vectors of this dimension may go there.
+/// Checks that vectors of this dimension fit the collection.
 pub(super) fn check_dimension(
     dimension: u32,
     collection: &CollectionState,

@@ -16,7 +16,7 @@ use crate::read::code::root_exists;
 use crate::read::collections;
 use crate::sqlite::During;
 
-/// A slice of clearing ends after this long, whatever is left of its files.
+/// Time limit of a slice of clearing, whatever is left.
 const SLICE: Duration = Duration::from_millis(30);
 
 /// The vectors of a request.
@@ -27,7 +27,7 @@ pub(in crate::write) struct Vectors<'a> {
     pub(in crate::write) model: &'a str,
 }
 
-/// Where a file goes, and how old it is there.
+/// The new path of a file, and its age there.
 #[derive(Clone, Copy)]
 pub(in crate::write) struct Move<'a> {
     pub(in crate::write) from: &'a str,
@@ -75,7 +75,7 @@ impl Perform for NoteGitFacts {
     }
 }
 
-/// Stores files, each in the place of what is there.
+/// Stores files, replacing existing ones with the same path.
 pub(in crate::write) fn put_files(
     work: Work<'_>,
     root: u64,
@@ -117,7 +117,7 @@ pub(in crate::write) fn put_files(
     changes.finish(reply)
 }
 
-/// Notes the age of files that did not change.
+/// Records the age of files that did not change.
 pub(in crate::write) fn touch_files(
     work: Work<'_>,
     root: u64,
@@ -140,7 +140,7 @@ pub(in crate::write) fn touch_files(
     Ok(touch().during(work.db, "note the age of files")?.into())
 }
 
-/// Gives a file another path, and its chunks the vectors that go with it.
+/// Changes the path of a file, and the vectors of its chunks accordingly.
 pub(in crate::write) fn move_file(
     work: Work<'_>,
     root: u64,
@@ -207,7 +207,7 @@ pub(in crate::write) fn remove_files(
     changes.finish(reply)
 }
 
-/// Removes the first files of a root, or of all.
+/// Removes the first files of a root, or of all roots.
 pub(in crate::write) fn clear_files(
     work: Work<'_>,
     root: Option<u64>,
@@ -215,7 +215,7 @@ pub(in crate::write) fn clear_files(
 ) -> Result<Done<FilesCleared>, StoreError> {
     let state = index_of(work, root)?;
     let limit = u64::from(limit.max(1));
-    // One more than may go tells whether there is more.
+    // One more than allowed, to know whether there are more.
     let read = || {
         work.db
             .prepare_cached(
@@ -241,7 +241,7 @@ pub(in crate::write) fn clear_files(
     changes.finish(reply)
 }
 
-/// Notes what git says. Files that it knows and the index does not are left out.
+/// Records what git says about files. Files that are not in the index are skipped.
 pub(in crate::write) fn git_facts(
     work: Work<'_>,
     root: u64,
@@ -279,8 +279,8 @@ pub(in crate::write) fn git_facts(
 }
 
 impl Vectors<'_> {
-    /// Checks them against the index and the chunks that they are for, which are named by
-    /// path and a number. Returns how many bytes each has.
+    /// Checks the vectors against the index and the files, given as paths with numbers of
+    /// chunks. Returns the size of a vector in bytes.
     fn check<'p>(
         &self,
         state: &CollectionState,
@@ -315,7 +315,7 @@ impl Vectors<'_> {
     }
 }
 
-/// The code index, which is there if the root is.
+/// The code index, which exists if the root does.
 fn index_of(work: Work<'_>, root: Option<u64>) -> Result<CollectionState, StoreError> {
     if let Some(root) = root {
         require_root(work, root)?;
@@ -367,7 +367,7 @@ fn check_path(path: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Writes the file's own row. Returns its number, and whether it is new.
+/// Writes the file's own row. Returns its id, and whether it is new.
 fn put_file(work: Work<'_>, root: u64, file: &ParsedFile) -> rusqlite::Result<(u64, bool)> {
     let FileVersion { hash, size, modified } = &file.version;
     let chunks = file.chunks.len() as u64;
@@ -394,8 +394,8 @@ fn put_file(work: Work<'_>, root: u64, file: &ParsedFile) -> rusqlite::Result<(u
     if inserted > 0 {
         return Ok((work.db.last_insert_rowid() as u64, true));
     }
-    // What git said was said about another content. The edit is newer than any commit of
-    // the file, until there is one that is newer still.
+    // What git said was about the old content. The edit is newer than any commit of the file so
+    // far.
     let id = work
         .db
         .prepare_cached(
@@ -416,7 +416,7 @@ fn find(work: Work<'_>, root: u64, path: &str) -> Result<Option<u64>, StoreError
         .during(work.db, "look for a file")
 }
 
-/// Returns how many chunks went with it.
+/// Returns the number of chunks removed with it.
 fn remove_file(
     work: Work<'_>,
     changes: &mut Changes<'_>,

@@ -1,4 +1,4 @@
-//! The files of a root as the resolver asks for them, each read once.
+//! Provides the files of a root to the resolver, reading each only once.
 
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
@@ -13,58 +13,58 @@ use super::link::decoded;
 use crate::graph::{TruthGraph, query_failed};
 use crate::sqlite::During;
 
-/// How much is kept for the next slice, in bytes of outlines as they are stored.
+/// Limit of what is kept for the next slice, in bytes of stored outlines.
 const MOST_KEPT: usize = 16 << 20;
 
-/// This many files that are due are worth a look at all paths.
+/// With this many due files, it pays off to load all paths.
 const MANY_DUE: usize = 50;
 
-/// What one slice has read of the files of a root, for the next. It holds as long as nothing
-/// but linking is written.
+/// The files of a root that one slice has read, cached for the next. Valid as long as nothing but
+/// linking is written.
 #[derive(Debug, Default)]
 pub(crate) struct KeptFiles(RefCell<Option<Read>>);
 
 impl KeptFiles {
-    /// Something else is written, or linking was in vain.
+    /// Clears the cache: something else was written, or linking failed.
     pub(crate) fn forget(&self) {
         self.0.take();
     }
 }
 
-/// What was read, and of which root in which version of the store.
+/// What was read, for which root and version of the store.
 #[derive(Debug, Default)]
 struct Read {
     root: u64,
     version: i64,
-    /// How long the outlines are in all, as they are stored.
+    /// Total size of the stored outlines.
     bytes: usize,
-    /// All paths, if many are going to be asked for: most of those are of no file.
+    /// All paths, if many will be requested: most of those do not exist.
     paths: Option<FastSet<String>>,
     known: FastMap<String, Option<Arc<Known>>>,
     named: FastMap<String, Named>,
     modules: FastMap<String, Arc<[String]>>,
 }
 
-/// A file by its number, and what it defines and imports.
+/// A file's id, and its definitions and imports.
 #[derive(Debug)]
 struct Known {
     file: u64,
     graph: Arc<Outline>,
-    /// Its node, and those of its definitions in their order.
+    /// The nodes of the file and of its definitions, in order.
     nodes: OnceLock<Vec<Option<i64>>>,
 }
 
-/// What was found under a name.
+/// The definitions found for a name.
 #[derive(Debug)]
 enum Named {
     /// All of them.
     All(Arc<[CodeNode]>),
-    /// There are more than these many.
+    /// More than this many.
     MoreThan(usize),
 }
 
-/// The files of a root. The resolver knows no errors: the first one is kept for whoever
-/// called it.
+/// The files of a root. The resolver's trait cannot return errors, so the first one is stored;
+/// see [`Self::check`].
 pub(super) struct Files<'a> {
     db: &'a Connection,
     root: u64,
@@ -73,10 +73,10 @@ pub(super) struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// The files, and what was kept of them if it still holds.
+    /// Uses the cache, if it is still valid.
     pub(super) fn new(work: Work<'a>, root: u64, due: usize) -> Result<Self, StoreError> {
         let db = work.db;
-        // It changes when another process has written.
+        // Changes when another process has written.
         let version: i64 = db
             .prepare_cached("PRAGMA data_version")
             .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
@@ -94,13 +94,13 @@ impl<'a> Files<'a> {
         Ok(files)
     }
 
-    /// Keeps what was read for the next slice, unless it is too much.
+    /// Caches what was read for the next slice, unless it is too large.
     pub(super) fn keep(self, work: Work<'_>) {
         let read = self.read.into_inner();
         work.kept.0.replace(Some(read).filter(|read| read.bytes <= MOST_KEPT));
     }
 
-    /// What a file defines and imports.
+    /// The definitions and imports of a file.
     pub(super) fn outline(&self, path: &str) -> Result<Option<Arc<Outline>>, StoreError> {
         let found = self.file_at(path);
         self.check()?;
@@ -126,7 +126,7 @@ impl<'a> Files<'a> {
         Ok(nodes.get(at).copied().flatten())
     }
 
-    /// What kept anything from being read since this was asked last.
+    /// Returns the first error since the last call.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         self.trouble.take().map_or(Ok(()), Err)
     }
@@ -161,10 +161,10 @@ impl<'a> Files<'a> {
         Ok(Some(Known { file, graph, nodes: OnceLock::new() }))
     }
 
-    /// The definitions of a name, each with its file and what names it there. One more than
-    /// `most` tells that there are too many.
+    /// The definitions with a name, each as its file and its key there. Returns one more than
+    /// `most` if there are too many.
     fn named(&self, name: &str, most: usize) -> Vec<(String, String)> {
-        // Files have names, too, and are no definitions: those have one within their file.
+        // Excludes nodes of files, which have names, too: definitions have a non-empty key.
         self.paths(
             "SELECT f.path, n.name FROM graph_name k CROSS JOIN node_value v ON v.key = k.id \
              CROSS JOIN node n ON n.id = v.node AND n.owner > 0 AND n.name <> '' \
@@ -195,7 +195,7 @@ impl<'a> Files<'a> {
     }
 }
 
-/// The node of a file, and those of what it defines.
+/// The nodes of a file and of its definitions.
 fn nodes_of(graph: &TruthGraph<'_>, known: &Known) -> Result<Vec<Option<i64>>, StoreError> {
     let nodes = graph.all_owned(known.file as i64).map_err(query_failed)?;
     let nodes: FastMap<String, i64> = nodes.into_iter().collect();

@@ -20,7 +20,7 @@ pub(super) fn invalidate(
     end(work, &find(work, which, at)?, at)
 }
 
-/// Ends a fact and puts another in its place.
+/// Ends a fact and replaces it with another.
 pub(super) fn supersede(work: Work<'_>, change: &Supersede) -> Result<FactSuperseded, StoreError> {
     let object = Name::of_entity("object", &change.object)?;
     let object_type = names::type_of(change.object_type.as_deref())?;
@@ -47,7 +47,7 @@ pub(super) fn supersede(work: Work<'_>, change: &Supersede) -> Result<FactSupers
     Ok(FactSuperseded { fact: placed.added(), ended_fact: ended })
 }
 
-/// Ends it then, unless it has ended then already. No end is put off.
+/// Ends a fact at this time, unless it already ended then. Never postpones an end.
 fn end(work: Work<'_>, kept: &Kept, at: Moment) -> Result<EndedFact, StoreError> {
     let (id, before) = (id_of(kept.id), kept.validity);
     let as_it_was = |id| Ok(EndedFact { id, valid_to: before.to.unwrap_or(at), changed: false });
@@ -73,7 +73,7 @@ fn end(work: Work<'_>, kept: &Kept, at: Moment) -> Result<EndedFact, StoreError>
     Ok(EndedFact { id, valid_to: at, changed: true })
 }
 
-/// The fact that is meant.
+/// The fact that the request refers to.
 fn find(work: Work<'_>, which: &WhichFact, at: Moment) -> Result<Kept, StoreError> {
     match which {
         WhichFact::Id(id) => {
@@ -110,8 +110,8 @@ fn find_said(
     choose(there, is_ambiguous, at.start())?.ok_or_else(missing)
 }
 
-/// What has not ended by itself comes first, then what is true then, then what will be,
-/// and last what ended at that very moment: it may be asked for twice.
+/// Prefers facts without an end, then those true at that time, then future ones, and last those
+/// that ended at that very moment: the request may be repeated.
 fn choose(there: Vec<Kept>, ambiguous: bool, at: i64) -> Result<Option<Kept>, StoreError> {
     let rank = |kept: &Kept| {
         let validity = kept.validity;

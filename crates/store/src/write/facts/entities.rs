@@ -7,11 +7,10 @@ use crate::facts::names::{self, Name};
 use crate::read::facts::{entity_number, predicate_number, require_entity};
 use crate::sqlite::During;
 
-/// An entity has at most so many other names.
+/// Maximum number of aliases of an entity.
 const MOST_ALIASES: i64 = 100;
 
-/// The number of an entity, made if it is not there; and whether it was made. One whose
-/// type nobody knew gets this one.
+/// The id of an entity, and whether it was created. Sets the type if it was unknown.
 pub(super) fn find_or_make(
     work: Work<'_>,
     name: &Name,
@@ -38,7 +37,7 @@ pub(super) fn find_or_make(
     Ok((number, true))
 }
 
-/// The number of a predicate, made if it is not there.
+/// The id of a predicate, created if necessary.
 pub(super) fn predicate(work: Work<'_>, name: &Name) -> Result<i64, StoreError> {
     if let Some(number) = predicate_number(work.db, &name.folded)? {
         return Ok(number);
@@ -49,7 +48,7 @@ pub(super) fn predicate(work: Work<'_>, name: &Name) -> Result<i64, StoreError> 
         .during(work.db, "add a predicate")
 }
 
-/// Notes what is known of an entity.
+/// Sets the type and changes the aliases of an entity.
 pub(super) fn describe(
     work: Work<'_>,
     patch: &EntityPatch,

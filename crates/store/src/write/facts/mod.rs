@@ -61,7 +61,7 @@ impl Perform for DescribeEntity {
     }
 }
 
-/// Has the graph show facts that have changed, and the entities that they name.
+/// Updates the graph for changed facts and their entities.
 fn show_facts<'a>(
     work: Work<'_>,
     ids: impl IntoIterator<Item = &'a String>,
@@ -73,7 +73,7 @@ fn show_facts<'a>(
     graph.finish()
 }
 
-/// Adds a fact, or finds the one that says the same.
+/// Adds a fact, or returns the existing one with the same statement.
 fn add(work: Work<'_>, fact: &NewFact) -> Result<AddedFact, StoreError> {
     let subject = Name::of_entity("subject", &fact.subject)?;
     let predicate = Name::of_predicate(&fact.predicate)?;
@@ -91,7 +91,7 @@ fn add(work: Work<'_>, fact: &NewFact) -> Result<AddedFact, StoreError> {
     Ok(placed.added())
 }
 
-/// What somebody says of a fact, if it can be accepted.
+/// Validates who states a fact and with what confidence.
 fn word(confidence: Option<f64>, provenance: &Provenance) -> Result<Word<'_>, StoreError> {
     if let Some(confidence) = confidence.filter(|given| !(0.0..=1.0).contains(given)) {
         let reason = format!("a confidence is a number from 0 to 1, not {confidence}");

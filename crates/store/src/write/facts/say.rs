@@ -8,7 +8,7 @@ use crate::facts::validity::{Fit, Validity};
 use crate::read::facts::{Kept, kept_facts};
 use crate::sqlite::During;
 
-/// What is said, by numbers.
+/// A statement, as ids.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Said {
     pub(super) subject: i64,
@@ -16,7 +16,7 @@ pub(super) struct Said {
     pub(super) object: i64,
 }
 
-/// Who says so, and how sure they are.
+/// Who states it, and with what confidence.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Word<'a> {
     pub(super) confidence: Option<f64>,
@@ -25,7 +25,7 @@ pub(super) struct Word<'a> {
     pub(super) agent: Option<&'a str>,
 }
 
-/// Where something that was said is now.
+/// The fact that a statement became part of.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Placed {
     pub(super) id: i64,
@@ -34,13 +34,13 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    /// As the outside sees it.
+    /// As returned to the caller.
     pub(super) fn added(self) -> AddedFact {
         AddedFact { id: id_of(self.id), created: self.created, updated: self.updated }
     }
 }
 
-/// Makes it a fact, unless there is one that it is part of.
+/// Adds a statement as a new fact, unless an existing fact includes it.
 pub(super) fn say(
     work: Work<'_>,
     said: Said,
@@ -60,7 +60,7 @@ pub(super) fn say(
     }
 }
 
-/// The fact that this is part of, and when that one is true from now on.
+/// The existing fact that includes this statement, and its resulting validity.
 fn place(
     validity: Validity,
     there: &[Kept],
@@ -120,7 +120,7 @@ fn insert(
         ])
 }
 
-/// Adds what was not known of a fact that is there. Returns whether that is anything.
+/// Adds new information to an existing fact. Returns whether anything changed.
 fn learn(
     work: Work<'_>,
     kept: &Kept,
@@ -148,8 +148,8 @@ fn learn(
     Ok(is_new)
 }
 
-/// Notes who says so again, unless they have nothing to add. Once there are two, the first
-/// one's word is noted as well: their confidence may not stay the fact's.
+/// Adds a source, unless it adds nothing new. With the second source, the first one is stored,
+/// too, since the fact's confidence may change.
 fn add_source(
     work: Work<'_>,
     kept: &Kept,

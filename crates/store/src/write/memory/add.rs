@@ -34,10 +34,10 @@ impl Perform for AddDrawers {
     }
 }
 
-/// This many drawers are added at once, at most.
+/// Maximum number of drawers per call.
 const MOST_DRAWERS: usize = 500;
 
-/// Adds drawers. Those that are there already stay as they are.
+/// Adds drawers. Existing ones are not changed.
 pub(in crate::write) fn add(
     work: Work<'_>,
     drawers: &[NewDrawer],
@@ -82,8 +82,8 @@ pub(in crate::write) fn add(
     changes.finish(reply)
 }
 
-/// What adding answered, where the receipt had no room for all of it: everything follows
-/// from the request and from what is there.
+/// Restores a reply that was too long for its receipt: everything follows from the request and
+/// the stored drawers.
 pub(in crate::write) fn again(
     work: Work<'_>,
     drawers: &[NewDrawer],
@@ -107,7 +107,7 @@ pub(in crate::write) fn again(
     Ok(())
 }
 
-/// The next position in a room.
+/// The next free position in a room.
 pub(super) fn next_position(work: Work<'_>, wing: &str, room: &str) -> rusqlite::Result<u64> {
     work.db
         .prepare_cached(
@@ -126,7 +126,7 @@ fn check<'a>(
     Ok((content, cut))
 }
 
-/// Says which of several drawers is meant.
+/// Adds the drawer's position in the request to an error.
 fn at_row(error: StoreError, at: usize, of: usize) -> StoreError {
     match error {
         error if of == 1 => error,
@@ -140,7 +140,7 @@ fn at_row(error: StoreError, at: usize, of: usize) -> StoreError {
     }
 }
 
-/// Writes the drawer's own row. Returns its number.
+/// Writes the drawer's own row and returns its number.
 fn insert(
     work: Work<'_>,
     id: &str,

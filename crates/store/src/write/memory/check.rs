@@ -1,24 +1,24 @@
-//! What may be stored as a drawer. Texts are taken as they are; what stands around them
-//! loses the space at its ends, and what is empty then is not there.
+//! Validates drawers. Texts are stored unchanged; other fields are trimmed, and empty ones count
+//! as not given.
 
 use isolith_protocol::StoreError;
 use isolith_types::{Drawer, DrawerPatch, LONGEST_DRAWER, Metadata, Moment, NewDrawer};
 
 use crate::memory::{ContentHash, content_hash};
 
-/// Names of wings, rooms and authors, tags, and dates in words are at most this long.
+/// Maximum length of wings, rooms, authors, tags and textual dates, in bytes.
 const LONGEST_NAME: usize = 500;
 
-/// A source is at most this long.
+/// Maximum length of a source, in bytes.
 const LONGEST_SOURCE: usize = 4_000;
 
-/// A drawer has at most this many tags.
+/// Maximum number of tags per drawer.
 const MOST_TAGS: usize = 100;
 
-/// Metadata is at most this long.
+/// Maximum length of metadata, in bytes.
 const LONGEST_METADATA: usize = 64 << 10;
 
-/// All of a drawer that somebody has written, as it is stored.
+/// The user-provided content of a drawer, in stored form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Content<'a> {
     pub(super) text: &'a str,
@@ -33,7 +33,7 @@ pub(super) struct Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    /// What a new drawer is to be.
+    /// The content of a new drawer.
     pub(super) fn of_new(new: &'a NewDrawer) -> Result<Self, StoreError> {
         Self {
             text: &new.text,
@@ -49,7 +49,7 @@ impl<'a> Content<'a> {
         .checked()
     }
 
-    /// What a drawer is.
+    /// The content of a stored drawer.
     pub(super) fn of_stored(drawer: &'a Drawer) -> Self {
         Self {
             text: &drawer.text,
@@ -64,7 +64,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// The same with a change.
+    /// This content with a patch applied.
     pub(super) fn with(&self, patch: &'a DrawerPatch) -> Result<Self, StoreError> {
         let or = |new: &'a Option<String>, old: Option<&'a str>| new.as_deref().or(old);
         Self {
@@ -91,7 +91,7 @@ impl<'a> Content<'a> {
         content_hash(self.wing, self.room, self.source, self.text)
     }
 
-    /// Tags as the truth has them.
+    /// Stored form of the tags.
     pub(super) fn tags_json(&self) -> String {
         serde_json::to_string(&self.tags).expect("texts are always JSON")
     }
@@ -132,7 +132,7 @@ fn optional<'a>(
     Ok(Some(value))
 }
 
-/// Each tag once, in the order given.
+/// Removes duplicate tags, keeping the order.
 fn tags<'a>(given: &[&'a str]) -> Result<Vec<&'a str>, StoreError> {
     let mut tags = Vec::with_capacity(given.len());
     for tag in given {
