@@ -279,8 +279,8 @@ pub(in crate::write) fn git_facts(
 }
 
 impl Vectors<'_> {
-    /// Checks the vectors against the index and the files, given as paths with numbers of
-    /// chunks. Returns the size of a vector in bytes.
+    /// Checks the vectors against the index and the chunks they belong to, each given as a path
+    /// and a number for errors. Returns the size of a vector in bytes.
     fn check<'p>(
         &self,
         state: &CollectionState,
