@@ -49,7 +49,7 @@ pub(crate) struct Mark {
 
 /// The result of reading the mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum MarkRead {
     /// No file: nothing was written to this store yet, or only by a version without marks.
     Nothing,
     /// The file is not a valid mark.
@@ -70,7 +70,7 @@ const LOCK_PAUSE: Duration = Duration::from_micros(50);
 /// Smaller adjustments of the clock are ignored.
 const CLOCK_SLACK: Duration = Duration::from_secs(2);
 
-impl Found {
+impl MarkRead {
     pub(crate) fn read(folder: &StoreFolder) -> Result<Self, StoreError> {
         let path = folder.acknowledged();
         let read = || {
@@ -174,7 +174,7 @@ impl MarkFile {
 
     /// The progress that the truth must have reached by now.
     pub(crate) fn expected(&mut self) -> Progress {
-        self.known = Found::read_from(&self.file).ok().and_then(|found| self.ours(found));
+        self.known = MarkRead::read_from(&self.file).ok().and_then(|found| self.ours(found));
         self.known.map_or_else(Progress::default, |mark| mark.durable.or_later(mark.written))
     }
 
@@ -195,7 +195,7 @@ impl MarkFile {
     }
 
     fn write(&mut self, to: Progress, durable: bool) -> io::Result<()> {
-        let known = self.ours(Found::read_from(&self.file)?);
+        let known = self.ours(MarkRead::read_from(&self.file)?);
         let mark = self.raised(known, to, durable);
         self.known = Some(mark);
         if known == Some(mark) {
@@ -213,13 +213,13 @@ impl MarkFile {
     }
 
     /// The mark, if it belongs to this store.
-    fn ours(&self, found: Found) -> Option<Mark> {
+    fn ours(&self, found: MarkRead) -> Option<Mark> {
         match found {
-            Found::Mark(mark, _) if mark.store != self.store => None,
-            Found::Mark(mark, true) => Some(mark),
+            MarkRead::Mark(mark, _) if mark.store != self.store => None,
+            MarkRead::Mark(mark, true) => Some(mark),
             // Commits that were not synced do not count after a reboot.
-            Found::Mark(mark, false) => Some(Mark { written: Progress::default(), ..mark }),
-            Found::Nothing | Found::Damaged => None,
+            MarkRead::Mark(mark, false) => Some(Mark { written: Progress::default(), ..mark }),
+            MarkRead::Nothing | MarkRead::Damaged => None,
         }
     }
 
@@ -262,8 +262,8 @@ pub(crate) fn progress_of(db: &Connection) -> Result<(String, Progress), StoreEr
 /// missing may still be in the log.
 pub(crate) fn refuse_if_behind(folder: &StoreFolder, db: &Connection) -> Result<(), StoreError> {
     // Read the mark first: the truth may advance between the two reads.
-    let mark = Found::read(folder)?;
-    if !matches!(mark, Found::Mark(..)) {
+    let mark = MarkRead::read(folder)?;
+    if !matches!(mark, MarkRead::Mark(..)) {
         return Ok(());
     }
     let (uuid, reached) = progress_of(db)?;
@@ -289,7 +289,7 @@ pub(crate) fn compare(
 /// Raises the progress of a repaired truth above the mark. So the mark need not be lowered, and a
 /// copy from before the repair is not mistaken for the newest state.
 pub(crate) fn outrank(folder: &StoreFolder, db: &Connection) -> Result<Progress, StoreError> {
-    let mark = Found::read(folder)?;
+    let mark = MarkRead::read(folder)?;
     let (uuid, reached) = progress_of(db)?;
     let above = reached.or_later(mark.expected(&uuid));
     let above = Progress { commits: above.commits + 1, ..above };
@@ -351,26 +351,26 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_only_rises() {
+    fn a_mark_is_never_lowered() {
         let (_place, folder) = place();
-        assert_eq!(Found::read(&folder).unwrap(), Found::Nothing);
+        assert_eq!(MarkRead::read(&folder).unwrap(), MarkRead::Nothing);
         let mut one = MarkFile::open(&folder, "a").unwrap();
         let mut other = MarkFile::open(&folder, "a").unwrap();
         for (commits, expected) in [(1, 1), (5, 5), (3, 5), (4, 5), (6, 6)] {
             one.raise(at(commits), true).unwrap();
-            assert_eq!(Found::read(&folder).unwrap().expected("a"), at(expected));
+            assert_eq!(MarkRead::read(&folder).unwrap().expected("a"), at(expected));
             other.raise(at(commits - 1), true).unwrap();
             assert_eq!(other.expected(), at(expected));
         }
         // Another store in the same folder starts over.
-        assert_eq!(Found::read(&folder).unwrap().expected("b"), at(0));
+        assert_eq!(MarkRead::read(&folder).unwrap().expected("b"), at(0));
         MarkFile::open(&folder, "b").unwrap().raise(at(2), true).unwrap();
-        assert_eq!(Found::read(&folder).unwrap().expected("b"), at(2));
+        assert_eq!(MarkRead::read(&folder).unwrap().expected("b"), at(2));
         assert_eq!(std::fs::metadata(folder.acknowledged()).unwrap().mode() & 0o777, 0o600);
     }
 
     #[test]
-    fn writers_at_the_same_time_leave_the_highest() {
+    fn concurrent_writers_leave_the_highest_mark() {
         let (_place, folder) = place();
         std::thread::scope(|scope| {
             for first in 0..4 {
@@ -383,11 +383,11 @@ mod tests {
                 });
             }
         });
-        assert_eq!(Found::read(&folder).unwrap().expected("a"), at(3 + 4 * 499));
+        assert_eq!(MarkRead::read(&folder).unwrap().expected("a"), at(3 + 4 * 499));
     }
 
     #[test]
-    fn every_flipped_bit_is_noticed() {
+    fn every_flipped_bit_is_detected() {
         let mark = Mark { store: hash("a"), durable: at(7), written: at(9) };
         let bytes = mark.encode();
         assert_eq!(Mark::decode(&bytes), Some(mark));
@@ -399,32 +399,32 @@ mod tests {
     }
 
     #[test]
-    fn what_was_only_written_counts_until_the_system_starts_again() {
+    fn unsynced_commits_count_until_a_reboot() {
         let (_place, folder) = place();
         let mut mark = MarkFile::open(&folder, "a").unwrap();
         mark.raise(at(3), true).unwrap();
         mark.raise(at(5), false).unwrap();
-        assert_eq!(Found::read(&folder).unwrap().expected("a"), at(5));
+        assert_eq!(MarkRead::read(&folder).unwrap().expected("a"), at(5));
         let long_ago = SystemTime::now() - Duration::from_secs(20 * 365 * 86_400);
         mark.file.set_modified(long_ago).unwrap();
-        assert_eq!(Found::read(&folder).unwrap().expected("a"), at(3));
+        assert_eq!(MarkRead::read(&folder).unwrap().expected("a"), at(3));
         let mut mark = MarkFile::open(&folder, "a").unwrap();
         assert_eq!(mark.expected(), at(3));
         mark.raise(at(4), false).unwrap();
-        assert_eq!(Found::read(&folder).unwrap().expected("a"), at(4));
+        assert_eq!(MarkRead::read(&folder).unwrap().expected("a"), at(4));
     }
 
     #[test]
-    fn a_damaged_or_deleted_mark_is_made_again_by_the_next_write() {
+    fn the_next_write_recreates_a_damaged_or_deleted_mark() {
         let (_place, folder) = place();
         let mut mark = MarkFile::open(&folder, "a").unwrap();
         mark.raise(at(3), true).unwrap();
         std::fs::write(folder.acknowledged(), [7; LENGTH]).unwrap();
-        assert_eq!(Found::read(&folder).unwrap(), Found::Damaged);
+        assert_eq!(MarkRead::read(&folder).unwrap(), MarkRead::Damaged);
         mark.raise(at(4), true).unwrap();
-        assert_eq!(Found::read(&folder).unwrap().expected("a"), at(4));
+        assert_eq!(MarkRead::read(&folder).unwrap().expected("a"), at(4));
         std::fs::remove_file(folder.acknowledged()).unwrap();
         mark.raise(at(5), true).unwrap();
-        assert_eq!(Found::read(&folder).unwrap().expected("a"), at(5));
+        assert_eq!(MarkRead::read(&folder).unwrap().expected("a"), at(5));
     }
 }

@@ -96,7 +96,7 @@ impl Reader {
             snapshot => snapshot?,
         };
         let db = snapshot.connection();
-        let mut found = Found { limit, details: Vec::new() };
+        let mut found = ProblemList { limit, details: Vec::new() };
         let looked = match check {
             Check::Quick => pages(db, "quick_check", &mut found),
             Check::Full => pages(db, "integrity_check", &mut found),
@@ -122,12 +122,12 @@ impl Reader {
 }
 
 /// The problems found so far.
-struct Found {
+struct ProblemList {
     limit: usize,
     details: Vec<String>,
 }
 
-impl Found {
+impl ProblemList {
     fn is_full(&self) -> bool {
         self.details.len() >= self.limit
     }
@@ -144,7 +144,7 @@ impl Found {
     }
 }
 
-fn pages(db: &Connection, pragma: &str, found: &mut Found) -> Result<(), StoreError> {
+fn pages(db: &Connection, pragma: &str, found: &mut ProblemList) -> Result<(), StoreError> {
     let mut read = || {
         // A limit of 0 would mean no limit.
         let mut statement = db.prepare(&format!("PRAGMA {pragma}({})", found.room().max(1)))?;
@@ -160,7 +160,11 @@ fn pages(db: &Connection, pragma: &str, found: &mut Found) -> Result<(), StoreEr
     read().during(db, "check the pages")
 }
 
-fn checksums(db: &Connection, deadline: &Deadline, found: &mut Found) -> Result<(), StoreError> {
+fn checksums(
+    db: &Connection,
+    deadline: &Deadline,
+    found: &mut ProblemList,
+) -> Result<(), StoreError> {
     let verified = isolith_pages::scan(db, &mut || !deadline.passed(), &mut |damage| {
         found.add(damage.to_string());
         if found.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -171,7 +175,7 @@ fn checksums(db: &Connection, deadline: &Deadline, found: &mut Found) -> Result<
     deadline.check("read all pages")
 }
 
-fn schema(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
+fn schema(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
     let expected = Connection::open_in_memory()
         .and_then(|expected| expected.execute_batch(CREATE).map(|()| expected))
         .during(db, "compare the schema")?;
@@ -207,7 +211,7 @@ fn objects(db: &Connection) -> rusqlite::Result<Vec<(String, Option<String>)>> {
     .collect()
 }
 
-fn references(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
+fn references(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
     let mut read = || {
         let mut statement = db.prepare("PRAGMA foreign_key_check")?;
         let mut rows = statement.query([])?;
@@ -225,7 +229,7 @@ fn references(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
     read().during(db, "check the references")
 }
 
-fn counts(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
+fn counts(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
     collect(
         db,
         found,
@@ -273,7 +277,7 @@ fn counts(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn orphans(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
+fn orphans(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
     for sql in [
         "SELECT 'the vector of row ' || v.row || ' has no record' FROM vector v \
          LEFT JOIN record r ON r.row = v.row WHERE r.row IS NULL LIMIT ?1",
@@ -313,7 +317,7 @@ fn orphans(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
 }
 
 /// Adds one problem for each row of the query.
-fn collect(db: &Connection, found: &mut Found, sql: &str) -> Result<(), StoreError> {
+fn collect(db: &Connection, found: &mut ProblemList, sql: &str) -> Result<(), StoreError> {
     if found.is_full() {
         return Ok(());
     }

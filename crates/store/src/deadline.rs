@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deadline_passes_and_can_be_moved() {
+    fn a_deadline_passes_and_can_be_extended() {
         let deadline = Deadline::at(None);
         assert!(!deadline.passed());
         deadline.set(Some(Instant::now()));

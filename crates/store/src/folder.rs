@@ -337,7 +337,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_in_a_store_are_refused() {
+    fn links_in_a_store_are_rejected() {
         for name in ["segments", "run", "lock", "seal", "truth.sqlite", "truth.sqlite-wal"] {
             let place = tempfile::tempdir().unwrap();
             let outside = place.path().join("outside");
@@ -372,14 +372,14 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_judged_by_where_it_would_be() {
+    fn a_missing_folder_is_checked_by_its_parent() {
         let place = tempfile::tempdir().unwrap();
         StoreFolder::new(place.path().join("not/yet/there")).check().unwrap();
         StoreFolder::new("not-yet-there").check().unwrap();
     }
 
     #[test]
-    fn network_filesystems_are_known_by_number() {
+    fn network_filesystems_are_recognized_by_their_magic_number() {
         assert_eq!(network_kind(0x6969), Some("NFS"));
         assert_eq!(network_kind(-0x1ACB2BE), Some("SMB2"));
         assert_eq!(network_kind(0xEF53), None);

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::folder::StoreFolder;
 use crate::identity::with_suffix;
-use crate::lock::{Kind, holders_of};
+use crate::lock::{LockKind, holders_of};
 
 /// Offset of SQLite's write lock (`WAL_WRITE_LOCK`) in the WAL index.
 const WRITE_LOCK: u64 = 120;
 
 /// Maximum length of a reported command line, in characters.
-const LONGEST_COMMAND: usize = 120;
+const MAX_COMMAND_LEN: usize = 120;
 
 /// A process that holds a lock, as far as known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +59,7 @@ impl LockHolder {
         Self { pid, program, command: command_of(pid), state, parent }
     }
 
+    /// Whether it was stopped by a signal.
     pub fn is_stopped(&self) -> bool {
         self.state == HolderState::Stopped
     }
@@ -85,12 +86,12 @@ impl fmt::Display for LockHolder {
 /// Works even if the store is not readable.
 pub fn write_lock_holder(folder: &StoreFolder) -> Option<LockHolder> {
     let index = with_suffix(&folder.truth(), "-shm");
-    holders_of(&index, Kind::Posix(WRITE_LOCK)).first().map(|pid| LockHolder::look_at(*pid))
+    holders_of(&index, LockKind::Posix(WRITE_LOCK)).first().map(|pid| LockHolder::look_at(*pid))
 }
 
 fn command_of(pid: u32) -> String {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words = line.split(|byte| *byte == 0).filter(|word| !word.is_empty());
     let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
-    words.join(" ").chars().take(LONGEST_COMMAND).collect()
+    words.join(" ").chars().take(MAX_COMMAND_LEN).collect()
 }

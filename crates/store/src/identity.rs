@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_settled_folder_shows_what_moves() {
+    fn moved_files_are_detected_in_a_settled_folder() {
         type Harm = fn(&Path);
         let harms: [Harm; 6] = [
             |folder| fs::remove_file(folder.join("truth")).unwrap(),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_was_changed_just_now_is_not_relied_on() {
+    fn a_recently_changed_folder_is_not_trusted() {
         let place = tempfile::tempdir().unwrap();
         let (folder, identity) = files_of(place.path());
         let changed = fs::metadata(&folder).unwrap();

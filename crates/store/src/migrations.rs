@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use isolith_protocol::StoreError;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
-use crate::graph::{FIND_ALL_EDGES, show_facts};
+use crate::graph::{REBUILD_ENDS, sync_facts};
 use crate::schema::{
     ADD_CODE, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, COUNT_COMMITS, EDGES_BY_ENDS, FIND_SECRETS,
     FIRST_VERSION, KEEP_PARSER, LOOKUPS_BY_FILE, PARSE_AGAIN,
@@ -23,9 +23,9 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     |db| {
         replace_first_lookups(db)?;
         run(db, EDGES_BY_ENDS)?;
-        run(db, FIND_ALL_EDGES)?;
+        run(db, REBUILD_ENDS)?;
         // Facts may be older than the graph.
-        show_facts(db)
+        sync_facts(db)
     },
     // Does not change tables: the file was rewritten before (`rewrite.rs`), or created with
     // checksums.
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn every_earlier_version_is_brought_up_to_date() {
+    fn every_earlier_version_is_migrated() {
         for from in [&[], TO_VERSION_2] {
             let (_place, folder) = folder();
             drop(open(&folder, from).unwrap());
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_fails_leaves_the_version_before_it() {
+    fn a_failed_migration_leaves_the_previous_version() {
         let (_place, folder) = folder();
         drop(open(&folder, &[]).unwrap());
         assert!(matches!(open(&folder, BROKEN), Err(StoreError::Sqlite { .. })));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn files_from_before_the_rules_for_secrets_are_parsed_again() {
+    fn files_from_before_secret_detection_are_parsed_again() {
         // The migration from version 9 to 10.
         let at = 10 - FIRST_VERSION as usize - 1;
         let (_place, folder) = folder();

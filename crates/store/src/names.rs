@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_our_own_making_are_ours() {
+    fn only_names_that_the_program_creates_are_recognized() {
         type Rule = fn(&str) -> bool;
         let table: [(Rule, &[&str], &[&str]); 7] = [
             (

@@ -11,7 +11,7 @@ use crate::acknowledged::{self, MarkFile};
 use crate::create;
 use crate::deadline::{Canceller, Deadline};
 use crate::folder::{StoreFolder, TruthId, io_failure, is_missing};
-use crate::graph::{Kept, KnownQueries};
+use crate::graph::{GraphCache, QueryCache};
 use crate::identity::{FileId, Identity, with_suffix};
 use crate::lock::Lock;
 use crate::migrations::{
@@ -93,8 +93,8 @@ pub(crate) struct Db {
     pub(crate) path: PathBuf,
     pub(crate) deadline: Deadline,
     /// Cache of the graph, kept between queries.
-    pub(crate) kept: RefCell<Kept>,
-    pub(crate) queries: KnownQueries,
+    pub(crate) graph_cache: RefCell<GraphCache>,
+    pub(crate) queries: QueryCache,
     identity: Identity,
     supported: &'static [Migration],
     /// SQLite's `data_version` for which the schema is known to be supported.
@@ -238,8 +238,8 @@ fn connect(
             connection,
             path,
             deadline,
-            kept: RefCell::default(),
-            queries: KnownQueries::default(),
+            graph_cache: RefCell::default(),
+            queries: QueryCache::default(),
             identity,
             supported: migrations,
             supported_in: Cell::new(None),

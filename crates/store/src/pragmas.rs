@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cached_statement_is_compiled_once_whatever_its_values() {
+    fn a_cached_statement_is_compiled_only_once() {
         let mut db = Connection::open_in_memory().unwrap();
         for_every_connection(&mut db, &Deadline::at(None)).unwrap();
         db.execute_batch(

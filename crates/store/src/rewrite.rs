@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_without_checksums_gets_them() {
+    fn a_store_without_checksums_is_rewritten_with_them() {
         let (_place, folder) = old_store();
         let before = content_on_disk(&folder);
         let db = open(&folder, MIGRATIONS).unwrap();
@@ -262,7 +262,7 @@ mod tests {
     /// Started by the next test as a separate process; does nothing otherwise.
     #[test]
     #[ignore = "runs inside another test"]
-    fn die_while_writing_the_store_again() {
+    fn die_while_rewriting_the_store() {
         let Some(path) = std::env::var_os("ISOLITH_STORE_TEST_FOLDER") else { return };
         const DEADLY: &[Migration] = &[
             BEFORE[0],
@@ -280,12 +280,12 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_on_the_way_leaves_the_old_store() {
+    fn a_crash_while_rewriting_leaves_the_old_store() {
         let (_place, folder) = old_store();
         let before = content_on_disk(&folder);
         for _ in 0..2 {
             let died = std::process::Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "rewrite::tests::die_while_writing_the_store_again", "--ignored"])
+                .args(["--exact", "rewrite::tests::die_while_rewriting_the_store", "--ignored"])
                 .env("ISOLITH_STORE_TEST_FOLDER", folder.path())
                 .output()
                 .unwrap();
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_after_the_swap_leaves_a_store_that_is_only_marked() {
+    fn a_crash_after_the_swap_leaves_only_the_version_to_update() {
         let (_place, folder) = old_store();
         let before = content_on_disk(&folder);
         let db = open_for_writing(&folder, OPTIONS, BEFORE, &forever()).unwrap();
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_copied_stays_as_it_is() {
+    fn a_store_that_cannot_be_copied_is_left_unchanged() {
         let (_place, folder) = old_store();
         let before = content_on_disk(&folder);
         let soon = Deadline::at(Some(Instant::now()));
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn checksums_that_were_lost_are_damage() {
+    fn missing_checksums_are_reported_as_damage() {
         let (_place, folder) = old_store();
         drop(open(&folder, MIGRATIONS).unwrap());
         let mut bytes = std::fs::read(folder.truth()).unwrap();

@@ -2,6 +2,7 @@ mod code;
 mod damaged;
 mod facts;
 mod graph;
+mod graph_copy;
 mod indexes;
 mod memory;
 mod nodes;
@@ -10,7 +11,6 @@ mod rebuild;
 mod record;
 mod records;
 mod report;
-mod shown;
 mod table;
 
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@ use isolith_protocol::StoreError;
 use isolith_types::{Metadata, Scalar, Value};
 use rusqlite::{Connection, Params, params};
 
-use super::{Found, metadata_of};
+use super::{ProblemList, metadata_of};
 use crate::deadline::Deadline;
 use crate::read::code::makes_sense;
 use crate::sqlite::During;
@@ -11,7 +11,7 @@ use crate::write::{AsValue, IN_A_LIST, type_of};
 pub(super) fn vectors(
     db: &Connection,
     deadline: &Deadline,
-    found: &mut Found,
+    found: &mut ProblemList,
 ) -> Result<(), StoreError> {
     let mut read = || {
         let mut statement = db.prepare(
@@ -51,7 +51,7 @@ pub(super) fn vectors(
 pub(super) fn fields(
     db: &Connection,
     deadline: &Deadline,
-    found: &mut Found,
+    found: &mut ProblemList,
 ) -> Result<(), StoreError> {
     let mut read = || {
         let mut statement = db.prepare(
@@ -98,7 +98,7 @@ pub(super) fn fields(
 pub(super) fn chunks(
     db: &Connection,
     deadline: &Deadline,
-    found: &mut Found,
+    found: &mut ProblemList,
 ) -> Result<(), StoreError> {
     let mut read = || {
         let mut statement =

@@ -3,7 +3,7 @@
 use isolith_protocol::StoreError;
 use rusqlite::{Connection, Row};
 
-use super::Found;
+use super::ProblemList;
 use crate::deadline::Deadline;
 use crate::facts::names::{fold, fold_predicate};
 use crate::read::facts::makes_sense;
@@ -12,7 +12,7 @@ use crate::sqlite::During;
 pub(super) fn facts(
     db: &Connection,
     deadline: &Deadline,
-    found: &mut Found,
+    found: &mut ProblemList,
 ) -> Result<(), StoreError> {
     let mut read = || {
         each(db, deadline, found, "SELECT id, name, folded FROM entity", |row| {
@@ -55,7 +55,7 @@ pub(super) fn facts(
 fn each(
     db: &Connection,
     deadline: &Deadline,
-    found: &mut Found,
+    found: &mut ProblemList,
     sql: &str,
     mut look: impl FnMut(&Row<'_>) -> rusqlite::Result<Option<String>>,
 ) -> rusqlite::Result<()> {

@@ -3,7 +3,7 @@
 use isolith_protocol::StoreError;
 use rusqlite::Connection;
 
-use super::{Found, collect};
+use super::{ProblemList, collect};
 use crate::deadline::Deadline;
 use crate::graph::{KnownNames, NodeParts, TruthGraph, edge_names, has_ends, has_label, has_value};
 use crate::sqlite::During;
@@ -39,7 +39,7 @@ const ORPHANS: [&str; 6] = [
      LEFT JOIN file f ON f.id = e.owner WHERE e.owner > 0 AND f.id IS NULL LIMIT ?1",
 ];
 
-pub(super) fn counts(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
+pub(super) fn counts(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
     COUNTS.iter().try_for_each(|sql| collect(db, found, sql))?;
     let rows: i64 = db
         .query_row("SELECT count(*) FROM graph", [], |row| row.get(0))
@@ -50,7 +50,7 @@ pub(super) fn counts(db: &Connection, found: &mut Found) -> Result<(), StoreErro
     Ok(())
 }
 
-pub(super) fn orphans(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
+pub(super) fn orphans(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
     ORPHANS.iter().try_for_each(|sql| collect(db, found, sql))
 }
 
@@ -58,7 +58,7 @@ pub(super) fn orphans(db: &Connection, found: &mut Found) -> Result<(), StoreErr
 pub(super) fn content(
     db: &Connection,
     deadline: &Deadline,
-    found: &mut Found,
+    found: &mut ProblemList,
 ) -> Result<(), StoreError> {
     let mut read = || {
         let names = KnownNames::read(db)?;
@@ -71,7 +71,7 @@ pub(super) fn content(
 }
 
 /// Checks that the graph contains exactly the current entities and facts.
-fn facts(db: &Connection, deadline: &Deadline, found: &mut Found) -> Result<(), StoreError> {
+fn facts(db: &Connection, deadline: &Deadline, found: &mut ProblemList) -> Result<(), StoreError> {
     let graph = TruthGraph::new(db);
     for (table, shown, what) in [("entity", "node", "entity "), ("fact", "edge", "fact f")] {
         let read = || {
@@ -85,8 +85,8 @@ fn facts(db: &Connection, deadline: &Deadline, found: &mut Found) -> Result<(), 
                 return Ok(());
             }
             let is_shown = match table {
-                "entity" => graph.shows_entity(*number)?,
-                _ => graph.shows_fact(*number)?,
+                "entity" => graph.is_entity_current(*number)?,
+                _ => graph.is_fact_current(*number)?,
             };
             if !is_shown {
                 found.add(format!("the graph does not show {what}{number} as it is"));
@@ -109,7 +109,7 @@ fn nodes(
     db: &Connection,
     names: &KnownNames,
     deadline: &Deadline,
-    found: &mut Found,
+    found: &mut ProblemList,
 ) -> rusqlite::Result<()> {
     let mut statement = db
         .prepare("SELECT id, labels, properties, coalesce(owner, -1) >= 0 FROM node ORDER BY id")?;
@@ -133,7 +133,7 @@ fn nodes(
                 found.add(format!("node {node} is not found by a label that it has"));
             }
         }
-        for property in parts.found_by(names, is_code) {
+        for property in parts.indexed_properties(names, is_code) {
             values += 1;
             if !has_value(db, property, node)? {
                 found.add(format!("node {node} is not found by a property that it has"));
@@ -152,7 +152,7 @@ fn surplus(
     table: &str,
     expected: u64,
     to: &str,
-    found: &mut Found,
+    found: &mut ProblemList,
 ) -> rusqlite::Result<()> {
     let count = format!("SELECT count(*) FROM {table}");
     let there: u64 = db.query_row(&count, [], |row| row.get(0))?;
@@ -166,7 +166,7 @@ fn edges(
     db: &Connection,
     names: &KnownNames,
     deadline: &Deadline,
-    found: &mut Found,
+    found: &mut ProblemList,
 ) -> rusqlite::Result<()> {
     let mut statement =
         db.prepare("SELECT id, type, properties, src, dst FROM edge ORDER BY id")?;

@@ -1,7 +1,7 @@
 use isolith_protocol::StoreError;
 use rusqlite::Connection;
 
-use super::{Found, metadata_of};
+use super::{ProblemList, metadata_of};
 use crate::deadline::Deadline;
 use crate::memory::content_hash;
 use crate::read::memory::{tags_of, text_of};
@@ -11,7 +11,7 @@ use crate::sqlite::During;
 pub(super) fn drawers(
     db: &Connection,
     deadline: &Deadline,
-    found: &mut Found,
+    found: &mut ProblemList,
 ) -> Result<(), StoreError> {
     let mut read = || {
         let mut statement = db.prepare(

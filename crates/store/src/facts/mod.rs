@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_read_as_they_are_written() {
+    fn ids_round_trip() {
         for number in [1, 12, i64::MAX] {
             assert_eq!(number_of(&id_of(number)), Ok(number));
         }

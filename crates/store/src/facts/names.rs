@@ -4,13 +4,13 @@ use isolith_protocol::StoreError;
 use unicode_normalization::UnicodeNormalization as _;
 
 /// Maximum length of the names of entities, predicates, drawers and agents, in bytes.
-const LONGEST_NAME: usize = 1000;
+const MAX_NAME_LEN: usize = 1000;
 
 /// Maximum length of an entity's type, in bytes.
-const LONGEST_TYPE: usize = 100;
+const MAX_TYPE_LEN: usize = 100;
 
 /// Maximum length of a file's path, in bytes.
-const LONGEST_PATH: usize = 4096;
+const MAX_PATH_LEN: usize = 4096;
 
 /// A name and the form it is looked up by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,13 +24,13 @@ pub(crate) struct Name {
 impl Name {
     /// Validates the name of an entity; `what` names it in errors.
     pub(crate) fn of_entity(what: &str, text: &str) -> Result<Self, StoreError> {
-        let written = checked(what, text, LONGEST_NAME)?.to_owned();
+        let written = checked(what, text, MAX_NAME_LEN)?.to_owned();
         Ok(Self { folded: fold(&written), written })
     }
 
     /// Validates a predicate. `works at` and `works_at` are the same.
     pub(crate) fn of_predicate(text: &str) -> Result<Self, StoreError> {
-        let written = checked("predicate", text, LONGEST_NAME)?.to_owned();
+        let written = checked("predicate", text, MAX_NAME_LEN)?.to_owned();
         let folded = fold_predicate(&written);
         match folded.is_empty() {
             true => Err(StoreError::Invalid("the predicate is empty".to_owned())),
@@ -53,17 +53,17 @@ pub(crate) fn fold_predicate(name: &str) -> String {
 
 /// Validates the type of an entity, if given.
 pub(crate) fn type_of(text: Option<&str>) -> Result<Option<&str>, StoreError> {
-    optional("type", text, LONGEST_TYPE)
+    optional("type", text, MAX_TYPE_LEN)
 }
 
 /// Validates the name of a drawer or an agent, if given.
 pub(crate) fn label<'a>(what: &str, text: Option<&'a str>) -> Result<Option<&'a str>, StoreError> {
-    optional(what, text, LONGEST_NAME)
+    optional(what, text, MAX_NAME_LEN)
 }
 
 /// Validates the path of a file, if given.
 pub(crate) fn path(text: Option<&str>) -> Result<Option<&str>, StoreError> {
-    optional("file", text, LONGEST_PATH)
+    optional("file", text, MAX_PATH_LEN)
 }
 
 /// Empty counts as not given.
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spellings_that_count_as_one() {
+    fn equivalent_spellings_fold_to_the_same_name() {
         for (one, other) in [
             ("Max", " mAX\t"),
             ("Max  Planck", "max planck"),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn invalid_names_are_rejected() {
         let long = "x".repeat(1001);
         for (text, reason) in [
             ("", "the subject is empty"),

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_not_part_of_it() {
+    fn the_end_is_exclusive() {
         for (given, last, not) in [
             ("2024-01-01/2024-03-01", "2024-02-29T23:59:59.999Z", "2024-03-01T00:00:00Z"),
             ("2024-01-01/2024-01-01", "2024-01-01T23:59:59.999Z", "2024-01-02T00:00:00Z"),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_as_it_begins_was_true_for_a_moment() {
+    fn a_fact_that_ends_when_it_starts_was_true_for_a_moment() {
         let day = validity("2024-01-01/").unwrap().ended(moment("2024-01-01").unwrap()).unwrap();
         assert!(day.is_true(at("2024-01-01")) && !day.is_true(at("2024-01-01") + 1));
         assert!(day.makes_sense());
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn two_that_say_the_same_are_one_or_stand_beside_each_other_or_clash() {
+    fn equal_statements_merge_coexist_or_clash() {
         let recorded = at("2026-01-01");
         let same = |from: &str| Fit::Same(moment(from));
         for (new, there, expected) in [

@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn encoded_properties_round_trip() {
         let list = Value::list(vec![Value::Integer(-1), Value::text("ü"), Value::Boolean(true)]);
         let values = [
             Value::Boolean(false),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_noticed() {
+    fn damaged_bytes_are_detected() {
         let bytes = write([(7, &Value::text("twelve letters"))].into_iter());
         for cut in 1..bytes.len() {
             assert!(read(&bytes[..cut]).is_none(), "{cut}");

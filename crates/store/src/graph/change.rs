@@ -8,9 +8,9 @@ use isolith_protocol::StoreError;
 use isolith_types::{Code, Failure, FastMap};
 use rusqlite::{Connection, params};
 
-use super::names::Kind;
+use super::names::NameKind;
 use super::owned::is_of_facts;
-use super::waiting::{NewEdge, Waiting};
+use super::pending::{NewEdge, PendingRows};
 use super::{Lookup, TruthGraph, bytes, failure, one};
 use crate::sqlite::During;
 
@@ -24,7 +24,7 @@ pub(super) struct Counts {
     /// Change in the use count of each name.
     uses: RefCell<FastMap<u32, i64>>,
     changed: Cell<bool>,
-    pub(super) waiting: Waiting,
+    pub(super) pending: PendingRows,
 }
 
 impl Counts {
@@ -64,7 +64,7 @@ impl<'a> TruthGraph<'a> {
             edges: Cell::new(edges),
             uses: RefCell::default(),
             changed: Cell::new(false),
-            waiting: Waiting::default(),
+            pending: PendingRows::default(),
         };
         Ok(Self { counts: Some(counts), ..Self::new(db) })
     }
@@ -86,7 +86,7 @@ impl<'a> TruthGraph<'a> {
         if !counts.changed.get() {
             return Ok(());
         }
-        counts.waiting.settle(db)?;
+        counts.pending.flush(db)?;
         let write = || {
             let mut count =
                 db.prepare_cached("UPDATE graph_name SET uses = uses + ?2 WHERE id = ?1")?;
@@ -123,7 +123,7 @@ impl<'a> TruthGraph<'a> {
             .map_err(failure)
     }
 
-    pub(super) fn number(&self, kind: Kind, name: &str) -> Result<u32, Failure> {
+    pub(super) fn number(&self, kind: NameKind, name: &str) -> Result<u32, Failure> {
         self.names.find_or_make(self.db, kind, name, true).map_err(failure)
     }
 
@@ -166,7 +166,7 @@ impl<'a> TruthGraph<'a> {
     pub(super) fn drop_edge(&self, edge: i64) -> Result<(), Failure> {
         let Some(Edge { kind: TypeId(kind), start, end }) = self.edge(edge)? else { return Ok(()) };
         self.execute("DELETE FROM edge WHERE id = ?1", [edge])?;
-        self.hide_ends(edge, kind, (start, end))?;
+        self.unindex_ends(edge, kind, (start, end))?;
         self.used(kind, -1);
         let edges = &self.counts().edges;
         edges.set(edges.get() - 1);
@@ -180,7 +180,7 @@ impl<'a> TruthGraph<'a> {
 
     /// Deletes the rows of a node and of its labels.
     pub(super) fn delete_rows(&self, node: i64) -> Result<(), Failure> {
-        self.settle_nodes()?;
+        self.flush_nodes()?;
         for label in self.labels(node)? {
             self.used(label, -1);
             self.execute(
@@ -202,25 +202,25 @@ impl<'a> TruthGraph<'a> {
         properties
             .iter()
             .filter(|(_, value)| !value.is_null())
-            .map(|(key, value)| Ok((self.number(Kind::Key, key)?, value)))
+            .map(|(key, value)| Ok((self.number(NameKind::Key, key)?, value)))
             .collect()
     }
 
     /// Whether nodes can be looked up by this property.
-    pub(super) fn finds_by(&self, key: u32) -> Result<bool, Failure> {
+    pub(super) fn is_indexed_by(&self, key: u32) -> Result<bool, Failure> {
         self.names.is_indexed(self.db, key).map_err(failure)
     }
 
     /// Indexes a node by a property, if that property is indexed.
     pub(super) fn show(&self, node: i64, key: u32, value: &Value) -> Result<(), Failure> {
-        if self.finds_by(key)? {
-            self.show_value(node, key, value)?;
+        if self.is_indexed_by(key)? {
+            self.index_value(node, key, value)?;
         }
         Ok(())
     }
 
     pub(super) fn hide(&self, node: i64, key: u32, value: &Value) -> Result<(), Failure> {
-        self.settle_nodes()?;
+        self.flush_nodes()?;
         self.execute(
             "DELETE FROM node_value WHERE key = ?1 AND value = ?2 AND node = ?3",
             params![key, Lookup(value), node],
@@ -266,7 +266,7 @@ impl GraphMut for TruthGraph<'_> {
     ) -> Result<i64, Failure> {
         let mut numbers = Vec::with_capacity(labels.len());
         for label in labels {
-            numbers.push(self.number(Kind::Label, label)?);
+            numbers.push(self.number(NameKind::Label, label)?);
         }
         numbers.sort_unstable();
         numbers.dedup();
@@ -276,7 +276,7 @@ impl GraphMut for TruthGraph<'_> {
         let properties = bytes::write(keyed.iter().copied());
         self.execute(INSERT_NODE, params![node, bytes::write_labels(&numbers), properties])?;
         for label in numbers {
-            self.show_label(node, label)?;
+            self.index_label(node, label)?;
         }
         for (key, value) in keyed {
             self.show(node, key, value)?;
@@ -291,14 +291,14 @@ impl GraphMut for TruthGraph<'_> {
         end: i64,
         properties: &[(Arc<str>, Value)],
     ) -> Result<i64, Failure> {
-        let kind = self.number(Kind::Type, kind)?;
+        let kind = self.number(NameKind::Type, kind)?;
         let keyed = self.keyed(properties)?;
         self.insert_edge(kind, (start, end), bytes::write(keyed.into_iter()), None)
     }
 
     fn set_property(&self, entity: Entity, key: &str, value: &Value) -> Result<(), Failure> {
         self.refuse_change(entity)?;
-        let key = self.number(Kind::Key, key)?;
+        let key = self.number(NameKind::Key, key)?;
         let mut all = match entity {
             Entity::Node(node) => self.node_properties(node)?,
             Entity::Edge(edge) => self.edge_properties(edge)?,
@@ -329,14 +329,14 @@ impl GraphMut for TruthGraph<'_> {
 
     fn add_label(&self, node: i64, label: &str) -> Result<bool, Failure> {
         self.refuse_change(Entity::Node(node))?;
-        let label = self.number(Kind::Label, label)?;
+        let label = self.number(NameKind::Label, label)?;
         let mut labels = self.labels(node)?;
         if labels.contains(&label) {
             return Ok(false);
         }
         labels.push(label);
         self.set_labels(node, labels)?;
-        self.show_label(node, label)?;
+        self.index_label(node, label)?;
         Ok(true)
     }
 
@@ -347,7 +347,7 @@ impl GraphMut for TruthGraph<'_> {
         let Some(at) = labels.iter().position(|there| *there == label) else { return Ok(false) };
         labels.remove(at);
         self.set_labels(node, labels)?;
-        self.settle_nodes()?;
+        self.flush_nodes()?;
         self.execute(
             "DELETE FROM node_label WHERE label = ?1 AND node = ?2",
             params![label, node],
@@ -357,7 +357,7 @@ impl GraphMut for TruthGraph<'_> {
     }
 
     fn refuse_change(&self, entity: Entity) -> Result<(), Failure> {
-        self.settle_edges()?;
+        self.flush_edges()?;
         match entity {
             Entity::Node(node) => self.refuse_owned("node", node, "the node"),
             Entity::Edge(edge) => self.refuse_owned("edge", edge, "the relationship"),

@@ -6,16 +6,16 @@ use std::collections::HashMap;
 use isolith_graph::Value;
 use rusqlite::{Connection, params};
 
-use super::names::Kind;
-use super::owned::LOOKED_UP;
-use super::{LONGEST_LOOKUP, Lookup, bytes};
+use super::names::NameKind;
+use super::owned::CODE_INDEXED;
+use super::{Lookup, MAX_LOOKUP_LEN, bytes};
 
 /// The names in a graph, by id.
 #[derive(Debug)]
-pub(crate) struct KnownNames(HashMap<u32, Known>);
+pub(crate) struct KnownNames(HashMap<u32, KnownName>);
 
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct KnownName {
     kind: u8,
     /// Whether properties of this name are indexed: for users' and facts' nodes, and for nodes
     /// of code.
@@ -42,7 +42,7 @@ impl NodeParts {
     }
 
     /// The properties that the node is indexed by.
-    pub(crate) fn found_by(
+    pub(crate) fn indexed_properties(
         &self,
         names: &KnownNames,
         is_code: bool,
@@ -54,8 +54,8 @@ impl NodeParts {
 
     /// The names that the node uses, each with its kind.
     pub(crate) fn names(&self) -> impl Iterator<Item = (u32, u8)> {
-        let labels = self.labels.iter().map(|label| (*label, Kind::Label as u8));
-        labels.chain(self.properties.iter().map(|(key, _)| (*key, Kind::Key as u8)))
+        let labels = self.labels.iter().map(|label| (*label, NameKind::Label as u8));
+        labels.chain(self.properties.iter().map(|(key, _)| (*key, NameKind::Key as u8)))
     }
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn from_lookup(value: &rusqlite::types::Value) -> Option<Value> {
     match value {
         Looked::Integer(number) => Some(Value::Integer(*number)),
         Looked::Real(number) => Some(Value::Float(*number)),
-        Looked::Text(text) if text.len() + 4 <= LONGEST_LOOKUP => Some(Value::text(text.as_str())),
+        Looked::Text(text) if text.len() + 4 <= MAX_LOOKUP_LEN => Some(Value::text(text.as_str())),
         Looked::Blob(bytes) => match bytes.as_slice() {
             b"t" => Some(Value::Boolean(true)),
             b"f" => Some(Value::Boolean(false)),
@@ -79,8 +79,8 @@ pub(crate) fn from_lookup(value: &rusqlite::types::Value) -> Option<Value> {
 
 /// The names that an edge uses; `None` if its bytes are malformed.
 pub(crate) fn edge_names(kind: u32, properties: &[u8]) -> Option<Vec<(u32, u8)>> {
-    let keys = bytes::read(properties)?.into_iter().map(|(key, _)| (key, Kind::Key as u8));
-    Some(std::iter::once((kind, Kind::Type as u8)).chain(keys).collect())
+    let keys = bytes::read(properties)?.into_iter().map(|(key, _)| (key, NameKind::Key as u8));
+    Some(std::iter::once((kind, NameKind::Type as u8)).chain(keys).collect())
 }
 
 impl KnownNames {
@@ -90,8 +90,8 @@ impl KnownNames {
         let mut names = HashMap::new();
         while let Some(row) = rows.next()? {
             let indexed: bool = row.get(3)?;
-            let of_code = indexed && LOOKED_UP.contains(&row.get_ref(2)?.as_str()?);
-            names.insert(row.get(0)?, Known { kind: row.get(1)?, finds: [indexed, of_code] });
+            let of_code = indexed && CODE_INDEXED.contains(&row.get_ref(2)?.as_str()?);
+            names.insert(row.get(0)?, KnownName { kind: row.get(1)?, finds: [indexed, of_code] });
         }
         Ok(Self(names))
     }
@@ -102,7 +102,7 @@ impl KnownNames {
     }
 
     /// Inserts a placeholder for a name that is lost.
-    pub(crate) fn make_up(
+    pub(crate) fn insert_placeholder(
         &mut self,
         db: &Connection,
         number: u32,
@@ -111,7 +111,7 @@ impl KnownNames {
         let word = ["label", "type", "property"].get(usize::from(kind)).unwrap_or(&"name");
         db.prepare_cached("INSERT INTO graph_name (id, kind, name) VALUES (?1, ?2, ?3)")?
             .execute(params![number, kind, format!("recovered_{word}_{number}")])?;
-        self.0.insert(number, Known { kind, finds: [true, false] });
+        self.0.insert(number, KnownName { kind, finds: [true, false] });
         Ok(())
     }
 }
@@ -147,7 +147,7 @@ pub(crate) fn put(
     let mut value = db.prepare_cached(
         "INSERT OR IGNORE INTO node_value (key, value, node) VALUES (?1, ?2, ?3)",
     )?;
-    for (key, it) in parts.found_by(names, is_code) {
+    for (key, it) in parts.indexed_properties(names, is_code) {
         value.execute(params![key, Lookup(it), node])?;
     }
     Ok(())

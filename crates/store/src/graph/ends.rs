@@ -8,13 +8,13 @@ use rusqlite::{Connection, params};
 use super::TruthGraph;
 
 impl TruthGraph<'_> {
-    pub(super) fn hide_ends(
+    pub(super) fn unindex_ends(
         &self,
         edge: i64,
         kind: u32,
         (src, dst): (i64, i64),
     ) -> Result<(), Failure> {
-        self.settle_edges()?;
+        self.flush_edges()?;
         self.execute(
             "DELETE FROM edge_out WHERE src = ?1 AND type = ?2 AND dst = ?3 AND edge = ?4",
             params![src, kind, dst, edge],
@@ -28,7 +28,7 @@ impl TruthGraph<'_> {
 }
 
 /// Rebuilds both tables from the edge table.
-pub(crate) const FIND_ALL_EDGES: &str = "
+pub(crate) const REBUILD_ENDS: &str = "
 DELETE FROM edge_out;
 DELETE FROM edge_in;
 INSERT INTO edge_out SELECT src, type, dst, id FROM edge ORDER BY src, type, dst, id;

@@ -5,21 +5,21 @@
 //! Nodes and edges with an owner are derived from a file, an entity or a fact, and read-only for
 //! queries.
 
+mod batch;
 mod bytes;
+mod cache;
 mod change;
 mod derived;
 mod ends;
 mod facts;
 mod import;
-mod kept;
-mod many;
 mod names;
 mod owned;
+mod pending;
 mod query;
 mod reading;
 mod row;
 mod segment;
-mod waiting;
 
 use std::cell::RefCell;
 
@@ -30,19 +30,19 @@ use rusqlite::{Connection, OptionalExtension, ToSql};
 use isolith_graph::Value;
 use isolith_types::Failure;
 
+pub(crate) use cache::GraphCache;
 use change::Counts;
 pub(crate) use derived::{
     KnownNames, NodeParts, edge_names, from_lookup, has_label, has_value, put, recount,
 };
-pub(crate) use ends::{FIND_ALL_EDGES, has_ends};
-pub(crate) use facts::show_facts;
+pub(crate) use ends::{REBUILD_ENDS, has_ends};
+pub(crate) use facts::sync_facts;
 #[cfg(feature = "fuzzing")]
 pub use import::read_cells;
-pub(crate) use kept::Kept;
 use names::Names;
 use owned::Property;
 pub(crate) use owned::{OwnedKeys, SHARED};
-pub(crate) use query::KnownQueries;
+pub(crate) use query::QueryCache;
 use row::LastRow;
 pub(crate) use segment::is_due;
 pub use segment::{AdjacencySource, GraphLists};
@@ -57,7 +57,7 @@ pub(crate) struct TruthGraph<'a> {
     counts: Option<Counts>,
     segment: Option<&'a dyn AdjacencySource>,
     /// The cache, present while the graph is only read.
-    kept: Option<Kept>,
+    cache: Option<GraphCache>,
     last_row: RefCell<LastRow>,
 }
 
@@ -65,12 +65,12 @@ impl<'a> TruthGraph<'a> {
     /// Opens the graph for reading, without a cache.
     pub(crate) fn new(db: &'a Connection) -> Self {
         let last_row = RefCell::default();
-        Self { db, names: Names::default(), counts: None, segment: None, kept: None, last_row }
+        Self { db, names: Names::default(), counts: None, segment: None, cache: None, last_row }
     }
 }
 
 /// Texts are looked up by a prefix of this many bytes.
-const LONGEST_LOOKUP: usize = 200;
+const MAX_LOOKUP_LEN: usize = 200;
 
 /// The lookup form of a value: equal for equal values, and occasionally for different ones.
 fn lookup(value: &Value) -> ValueRef<'_> {
@@ -78,15 +78,15 @@ fn lookup(value: &Value) -> ValueRef<'_> {
         Value::Integer(number) => ValueRef::Integer(*number),
         Value::Float(number) if number.is_nan() => ValueRef::Blob(b"n"),
         Value::Float(number) => ValueRef::Real(*number),
-        Value::Text(text) => ValueRef::Text(beginning(text).as_bytes()),
+        Value::Text(text) => ValueRef::Text(lookup_prefix(text).as_bytes()),
         Value::Boolean(false) => ValueRef::Blob(b"f"),
         Value::Boolean(true) => ValueRef::Blob(b"t"),
         _ => ValueRef::Blob(b"l"),
     }
 }
 
-fn beginning(text: &str) -> &str {
-    let mut ends = (0..=text.len().min(LONGEST_LOOKUP)).rev();
+fn lookup_prefix(text: &str) -> &str {
+    let mut ends = (0..=text.len().min(MAX_LOOKUP_LEN)).rev();
     let end = ends.find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     &text[..end]
 }
@@ -94,7 +94,7 @@ fn beginning(text: &str) -> &str {
 /// A small value with the same lookup form.
 fn shortest_alike(value: &Value) -> Value {
     match value {
-        Value::Text(text) if text.len() > LONGEST_LOOKUP => Value::text(beginning(text)),
+        Value::Text(text) if text.len() > MAX_LOOKUP_LEN => Value::text(lookup_prefix(text)),
         Value::List(_) => Value::list(Vec::new()),
         value => value.clone(),
     }

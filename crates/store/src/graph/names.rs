@@ -11,7 +11,7 @@ use crate::sqlite::During;
 
 /// What a name belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum NameKind {
     Label = 0,
     Type = 1,
     Key = 2,
@@ -31,7 +31,7 @@ impl Names {
     pub(super) fn find(
         &self,
         db: &Connection,
-        kind: Kind,
+        kind: NameKind,
         name: &str,
     ) -> Result<Option<u32>, StoreError> {
         if let Some(known) = self.numbers.borrow()[kind as usize].get(name) {
@@ -52,7 +52,7 @@ impl Names {
     pub(super) fn find_or_make(
         &self,
         db: &Connection,
-        kind: Kind,
+        kind: NameKind,
         name: &str,
         indexed: bool,
     ) -> Result<u32, StoreError> {

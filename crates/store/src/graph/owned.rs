@@ -8,8 +8,8 @@ use isolith_types::Failure;
 use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, params};
 
-use super::names::Kind;
-use super::{TruthGraph, bytes, failure, many};
+use super::names::NameKind;
+use super::{TruthGraph, batch, bytes, failure};
 use crate::sqlite::During;
 
 /// Owner of what belongs to no single file: folders, projects, people.
@@ -22,10 +22,10 @@ pub(super) fn is_of_facts(owner: i64) -> bool {
 
 /// Properties by which nodes of code are indexed; `path` and `id` are found through the file
 /// tables. Nodes of facts, like users' own, are indexed by all their properties.
-pub(super) const LOOKED_UP: [&str; 2] = ["name", "qualified_name"];
+pub(super) const CODE_INDEXED: [&str; 2] = ["name", "qualified_name"];
 
 /// Names that must be indexed for users' nodes, too, whoever uses them first.
-const INDEXED: [&str; 4] = ["name", "qualified_name", "path", "id"];
+const ALWAYS_INDEXED: [&str; 4] = ["name", "qualified_name", "path", "id"];
 
 pub(crate) type Property<'a> = (&'a str, Value);
 
@@ -123,8 +123,8 @@ impl TruthGraph<'_> {
         let mut numbers = Vec::with_capacity(names.len());
         for name in names {
             let number = self.owned_key(owner, name)?;
-            if !is_of_facts(owner) && !INDEXED.contains(name) {
-                self.stop_finding(number)?;
+            if !is_of_facts(owner) && !ALWAYS_INDEXED.contains(name) {
+                self.stop_indexing(number)?;
             }
             numbers.push(number);
         }
@@ -143,7 +143,7 @@ impl TruthGraph<'_> {
     ) -> Result<i64, Failure> {
         let keyed = keys.numbers.iter().copied().zip(values);
         let list = bytes::write(keyed.filter(|(_, value)| !value.is_null()));
-        let label = self.number(Kind::Label, label)?;
+        let label = self.number(NameKind::Label, label)?;
         let labels = bytes::write_labels(&[label]);
         let node = match there {
             None => self.next_nodes(1),
@@ -154,9 +154,9 @@ impl TruthGraph<'_> {
             }
         };
         self.gained_nodes(1);
-        self.show_label(node, label)?;
+        self.index_label(node, label)?;
         for ((name, key), value) in keys.names.iter().zip(&keys.numbers).zip(values) {
-            let finds = is_of_facts(owner) || LOOKED_UP.contains(name);
+            let finds = is_of_facts(owner) || CODE_INDEXED.contains(name);
             if finds && !value.is_null() {
                 self.show(node, *key, value)?;
             }
@@ -172,7 +172,7 @@ impl TruthGraph<'_> {
         }
         self.changing();
         let into = "INTO node (id, labels, properties, owner, name)";
-        many::insert(self.db, into, nodes, |it| {
+        batch::insert(self.db, into, nodes, |it| {
             let (node, owner) = (ValueRef::Integer(it.node), ValueRef::Integer(it.owner));
             let (labels, list) = (ValueRef::Blob(&it.labels), ValueRef::Blob(&it.list));
             [node, labels, list, owner, ValueRef::Text(it.name.as_bytes())]
@@ -199,7 +199,7 @@ impl TruthGraph<'_> {
         properties: &[Property<'_>],
     ) -> Result<(), Failure> {
         let list = self.edge_list(owner, properties)?;
-        let kind = self.number(Kind::Type, kind)?;
+        let kind = self.number(NameKind::Type, kind)?;
         self.insert_edge(kind, ends, list, Some(owner)).map(|_| ())
     }
 
@@ -212,7 +212,7 @@ impl TruthGraph<'_> {
         ends: (i64, i64),
         properties: &[Property<'_>],
     ) -> Result<(), Failure> {
-        let number = self.number(Kind::Type, kind)?;
+        let number = self.number(NameKind::Type, kind)?;
         let Some((edge, old)) = self.owned_edge(owner, number, ends)? else {
             return self.add_owned_edge(owner, kind, ends, properties);
         };
@@ -231,7 +231,7 @@ impl TruthGraph<'_> {
         owner: i64,
         is_meant: impl Fn(&str) -> bool,
     ) -> Result<(), Failure> {
-        self.settle_edges()?;
+        self.flush_edges()?;
         let read = || {
             self.db
                 .prepare_cached(
@@ -262,18 +262,18 @@ impl TruthGraph<'_> {
     }
 
     fn owned_key(&self, owner: i64, key: &str) -> Result<u32, Failure> {
-        let indexed = is_of_facts(owner) || INDEXED.contains(&key);
-        self.names.find_or_make(self.db, Kind::Key, key, indexed).map_err(failure)
+        let indexed = is_of_facts(owner) || ALWAYS_INDEXED.contains(&key);
+        self.names.find_or_make(self.db, NameKind::Key, key, indexed).map_err(failure)
     }
 
     /// Stops indexing a property that users' nodes used first: a lookup must find all nodes or
     /// none.
-    fn stop_finding(&self, key: u32) -> Result<(), Failure> {
+    fn stop_indexing(&self, key: u32) -> Result<(), Failure> {
         if !self.names.is_indexed(self.db, key).map_err(failure)? {
             return Ok(());
         }
         self.execute("UPDATE graph_name SET indexed = 0 WHERE id = ?1", [key])?;
-        self.settle_nodes()?;
+        self.flush_nodes()?;
         self.execute("DELETE FROM node_value WHERE key = ?1", [key])?;
         self.names.not_indexed(key);
         Ok(())
@@ -295,7 +295,7 @@ impl TruthGraph<'_> {
         kind: u32,
         (start, end): (i64, i64),
     ) -> Result<Option<(i64, Vec<u8>)>, Failure> {
-        self.settle_edges()?;
+        self.flush_edges()?;
         self.db
             .prepare_cached(
                 "SELECT e.id, e.properties FROM edge_out o CROSS JOIN edge e ON e.id = o.edge \
@@ -335,7 +335,7 @@ impl TruthGraph<'_> {
             }
             return self.delete_rows(node);
         }
-        for name in LOOKED_UP {
+        for name in CODE_INDEXED {
             let Some(key) = self.key_id(name)? else { continue };
             let value = self.node_property(node, key)?;
             if !value.is_null() {

@@ -19,47 +19,47 @@ use crate::write::{Perform, Work};
 const QUERY_MEMORY: usize = 256 << 20;
 
 /// After a query that used this much, memory is returned to the system.
-const MUCH_MEMORY: usize = 16 << 20;
+const TRIM_THRESHOLD: usize = 16 << 20;
 
 /// Limits of the cache of parsed queries: how many, and how long each may be.
-const MOST_QUERIES: usize = 128;
-const LONGEST_KNOWN: usize = 8 << 10;
+const MAX_CACHED_QUERIES: usize = 128;
+const MAX_CACHED_QUERY_LEN: usize = 8 << 10;
 
 /// Initial capacity; most small answers fit.
-const USUAL_ANSWER: usize = 256;
+const TYPICAL_ANSWER_SIZE: usize = 256;
 
 /// Maximum size of an answer.
-const LARGEST_ANSWER: usize = 64 << 20;
+const MAX_ANSWER_SIZE: usize = 64 << 20;
 
 /// Maximum size of a writing query's answer: it is stored with the receipt.
-const LARGEST_CHANGE: usize = 8 << 20;
+const MAX_WRITE_ANSWER_SIZE: usize = 8 << 20;
 
 /// Maximum size of one row in the reader's memory.
-const LARGEST_ROW: usize = 16 << 20;
+const MAX_ROW_SIZE: usize = 16 << 20;
 
 /// Size of the rows returned with the answer itself; the rest is streamed, if the caller accepts
 /// that.
-const FIRST_ROWS: usize = 1 << 20;
+const FIRST_ROWS_SIZE: usize = 1 << 20;
 
 /// Approximate size of a streamed piece.
-const PIECE: usize = 256 << 10;
+const PIECE_SIZE: usize = 256 << 10;
 
 /// Receives the rows after the first ones of an answer, in postcard.
-pub(super) type Rest<'a> = &'a mut dyn FnMut(&[u8]);
+pub(super) type RowSink<'a> = &'a mut dyn FnMut(&[u8]);
 
 /// Cache of parsed and checked queries: programs repeat the same ones.
 #[derive(Debug, Default)]
-pub(crate) struct KnownQueries(RefCell<HashMap<Box<str>, Arc<Query>>>);
+pub(crate) struct QueryCache(RefCell<HashMap<Box<str>, Arc<Query>>>);
 
-impl KnownQueries {
+impl QueryCache {
     fn prepare(&self, text: &str) -> Result<Arc<Query>, StoreError> {
         if let Some(query) = self.0.borrow().get(text) {
             return Ok(Arc::clone(query));
         }
         let query = Arc::new(prepare(text).map_err(refused)?);
-        if text.len() <= LONGEST_KNOWN {
+        if text.len() <= MAX_CACHED_QUERY_LEN {
             let mut known = self.0.borrow_mut();
-            if known.len() >= MOST_QUERIES {
+            if known.len() >= MAX_CACHED_QUERIES {
                 known.clear();
             }
             known.insert(text.into(), Arc::clone(&query));
@@ -95,19 +95,20 @@ impl Snapshot<'_> {
         &self,
         query: &CypherQuery,
         segment: Option<&dyn AdjacencySource>,
-        rest: Option<Rest<'_>>,
+        rest: Option<RowSink<'_>>,
     ) -> Result<Option<GraphAnswer>, StoreError> {
         let prepared = self.db.queries.prepare(&query.text)?;
         if prepared.is_write() {
             return Ok(None);
         }
-        let graph = TruthGraph::reading(self.connection(), self.version, self.db.kept.take());
+        let graph =
+            TruthGraph::reading(self.connection(), self.version, self.db.graph_cache.take());
         let graph = TruthGraph { segment, ..graph };
-        let rows = Answering::new(LARGEST_ANSWER, rest);
+        let rows = AnswerBuilder::new(MAX_ANSWER_SIZE, rest);
         let answer = answer(&self.db.deadline, &prepared, rows, |budget, sink| {
             prepared.run(&graph, &query.parameters, budget, sink)
         });
-        self.db.kept.replace(graph.into_kept());
+        self.db.graph_cache.replace(graph.into_cache());
         answer.map(Some)
     }
 }
@@ -137,7 +138,7 @@ fn change(work: Work<'_>, query: &CypherQuery) -> Result<Option<GraphAnswer>, St
         return Ok(None);
     }
     let graph = TruthGraph::begin(work.db)?;
-    let rows = Answering::new(LARGEST_CHANGE, None);
+    let rows = AnswerBuilder::new(MAX_WRITE_ANSWER_SIZE, None);
     let answer = answer(work.deadline, &prepared, rows, |budget, sink| {
         prepared.run_mut(&graph, &query.parameters, budget, sink)
     })?;
@@ -148,24 +149,25 @@ fn change(work: Work<'_>, query: &CypherQuery) -> Result<Option<GraphAnswer>, St
 type Sink<'a> = &'a mut dyn FnMut(Vec<Datum>) -> isolith_graph::Result<Flow>;
 
 /// Collects the rows of an answer.
-struct Answering<'a> {
+struct AnswerBuilder<'a> {
     first: Vec<u8>,
     /// Encoded rows not yet streamed.
     piece: Vec<u8>,
     handed: usize,
     count: u64,
     largest: usize,
-    rest: Option<Rest<'a>>,
+    rest: Option<RowSink<'a>>,
 }
 
-impl<'a> Answering<'a> {
-    fn new(largest: usize, rest: Option<Rest<'a>>) -> Self {
-        let first = Vec::with_capacity(USUAL_ANSWER);
+impl<'a> AnswerBuilder<'a> {
+    fn new(largest: usize, rest: Option<RowSink<'a>>) -> Self {
+        let first = Vec::with_capacity(TYPICAL_ANSWER_SIZE);
         Self { first, piece: Vec::new(), handed: 0, count: 0, largest, rest }
     }
 
     fn take(&mut self, row: &[Datum]) -> isolith_graph::Result<Flow> {
-        let is_first = self.rest.is_none() || self.handed == 0 && self.first.len() < FIRST_ROWS;
+        let is_first =
+            self.rest.is_none() || self.handed == 0 && self.first.len() < FIRST_ROWS_SIZE;
         let bytes = if is_first { &mut self.first } else { &mut self.piece };
         *bytes = postcard::to_extend(row, std::mem::take(bytes))
             .map_err(|error| Error::TooLarge(format!("a row cannot be sent: {error}")))?;
@@ -174,13 +176,13 @@ impl<'a> Answering<'a> {
             let limit = self.largest >> 20;
             return Err(Error::TooLarge(format!("the answer has more than {limit} MiB")));
         }
-        if self.piece.len() >= PIECE {
-            self.hand_over();
+        if self.piece.len() >= PIECE_SIZE {
+            self.send_piece();
         }
         Ok(Flow::Continue)
     }
 
-    fn hand_over(&mut self) {
+    fn send_piece(&mut self) {
         if let Some(rest) = &mut self.rest {
             rest(&self.piece);
             self.handed += self.piece.len();
@@ -192,17 +194,17 @@ impl<'a> Answering<'a> {
 fn answer(
     deadline: &Deadline,
     query: &Query,
-    mut rows: Answering<'_>,
+    mut rows: AnswerBuilder<'_>,
     run: impl FnOnce(&Budget<'_>, Sink<'_>) -> isolith_graph::Result<Stats>,
 ) -> Result<GraphAnswer, StoreError> {
     let passed = || deadline.passed();
     let budget = Budget::unbounded()
         .with_memory(QUERY_MEMORY)
-        .with_row(LARGEST_ROW)
+        .with_row(MAX_ROW_SIZE)
         .with_cancellation(&passed);
     let stats = run(&budget, &mut |row| rows.take(&row));
     let most = budget.most();
-    if most > MUCH_MEMORY {
+    if most > TRIM_THRESHOLD {
         isolate::give_back_memory();
     }
     let stats = stats.map_err(|error| match error {
@@ -210,7 +212,7 @@ fn answer(
         Error::Cancelled => refused(Error::Timeout),
         error => refused(error),
     })?;
-    rows.hand_over();
+    rows.send_piece();
     let (columns, count) = (query.columns().to_vec(), rows.count);
     let rest = rows.handed as u64;
     let rows = Rows(rows.first.into());

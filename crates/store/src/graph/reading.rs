@@ -8,13 +8,13 @@ use isolith_graph::{
 use isolith_types::Failure;
 use rusqlite::{OptionalExtension, Params, params};
 
-use super::kept::Counted;
-use super::names::Kind;
+use super::cache::CountKey;
+use super::names::NameKind;
 use super::{Lookup, TruthGraph, bytes, failure, one};
 use crate::sqlite::During;
 
 /// Estimated number of nodes per indexed value.
-const NODES_OF_A_VALUE: u64 = 8;
+const NODES_PER_VALUE: u64 = 8;
 
 const OUT: &str = "SELECT edge, type, dst FROM edge_out WHERE src = ?1";
 const OUT_OF_TYPE: &str = "SELECT edge, type, dst FROM edge_out WHERE src = ?1 AND type = ?2";
@@ -75,7 +75,7 @@ impl TruthGraph<'_> {
         limit: i64,
         found: &mut Vec<i64>,
     ) -> Result<(), Failure> {
-        self.settle_nodes()?;
+        self.flush_nodes()?;
         let after = after.unwrap_or(i64::MIN);
         match label {
             Some(label) => self.numbers(
@@ -93,7 +93,7 @@ impl TruthGraph<'_> {
 
     /// The number of nodes with a label, or of edges with a type.
     fn uses(&self, name: u32) -> Result<u64, Failure> {
-        let written = self.counted(Counted::Named(name), || {
+        let written = self.counted(CountKey::Named(name), || {
             let uses = one(self.db, "SELECT uses FROM graph_name WHERE id = ?1", [name])?;
             Ok(uses.unwrap_or(0))
         })?;
@@ -107,7 +107,7 @@ impl TruthGraph<'_> {
         nothing: T,
         read: impl FnOnce(&[u8]) -> Option<T>,
     ) -> Result<T, Failure> {
-        self.settle_edges()?;
+        self.flush_edges()?;
         let look = || {
             let mut statement =
                 self.db.prepare_cached("SELECT properties FROM edge WHERE id = ?1")?;
@@ -119,7 +119,7 @@ impl TruthGraph<'_> {
         };
         match look().during(self.db, "read properties").map_err(failure)? {
             None => Ok(nothing),
-            Some(read) => read.ok_or_else(|| self.senseless(edge)),
+            Some(read) => read.ok_or_else(|| self.malformed(edge)),
         }
     }
 }
@@ -135,15 +135,15 @@ const CODE_BY_ID: &str = "SELECT n.id FROM root r \
 
 impl Graph for TruthGraph<'_> {
     fn label_id(&self, name: &str) -> Result<Option<LabelId>, Failure> {
-        Ok(self.names.find(self.db, Kind::Label, name).map_err(failure)?.map(LabelId))
+        Ok(self.names.find(self.db, NameKind::Label, name).map_err(failure)?.map(LabelId))
     }
 
     fn type_id(&self, name: &str) -> Result<Option<TypeId>, Failure> {
-        Ok(self.names.find(self.db, Kind::Type, name).map_err(failure)?.map(TypeId))
+        Ok(self.names.find(self.db, NameKind::Type, name).map_err(failure)?.map(TypeId))
     }
 
     fn key_id(&self, name: &str) -> Result<Option<KeyId>, Failure> {
-        Ok(self.names.find(self.db, Kind::Key, name).map_err(failure)?.map(KeyId))
+        Ok(self.names.find(self.db, NameKind::Key, name).map_err(failure)?.map(KeyId))
     }
 
     fn label_name(&self, label: LabelId) -> Result<Arc<str>, Failure> {
@@ -162,7 +162,7 @@ impl Graph for TruthGraph<'_> {
         match (label, &self.counts) {
             (Some(label), _) => self.uses(label.0),
             (None, Some(counts)) => Ok(counts.nodes()),
-            (None, None) => self.counted(Counted::Nodes, || {
+            (None, None) => self.counted(CountKey::Nodes, || {
                 Ok(one(self.db, "SELECT nodes FROM graph", [])?.unwrap_or(0))
             }),
         }
@@ -172,7 +172,7 @@ impl Graph for TruthGraph<'_> {
         match (kind, &self.counts) {
             (Some(kind), _) => self.uses(kind.0),
             (None, Some(counts)) => Ok(counts.edges()),
-            (None, None) => self.counted(Counted::Edges, || {
+            (None, None) => self.counted(CountKey::Edges, || {
                 Ok(one(self.db, "SELECT edges FROM graph", [])?.unwrap_or(0))
             }),
         }
@@ -189,7 +189,7 @@ impl Graph for TruthGraph<'_> {
         limit: usize,
         found: &mut Vec<i64>,
     ) -> Result<(), Failure> {
-        if let Some(nodes) = self.kept_nodes(label, limit as u64)? {
+        if let Some(nodes) = self.cached_nodes(label, limit as u64)? {
             let start = after.map_or(0, |after| nodes.partition_point(|&node| node <= after));
             found.extend(nodes[start..].iter().take(limit));
             return Ok(());
@@ -199,7 +199,7 @@ impl Graph for TruthGraph<'_> {
 
     fn lookup_estimate(&self, _: Option<LabelId>, key: KeyId) -> Result<Option<u64>, Failure> {
         let indexed = self.names.is_indexed(self.db, key.0).map_err(failure)?;
-        Ok(indexed.then_some(NODES_OF_A_VALUE))
+        Ok(indexed.then_some(NODES_PER_VALUE))
     }
 
     fn lookup(
@@ -209,7 +209,7 @@ impl Graph for TruthGraph<'_> {
         value: &Value,
         found: &mut Vec<i64>,
     ) -> Result<Found, Failure> {
-        self.settle_nodes()?;
+        self.flush_nodes()?;
         self.numbers(
             "SELECT node FROM node_value WHERE key = ?1 AND value = ?2",
             params![key.0, Lookup(value)],
@@ -236,19 +236,19 @@ impl Graph for TruthGraph<'_> {
     }
 
     fn has_label(&self, node: i64, label: LabelId) -> Result<bool, Failure> {
-        if let Some(nodes) = self.kept_nodes(Some(label), 1)? {
+        if let Some(nodes) = self.cached_nodes(Some(label), 1)? {
             return Ok(position_of(&nodes, node).is_some());
         }
         if let Some(has) = self.label_in_row(node, label)? {
             return Ok(has);
         }
-        self.settle_nodes()?;
+        self.flush_nodes()?;
         let sql = "SELECT 1 FROM node_label WHERE label = ?1 AND node = ?2";
         Ok(one::<i64>(self.db, sql, params![label.0, node])?.is_some())
     }
 
     fn node_property(&self, node: i64, key: KeyId) -> Result<Value, Failure> {
-        if let Some(value) = self.kept_property(node, key)? {
+        if let Some(value) = self.cached_property(node, key)? {
             return Ok(value);
         }
         self.with_row(node, Value::Null, |_, all| bytes::read_one(all, key.0))
@@ -269,7 +269,7 @@ impl Graph for TruthGraph<'_> {
         kinds: &[TypeId],
         found: &mut Vec<Hop>,
     ) -> Result<(), Failure> {
-        self.settle_edges()?;
+        self.flush_edges()?;
         let is_other = |other: i64| other != node || direction != Direction::Both;
         if kinds.is_empty() {
             if direction != Direction::In {
@@ -291,7 +291,7 @@ impl Graph for TruthGraph<'_> {
     }
 
     fn degree(&self, node: i64, direction: Direction, kinds: &[TypeId]) -> Result<u64, Failure> {
-        self.settle_edges()?;
+        self.flush_edges()?;
         let count = |all: &str, of_type: &str| -> Result<u64, Failure> {
             if kinds.is_empty() {
                 return Ok(one(self.db, all, [node])?.unwrap_or(0));
@@ -313,7 +313,7 @@ impl Graph for TruthGraph<'_> {
     }
 
     fn edge(&self, edge: i64) -> Result<Option<Edge>, Failure> {
-        self.settle_edges()?;
+        self.flush_edges()?;
         self.db
             .prepare_cached("SELECT type, src, dst FROM edge WHERE id = ?1")
             .and_then(|mut statement| {

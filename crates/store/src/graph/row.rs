@@ -39,7 +39,7 @@ impl TruthGraph<'_> {
     /// asked.
     pub(super) fn label_in_row(&self, node: i64, label: LabelId) -> Result<Option<bool>, Failure> {
         // While the graph is being changed, labels are read from their table.
-        if self.kept.is_none() {
+        if self.cache.is_none() {
             return Ok(None);
         }
         let mut row = self.last_row.borrow_mut();
@@ -53,7 +53,7 @@ impl TruthGraph<'_> {
         }
         match bytes::read_labels(&row.labels) {
             Some(labels) => Ok(Some(labels.contains(&label.0))),
-            None => Err(self.senseless(node)),
+            None => Err(self.malformed(node)),
         }
     }
 
@@ -67,14 +67,14 @@ impl TruthGraph<'_> {
     ) -> Result<T, Failure> {
         let mut row = self.last_row.borrow_mut();
         // While the graph is being changed, a cached row may be outdated.
-        if row.node != Some(node) || self.kept.is_none() {
+        if row.node != Some(node) || self.cache.is_none() {
             self.read_row(node, &mut row)?;
         }
         row.useful += u32::from(std::mem::take(&mut row.unused));
         if !row.exists {
             return Ok(nothing);
         }
-        read(&row.labels, &row.properties).ok_or_else(|| self.senseless(node))
+        read(&row.labels, &row.properties).ok_or_else(|| self.malformed(node))
     }
 
     fn read_row(&self, node: i64, row: &mut LastRow) -> Result<(), Failure> {
@@ -96,7 +96,7 @@ impl TruthGraph<'_> {
         Ok(())
     }
 
-    pub(super) fn senseless(&self, number: i64) -> Failure {
+    pub(super) fn malformed(&self, number: i64) -> Failure {
         failure(StoreError::Corrupt {
             path: self.db.path().unwrap_or_default().into(),
             reason: format!("labels or properties of {number} in the graph make no sense"),

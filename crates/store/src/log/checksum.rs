@@ -6,12 +6,12 @@ pub(super) struct Sums(pub(super) u32, pub(super) u32);
 
 /// Byte order of the summed words, as given in the log's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum ByteOrder {
     Little,
     Big,
 }
 
-impl Order {
+impl ByteOrder {
     fn word(self, bytes: &[u8]) -> u32 {
         let bytes = [bytes[0], bytes[1], bytes[2], bytes[3]];
         match self {
@@ -24,12 +24,12 @@ impl Order {
 impl Sums {
     /// Reads sums as stored in the log.
     pub(super) fn stored(bytes: &[u8]) -> Self {
-        Self(Order::Big.word(bytes), Order::Big.word(&bytes[4..]))
+        Self(ByteOrder::Big.word(bytes), ByteOrder::Big.word(&bytes[4..]))
     }
 
     /// Continues over more bytes, a multiple of eight.
     #[must_use]
-    pub(super) fn over(self, bytes: &[u8], order: Order) -> Self {
+    pub(super) fn over(self, bytes: &[u8], order: ByteOrder) -> Self {
         bytes.chunks_exact(8).fold(self, |Self(first, second), pair| {
             let first = first.wrapping_add(order.word(pair)).wrapping_add(second);
             let second = second.wrapping_add(order.word(&pair[4..])).wrapping_add(first);
@@ -47,7 +47,12 @@ impl Sums {
 /// The sums are linear in the words, so each bit's contribution is known without summing again. A
 /// flip in a word's upper bits contributes the same at many positions; then it is ambiguous and
 /// `None` is returned.
-pub(super) fn flipped_bit(bytes: &[u8], found: Sums, wanted: Sums, order: Order) -> Option<usize> {
+pub(super) fn flipped_bit(
+    bytes: &[u8],
+    found: Sums,
+    wanted: Sums,
+    order: ByteOrder,
+) -> Option<usize> {
     let missing = (wanted.0.wrapping_sub(found.0), wanted.1.wrapping_sub(found.1));
     // The contribution of 1 in the first and second word of a pair, starting at the last pair.
     let (mut of_first, mut of_second) = ((1_u32, 1_u32), (0_u32, 1_u32));
@@ -60,8 +65,8 @@ pub(super) fn flipped_bit(bytes: &[u8], found: Sums, wanted: Sums, order: Order)
         for (at, adds) in [(0, of_first), (4, of_second)] {
             let Some(bit) = bit_of_word(order.word(&words[at..]), adds, missing) else { continue };
             let byte = match order {
-                Order::Little => bit / 8,
-                Order::Big => 3 - bit / 8,
+                ByteOrder::Little => bit / 8,
+                ByteOrder::Big => 3 - bit / 8,
             };
             if only.replace((pair * 8 + at + byte) * 8 + bit % 8).is_some() {
                 return None;
@@ -85,10 +90,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flipped_bit_is_found_or_nothing_is_said() {
+    fn a_flipped_bit_is_found_unless_ambiguous() {
         let mut random = fastrand::Rng::with_seed(3);
         let bytes: Vec<u8> = (0..8200).map(|_| random.u8(..)).collect();
-        for order in [Order::Little, Order::Big] {
+        for order in [ByteOrder::Little, ByteOrder::Big] {
             let before = Sums(17, 4);
             let wanted = before.over(&bytes, order);
             let mut found_bits = 0;

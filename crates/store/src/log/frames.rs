@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::checksum::{Order, Sums, flipped_bit};
+use super::checksum::{ByteOrder, Sums, flipped_bit};
 use isolith_pages::{is_sealed, unseal};
 
 use crate::pragmas::PAGE_SIZE;
@@ -28,18 +28,18 @@ pub(super) struct Frame {
     pub(super) page: Option<u32>,
     /// Size of the file in pages after the commit that this frame ends; 0 if it ends none.
     pub(super) pages_after: u32,
-    pub(super) state: State,
+    pub(super) state: FrameState,
 }
 
 /// Whether a frame can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum FrameState {
     /// Valid, as SQLite would read it.
     Sound,
     /// The content is valid; only its checksum or salt, or the frame before it, is damaged.
     Proven,
     /// Valid after flipping this bit of header and page back.
-    Mended(usize),
+    Repaired(usize),
     /// The page in the file is what this frame contained.
     InFile,
     /// Cannot be trusted.
@@ -73,8 +73,8 @@ impl Frames {
         let last = frames
             .all
             .iter()
-            .rposition(|frame| frame.state != State::Damaged && frame.pages_after > 0);
-        let read = frames.all.iter().take_while(|frame| frame.state == State::Sound).count();
+            .rposition(|frame| frame.state != FrameState::Damaged && frame.pages_after > 0);
+        let read = frames.all.iter().take_while(|frame| frame.state == FrameState::Sound).count();
         let read = if scan.header_is_sound { read } else { 0 };
         let commits = frames.all[..read].iter().rposition(|frame| frame.pages_after > 0);
         frames.used = commits.map_or(0, |last| last + 1);
@@ -90,7 +90,7 @@ impl Frames {
     /// Indexes of trusted frames that end a commit.
     pub(super) fn commits(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
         self.all.iter().enumerate().filter_map(|(place, frame)| {
-            (frame.pages_after > 0 && frame.state != State::Damaged).then_some(place)
+            (frame.pages_after > 0 && frame.state != FrameState::Damaged).then_some(place)
         })
     }
 
@@ -99,11 +99,13 @@ impl Frames {
     pub(super) fn last_whole(&self) -> Option<usize> {
         let mut ends: Vec<usize> = self.commits().collect();
         for (place, frame) in self.all.iter().enumerate() {
-            if frame.state != State::Damaged {
+            if frame.state != FrameState::Damaged {
                 continue;
             }
             let later = self.all[place..].iter().position(|other| {
-                other.state != State::Damaged && frame.page.is_some() && other.page == frame.page
+                other.state != FrameState::Damaged
+                    && frame.page.is_some()
+                    && other.page == frame.page
             });
             let until = later.map_or(usize::MAX, |later| place + later);
             // The damaged frame may itself have ended a commit, which is then unknown.
@@ -117,8 +119,8 @@ impl Frames {
         let mut stale = std::collections::BTreeSet::new();
         for frame in &self.all[..=end] {
             match (frame.state, frame.page) {
-                (State::Damaged, Some(page)) => stale.insert(page),
-                (State::Damaged, None) => stale.insert(0),
+                (FrameState::Damaged, Some(page)) => stale.insert(page),
+                (FrameState::Damaged, None) => stale.insert(0),
                 (_, Some(page)) => stale.remove(&page),
                 (_, None) => false,
             };
@@ -131,9 +133,9 @@ impl Frames {
         let mut bytes = vec![0; FRAME as usize];
         log.read_exact_at(&mut bytes, HEADER + place as u64 * FRAME)?;
         match self.all[place].state {
-            State::InFile => return Ok(None),
-            State::Mended(bit) => flip(&mut bytes, bit),
-            State::Sound | State::Proven | State::Damaged => {}
+            FrameState::InFile => return Ok(None),
+            FrameState::Repaired(bit) => flip(&mut bytes, bit),
+            FrameState::Sound | FrameState::Proven | FrameState::Damaged => {}
         }
         Ok(Some(bytes.split_off(FRAME_HEADER)))
     }
@@ -141,7 +143,7 @@ impl Frames {
 
 /// Reads frame after frame.
 struct Scan {
-    order: Order,
+    order: ByteOrder,
     salt: [u8; 8],
     header_is_sound: bool,
     /// Possible starting sums of the next frame: the verified ones first, or else the stored
@@ -153,7 +155,7 @@ struct Scan {
 
 impl Scan {
     fn new(log: &File, header: &[u8; HEADER as usize], count: u64) -> io::Result<Self> {
-        let order = if header[..4] == MAGIC_BIG { Order::Big } else { Order::Little };
+        let order = if header[..4] == MAGIC_BIG { ByteOrder::Big } else { ByteOrder::Little };
         let computed = Sums::default().over(&header[..24], order);
         let stored = Sums::stored(&header[24..]);
         let header_is_sound = computed == stored;
@@ -177,16 +179,16 @@ impl Scan {
         let (state, next) = self.judge(bytes, stored, same_salt, truth);
         let mut head = [0; 8];
         head.copy_from_slice(&bytes[..8]);
-        if let State::Mended(bit @ 0..64) = state {
+        if let FrameState::Repaired(bit @ 0..64) = state {
             head[bit / 8] ^= 1 << (bit % 8);
         }
         let number =
             |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         self.seeds = vec![next];
-        self.proven = state != State::Damaged;
+        self.proven = state != FrameState::Damaged;
         // The page number of a damaged frame is trusted if the salt next to it is intact.
         let page =
-            Some(number(0)).filter(|page| *page > 0 && (state != State::Damaged || same_salt));
+            Some(number(0)).filter(|page| *page > 0 && (state != FrameState::Damaged || same_salt));
         Frame { page, pages_after: number(4), state }
     }
 
@@ -197,7 +199,7 @@ impl Scan {
         stored: Sums,
         same_salt: bool,
         truth: Option<&File>,
-    ) -> (State, Sums) {
+    ) -> (FrameState, Sums) {
         let sums_from = |seed: Sums, head: &[u8], page: &[u8]| {
             seed.over(head, self.order).over(page, self.order)
         };
@@ -206,33 +208,33 @@ impl Scan {
         if let Some(place) = self.seeds.iter().position(|seed| all(*seed) == stored) {
             // Frames of an older log are consistent, too; only the salt distinguishes them.
             return match (self.proven && place == 0, same_salt) {
-                (true, true) => (State::Sound, stored),
-                (true, false) => (State::Proven, stored),
-                (false, true) => (State::Proven, stored),
-                (false, false) => (State::Damaged, stored),
+                (true, true) => (FrameState::Sound, stored),
+                (true, false) => (FrameState::Proven, stored),
+                (false, true) => (FrameState::Proven, stored),
+                (false, false) => (FrameState::Damaged, stored),
             };
         }
         if !same_salt {
-            return (State::Damaged, stored);
+            return (FrameState::Damaged, stored);
         }
         for seed in &self.seeds {
             let found = all(*seed);
             if found.distance(stored) == 1 {
-                return (State::Proven, found);
+                return (FrameState::Proven, found);
             }
             let mut summed = head.to_vec();
             summed.extend_from_slice(page);
             if let Some(bit) = flipped_bit(&summed, found, stored, self.order) {
                 let beyond_head = if bit < 64 { 0 } else { (FRAME_HEADER - 8) * 8 };
-                return (State::Mended(bit + beyond_head), stored);
+                return (FrameState::Repaired(bit + beyond_head), stored);
             }
             let number = u32::from_be_bytes([head[0], head[1], head[2], head[3]]);
             let in_file = truth.and_then(|truth| page_of(truth, number).ok());
             if in_file.is_some_and(|in_file| sums_from(*seed, head, &in_file) == stored) {
-                return (State::InFile, stored);
+                return (FrameState::InFile, stored);
             }
         }
-        (State::Damaged, stored)
+        (FrameState::Damaged, stored)
     }
 }
 

@@ -18,9 +18,9 @@ use isolate::InWorker;
 use isolith_protocol::StoreError;
 use serde::{Deserialize, Serialize};
 
-use self::frames::{Frames, State, page_of};
+use self::frames::{FrameState, Frames, page_of};
 use self::store_row::STORE_PAGE;
-use crate::acknowledged::{Found, Progress};
+use crate::acknowledged::{MarkRead, Progress};
 use crate::folder::{StoreFolder, io_failure, is_missing};
 use crate::identity::with_suffix;
 use crate::open::Truth;
@@ -81,13 +81,13 @@ impl Truth {
     /// [`StoreError::Missing`], or if the files cannot be read.
     pub fn examine_log(folder: &StoreFolder, token: InWorker) -> Result<LogState, StoreError> {
         folder.check()?;
-        let mut files = Files::look(folder)?;
+        let mut files = TruthFiles::look(folder)?;
         for _ in 1..TRIES {
             if !files.is_behind() {
                 break;
             }
             std::thread::sleep(BETWEEN_TRIES);
-            files = Files::look(folder)?;
+            files = TruthFiles::look(folder)?;
         }
         let missing = if files.is_behind() { files.missing(folder, token)? } else { None };
         Ok(files.state(missing))
@@ -103,8 +103,8 @@ pub(crate) fn is_broken(truth: &Path) -> bool {
 }
 
 /// The files of the truth at one point in time.
-struct Files {
-    mark: Found,
+struct TruthFiles {
+    mark: MarkRead,
     log: Option<File>,
     truth: File,
     frames: Frames,
@@ -112,11 +112,11 @@ struct Files {
     reached: Option<Progress>,
 }
 
-impl Files {
+impl TruthFiles {
     fn look(folder: &StoreFolder) -> Result<Self, StoreError> {
         // The order matters: commits are in the log before they are acknowledged, and in the
         // file before they leave the log.
-        let mark = Found::read(folder)?;
+        let mark = MarkRead::read(folder)?;
         let path = folder.truth();
         let truth = open(&path)?
             .ok_or_else(|| StoreError::Missing { folder: folder.path().to_path_buf() })?;
@@ -140,9 +140,9 @@ impl Files {
 
     /// The row of table `store` after this many frames.
     fn store_row(&self, frames: usize) -> Option<(String, Progress)> {
-        let in_log = self.frames.all[..frames]
-            .iter()
-            .rposition(|frame| frame.page == Some(STORE_PAGE) && frame.state != State::Damaged);
+        let in_log = self.frames.all[..frames].iter().rposition(|frame| {
+            frame.page == Some(STORE_PAGE) && frame.state != FrameState::Damaged
+        });
         let page = match (in_log, &self.log) {
             (Some(place), Some(log)) => self.frames.page(log, place).ok()?,
             _ => None,
@@ -160,9 +160,9 @@ impl Files {
 
     fn state(self, missing: Option<Missing>) -> LogState {
         let mark = match self.mark {
-            Found::Nothing => MarkState::None,
-            Found::Damaged => MarkState::Damaged,
-            Found::Mark(..) => MarkState::Sound,
+            MarkRead::Nothing => MarkState::None,
+            MarkRead::Damaged => MarkState::Damaged,
+            MarkRead::Mark(..) => MarkState::Sound,
         };
         LogState { mark, frames: self.frames.all.len() as u64, reached: self.reached, missing }
     }

@@ -12,8 +12,8 @@ use isolith_protocol::StoreError;
 use rusqlite::{Connection, OpenFlags};
 use serde::{Deserialize, Serialize};
 
-use super::frames::{Frames, State};
-use super::{Files, Missing};
+use super::frames::{FrameState, Frames};
+use super::{Missing, TruthFiles};
 use crate::acknowledged::{self, Progress};
 use crate::create::{self, Aside, copy_content, sync_folder};
 use crate::deadline::Deadline;
@@ -58,7 +58,7 @@ impl LogRecovery {
 }
 
 /// Maximum number of ids in a report.
-const NAMED: usize = 20;
+const MAX_NAMED_IDS: usize = 20;
 
 impl Truth {
     /// Builds a new truth from the file and all trusted frames of its log, including those
@@ -79,7 +79,7 @@ impl Truth {
         let _alone = Lock::exclusive_now(&folder.lock_file())?;
         put_in_place(folder)?;
         Aside::clear_leftovers(&folder.run(), "recover");
-        let files = Files::look(folder)?;
+        let files = TruthFiles::look(folder)?;
         if !files.is_behind() {
             return Ok(None);
         }
@@ -111,7 +111,7 @@ struct Candidate {
 /// used instead. `None` if SQLite sees all commits by itself. The caller must hold the store's
 /// lock exclusively.
 pub(crate) fn all_commits(folder: &StoreFolder) -> Result<Option<Aside>, StoreError> {
-    let files = Files::look(folder)?;
+    let files = TruthFiles::look(folder)?;
     match files.frames.commits().next_back() {
         Some(last) if files.is_behind() && files.frames.goes_on() => {
             files.copy_with_gaps(folder, last).map(Some)
@@ -120,7 +120,7 @@ pub(crate) fn all_commits(folder: &StoreFolder) -> Result<Option<Aside>, StoreEr
     }
 }
 
-impl Files {
+impl TruthFiles {
     /// The truth as of the last commit at which every page is known.
     fn best(&self, folder: &StoreFolder, deadline: &Deadline) -> Result<Candidate, StoreError> {
         let end = self.frames.last_whole();
@@ -202,7 +202,7 @@ const RESERVED_AT: u64 = 20;
 fn play(frames: &Frames, log: &File, end: usize, file: &File) -> std::io::Result<()> {
     let mut newest = HashMap::new();
     for (place, frame) in frames.all[..=end].iter().enumerate() {
-        if let (Some(page), true) = (frame.page, frame.state != State::Damaged) {
+        if let (Some(page), true) = (frame.page, frame.state != FrameState::Damaged) {
             newest.insert(page, place);
         }
     }
@@ -285,7 +285,7 @@ fn list(db: &Connection, sql: &str, after: i64) -> Option<(u64, Vec<String>)> {
     let (mut count, mut ids) = (0, Vec::new());
     while let Ok(Some(row)) = rows.next() {
         count += 1;
-        if ids.len() < NAMED {
+        if ids.len() < MAX_NAMED_IDS {
             let id: rusqlite::types::Value = row.get(0).ok()?;
             ids.push(match id {
                 rusqlite::types::Value::Text(text) => text,

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_depend_on_all_that_tells_drawers_apart() {
+    fn ids_depend_on_wing_room_source_and_text() {
         let hash = |wing, room, source, text| content_hash(wing, room, source, text);
         let one = hash("w", "r", Some("s"), "t");
         assert_eq!(one, hash("w", "r", Some("s"), "t"));

@@ -1,9 +1,9 @@
 /// Texts up to this many characters are not split.
-const WHOLE: usize = 1_500;
+const MAX_UNSPLIT: usize = 1_500;
 
 /// Maximum and minimum length of a passage, in characters.
-const LONGEST: usize = 1_200;
-const SHORTEST: usize = 600;
+const MAX_PASSAGE: usize = 1_200;
+const MIN_PASSAGE: usize = 600;
 
 /// Splits a text into passages whose concatenation is the text. None is blank, unless the text
 /// is. Splits at the ends of paragraphs, else of lines and sentences, else of words, and never
@@ -22,9 +22,9 @@ pub fn passages(text: &str) -> Vec<&str> {
 
 /// Where the first passage of a text ends; `None` if it is the only one.
 fn cut(text: &str) -> Option<usize> {
-    text.char_indices().nth(WHOLE)?;
-    let (start, _) = text.char_indices().nth(SHORTEST)?;
-    let (limit, _) = text.char_indices().nth(LONGEST)?;
+    text.char_indices().nth(MAX_UNSPLIT)?;
+    let (start, _) = text.char_indices().nth(MIN_PASSAGE)?;
+    let (limit, _) = text.char_indices().nth(MAX_PASSAGE)?;
     let best = ends(text, start, limit).max_by_key(|(at, end)| (*end, *at));
     let at = best.map_or(limit, |(at, _)| at);
     // A blank passage is merged with its neighbour.
@@ -77,13 +77,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cuts_are_at_the_best_places() {
+    fn texts_are_split_at_the_best_positions() {
         let words = |count: usize| "word ".repeat(count);
         let paragraph = format!("{}\n\n", "x".repeat(700));
         let sentence = format!("{}. ", "y".repeat(800));
         for (text, first) in [
             // Short texts stay whole.
-            ("x".repeat(WHOLE), None),
+            ("x".repeat(MAX_UNSPLIT), None),
             (words(300), None),
             // Paragraphs before sentences before words.
             (format!("{paragraph}{}. {}", "z".repeat(200), words(200)), Some(702)),
@@ -93,15 +93,15 @@ mod tests {
             (words(400), Some(1195)),
             ("。".repeat(1_600), Some(1_199 * 3)),
             // No good position at all.
-            ("x".repeat(WHOLE + 1), Some(LONGEST)),
-            ("ß".repeat(WHOLE + 1), Some(LONGEST * 2)),
+            ("x".repeat(MAX_UNSPLIT + 1), Some(MAX_PASSAGE)),
+            ("ß".repeat(MAX_UNSPLIT + 1), Some(MAX_PASSAGE * 2)),
         ] {
             assert_eq!(cut(&text), first, "{text}");
         }
     }
 
     #[test]
-    fn blanks_stay_with_words() {
+    fn white_space_stays_with_the_preceding_words() {
         let space = " ".repeat(5_000);
         for text in [
             format!("{space}a"),
@@ -130,14 +130,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn passages_tile_the_text(text in texts()) {
+        fn passages_concatenate_to_the_text(text in texts()) {
             let cut = passages(&text);
             prop_assert_eq!(cut.concat(), text.clone());
             if !text.trim().is_empty() {
                 for passage in &cut {
                     prop_assert!(!passage.trim().is_empty());
                     // Beyond the limit there is only white space.
-                    prop_assert!(passage.trim().chars().count() <= WHOLE);
+                    prop_assert!(passage.trim().chars().count() <= MAX_UNSPLIT);
                 }
             }
         }

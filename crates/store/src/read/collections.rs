@@ -12,7 +12,7 @@ use crate::names::is_plain;
 use crate::sqlite::During;
 
 /// Maximum number of similar names in an error.
-const MOST_SIMILAR: usize = 3;
+const MAX_SIMILAR: usize = 3;
 
 const STATE: &str = "SELECT c.id, c.name, c.dimension, c.metric, c.model, c.records, \
     c.last_change, c.unfolded, g.number, g.base_to, g.complete_to, c.kind \
@@ -182,18 +182,18 @@ fn similar(db: &Connection, name: &str) -> Result<Vec<String>, StoreError> {
     let wanted = name.to_lowercase();
     let mut near: Vec<(usize, String)> = names
         .into_iter()
-        .map(|other| (edits(&wanted, &other.to_lowercase()), other))
-        .filter(|(edits, other)| {
-            *edits <= 2.max(wanted.chars().count() / 3)
+        .map(|other| (edit_distance(&wanted, &other.to_lowercase()), other))
+        .filter(|(edit_distance, other)| {
+            *edit_distance <= 2.max(wanted.chars().count() / 3)
                 || (wanted.len() > 2 && other.to_lowercase().contains(&wanted))
         })
         .collect();
     near.sort();
-    Ok(near.into_iter().take(MOST_SIMILAR).map(|(_, name)| name).collect())
+    Ok(near.into_iter().take(MAX_SIMILAR).map(|(_, name)| name).collect())
 }
 
 /// The edit distance of two names, in characters.
-fn edits(one: &str, other: &str) -> usize {
+fn edit_distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().take(100).collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (at, letter) in one.chars().take(100).enumerate() {
@@ -210,14 +210,14 @@ fn edits(one: &str, other: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::edits;
+    use super::edit_distance;
 
     #[test]
-    fn edits_are_counted() {
+    fn edit_distance_counts_changed_characters() {
         for (one, other, count) in
             [("", "", 0), ("a", "", 1), ("docs", "dosc", 2), ("docs", "docs2", 1), ("ü", "u", 1)]
         {
-            assert_eq!(edits(one, other), count, "{one} {other}");
+            assert_eq!(edit_distance(one, other), count, "{one} {other}");
         }
     }
 }

@@ -12,11 +12,11 @@ use crate::facts::validity::Validity;
 use crate::sqlite::During;
 
 /// Maximum number of sources in an answer: the first one, and the latest.
-const MOST_SOURCES: u32 = 20;
+const MAX_SOURCES: u32 = 20;
 
 /// A fact as writers see it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Kept {
+pub(crate) struct StoredFact {
     pub(crate) id: i64,
     pub(crate) subject: i64,
     pub(crate) predicate: i64,
@@ -30,7 +30,7 @@ pub(crate) struct Kept {
     pub(crate) superseded_by: Option<i64>,
 }
 
-const KEPT: &str = "SELECT id, valid_from, from_day, valid_to, to_day, until, confidence, drawer, \
+const STORED_FACT: &str = "SELECT id, valid_from, from_day, valid_to, to_day, until, confidence, drawer, \
     file, agent, recorded_at, superseded_by, subject, predicate, object FROM fact";
 
 /// True now first, then future, then past; the latest of each first.
@@ -209,28 +209,28 @@ pub(crate) fn require_entity(db: &Connection, number: i64) -> Result<Entity, Sto
 
 /// All facts with this subject and predicate, and this object if given, in the order they were
 /// recorded.
-pub(crate) fn kept_facts(
+pub(crate) fn stored_facts(
     db: &Connection,
     subject: i64,
     predicate: i64,
     object: Option<i64>,
-) -> Result<Vec<Kept>, StoreError> {
+) -> Result<Vec<StoredFact>, StoreError> {
     // With an object, an index finds it directly, however many others there are.
     let of_object = if object.is_some() { "object = ?3" } else { "?3 IS NULL" };
     let read = || {
         db.prepare_cached(&format!(
-            "{KEPT} WHERE subject = ?1 AND predicate = ?2 AND {of_object} ORDER BY id"
+            "{STORED_FACT} WHERE subject = ?1 AND predicate = ?2 AND {of_object} ORDER BY id"
         ))?
-        .query_map(params![subject, predicate, object], kept_of)?
+        .query_map(params![subject, predicate, object], stored_fact_of)?
         .collect::<Result<Vec<_>, _>>()
     };
     read().during(db, "look for facts")
 }
 
 /// The fact with this id.
-pub(crate) fn kept_fact(db: &Connection, number: i64) -> Result<Option<Kept>, StoreError> {
-    db.prepare_cached(&format!("{KEPT} WHERE id = ?1"))
-        .and_then(|mut statement| statement.query_row([number], kept_of).optional())
+pub(crate) fn stored_fact(db: &Connection, number: i64) -> Result<Option<StoredFact>, StoreError> {
+    db.prepare_cached(&format!("{STORED_FACT} WHERE id = ?1"))
+        .and_then(|mut statement| statement.query_row([number], stored_fact_of).optional())
         .during(db, "look for a fact")
 }
 
@@ -265,12 +265,12 @@ fn page(which: &str, order: &str) -> String {
 
 /// Whose facts are requested.
 #[derive(Debug, Clone, Copy)]
-enum Whose {
+enum FactOwner {
     Anybodys,
     Of(i64),
 }
 
-impl Whose {
+impl FactOwner {
     fn number(self) -> Option<i64> {
         match self {
             Self::Anybodys => None,
@@ -280,14 +280,14 @@ impl Whose {
 }
 
 /// `None` if no entity has this name.
-fn wanted(db: &Connection, name: Option<&str>) -> Result<Option<Whose>, StoreError> {
-    let Some(name) = name else { return Ok(Some(Whose::Anybodys)) };
-    Ok(entity_number(db, &fold(name))?.map(Whose::Of))
+fn wanted(db: &Connection, name: Option<&str>) -> Result<Option<FactOwner>, StoreError> {
+    let Some(name) = name else { return Ok(Some(FactOwner::Anybodys)) };
+    Ok(entity_number(db, &fold(name))?.map(FactOwner::Of))
 }
 
-fn of_entity(whose: Whose, direction: Direction) -> &'static str {
+fn of_entity(whose: FactOwner, direction: Direction) -> &'static str {
     match (whose, direction) {
-        (Whose::Anybodys, _) => ":entity IS NULL",
+        (FactOwner::Anybodys, _) => ":entity IS NULL",
         (_, Direction::Out) => "f.subject = :entity",
         (_, Direction::In) => "f.object = :entity",
         (_, Direction::Both) => "(f.subject = :entity OR f.object = :entity)",
@@ -298,8 +298,8 @@ fn moment_of(at: Option<i64>, is_day: bool) -> Option<Moment> {
     at.map(|at| if is_day { Moment::day_of(at) } else { Moment::instant(at) })
 }
 
-fn kept_of(row: &Row<'_>) -> rusqlite::Result<Kept> {
-    Ok(Kept {
+fn stored_fact_of(row: &Row<'_>) -> rusqlite::Result<StoredFact> {
+    Ok(StoredFact {
         id: row.get(0)?,
         validity: validity_of(row, 1)?,
         confidence: row.get(6)?,
@@ -361,7 +361,7 @@ pub(crate) fn sources_of(db: &Connection, fact: i64) -> rusqlite::Result<Vec<Sou
          WHERE id = (SELECT min(id) FROM fact_source WHERE fact = ?1) OR id IN \
          (SELECT id FROM fact_source WHERE fact = ?1 ORDER BY id DESC LIMIT ?2) ORDER BY id",
     )?
-    .query_map(params![fact, MOST_SOURCES - 1], source_of)?
+    .query_map(params![fact, MAX_SOURCES - 1], source_of)?
     .collect()
 }
 

@@ -17,10 +17,10 @@ use crate::sqlite::During;
 use crate::write::{AsValue, IN_A_LIST, type_of};
 
 /// Maximum nesting depth of a filter.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// Maximum memory of a compiled pattern.
-const LARGEST_PATTERN: usize = 4 << 20;
+const MAX_PATTERN_SIZE: usize = 4 << 20;
 
 /// The rows of the collection that match, in ascending order.
 pub(crate) fn rows_matching(
@@ -32,15 +32,15 @@ pub(crate) fn rows_matching(
     let search = Search { db, deadline, collection };
     // Compiled before anything is read, so that a bad pattern is an error even for an empty
     // collection.
-    let plan = Plan::of(filter, 0)?;
+    let plan = CompiledFilter::of(filter, 0)?;
     search.matching(&plan, None)
 }
 
 /// A filter with its patterns compiled.
-enum Plan<'f> {
-    All(Vec<Plan<'f>>),
-    Any(Vec<Plan<'f>>),
-    Not(Box<Plan<'f>>),
+enum CompiledFilter<'f> {
+    All(Vec<CompiledFilter<'f>>),
+    Any(Vec<CompiledFilter<'f>>),
+    Not(Box<CompiledFilter<'f>>),
     Compare { key: &'f str, how: Comparison, value: &'f Scalar },
     In { key: &'f str, values: &'f [Scalar] },
     Contains { key: &'f str, value: &'f Scalar },
@@ -52,10 +52,10 @@ enum TextTest<'f> {
     Matches(Regex),
 }
 
-impl<'f> Plan<'f> {
+impl<'f> CompiledFilter<'f> {
     fn of(filter: &'f Filter, depth: usize) -> Result<Self, StoreError> {
-        if depth > DEEPEST {
-            return Err(StoreError::BadFilter(format!("nested deeper than {DEEPEST}")));
+        if depth > MAX_DEPTH {
+            return Err(StoreError::BadFilter(format!("nested deeper than {MAX_DEPTH}")));
         }
         let each = |filters: &'f [Filter]| {
             filters.iter().map(|filter| Self::of(filter, depth + 1)).collect::<Result<Vec<_>, _>>()
@@ -69,7 +69,7 @@ impl<'f> Plan<'f> {
             Filter::Contains { key, value } => Self::Contains { key, value },
             Filter::DocumentContains(text) => Self::Document(TextTest::Has(text)),
             Filter::DocumentMatches(pattern) => {
-                let compiled = RegexBuilder::new(pattern).size_limit(LARGEST_PATTERN).build();
+                let compiled = RegexBuilder::new(pattern).size_limit(MAX_PATTERN_SIZE).build();
                 Self::Document(TextTest::Matches(compiled.map_err(|error| {
                     StoreError::BadFilter(format!("pattern {pattern:?}: {error}"))
                 })?))
@@ -105,39 +105,47 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// The matching rows, among `within` if given, in ascending order.
-    fn matching(&self, plan: &Plan<'_>, within: Option<&[u64]>) -> Result<Vec<u64>, StoreError> {
+    fn matching(
+        &self,
+        plan: &CompiledFilter<'_>,
+        within: Option<&[u64]>,
+    ) -> Result<Vec<u64>, StoreError> {
         self.deadline.check("filter")?;
         match plan {
-            Plan::All(plans) => self.all(plans, within),
-            Plan::Any(plans) => {
+            CompiledFilter::All(plans) => self.all(plans, within),
+            CompiledFilter::Any(plans) => {
                 let mut rows = Vec::new();
                 for plan in plans {
                     rows.extend(self.matching(plan, within)?);
                 }
                 Ok(sorted(rows))
             }
-            Plan::Not(plan) => {
+            CompiledFilter::Not(plan) => {
                 let not = self.matching(plan, within)?;
                 match within {
                     Some(within) => Ok(without(within, &not)),
                     None => Ok(without(&all_rows(self.db, self.collection)?, &not)),
                 }
             }
-            Plan::Compare { key, how, value } => {
+            CompiledFilter::Compare { key, how, value } => {
                 self.indexed(key, type_of(value), within, |id| self.compare(id, *how, value))
             }
-            Plan::In { key, values } => self.is_in(key, values, within),
-            Plan::Contains { key, value } => {
+            CompiledFilter::In { key, values } => self.is_in(key, values, within),
+            CompiledFilter::Contains { key, value } => {
                 self.indexed(key, type_of(value) + IN_A_LIST, within, |id| {
                     self.compare(id, Comparison::Equal, value)
                 })
             }
-            Plan::Document(test) => self.with_document(test, within),
+            CompiledFilter::Document(test) => self.with_document(test, within),
         }
     }
 
     /// Documents are read last, and only for rows that passed everything else.
-    fn all(&self, plans: &[Plan<'_>], within: Option<&[u64]>) -> Result<Vec<u64>, StoreError> {
+    fn all(
+        &self,
+        plans: &[CompiledFilter<'_>],
+        within: Option<&[u64]>,
+    ) -> Result<Vec<u64>, StoreError> {
         let mut rows: Option<Vec<u64>> = None;
         for late in [false, true] {
             for plan in plans.iter().filter(|plan| plan.reads_documents() == late) {

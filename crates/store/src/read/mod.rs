@@ -285,7 +285,7 @@ mod tests {
     use crate::pragmas::Durability;
 
     #[test]
-    fn a_snapshot_ends_however_late_it_is() {
+    fn a_snapshot_ends_even_after_the_deadline() {
         let place = tempfile::tempdir().unwrap();
         let folder = StoreFolder::new(place.path().join("store"));
         let options = WriterOptions { durability: Durability::Normal, create: true };

@@ -8,11 +8,11 @@ use rusqlite::types::Value;
 use super::indexes::Index;
 use super::rebuild::{Rescue, text};
 use super::report::Extent;
-use super::table::{Completed, Copy};
+use super::table::{Completed, TableCopy};
 use crate::read::code::makes_sense;
 use crate::sqlite::During;
 
-const ROOT: Copy = Copy {
+const ROOT: TableCopy = TableCopy {
     table: "root",
     select: "SELECT id, path, created_at, indexed_at \
              FROM root WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
@@ -30,7 +30,7 @@ const ROOT: Copy = Copy {
     is_derived: false,
 };
 
-const FILE: Copy = Copy {
+const FILE: TableCopy = TableCopy {
     table: "file",
     select: "SELECT id, root, path, hash, size, modified, language, generated, problem, chunks, \
              author, changed_at, parser FROM file WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
@@ -54,7 +54,7 @@ const FILE: Copy = Copy {
 const FILE_WITHOUT_PARSER: &str = "SELECT id, root, path, hash, size, modified, language, generated, problem, chunks, \
      author, changed_at, 0 FROM file WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
 
-const CHUNK: Copy = Copy {
+const CHUNK: TableCopy = TableCopy {
     table: "chunk",
     select: "SELECT row, file, start_line, end_line, kind, symbols, parent, signature, doc \
              FROM chunk WHERE row BETWEEN ?1 AND ?2 ORDER BY row",
@@ -144,7 +144,7 @@ impl Rescue<'_> {
             true => FILE.select,
             false => FILE_WITHOUT_PARSER,
         };
-        self.table_with(&Copy { select, ..FILE }, &mut |id, known| {
+        self.table_with(&TableCopy { select, ..FILE }, &mut |id, known| {
             let (Some(root), Some(path)) = (known.get("root"), known.get("path")) else {
                 return Ok(Completed::Nothing);
             };

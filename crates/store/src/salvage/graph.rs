@@ -9,11 +9,11 @@ use rusqlite::{Connection, params_from_iter};
 use super::indexes::Index;
 use super::rebuild::Rescue;
 use super::report::Extent;
-use super::table::{Completed, Copy};
+use super::table::{Completed, TableCopy};
 use crate::graph::{self, KnownNames, NodeParts, edge_names};
 use crate::sqlite::During;
 
-const NAME: Copy = Copy {
+const NAME: TableCopy = TableCopy {
     table: "graph_name",
     select: "SELECT id, kind, name, indexed FROM graph_name \
              WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
@@ -32,7 +32,7 @@ const NAME: Copy = Copy {
 };
 
 /// Indexes are read by `recover_nodes` and `recover_edges`: several entries make up one row.
-const NODE: Copy = Copy {
+const NODE: TableCopy = TableCopy {
     table: "node",
     select: "SELECT id, labels, properties, owner, name FROM node \
              WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
@@ -44,7 +44,7 @@ const NODE: Copy = Copy {
     is_derived: false,
 };
 
-const EDGE: Copy = Copy {
+const EDGE: TableCopy = TableCopy {
     table: "edge",
     select: "SELECT id, type, src, dst, properties, owner FROM edge \
              WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
@@ -57,7 +57,7 @@ const EDGE: Copy = Copy {
     is_derived: false,
 };
 
-const CODE_GRAPH: Copy = Copy {
+const CODE_GRAPH: TableCopy = TableCopy {
     table: "code_graph",
     select: "SELECT file, outline, uses, due FROM code_graph \
              WHERE file BETWEEN ?1 AND ?2 ORDER BY file",
@@ -69,7 +69,7 @@ const CODE_GRAPH: Copy = Copy {
     is_derived: true,
 };
 
-const CODE_LOOKUP: Copy = Copy {
+const CODE_LOOKUP: TableCopy = TableCopy {
     table: "code_lookup",
     select: "SELECT file, keys FROM code_lookup WHERE file BETWEEN ?1 AND ?2 ORDER BY file",
     insert: "INSERT INTO code_lookup (file, keys) VALUES (?1, ?2)",
@@ -136,7 +136,7 @@ impl Rescue<'_> {
         self.table(&CODE_LOOKUP)?;
         self.modules()?;
         self.drop_owned()?;
-        let (nodes, edges) = mend(db).during(db, "save the graph")?;
+        let (nodes, edges) = repair(db).during(db, "save the graph")?;
         for (at, (table, broken)) in [("node", nodes), ("edge", edges)].into_iter().enumerate() {
             self.graph_gone[at] += broken.len() as u64;
             let broken = broken.iter().map(i64::to_string).collect();
@@ -222,7 +222,7 @@ impl Rescue<'_> {
 
 /// Rebuilds lookup rows, replaces lost names, and deletes malformed nodes and edges, whose ids
 /// are returned.
-fn mend(db: &Connection) -> rusqlite::Result<(Vec<i64>, Vec<i64>)> {
+fn repair(db: &Connection) -> rusqlite::Result<(Vec<i64>, Vec<i64>)> {
     let mut names = KnownNames::read(db)?;
     let mut broken = (Vec::new(), Vec::new());
     let mut statement =
@@ -271,7 +271,7 @@ fn drop_loose(db: &Connection) -> rusqlite::Result<Vec<i64>> {
         }
     }
     db.execute_batch(DROP_FOUND)?;
-    db.execute_batch(graph::FIND_ALL_EDGES)?;
+    db.execute_batch(graph::REBUILD_ENDS)?;
     Ok(loose)
 }
 
@@ -283,6 +283,6 @@ fn have_names(
 ) -> rusqlite::Result<bool> {
     needed.try_fold(true, |so_far, (number, kind)| match names.is(number, kind) {
         Some(is_right) => Ok(so_far && is_right),
-        None => names.make_up(db, number, kind).map(|()| so_far),
+        None => names.insert_placeholder(db, number, kind).map(|()| so_far),
     })
 }

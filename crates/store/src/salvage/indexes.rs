@@ -26,13 +26,13 @@ pub(super) struct Index {
 }
 
 /// Columns of a row, by name.
-pub(super) type Known = BTreeMap<&'static str, Value>;
+pub(super) type KnownColumns = BTreeMap<&'static str, Value>;
 
 /// What the indexes of a table know and the table does not.
 #[derive(Default)]
 pub(super) struct Evidence {
     /// Rows that are not in the new table.
-    pub(super) missing: BTreeMap<i64, Missing>,
+    pub(super) missing: BTreeMap<i64, MissingRow>,
     /// Rows that differ from the new table.
     pub(super) different: HashSet<i64>,
     /// Whether all rows that ever existed are known.
@@ -40,8 +40,8 @@ pub(super) struct Evidence {
 }
 
 #[derive(Default)]
-pub(super) struct Missing {
-    pub(super) known: Known,
+pub(super) struct MissingRow {
+    pub(super) known: KnownColumns,
     /// Whether it cannot be a row of which only the number is damaged.
     pub(super) is_sure: bool,
 }

@@ -7,15 +7,15 @@ use isolith_types::Metadata;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::indexes::{Index, Known};
+use super::indexes::{Index, KnownColumns};
 use super::rebuild::{Rescue, text};
-use super::report::{Extent, NAMED_IDS};
-use super::table::{Completed, Copy};
+use super::report::{Extent, MAX_NAMED_IDS};
+use super::table::{Completed, TableCopy};
 use crate::memory::{content_hash, id_of};
 use crate::read::memory::{tags_of, text_of};
 use crate::sqlite::During;
 
-const DRAWER: Copy = Copy {
+const DRAWER: TableCopy = TableCopy {
     table: "drawer",
     select: "SELECT number, id, content, wing, room, position, source, author, date, whole_day, \
              date_text, tags, metadata, passages, created_at, updated_at \
@@ -60,7 +60,7 @@ const DRAWER: Copy = Copy {
 };
 
 /// Only used to recognize memory: the ids of records contain the same.
-const PASSAGE: Copy = Copy {
+const PASSAGE: TableCopy = TableCopy {
     table: "passage",
     select: "SELECT row, drawer FROM passage WHERE row BETWEEN ?1 AND ?2 ORDER BY row",
     insert: "INSERT INTO temp.old_passage (row, drawer) VALUES (?1, ?2)",
@@ -89,7 +89,7 @@ const RECOVERED: &str = "recovered";
 const NO_TEXT: &str = "nothing was left of their texts";
 
 /// Ids of drawers, by what they have lost.
-type Lost = BTreeMap<&'static str, Vec<String>>;
+type LostDrawers = BTreeMap<&'static str, Vec<String>>;
 
 impl Rescue<'_> {
     /// Saves drawers with what is left of their texts.
@@ -104,29 +104,34 @@ impl Rescue<'_> {
             self.table(&PASSAGE)?;
             self.report.lost.truncate(before);
         }
-        let mend = || {
+        let repair = || {
             db.execute_batch(FIND_MEMORY)?;
-            let homeless = find_passages(db, self.work.now)?;
-            Ok((homeless, mend_drawers(db)?))
+            let orphaned = find_passages(db, self.work.now)?;
+            Ok((orphaned, repair_drawers(db)?))
         };
-        let (homeless, lost) = mend().during(db, "save drawers")?;
-        if homeless > 0 {
+        let (orphaned, lost) = repair().during(db, "save drawers")?;
+        if orphaned > 0 {
             let reason = format!("their texts are in the wing {RECOVERED:?} now");
-            self.lose("drawer", Extent::Partial, homeless, reason);
+            self.lose("drawer", Extent::Partial, orphaned, reason);
         }
         for (reason, ids) in lost {
             let extent = if reason == NO_TEXT { Extent::Lost } else { Extent::Partial };
             self.report.lost_ids.extend(ids.iter().cloned());
             self.lose_named("drawer", extent, ids, reason.to_owned());
         }
-        self.report.lost_ids.truncate(NAMED_IDS);
+        self.report.lost_ids.truncate(MAX_NAMED_IDS);
         Ok(())
     }
 }
 
 /// Restores a drawer from its indexes: its location, its source, and the hash that tells whether
 /// its text is complete. Its passages know when it was added.
-fn drawer_of(db: &Connection, number: i64, known: &Known, now: i64) -> rusqlite::Result<Completed> {
+fn drawer_of(
+    db: &Connection,
+    number: i64,
+    known: &KnownColumns,
+    now: i64,
+) -> rusqlite::Result<Completed> {
     let columns = ["id", "content", "wing", "room", "position"].map(|name| known.get(name));
     let [Some(id), Some(content), Some(wing), Some(room), Some(position)] = columns else {
         return Ok(Completed::Nothing);
@@ -151,7 +156,7 @@ fn drawer_of(db: &Connection, number: i64, known: &Known, now: i64) -> rusqlite:
 
 /// Assigns passages to drawers by their ids. Creates lost drawers and returns their number.
 fn find_passages(db: &Connection, now: i64) -> rusqlite::Result<u64> {
-    let mut homeless = 0;
+    let mut orphaned = 0;
     let mut records = db.prepare(
         "SELECT r.row, r.id, r.created_at, r.document IS NULL FROM collection c \
          JOIN record r ON r.collection = c.id WHERE c.kind = 'memory' ORDER BY r.row",
@@ -167,8 +172,8 @@ fn find_passages(db: &Connection, now: i64) -> rusqlite::Result<u64> {
             remove_record(db, row)?;
             continue;
         };
-        // `mend_drawers` sets its hash and count.
-        homeless += db
+        // `repair_drawers` sets its hash and count.
+        orphaned += db
             .prepare_cached(
                 "INSERT OR IGNORE INTO drawer (number, id, content, wing, room, position, source, \
                  whole_day, tags, metadata, passages, created_at, updated_at) \
@@ -180,18 +185,19 @@ fn find_passages(db: &Connection, now: i64) -> rusqlite::Result<u64> {
         db.prepare_cached("INSERT INTO passage (row, drawer) VALUES (?1, ?2)")?
             .execute([row, number])?;
     }
-    Ok(homeless)
+    Ok(orphaned)
 }
 
 /// Makes every drawer consistent with what is left of it.
-fn mend_drawers(db: &Connection) -> rusqlite::Result<Lost> {
+fn repair_drawers(db: &Connection) -> rusqlite::Result<LostDrawers> {
     let numbers: Vec<u64> = db
         .prepare("SELECT number FROM drawer ORDER BY number")?
         .query_map([], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
-    let mut lost = Lost::new();
+    let mut lost = LostDrawers::new();
     for number in numbers {
-        for (reason, id) in [mend_labels(db, number)?, mend_text(db, number)?].into_iter().flatten()
+        for (reason, id) in
+            [repair_labels(db, number)?, repair_text(db, number)?].into_iter().flatten()
         {
             lost.entry(reason).or_default().push(id);
         }
@@ -202,7 +208,7 @@ fn mend_drawers(db: &Connection) -> rusqlite::Result<Lost> {
 /// What a drawer has lost, and its id.
 type Loss = Option<(&'static str, String)>;
 
-fn mend_labels(db: &Connection, number: u64) -> rusqlite::Result<Loss> {
+fn repair_labels(db: &Connection, number: u64) -> rusqlite::Result<Loss> {
     let (id, tags, metadata): (String, String, String) = db
         .prepare_cached("SELECT id, tags, metadata FROM drawer WHERE number = ?1")?
         .query_row([number], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
@@ -219,7 +225,7 @@ fn mend_labels(db: &Connection, number: u64) -> rusqlite::Result<Loss> {
     Ok(Some(("their tags or metadata could not be read", id)))
 }
 
-fn mend_text(db: &Connection, number: u64) -> rusqlite::Result<Loss> {
+fn repair_text(db: &Connection, number: u64) -> rusqlite::Result<Loss> {
     let text = text_of(db, number)?;
     let rows: Vec<i64> = db
         .prepare_cached("SELECT row FROM passage WHERE drawer = ?1")?

@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isolith_graph::Value as Shown;
+use isolith_graph::Value as GraphValue;
 use isolith_protocol::StoreError;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::indexes::Index;
 use super::ranges::Gaps;
-use super::rebuild::{Rescue, breaks_a_rule};
+use super::rebuild::{Rescue, violates_schema};
 use super::report::Extent;
 use crate::graph::{NodeParts, from_lookup};
 use crate::sqlite::During;
@@ -49,7 +49,7 @@ const IN: Index = Index { from: "edge_in", columns: &["dst", "type", "src"], ..O
 struct LostNode {
     owner: Option<(i64, String)>,
     labels: BTreeSet<u32>,
-    properties: BTreeMap<u32, Shown>,
+    properties: BTreeMap<u32, GraphValue>,
 }
 
 impl Rescue<'_> {
@@ -190,11 +190,11 @@ impl Rescue<'_> {
                 .query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))
                 .during(db, "count what was saved")?;
             // Nodes and edges of lost facts were already reported with those.
-            let told = self.report.lost.iter().filter(|loss| {
+            let reported = self.report.lost.iter().filter(|loss| {
                 loss.table == shows && matches!(loss.extent, Extent::Lost | Extent::Unknown)
             });
-            let told: u64 = told.map(|loss| loss.rows).sum::<u64>() + self.graph_gone[at];
-            let untold = before[at].saturating_sub(there).saturating_sub(told);
+            let reported: u64 = reported.map(|loss| loss.rows).sum::<u64>() + self.graph_gone[at];
+            let untold = before[at].saturating_sub(there).saturating_sub(reported);
             if untold > 0 {
                 let reason = "the graph had more of them; indexing makes those of code again";
                 self.lose(table, Extent::Unknown, untold, reason.to_owned());
@@ -219,7 +219,7 @@ fn save_node(db: &Connection, node: i64, known: &LostNode) -> rusqlite::Result<b
         .execute(params![node, labels, properties, owner, name]);
     match saved {
         Ok(_) => Ok(true),
-        Err(error) if breaks_a_rule(&error) => Ok(false),
+        Err(error) if violates_schema(&error) => Ok(false),
         Err(error) => Err(error),
     }
 }

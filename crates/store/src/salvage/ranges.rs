@@ -7,7 +7,7 @@ use isolith_protocol::StoreError;
 use crate::deadline::Deadline;
 
 /// Gives up after this many failures; the rest counts as lost.
-const MOST_FAILURES: u64 = 200_000;
+const MAX_FAILURES: u64 = 200_000;
 
 /// What could not be read of a table.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Gaps {
 pub(super) fn walk(
     range: RangeInclusive<i64>,
     deadline: &Deadline,
-    read: &mut dyn FnMut(RangeInclusive<i64>) -> Stop,
+    read: &mut dyn FnMut(RangeInclusive<i64>) -> RangeEnd,
 ) -> Result<Gaps, StoreError> {
     let mut gaps = Gaps::default();
     let mut failures = 0;
@@ -57,9 +57,9 @@ pub(super) fn walk(
             continue;
         }
         let reason = match read(range) {
-            Stop::End => continue,
-            Stop::Fatal(error) => return Err(error),
-            Stop::Damage { last, reason } => match last {
+            RangeEnd::End => continue,
+            RangeEnd::Fatal(error) => return Err(error),
+            RangeEnd::Damage { last, reason } => match last {
                 // Rows after it are tried separately.
                 Some(last) if last >= low => {
                     open.push(last.saturating_add(1)..=high);
@@ -72,7 +72,7 @@ pub(super) fn walk(
         if gaps.reason.is_empty() {
             gaps.reason = reason;
         }
-        if low == high || failures > MOST_FAILURES {
+        if low == high || failures > MAX_FAILURES {
             gaps.add(low, high);
             continue;
         }
@@ -84,7 +84,7 @@ pub(super) fn walk(
 }
 
 /// How reading a range ended.
-pub(super) enum Stop {
+pub(super) enum RangeEnd {
     /// Everything was read.
     End,
     /// The file is damaged after the row `last`.
@@ -103,19 +103,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_but_the_damaged_rows_is_read() {
+    fn all_rows_but_the_damaged_ones_are_read() {
         let damaged = |row: i64| (300..310).contains(&row) || row == 77;
         let mut got = Vec::new();
         let gaps = walk(1..=1000, &Deadline::at(None), &mut |range| {
             let mut last = None;
             for row in range {
                 if damaged(row) {
-                    return Stop::Damage { last, reason: format!("row {row}") };
+                    return RangeEnd::Damage { last, reason: format!("row {row}") };
                 }
                 got.push(row);
                 last = Some(row);
             }
-            Stop::End
+            RangeEnd::End
         })
         .unwrap();
         let ranges = vec![77..=77, 300..=309];

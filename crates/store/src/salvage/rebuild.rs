@@ -9,23 +9,23 @@ use rusqlite::{Connection, Row, TransactionBehavior, params, params_from_iter};
 use super::Embedder;
 use super::damaged::Damaged;
 use super::indexes::Index;
-use super::ranges::{Gaps, Stop, walk};
+use super::ranges::{Gaps, RangeEnd, walk};
 use super::record::Tally;
-use super::report::{Extent, Loss, NAMED_IDS, SalvageReport};
-use super::table::{Completed, Copy};
+use super::report::{Extent, Loss, MAX_NAMED_IDS, SalvageReport};
+use super::table::{Completed, TableCopy};
 use crate::create::now;
 use crate::deadline::Deadline;
 use crate::graph;
 use crate::sqlite::{During, explain};
-use crate::write::{KeptFiles, Work};
+use crate::write::{FileCache, Work};
 
 /// Assumed maximum where the last row number cannot be read.
-const HIGHEST_ROW: i64 = 1 << 40;
+const MAX_ROW: i64 = 1 << 40;
 
 /// Row numbers to try where nothing indicates the last one.
 const UNKNOWN_ROWS: i64 = 1 << 20;
 
-const COLLECTION: Copy = Copy {
+const COLLECTION: TableCopy = TableCopy {
     table: "collection",
     select: "SELECT id, name, dimension, metric, model, settings, created_at, updated_at, kind \
              FROM collection WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
@@ -46,7 +46,7 @@ const COLLECTION: Copy = Copy {
 };
 
 /// Before there was a code index; like the migration, this renames a collection with its name.
-const COLLECTION_OF_VERSION_1: Copy = Copy {
+const COLLECTION_OF_VERSION_1: TableCopy = TableCopy {
     select: "SELECT id, CASE name WHEN '@code' THEN 'was-@code-' || id ELSE name END, dimension, metric, model, settings, created_at, updated_at, \
              'records' FROM collection WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
     // The index has the old names.
@@ -54,7 +54,7 @@ const COLLECTION_OF_VERSION_1: Copy = Copy {
     ..COLLECTION
 };
 
-const RECEIPT: Copy = Copy {
+const RECEIPT: TableCopy = TableCopy {
     table: "receipt",
     select: "SELECT rowid, key, request, result, keep, at \
              FROM receipt WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid",
@@ -74,7 +74,7 @@ const RECEIPT: Copy = Copy {
 };
 
 /// Progress of unfinished loads.
-const LOAD: Copy = Copy {
+const LOAD: TableCopy = TableCopy {
     table: "load",
     select: "SELECT rowid, source, collection, rows, inserted, updated, unchanged, rejected, \
              finished, at FROM load WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid",
@@ -104,11 +104,11 @@ pub(super) fn rebuild(
     let transaction = new
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(|error| explain(&error, path.as_ref(), "begin to salvage"))?;
-    let kept = KeptFiles::default();
+    let file_cache = FileCache::default();
     let report = {
         let mut rescue = Rescue {
             old: &damaged.db,
-            work: Work { db: &transaction, deadline, now: now(), kept: &kept },
+            work: Work { db: &transaction, deadline, now: now(), file_cache: &file_cache },
             report: SalvageReport::default(),
             graph_gone: [0; 2],
         };
@@ -142,7 +142,7 @@ impl Rescue<'_> {
         self.graph()?;
         self.memory()?;
         self.facts()?;
-        graph::show_facts(self.work.db)?;
+        graph::sync_facts(self.work.db)?;
         self.count_graph()?;
         self.table(&LOAD)?;
         self.table(&RECEIPT)?;
@@ -152,7 +152,7 @@ impl Rescue<'_> {
     }
 
     /// An index has a collection's name; its dimension follows from its vectors.
-    fn collections(&mut self, copy: &Copy, embedder: &Embedder<'_>) -> Result<(), StoreError> {
+    fn collections(&mut self, copy: &TableCopy, embedder: &Embedder<'_>) -> Result<(), StoreError> {
         let now = self.work.now;
         self.table_with(copy, &mut |id, known| {
             let Some(Value::Text(name)) = known.get("name") else { return Ok(Completed::Nothing) };
@@ -197,7 +197,7 @@ impl Rescue<'_> {
                     .db
                     .execute(
                         "UPDATE store SET uuid = ?1, created_at = ?2, last_change = ?3",
-                        params![uuid, created_at, last_change.clamp(0, HIGHEST_ROW)],
+                        params![uuid, created_at, last_change.clamp(0, MAX_ROW)],
                     )
                     .during(self.work.db, "save the store's id")?;
             }
@@ -265,14 +265,14 @@ impl Rescue<'_> {
                 Ok(())
             };
             match read() {
-                Ok(()) => Stop::End,
+                Ok(()) => RangeEnd::End,
                 Err(error) => match explain(&error, "truth.sqlite".as_ref(), "salvage") {
                     error @ (StoreError::Deadline { .. } | StoreError::DiskFull { .. }) => {
-                        Stop::Fatal(error)
+                        RangeEnd::Fatal(error)
                     }
                     // The reason includes the page.
-                    StoreError::Corrupt { reason, .. } => Stop::Damage { last, reason },
-                    _ => Stop::Damage { last, reason: error.to_string() },
+                    StoreError::Corrupt { reason, .. } => RangeEnd::Damage { last, reason },
+                    _ => RangeEnd::Damage { last, reason: error.to_string() },
                 },
             }
         })
@@ -284,7 +284,7 @@ impl Rescue<'_> {
             Ok(row.get::<_, Option<i64>>(0)?.unwrap_or(0))
         });
         if let Ok(highest) = by_table {
-            return Ok(highest.clamp(0, HIGHEST_ROW));
+            return Ok(highest.clamp(0, MAX_ROW));
         }
         for index in indexes.iter().filter(|index| index.has_all) {
             let mut highest = 0;
@@ -293,7 +293,7 @@ impl Rescue<'_> {
                 Ok(())
             })?;
             if complete {
-                return Ok(highest.clamp(0, HIGHEST_ROW));
+                return Ok(highest.clamp(0, MAX_ROW));
             }
         }
         // The last number assigned is recorded.
@@ -304,7 +304,7 @@ impl Rescue<'_> {
             _ => "SELECT 0",
         };
         let noted = self.old.query_row(noted, [], |row| row.get::<_, i64>(0)).unwrap_or(0);
-        Ok(if noted > 0 { noted.min(HIGHEST_ROW) } else { UNKNOWN_ROWS })
+        Ok(if noted > 0 { noted.min(MAX_ROW) } else { UNKNOWN_ROWS })
     }
 
     /// Recomputes all counts. Segments are dropped, so everything is unfolded.
@@ -356,7 +356,7 @@ impl Rescue<'_> {
     ) {
         if !ids.is_empty() {
             let rows = ids.len() as u64;
-            ids.truncate(NAMED_IDS);
+            ids.truncate(MAX_NAMED_IDS);
             self.push(table, extent, rows, ids, reason);
         }
     }
@@ -371,7 +371,7 @@ impl Rescue<'_> {
 }
 
 /// A wrong type, a missing value, or a duplicate.
-pub(super) fn breaks_a_rule(error: &rusqlite::Error) -> bool {
+pub(super) fn violates_schema(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(
         code,

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 
 use super::Embedder;
 use super::records::kind_of;
-use super::report::{Extent, NAMED_IDS};
+use super::report::{Extent, MAX_NAMED_IDS};
 use crate::check::is_finite;
 use crate::sqlite::During;
 use crate::write::{Fields, Work};
@@ -27,14 +27,14 @@ pub(super) struct RecordSaver<'a> {
     /// The collection whose vectors can be recomputed, and how.
     memory: Option<i64>,
     embedder: &'a Embedder<'a>,
-    lost: Lost,
+    lost: LostRecords,
     /// The error that keeps the new truth from being written.
     failed: Option<StoreError>,
 }
 
 /// Records that were partly readable but could not be saved.
 #[derive(Default)]
-pub(super) struct Lost {
+pub(super) struct LostRecords {
     without_vector: Tally,
     broken: Tally,
     /// Chunks of code: their files are reindexed.
@@ -42,7 +42,7 @@ pub(super) struct Lost {
     rows: HashSet<i64>,
 }
 
-impl Lost {
+impl LostRecords {
     /// The tallies that are not empty, each with the table that was damaged.
     pub(super) fn tallies(self) -> impl Iterator<Item = (&'static str, Extent, Tally)> {
         let all = [
@@ -92,7 +92,7 @@ impl<'a> RecordSaver<'a> {
                 .during(old, "read vectors")?,
             dimensions: dimensions().during(work.db, "read collections")?,
             fields: HashMap::new(),
-            lost: Lost::default(),
+            lost: LostRecords::default(),
             failed: None,
         })
     }
@@ -112,7 +112,7 @@ impl<'a> RecordSaver<'a> {
         let vector = self.vector.query_row([old.row], |row| row.get::<_, Vec<u8>>(0)).optional();
         let vector = match vector {
             Ok(Some(vector)) if is_finite(&vector) => Ok(Some(vector)),
-            vector => self.made_again(&old).map_or(vector, |made| Ok(Some(made))),
+            vector => self.recomputed_vector(&old).map_or(vector, |made| Ok(Some(made))),
         };
         let reason = match vector {
             Ok(Some(vector)) => {
@@ -176,12 +176,12 @@ impl<'a> RecordSaver<'a> {
     }
 
     /// Recomputes the vector of a passage from its text.
-    fn made_again(&self, old: &OldRecord) -> Option<Vec<u8>> {
+    fn recomputed_vector(&self, old: &OldRecord) -> Option<Vec<u8>> {
         let text = old.document.as_deref().filter(|_| self.memory == Some(old.collection))?;
         (self.embedder.embed)(text)
     }
 
-    pub(super) fn finish(self) -> Result<Lost, StoreError> {
+    pub(super) fn finish(self) -> Result<LostRecords, StoreError> {
         match self.failed {
             Some(error) => Err(error),
             None => Ok(self.lost),
@@ -314,7 +314,7 @@ impl Tally {
             self.reason = reason;
         }
         self.count += 1;
-        if self.ids.len() < NAMED_IDS {
+        if self.ids.len() < MAX_NAMED_IDS {
             self.ids.extend(id);
         }
     }

@@ -10,10 +10,10 @@ use rusqlite::{OptionalExtension, params};
 use serde_json::{Value as Json, json};
 
 use super::Embedder;
-use super::indexes::{Index, Known, evidence};
+use super::indexes::{Index, KnownColumns, evidence};
 use super::rebuild::Rescue;
 use super::record::{OldRecord, RECORDS, RecordSaver, Restored};
-use super::report::{Extent, NAMED_IDS};
+use super::report::{Extent, MAX_NAMED_IDS};
 use crate::sqlite::During;
 use crate::write::IN_A_LIST;
 
@@ -81,9 +81,11 @@ impl Rescue<'_> {
             let (fate, id) = restore(&mut saver, *row, &missing.known, metadata)?;
             match fate {
                 // The row exists under another number: the index is damaged.
-                Fate::Taken if !gaps.contains(*row) => {}
-                Fate::Taken => fates.entry((Extent::Lost, UNREADABLE)).or_default().push(id),
-                Fate::Is(extent, reason) => fates.entry((extent, reason)).or_default().push(id),
+                RecordFate::Taken if !gaps.contains(*row) => {}
+                RecordFate::Taken => fates.entry((Extent::Lost, UNREADABLE)).or_default().push(id),
+                RecordFate::Is(extent, reason) => {
+                    fates.entry((extent, reason)).or_default().push(id)
+                }
             }
         }
         let lost = saver.finish()?;
@@ -108,7 +110,7 @@ impl Rescue<'_> {
 
     fn note_lost(&mut self, count: u64, ids: &[String]) {
         self.report.lost_records += count;
-        let room = NAMED_IDS.saturating_sub(self.report.lost_ids.len());
+        let room = MAX_NAMED_IDS.saturating_sub(self.report.lost_ids.len());
         self.report.lost_ids.extend(ids.iter().take(room).cloned());
     }
 
@@ -174,7 +176,7 @@ fn json_of(value: Value, of_type: i64) -> Option<Json> {
     }
 }
 
-enum Fate {
+enum RecordFate {
     Is(Extent, &'static str),
     /// Its id or change number belongs to another record.
     Taken,
@@ -186,15 +188,15 @@ const UNREADABLE: &str = "they could not be read; an index still knew them";
 fn restore(
     saver: &mut RecordSaver<'_>,
     row: i64,
-    known: &Known,
+    known: &KnownColumns,
     metadata: Option<&Metadata>,
-) -> Result<(Fate, String), StoreError> {
+) -> Result<(RecordFate, String), StoreError> {
     let integer = |name: &str| match known.get(name) {
         Some(Value::Integer(number)) => Some(*number),
         _ => None,
     };
     let Some(Value::Text(id)) = known.get("id") else {
-        return Ok((Fate::Is(Extent::Lost, UNREADABLE), format!("row {row}")));
+        return Ok((RecordFate::Is(Extent::Lost, UNREADABLE), format!("row {row}")));
     };
     let record = integer("collection").map(|collection| OldRecord {
         row,
@@ -207,13 +209,13 @@ fn restore(
         document: None,
     });
     let fate = match record.map(|record| saver.restore(record)).transpose()? {
-        Some(Restored::Saved) => Fate::Is(
+        Some(Restored::Saved) => RecordFate::Is(
             Extent::Partial,
             "their documents and times are lost; ids, vectors and metadata were saved",
         ),
-        Some(Restored::OfCode) => Fate::Is(Extent::Derived, "chunks of code"),
-        Some(Restored::Taken) => Fate::Taken,
-        Some(Restored::NotEnough) | None => Fate::Is(Extent::Lost, UNREADABLE),
+        Some(Restored::OfCode) => RecordFate::Is(Extent::Derived, "chunks of code"),
+        Some(Restored::Taken) => RecordFate::Taken,
+        Some(Restored::NotEnough) | None => RecordFate::Is(Extent::Lost, UNREADABLE),
     };
     Ok((fate, id.clone()))
 }

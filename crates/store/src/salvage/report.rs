@@ -12,7 +12,7 @@ use crate::folder::{StoreFolder, io_failure};
 use crate::identity::with_suffix;
 
 /// Maximum number of ids per loss.
-pub(super) const NAMED_IDS: usize = 1000;
+pub(super) const MAX_NAMED_IDS: usize = 1000;
 
 /// Suffix of a report; the rest of its name is that of the damaged truth.
 const SUFFIX: &str = ".report.json";

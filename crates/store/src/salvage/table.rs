@@ -6,14 +6,14 @@ use isolith_protocol::StoreError;
 use rusqlite::types::Value;
 use rusqlite::{Row, params_from_iter};
 
-use super::indexes::{Index, Known, evidence};
+use super::indexes::{Index, KnownColumns, evidence};
 use super::ranges::Gaps;
-use super::rebuild::{Rescue, breaks_a_rule};
+use super::rebuild::{Rescue, violates_schema};
 use super::report::Extent;
 use crate::sqlite::During;
 
 /// How to copy a table.
-pub(super) struct Copy {
+pub(super) struct TableCopy {
     pub(super) table: &'static str,
     /// The first column must be the row number.
     pub(super) select: &'static str,
@@ -36,18 +36,18 @@ pub(super) enum Completed {
 }
 
 /// Builds a row from its number and its known columns.
-pub(super) type Complete<'a> = &'a mut dyn FnMut(i64, &Known) -> rusqlite::Result<Completed>;
+pub(super) type Complete<'a> = &'a mut dyn FnMut(i64, &KnownColumns) -> rusqlite::Result<Completed>;
 
 impl Rescue<'_> {
     /// Copies a table that has row numbers. Returns the ranges that could not be read.
-    pub(super) fn table(&mut self, copy: &Copy) -> Result<Gaps, StoreError> {
+    pub(super) fn table(&mut self, copy: &TableCopy) -> Result<Gaps, StoreError> {
         self.table_with(copy, &mut |_, _| Ok(Completed::Nothing))
     }
 
     /// Copies a table; `complete` restores rows that only indexes know.
     pub(super) fn table_with(
         &mut self,
-        copy: &Copy,
+        copy: &TableCopy,
         complete: Complete<'_>,
     ) -> Result<Gaps, StoreError> {
         let db = self.work.db;
@@ -60,7 +60,7 @@ impl Rescue<'_> {
             match insert.execute(params_from_iter(values)) {
                 Ok(_) => {}
                 // Rows that violate the schema were damaged.
-                Err(error) if breaks_a_rule(&error) => {
+                Err(error) if violates_schema(&error) => {
                     refused.insert(row.get(0)?, named(row, copy.name));
                 }
                 Err(error) => failed = Some(error),
@@ -79,7 +79,7 @@ impl Rescue<'_> {
 
     fn complete_from_indexes(
         &mut self,
-        copy: &Copy,
+        copy: &TableCopy,
         gaps: &Gaps,
         mut refused: BTreeMap<i64, String>,
         complete: Complete<'_>,
@@ -113,11 +113,11 @@ impl Rescue<'_> {
                         Ok(_) if lacks.is_empty() => continue,
                         Ok(_) if copy.is_derived => (Extent::Derived, lacks),
                         Ok(_) => (Extent::Partial, lacks),
-                        Err(error) if breaks_a_rule(&error) && was_damaged => {
+                        Err(error) if violates_schema(&error) && was_damaged => {
                             (lost_as, "an index knows them, but not enough of them")
                         }
                         // The row exists under another number: the index is damaged.
-                        Err(error) if breaks_a_rule(&error) => continue,
+                        Err(error) if violates_schema(&error) => continue,
                         Err(error) => return Err(error).during(db, "complete a row"),
                     }
                 }

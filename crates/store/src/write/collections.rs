@@ -119,8 +119,8 @@ pub(super) fn rename(work: Work<'_>, from: &str, to: &str) -> Result<Done<()>, S
 
 fn check_dimension(spec: &CollectionSpec) -> Result<(), StoreError> {
     match spec.dimension {
-        Some(dimension) if dimension == 0 || dimension > validate::HIGHEST_DIMENSION => {
-            let highest = validate::HIGHEST_DIMENSION;
+        Some(dimension) if dimension == 0 || dimension > validate::MAX_DIMENSION => {
+            let highest = validate::MAX_DIMENSION;
             let reason = format!("a collection's dimension is 1 to {highest}, not {dimension}");
             Err(StoreError::Invalid(reason))
         }

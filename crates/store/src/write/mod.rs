@@ -23,7 +23,7 @@ use rusqlite::Connection;
 use rusqlite::wal::CheckpointMode;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use code::KeptFiles;
+pub(crate) use code::FileCache;
 pub(crate) use fields::{AsValue, Fields, IN_A_LIST, type_of};
 pub(crate) use load::progress_of;
 
@@ -46,7 +46,7 @@ pub struct Writer {
     mark: RefCell<MarkFile>,
     /// When truncating a log that readers hold may be tried again.
     next_truncate: Instant,
-    kept: KeptFiles,
+    file_cache: FileCache,
 }
 
 /// The context of a write, inside its transaction.
@@ -56,7 +56,7 @@ pub(crate) struct Work<'a> {
     pub(crate) deadline: &'a Deadline,
     pub(crate) now: i64,
     /// Files that linking has read before.
-    pub(crate) kept: &'a KeptFiles,
+    pub(crate) file_cache: &'a FileCache,
 }
 
 /// Do not wait for readers of a long log at every commit.
@@ -66,7 +66,13 @@ impl Writer {
     pub(crate) fn new(db: Db, mark: MarkFile, durability: Durability) -> Self {
         db.deadline.set(None);
         let mark = RefCell::new(mark);
-        Self { db, durability, mark, next_truncate: Instant::now(), kept: KeptFiles::default() }
+        Self {
+            db,
+            durability,
+            mark,
+            next_truncate: Instant::now(),
+            file_cache: FileCache::default(),
+        }
     }
 
     /// Sets the deadline of the following operations. Without one they wait forever.
@@ -191,11 +197,11 @@ impl Writer {
     fn attempt(&self, group: &[Write], confirmed: &[Key]) -> Result<Attempt, StoreError> {
         let links = matches!(group, [Write { action: Action::LinkFiles(_), .. }]);
         if !links {
-            self.kept.forget();
+            self.file_cache.forget();
         }
         let attempt = self.transact(group, confirmed);
         if !links || !matches!(attempt, Ok(Attempt::Committed(_))) {
-            self.kept.forget();
+            self.file_cache.forget();
         }
         attempt
     }
@@ -206,8 +212,8 @@ impl Writer {
         let open = OpenTransaction(db);
         db.refuse_newer()?;
         let changed = db.connection.total_changes();
-        let kept = &self.kept;
-        let work = Work { db: &db.connection, deadline: &db.deadline, now: now(), kept };
+        let file_cache = &self.file_cache;
+        let work = Work { db: &db.connection, deadline: &db.deadline, now: now(), file_cache };
         receipts::remove(work, confirmed)?;
         let mut results = Vec::with_capacity(group.len());
         for write in group {

@@ -30,16 +30,16 @@ const STEP: u32 = 200;
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
 /// An unfinished load is dropped after this long.
-const ABANDONED: i64 = 30 * DAY;
+const LOAD_EXPIRY: i64 = 30 * DAY;
 
 /// After this long, a quarantined job may be tried again.
-const FORGIVEN: i64 = 7 * DAY;
+const QUARANTINE_EXPIRY: i64 = 7 * DAY;
 
 /// Number of free pages to keep, and the maximum returned at once.
 const FREE_PAGES: i64 = 1000;
 
 /// Maximum number of receipts per pass.
-const RECEIPTS: i64 = 5000;
+const RECEIPT_BATCH: i64 = 5000;
 
 /// Removes rows of deleted collections.
 pub(super) fn purge(work: Work<'_>, limit: u32) -> Result<Done<Purged>, StoreError> {
@@ -63,10 +63,10 @@ pub(super) fn tidy(work: Work<'_>) -> Result<Done<Purged>, StoreError> {
         let (receipts, mut more) = expired_receipts(db, work.now - DAY)?;
         let loads = db
             .prepare_cached("DELETE FROM load WHERE at < CASE finished WHEN 1 THEN ?1 ELSE ?2 END")?
-            .execute(params![work.now - DAY, work.now - ABANDONED])?;
+            .execute(params![work.now - DAY, work.now - LOAD_EXPIRY])?;
         let jobs = db
             .prepare_cached("DELETE FROM quarantined_job WHERE at < ?1")?
-            .execute([work.now - FORGIVEN])?;
+            .execute([work.now - QUARANTINE_EXPIRY])?;
         more |= give_space_back(db)?;
         let deleted = receipts + loads as u64 + jobs as u64;
         Ok(Purged { deleted, more }.into())
@@ -172,8 +172,8 @@ fn expired_receipts(db: &Connection, before: i64) -> rusqlite::Result<(u64, bool
             "DELETE FROM receipt WHERE rowid IN \
              (SELECT rowid FROM receipt ORDER BY rowid LIMIT ?1) AND at < ?2",
         )?
-        .execute(params![RECEIPTS, before])?;
-    Ok((gone as u64, gone as i64 == RECEIPTS))
+        .execute(params![RECEIPT_BATCH, before])?;
+    Ok((gone as u64, gone as i64 == RECEIPT_BATCH))
 }
 
 fn give_space_back(db: &Connection) -> rusqlite::Result<bool> {

@@ -23,7 +23,7 @@ impl Perform for PutRecords {
 }
 
 /// Maximum number of ids in an error.
-const NAMED_IDS: usize = 5;
+const MAX_NAMED_IDS: usize = 5;
 
 /// Adds or replaces records.
 pub(super) fn put(
@@ -52,11 +52,11 @@ pub(super) fn put(
     let changes = Changes::begin(work, &state)?;
     let mut batch = Batch::new(work, &state, changes)?;
     for at in 0..records.ids.len() {
-        batch.put(&Row::of(records, at), mode)?;
+        batch.put(&RequestRow::of(records, at), mode)?;
     }
     let mut reply = batch.reply;
     if let (PutMode::Add { skip_existing: false }, true) = (mode, reply.rejected_count > 0) {
-        let ids = reply.rejected.iter().take(NAMED_IDS);
+        let ids = reply.rejected.iter().take(MAX_NAMED_IDS);
         let ids = ids.map(|(row, _)| records.ids[*row as usize].clone()).collect();
         return Err(StoreError::IdsExist { count: reply.rejected_count, ids });
     }
@@ -80,7 +80,7 @@ pub(super) fn fix_dimension(
 }
 
 /// One record of a request.
-struct Row<'a> {
+struct RequestRow<'a> {
     at: usize,
     id: &'a str,
     document: Option<&'a str>,
@@ -88,7 +88,7 @@ struct Row<'a> {
     vector: &'a [u8],
 }
 
-impl<'a> Row<'a> {
+impl<'a> RequestRow<'a> {
     fn of(records: &'a Records, at: usize) -> Self {
         static EMPTY: std::sync::LazyLock<Metadata> = std::sync::LazyLock::new(Metadata::default);
         let width = records.dimension as usize * 4;
@@ -135,7 +135,7 @@ impl<'a> Batch<'a> {
         })
     }
 
-    fn put(&mut self, row: &Row<'_>, mode: PutMode) -> Result<(), StoreError> {
+    fn put(&mut self, row: &RequestRow<'_>, mode: PutMode) -> Result<(), StoreError> {
         let number = self.changes.next();
         let inserted = self
             .insert
@@ -161,8 +161,8 @@ impl<'a> Batch<'a> {
     }
 
     /// Handles a record whose id exists, according to the mode.
-    fn meet(&mut self, new: &Row<'_>, mode: PutMode) -> Result<(), StoreError> {
-        let old = Version::find(self.work, self.collection, new.id)?.ok_or_else(|| {
+    fn meet(&mut self, new: &RequestRow<'_>, mode: PutMode) -> Result<(), StoreError> {
+        let old = StoredVersion::find(self.work, self.collection, new.id)?.ok_or_else(|| {
             StoreError::Corrupt {
                 path: self.work.db.path().unwrap_or_default().into(),
                 reason: format!("the index of ids knows {:?}, the table does not", new.id),
@@ -184,7 +184,7 @@ impl<'a> Batch<'a> {
                     self.work,
                     &mut self.changes,
                     &mut self.fields,
-                    New { document: new.document, metadata: new.metadata, vector },
+                    NewVersion { document: new.document, metadata: new.metadata, vector },
                 )?;
                 self.reply.updated += 1;
             }
@@ -194,7 +194,7 @@ impl<'a> Batch<'a> {
 }
 
 /// The stored version of a record, to be compared and perhaps replaced.
-pub(super) struct Version {
+pub(super) struct StoredVersion {
     pub(super) row: u64,
     pub(super) change: u64,
     pub(super) metadata: Metadata,
@@ -202,14 +202,14 @@ pub(super) struct Version {
 }
 
 /// The new version of a record.
-pub(super) struct New<'a> {
+pub(super) struct NewVersion<'a> {
     pub(super) document: Option<&'a str>,
     pub(super) metadata: &'a Metadata,
     /// `None` leaves the vector unchanged.
     pub(super) vector: Option<&'a [u8]>,
 }
 
-impl Version {
+impl StoredVersion {
     pub(super) fn find(
         work: Work<'_>,
         collection: u64,
@@ -254,7 +254,7 @@ impl Version {
         work: Work<'_>,
         changes: &mut Changes<'_>,
         fields: &mut Fields<'_>,
-        new: New<'_>,
+        new: NewVersion<'_>,
     ) -> Result<(), StoreError> {
         let change = changes.replaced(self.row, self.change)?;
         let write = || {

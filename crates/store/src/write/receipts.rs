@@ -12,7 +12,7 @@ use crate::read::collections;
 use crate::sqlite::During;
 
 /// Maximum length of a stored reply.
-const LONGEST_RESULT: usize = 4096;
+const MAX_RESULT_LEN: usize = 4096;
 
 /// Performs the write, or returns the reply of the first time.
 pub(super) fn once(work: Work<'_>, write: &Write) -> Result<Done<WriteReply>, StoreError> {
@@ -27,7 +27,7 @@ struct Once<'a> {
 
 /// The reply as stored in a receipt.
 #[derive(Deserialize, Serialize)]
-struct Kept<R> {
+struct StoredReply<R> {
     /// The [`ENCODING`] of the request whose hash is stored next to it.
     encoding: u32,
     reply: R,
@@ -51,15 +51,15 @@ impl<O: Perform> PerformsWrite<O> for Once<'_> {
             .during(work.db, "look for a receipt")?;
         let Some((of, result)) = known else {
             let done = operation.perform(work)?;
-            keep::<O>(work, write, &request, done.reply.clone())?;
+            write_receipt::<O>(work, write, &request, done.reply.clone())?;
             return Ok(done);
         };
-        let (encoding, kept) = opened(work, &result)?;
+        let (encoding, stored) = opened(work, &result)?;
         // Hashes of different encodings cannot be compared: the key must suffice.
         if encoding == ENCODING && of != request {
             return Err(StoreError::KeyReused);
         }
-        let mut reply: O::Reply = match serde_json::from_value(kept) {
+        let mut reply: O::Reply = match serde_json::from_value(stored) {
             Ok(reply) => reply,
             Err(_) if encoding != ENCODING => return Err(StoreError::KeyReused),
             Err(error) => return Err(unreadable(work, &error)),
@@ -99,7 +99,7 @@ fn hash<O: Perform>(operation: &O) -> Result<[u8; 16], StoreError> {
     Ok(short)
 }
 
-fn keep<O: Perform>(
+fn write_receipt<O: Perform>(
     work: Work<'_>,
     write: &Write,
     request: &[u8; 16],
@@ -113,16 +113,16 @@ fn keep<O: Perform>(
         .and_then(|mut statement| {
             statement.execute(params![write.key.0, request, result, write.keep, work.now])
         })
-        .during(work.db, "keep a receipt")?;
+        .during(work.db, "write a receipt")?;
     Ok(())
 }
 
 /// Encodes the reply, without what does not fit.
 fn short<O: Perform>(reply: O::Reply) -> String {
-    let mut kept = Kept { encoding: ENCODING, reply };
+    let mut stored = StoredReply { encoding: ENCODING, reply };
     loop {
-        let text = serde_json::to_string(&kept).unwrap_or_default();
-        if text.len() <= LONGEST_RESULT || !O::shorten(&mut kept.reply) {
+        let text = serde_json::to_string(&stored).unwrap_or_default();
+        if text.len() <= MAX_RESULT_LEN || !O::shorten(&mut stored.reply) {
             return text;
         }
     }
@@ -130,10 +130,10 @@ fn short<O: Perform>(reply: O::Reply) -> String {
 
 /// Decodes a receipt to its encoding and reply.
 fn opened(work: Work<'_>, result: &str) -> Result<(u32, Value), StoreError> {
-    let kept: Value = serde_json::from_str(result).map_err(|error| unreadable(work, &error))?;
-    Ok(match Kept::deserialize(&kept) {
-        Ok(Kept { encoding, reply }) => (encoding, reply),
-        Err(_) => (UNNUMBERED, kept),
+    let stored: Value = serde_json::from_str(result).map_err(|error| unreadable(work, &error))?;
+    Ok(match StoredReply::deserialize(&stored) {
+        Ok(StoredReply { encoding, reply }) => (encoding, reply),
+        Err(_) => (UNNUMBERED, stored),
     })
 }
 

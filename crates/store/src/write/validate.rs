@@ -6,13 +6,13 @@ use isolith_protocol::{CollectionState, Records, StoreError};
 use isolith_types::{LONGEST_VECTOR, Metric};
 
 /// Maximum length of an id, in bytes.
-const LONGEST_ID: usize = 1000;
+const MAX_ID_LEN: usize = 1000;
 
 /// Maximum dimension of a vector.
-pub(super) const HIGHEST_DIMENSION: u32 = 65_536;
+pub(super) const MAX_DIMENSION: u32 = 65_536;
 
 /// Maximum length of a collection's name, in bytes.
-const LONGEST_NAME: usize = 512;
+const MAX_NAME_LEN: usize = 512;
 
 /// Checks a batch against its collection.
 pub(super) fn records(records: &Records, collection: &CollectionState) -> Result<(), StoreError> {
@@ -51,8 +51,8 @@ pub(super) fn check_id<'a>(id: &'a str, seen: &mut HashSet<&'a str>) -> Result<(
     if id.is_empty() {
         return Err("the id is empty".to_owned());
     }
-    if id.len() > LONGEST_ID {
-        return Err(format!("the id is longer than {LONGEST_ID} bytes"));
+    if id.len() > MAX_ID_LEN {
+        return Err(format!("the id is longer than {MAX_ID_LEN} bytes"));
     }
     if !seen.insert(id) {
         return Err("the id comes twice in one call".to_owned());
@@ -97,8 +97,8 @@ pub(super) fn check_dimension(
     dimension: u32,
     collection: &CollectionState,
 ) -> Result<(), StoreError> {
-    if dimension == 0 || dimension > HIGHEST_DIMENSION {
-        let reason = format!("vectors have 1 to {HIGHEST_DIMENSION} numbers, not {dimension}");
+    if dimension == 0 || dimension > MAX_DIMENSION {
+        let reason = format!("vectors have 1 to {MAX_DIMENSION} numbers, not {dimension}");
         return Err(StoreError::Invalid(reason));
     }
     match collection.dimension {
@@ -118,7 +118,7 @@ pub(super) fn check_dimension(
 pub(super) fn name(name: &str) -> Result<(), StoreError> {
     let problem = if name.is_empty() {
         "is empty"
-    } else if name.len() > LONGEST_NAME {
+    } else if name.len() > MAX_NAME_LEN {
         "is longer than 512 bytes"
     } else if name.chars().any(char::is_control) {
         "has control characters in it"
@@ -132,6 +132,6 @@ pub(super) fn name(name: &str) -> Result<(), StoreError> {
 
 /// An error about one row of a request.
 pub(super) fn bad(row: usize, id: &str, reason: String) -> StoreError {
-    let id = if id.len() > LONGEST_ID { "" } else { id };
+    let id = if id.len() > MAX_ID_LEN { "" } else { id };
     StoreError::BadRecord { row: row as u64, id: id.to_owned(), reason }
 }

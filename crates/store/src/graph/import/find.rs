@@ -6,7 +6,7 @@ use isolith_types::{Code, Failure, FastMap};
 use rusqlite::params;
 use rusqlite::types::ValueRef;
 
-use crate::graph::{LONGEST_LOOKUP, TruthGraph, failure};
+use crate::graph::{MAX_LOOKUP_LEN, TruthGraph, failure};
 use crate::sqlite::During;
 
 /// All nodes with a label and a property, and the property's value.
@@ -15,12 +15,12 @@ const ALL_NODES: &str = "SELECT v.value, v.node FROM node_value v \
 
 /// A cell value that can identify a node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Name {
+pub(super) enum NodeKey {
     Number(i64),
     Text(Text),
 }
 
-impl Name {
+impl NodeKey {
     /// `None` for an empty cell.
     pub(super) fn of(cell: &Value) -> Option<Self> {
         match cell {
@@ -36,7 +36,7 @@ impl Name {
         match value {
             ValueRef::Integer(number) => Some(Self::Number(number)),
             ValueRef::Real(number) if number.fract() == 0.0 => Some(Self::Number(number as i64)),
-            ValueRef::Text(text) if text.len() + 3 < LONGEST_LOOKUP => {
+            ValueRef::Text(text) if text.len() + 3 < MAX_LOOKUP_LEN => {
                 std::str::from_utf8(text).ok().map(|text| Self::Text(text.into()))
             }
             _ => None,
@@ -46,7 +46,7 @@ impl Name {
 
 /// The result of looking up a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Named {
+pub(super) enum KeyLookup {
     Nothing,
     One(i64),
     Several,
@@ -54,14 +54,14 @@ pub(super) enum Named {
 
 /// Finds nodes of one label by one property.
 #[derive(Debug)]
-pub(super) struct Finder<'a> {
+pub(super) struct NodeFinder<'a> {
     end: &'a TableEnd,
     label: LabelId,
     key: KeyId,
-    known: FastMap<Name, Named>,
+    known: FastMap<NodeKey, KeyLookup>,
 }
 
-impl<'a> Finder<'a> {
+impl<'a> NodeFinder<'a> {
     /// `None` if no node has the label or the property.
     pub(super) fn new(graph: &TruthGraph<'_>, end: &'a TableEnd) -> Result<Option<Self>, Failure> {
         let (Some(label), Some(key)) = (graph.label_id(&end.label)?, graph.key_id(&end.key)?)
@@ -86,17 +86,17 @@ impl<'a> Finder<'a> {
         }
         // Code is also found by these properties, through its files.
         let may_be_code = ["path", "id"].contains(&self.end.key.as_str());
-        graph.settle_nodes()?;
+        graph.flush_nodes()?;
         let mut read = || {
             let mut statement = graph.db.prepare_cached(ALL_NODES)?;
             let mut rows = statement.query(params![self.key.0, self.label.0])?;
             while let Some(row) = rows.next()? {
-                let Some(name) = Name::stored(row.get_ref(0)?) else { continue };
-                if may_be_code && matches!(name, Name::Text(_)) {
+                let Some(name) = NodeKey::stored(row.get_ref(0)?) else { continue };
+                if may_be_code && matches!(name, NodeKey::Text(_)) {
                     continue;
                 }
-                let node = Named::One(row.get(1)?);
-                self.known.entry(name).and_modify(|it| *it = Named::Several).or_insert(node);
+                let node = KeyLookup::One(row.get(1)?);
+                self.known.entry(name).and_modify(|it| *it = KeyLookup::Several).or_insert(node);
             }
             Ok(())
         };
@@ -109,7 +109,7 @@ impl<'a> Finder<'a> {
         graph: &TruthGraph<'_>,
         cell: &Value,
     ) -> Result<Result<i64, String>, Failure> {
-        let Some(name) = Name::of(cell) else {
+        let Some(name) = NodeKey::of(cell) else {
             return Ok(Err("it does not say where it begins and ends".to_owned()));
         };
         let named = match self.known.get(&name) {
@@ -121,21 +121,25 @@ impl<'a> Finder<'a> {
             }
         };
         Ok(match named {
-            Named::One(node) => Ok(node),
-            Named::Nothing => Err(format!("there is no node {}", self.shown(cell))),
-            Named::Several => Err(self.several(cell)),
+            KeyLookup::One(node) => Ok(node),
+            KeyLookup::Nothing => Err(format!("there is no node {}", self.shown(cell))),
+            KeyLookup::Several => Err(self.several(cell)),
         })
     }
 
-    pub(super) fn look(&self, graph: &TruthGraph<'_>, cell: &Value) -> Result<Named, Failure> {
+    pub(super) fn look(&self, graph: &TruthGraph<'_>, cell: &Value) -> Result<KeyLookup, Failure> {
         let mut found = Vec::new();
         let how = graph.lookup(Some(self.label), self.key, cell, &mut found)?;
-        let mut named = Named::Nothing;
+        let mut named = KeyLookup::Nothing;
         for node in found {
             let is_right = how == Found::Exactly
                 || equals(&graph.node_property(node, self.key)?, cell) == Some(true);
             if is_right && graph.has_label(node, self.label)? {
-                named = if named == Named::Nothing { Named::One(node) } else { Named::Several };
+                named = if named == KeyLookup::Nothing {
+                    KeyLookup::One(node)
+                } else {
+                    KeyLookup::Several
+                };
             }
         }
         Ok(named)

@@ -5,10 +5,10 @@ use isolith_graph::Value;
 use isolith_types::{Code, Failure};
 
 /// Maximum number of rows per batch: they are held in memory while other writes wait.
-pub(super) const MOST_ROWS: u64 = 1 << 19;
+pub(super) const MAX_ROWS: u64 = 1 << 19;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ColumnType {
     Text,
     Integer,
     Float,
@@ -18,7 +18,7 @@ pub(super) enum Kind {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: ColumnType,
 }
 
 #[derive(Debug)]
@@ -57,11 +57,11 @@ impl Header {
 impl Column {
     fn read(text: &str) -> Result<Self, Failure> {
         let (name, kind) = match text.rsplit_once(':') {
-            None => (text, Kind::Text),
-            Some((name, "string")) => (name, Kind::Text),
-            Some((name, "int")) => (name, Kind::Integer),
-            Some((name, "float")) => (name, Kind::Float),
-            Some((name, "bool")) => (name, Kind::Boolean),
+            None => (text, ColumnType::Text),
+            Some((name, "string")) => (name, ColumnType::Text),
+            Some((name, "int")) => (name, ColumnType::Integer),
+            Some((name, "float")) => (name, ColumnType::Float),
+            Some((name, "bool")) => (name, ColumnType::Boolean),
             Some((_, kind)) => {
                 return Err(bad_header(format!("{kind:?} in {text:?} is not a column type")));
             }
@@ -75,8 +75,8 @@ impl Column {
     /// Rejects a column whose type cannot be a node key.
     pub(super) fn check_names(&self) -> Result<(), Failure> {
         match self.kind {
-            Kind::Text | Kind::Integer => Ok(()),
-            Kind::Float | Kind::Boolean => {
+            ColumnType::Text | ColumnType::Integer => Ok(()),
+            ColumnType::Float | ColumnType::Boolean => {
                 let message = format!("column {} cannot name nodes", self.name);
                 let hint = "what names nodes is text, or whole numbers (`:int`)";
                 Err(Failure::new(Code::BadInput, message).with_hint(hint))
@@ -92,17 +92,19 @@ impl Column {
             return Ok(Value::Null);
         }
         let value = match kind {
-            Kind::Text => Some(Value::text(text)),
-            Kind::Integer => text.trim().parse().ok().map(Value::Integer),
-            Kind::Float => text.trim().parse().ok().map(Value::Float),
-            Kind::Boolean => text.trim().to_ascii_lowercase().parse().ok().map(Value::Boolean),
+            ColumnType::Text => Some(Value::text(text)),
+            ColumnType::Integer => text.trim().parse().ok().map(Value::Integer),
+            ColumnType::Float => text.trim().parse().ok().map(Value::Float),
+            ColumnType::Boolean => {
+                text.trim().to_ascii_lowercase().parse().ok().map(Value::Boolean)
+            }
         };
         value.ok_or_else(|| {
             let wanted = match kind {
-                Kind::Text => "text",
-                Kind::Integer => "a whole number",
-                Kind::Float => "a number",
-                Kind::Boolean => "true or false",
+                ColumnType::Text => "text",
+                ColumnType::Integer => "a whole number",
+                ColumnType::Float => "a number",
+                ColumnType::Boolean => "true or false",
             };
             let shown: String = text.chars().take(40).collect();
             format!("{name} is {shown:?}, which is not {wanted}")
@@ -146,7 +148,7 @@ impl<'a> Rows<'a> {
 
     /// The cells of the next row, or what is wrong with it.
     pub(super) fn next(&mut self) -> Option<Result<Vec<Value>, String>> {
-        if self.count == MOST_ROWS {
+        if self.count == MAX_ROWS {
             return None;
         }
         // Reading from memory cannot fail, and the number of cells may vary.
@@ -217,18 +219,18 @@ mod tests {
         let Header(columns) = header("id:int, name ,score:float,ok:bool,a:b:string,\"x,y\"");
         let column = |name: &str, kind| Column { name: name.to_owned(), kind };
         let expected = [
-            column("id", Kind::Integer),
-            column("name", Kind::Text),
-            column("score", Kind::Float),
-            column("ok", Kind::Boolean),
-            column("a:b", Kind::Text),
-            column("x,y", Kind::Text),
+            column("id", ColumnType::Integer),
+            column("name", ColumnType::Text),
+            column("score", ColumnType::Float),
+            column("ok", ColumnType::Boolean),
+            column("a:b", ColumnType::Text),
+            column("x,y", ColumnType::Text),
         ];
         assert_eq!(columns, expected);
     }
 
     #[test]
-    fn a_bad_header_is_refused() {
+    fn an_invalid_header_is_rejected() {
         for (line, expected) in [
             ("", "the header is empty"),
             ("a,,b", "a column has no name"),
@@ -242,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_values() {
+    fn cells_are_parsed_by_column_type() {
         let text = b"7,\"a \"\"b\"\",\nc\",1.5,TRUE\r\n\n-1,,,\n";
         let (all, taken) = rows(text, true);
         let full = vec![
@@ -257,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_row_is_said() {
+    fn invalid_rows_have_a_reason() {
         let (all, _) = rows(b"1,x\nseven,x,1,true\n1,\xff,1,true\n1,x,1,maybe\n1,x,1,true", true);
         let wrong: Vec<String> = all.into_iter().filter_map(Result::err).collect();
         let expected = [
@@ -270,16 +272,16 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_so_many_rows_are_taken() {
+    fn at_most_max_rows_are_read() {
         let header = header("id:int");
-        let text = "1\n".repeat(usize::try_from(MOST_ROWS).unwrap() + 3);
+        let text = "1\n".repeat(usize::try_from(MAX_ROWS).unwrap() + 3);
         let mut rows = Rows::new(&header, text.as_bytes(), b',', true);
         while rows.next().is_some() {}
-        assert_eq!((rows.count, rows.taken), (MOST_ROWS, 2 * MOST_ROWS));
+        assert_eq!((rows.count, rows.taken), (MAX_ROWS, 2 * MAX_ROWS));
     }
 
     #[test]
-    fn a_row_that_is_cut_off_is_left() {
+    fn an_incomplete_row_is_left_for_the_next_block() {
         let text = b"1,a,1,true\n2,\"b\nb\",1,true\n3,c,1,true\n";
         for cut in 0..text.len() {
             let (first, taken) = rows(&text[..cut], false);

@@ -11,7 +11,7 @@ use rusqlite::{OptionalExtension, params};
 use super::super::change::Changes;
 use super::super::{Perform, Work, validate};
 use super::chunks::{self, ChunkWriter};
-use super::graph::{CodeGraph, Place, place_of};
+use super::graph::{CodeGraph, RootFile, place_of};
 use crate::read::code::root_exists;
 use crate::read::collections;
 use crate::sqlite::During;
@@ -29,7 +29,7 @@ pub(in crate::write) struct Vectors<'a> {
 
 /// The new path of a file, and its age there.
 #[derive(Clone, Copy)]
-pub(in crate::write) struct Move<'a> {
+pub(in crate::write) struct FileMove<'a> {
     pub(in crate::write) from: &'a str,
     pub(in crate::write) to: &'a str,
     pub(in crate::write) version: &'a FileVersion,
@@ -53,7 +53,7 @@ impl Perform for MoveFile {
     fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
         let Self { root, from, to, version, dimension, vectors, model } = self;
         let vectors = Vectors { dimension: *dimension, bytes: vectors, model };
-        move_file(work, *root, Move { from, to, version }, vectors)
+        move_file(work, *root, FileMove { from, to, version }, vectors)
     }
 }
 
@@ -109,7 +109,7 @@ pub(in crate::write) fn put_files(
         let (own, rest) = left.split_at(file.chunks.len() * width);
         left = rest;
         writer.insert(&mut changes, id, &file.chunks, own, width)?;
-        graph.put(Place { root, file: id, path: &file.path }, file.graph)?;
+        graph.put(RootFile { root, file: id, path: &file.path }, file.graph)?;
         reply.inserted += file.chunks.len() as u64;
         reply.files += 1;
     }
@@ -144,7 +144,7 @@ pub(in crate::write) fn touch_files(
 pub(in crate::write) fn move_file(
     work: Work<'_>,
     root: u64,
-    step: Move<'_>,
+    step: FileMove<'_>,
     vectors: Vectors<'_>,
 ) -> Result<Done<FileMoved>, StoreError> {
     let state = index_of(work, Some(root))?;
@@ -165,7 +165,7 @@ pub(in crate::write) fn move_file(
         reply.deleted += remove_file(work, &mut changes, &mut graph, other)?;
     }
     if step.from != step.to {
-        graph.rename(Place { root, file: id, path: step.from }, step.to)?;
+        graph.rename(RootFile { root, file: id, path: step.from }, step.to)?;
     }
     graph.finish()?;
     work.db
@@ -271,7 +271,7 @@ pub(in crate::write) fn git_facts(
     let graph = CodeGraph::begin(work)?;
     for (file, path, author) in authors {
         if let Some(author) = author {
-            graph.authored(Place { root, file, path }, author)?;
+            graph.authored(RootFile { root, file, path }, author)?;
         }
     }
     graph.finish()?;
@@ -424,7 +424,7 @@ fn remove_file(
     id: u64,
 ) -> Result<u64, StoreError> {
     if let Some((root, path)) = place_of(work, id)? {
-        graph.remove(Place { root, file: id, path: &path })?;
+        graph.remove(RootFile { root, file: id, path: &path })?;
     }
     let gone = chunks::remove(work, changes, id)?;
     work.db

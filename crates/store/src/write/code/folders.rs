@@ -4,18 +4,22 @@
 use isolith_graph::{Direction, Graph, Value};
 use isolith_types::Failure;
 
-use super::graph::{AUTHORED, CONTAINS, Place};
+use super::graph::{AUTHORED, CONTAINS, RootFile};
 use crate::graph::{SHARED, TruthGraph};
 
 /// Puts a file into its folder, creating missing folders.
-pub(super) fn contain(graph: &TruthGraph<'_>, place: Place<'_>, file: i64) -> Result<(), Failure> {
+pub(super) fn contain(
+    graph: &TruthGraph<'_>,
+    place: RootFile<'_>,
+    file: i64,
+) -> Result<(), Failure> {
     let path = place.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let folder = folder(graph, place.root, path)?;
     graph.add_owned_edge(place.owner(), CONTAINS, (folder, file), &[])
 }
 
 /// The node of a file's folder.
-pub(super) fn of_file(graph: &TruthGraph<'_>, place: Place<'_>) -> Result<Option<i64>, Failure> {
+pub(super) fn of_file(graph: &TruthGraph<'_>, place: RootFile<'_>) -> Result<Option<i64>, Failure> {
     let path = place.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     graph.owned(SHARED, &name_of(place.root, path))
 }
@@ -38,7 +42,7 @@ pub(super) fn remove_if_empty(graph: &TruthGraph<'_>, mut folder: i64) -> Result
 /// Sets the only author who changed a file last.
 pub(super) fn authored(
     graph: &TruthGraph<'_>,
-    place: Place<'_>,
+    place: RootFile<'_>,
     file: i64,
     author: &str,
 ) -> Result<(), Failure> {

@@ -33,13 +33,13 @@ pub(super) enum Due {
 
 /// A file of a root.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct RootFile<'a> {
     pub(super) root: u64,
     pub(super) file: u64,
     pub(super) path: &'a str,
 }
 
-impl Place<'_> {
+impl RootFile<'_> {
     /// The owner of the file's nodes and edges.
     pub(super) fn owner(&self) -> i64 {
         self.file as i64
@@ -68,7 +68,11 @@ impl<'a> CodeGraph<'a> {
     }
 
     /// Replaces the nodes and outline of a file.
-    pub(super) fn put(&mut self, place: Place<'_>, mut new: FileGraph) -> Result<(), StoreError> {
+    pub(super) fn put(
+        &mut self,
+        place: RootFile<'_>,
+        mut new: FileGraph,
+    ) -> Result<(), StoreError> {
         if self.has_looked {
             let old = self.outline(place.file)?;
             self.note_changes(place, old.as_ref(), Some(&new));
@@ -79,7 +83,7 @@ impl<'a> CodeGraph<'a> {
     }
 
     /// Removes everything derived from a file.
-    pub(super) fn remove(&mut self, place: Place<'_>) -> Result<(), StoreError> {
+    pub(super) fn remove(&mut self, place: RootFile<'_>) -> Result<(), StoreError> {
         if self.has_looked
             && let Some(old) = self.outline(place.file)?
         {
@@ -104,8 +108,8 @@ impl<'a> CodeGraph<'a> {
     }
 
     /// Changes the path of a file; its nodes stay.
-    pub(super) fn rename(&mut self, old: Place<'_>, to: &str) -> Result<(), StoreError> {
-        let new = Place { path: to, ..old };
+    pub(super) fn rename(&mut self, old: RootFile<'_>, to: &str) -> Result<(), StoreError> {
+        let new = RootFile { path: to, ..old };
         let Some(graph) = self.outline(old.file)? else { return Ok(()) };
         self.note_changes(old, Some(&graph), None);
         self.note_changes(new, None, Some(&graph));
@@ -120,7 +124,7 @@ impl<'a> CodeGraph<'a> {
     }
 
     /// Records who changed a file last.
-    pub(super) fn authored(&self, place: Place<'_>, author: &str) -> Result<(), StoreError> {
+    pub(super) fn authored(&self, place: RootFile<'_>, author: &str) -> Result<(), StoreError> {
         let note = || {
             let Some(file) = self.graph.owned(place.owner(), "")? else { return Ok(()) };
             folders::authored(&self.graph, place, file, author)
@@ -141,7 +145,12 @@ impl<'a> CodeGraph<'a> {
         mark().during(work.db, "note what has to be resolved again")
     }
 
-    fn note_changes(&mut self, place: Place<'_>, old: Option<&FileGraph>, new: Option<&FileGraph>) {
+    fn note_changes(
+        &mut self,
+        place: RootFile<'_>,
+        old: Option<&FileGraph>,
+        new: Option<&FileGraph>,
+    ) {
         let keys = changed_keys(place.path, old, new);
         self.changed.entry(place.root).or_default().extend(keys);
     }
@@ -152,7 +161,7 @@ impl<'a> CodeGraph<'a> {
     }
 
     /// Replaces the nodes of a file. Returns how it must be resolved.
-    fn put_nodes(&self, place: Place<'_>, graph: &FileGraph) -> Result<Due, StoreError> {
+    fn put_nodes(&self, place: RootFile<'_>, graph: &FileGraph) -> Result<Due, StoreError> {
         let put = || {
             let owner = place.owner();
             let mut old = self.graph.owned_rows(owner)?;
@@ -190,7 +199,7 @@ impl<'a> CodeGraph<'a> {
 
     fn keep(
         &self,
-        place: Place<'_>,
+        place: RootFile<'_>,
         outline: &FileGraph,
         uses: &Vec<Reference>,
         due: Due,
@@ -267,7 +276,7 @@ pub(super) fn place_of(work: Work<'_>, file: u64) -> Result<Option<(u64, String)
 /// Property names of a file's node.
 const OF_FILE: [&str; 4] = ["id", "name", "path", "language"];
 
-fn of_file(place: Place<'_>, graph: &FileGraph) -> [Value; 4] {
+fn of_file(place: RootFile<'_>, graph: &FileGraph) -> [Value; 4] {
     let name = place.path.rsplit('/').next().unwrap_or(place.path);
     [place.path, name, place.path, &graph.language].map(Value::text)
 }
@@ -290,7 +299,7 @@ const OF_DEFINITION: [&str; 12] = [
 
 fn of_definition(
     definition: &Definition,
-    place: Place<'_>,
+    place: RootFile<'_>,
     path: Value,
     language: Value,
 ) -> [Value; 12] {

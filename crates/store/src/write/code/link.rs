@@ -9,8 +9,8 @@ use isolith_types::{Certainty, FileGraph, Reference};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::super::Work;
+use super::file_cache::ResolverFiles;
 use super::graph::{AUTHORED, CONTAINS, Due};
-use super::known::Files;
 use crate::graph::{TruthGraph, query_failed};
 use crate::sqlite::During;
 
@@ -31,7 +31,7 @@ struct DueFile {
 pub(super) fn link(work: Work<'_>, root: u64) -> Result<Done<FilesLinked>, StoreError> {
     let due = due(work, root)?;
     let graph = TruthGraph::begin(work.db)?;
-    let files = Files::new(work, root, due.len())?;
+    let files = ResolverFiles::new(work, root, due.len())?;
     let end = Instant::now() + SLICE;
     let mut reply = FilesLinked::default();
     for file in &due {
@@ -75,7 +75,7 @@ fn due(work: Work<'_>, root: u64) -> Result<Vec<DueFile>, StoreError> {
 /// Replaces the edges of a file.
 fn write(
     graph: &TruthGraph<'_>,
-    files: &Files<'_>,
+    files: &ResolverFiles<'_>,
     due: &DueFile,
     resolution: &Resolution,
 ) -> Result<(), StoreError> {

@@ -8,7 +8,7 @@ use crate::read::facts::{entity_number, predicate_number, require_entity};
 use crate::sqlite::During;
 
 /// Maximum number of aliases of an entity.
-const MOST_ALIASES: i64 = 100;
+const MAX_ALIASES: i64 = 100;
 
 /// The id of an entity, and whether it was created. Sets the type if it was unknown.
 pub(super) fn find_or_make(
@@ -105,7 +105,7 @@ fn add_alias(work: Work<'_>, entity: i64, alias: &Name) -> Result<u64, StoreErro
         let count: i64 = db
             .prepare_cached("SELECT count(*) FROM alias WHERE entity = ?1")?
             .query_row([entity], |row| row.get(0))?;
-        if count >= MOST_ALIASES {
+        if count >= MAX_ALIASES {
             return Ok(0);
         }
         db.prepare_cached("INSERT INTO alias (entity, name, folded) VALUES (?1, ?2, ?3)")?
@@ -113,7 +113,7 @@ fn add_alias(work: Work<'_>, entity: i64, alias: &Name) -> Result<u64, StoreErro
     };
     match add().during(work.db, "add an alias")? {
         0 => {
-            let reason = format!("an entity has at most {MOST_ALIASES} other names");
+            let reason = format!("an entity has at most {MAX_ALIASES} other names");
             Err(StoreError::Invalid(reason))
         }
         added => Ok(added as u64),

@@ -5,7 +5,7 @@ use rusqlite::params;
 use super::super::change::Changes;
 use super::super::{Perform, Work, shorten};
 use super::check::Content;
-use super::identity::{Place, place_for};
+use super::identity::{DrawerSlot, place_for};
 use super::memory_for;
 use super::passages::{Cut, PassageWriter};
 use crate::sqlite::During;
@@ -35,7 +35,7 @@ impl Perform for AddDrawers {
 }
 
 /// Maximum number of drawers per call.
-const MOST_DRAWERS: usize = 500;
+const MAX_DRAWERS: usize = 500;
 
 /// Adds drawers. Existing ones are not changed.
 pub(in crate::write) fn add(
@@ -44,8 +44,8 @@ pub(in crate::write) fn add(
     skip_bad: bool,
     vectors: &DrawerVectors,
 ) -> Result<Done<DrawersAdded>, StoreError> {
-    if drawers.len() > MOST_DRAWERS {
-        let reason = format!("{} drawers are more than {MOST_DRAWERS} at once", drawers.len());
+    if drawers.len() > MAX_DRAWERS {
+        let reason = format!("{} drawers are more than {MAX_DRAWERS} at once", drawers.len());
         return Err(StoreError::Invalid(reason));
     }
     let state = memory_for(work, vectors)?;
@@ -64,12 +64,12 @@ pub(in crate::write) fn add(
             Err(error) => return Err(at_row(error, at, drawers.len())),
         };
         let added = match place_for(work, &content)? {
-            Place::Taken { id } => {
+            DrawerSlot::Taken { id } => {
                 reply.unchanged += 1;
                 reply.known.push(at as u32);
                 AddedDrawer { id: id.clone(), created: false, duplicate_of: Some(id) }
             }
-            Place::Free { id } => {
+            DrawerSlot::Free { id } => {
                 let number =
                     insert(work, &id, &content, cut.len()).during(work.db, "add a drawer")?;
                 writer.insert(&mut changes, number, &cut)?;
@@ -99,7 +99,7 @@ pub(in crate::write) fn again(
                 continue;
             }
         };
-        let (Place::Taken { id } | Place::Free { id }) = place_for(work, &content)?;
+        let (DrawerSlot::Taken { id } | DrawerSlot::Free { id }) = place_for(work, &content)?;
         let created = !reply.known.contains(&(at as u32));
         let duplicate_of = (!created).then(|| id.clone());
         reply.drawers.push(AddedDrawer { id, created, duplicate_of });

@@ -7,16 +7,16 @@ use isolith_types::{Drawer, DrawerPatch, LONGEST_DRAWER, Metadata, Moment, NewDr
 use crate::memory::{ContentHash, content_hash};
 
 /// Maximum length of wings, rooms, authors, tags and textual dates, in bytes.
-const LONGEST_NAME: usize = 500;
+const MAX_NAME_LEN: usize = 500;
 
 /// Maximum length of a source, in bytes.
-const LONGEST_SOURCE: usize = 4_000;
+const MAX_SOURCE_LEN: usize = 4_000;
 
 /// Maximum number of tags per drawer.
-const MOST_TAGS: usize = 100;
+const MAX_TAGS: usize = 100;
 
 /// Maximum length of metadata, in bytes.
-const LONGEST_METADATA: usize = 64 << 10;
+const MAX_METADATA_LEN: usize = 64 << 10;
 
 /// The user-provided content of a drawer, in stored form.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,17 +103,17 @@ impl<'a> Content<'a> {
         }
         self.wing = required("wing", self.wing)?;
         self.room = required("room", self.room)?;
-        self.source = optional("source", self.source, LONGEST_SOURCE)?;
-        self.author = optional("author", self.author, LONGEST_NAME)?;
-        self.date_text = optional("date in words", self.date_text, LONGEST_NAME)?;
+        self.source = optional("source", self.source, MAX_SOURCE_LEN)?;
+        self.author = optional("author", self.author, MAX_NAME_LEN)?;
+        self.date_text = optional("date in words", self.date_text, MAX_NAME_LEN)?;
         self.tags = tags(&self.tags)?;
-        limit("the metadata", self.metadata.as_str(), LONGEST_METADATA)?;
+        limit("the metadata", self.metadata.as_str(), MAX_METADATA_LEN)?;
         Ok(self)
     }
 }
 
 fn required<'a>(what: &str, name: &'a str) -> Result<&'a str, StoreError> {
-    let name = optional(what, Some(name), LONGEST_NAME)?;
+    let name = optional(what, Some(name), MAX_NAME_LEN)?;
     name.ok_or_else(|| StoreError::Invalid(format!("the {what} has no name")))
 }
 
@@ -136,14 +136,14 @@ fn optional<'a>(
 fn tags<'a>(given: &[&'a str]) -> Result<Vec<&'a str>, StoreError> {
     let mut tags = Vec::with_capacity(given.len());
     for tag in given {
-        if let Some(tag) = optional("tag", Some(tag), LONGEST_NAME)?
+        if let Some(tag) = optional("tag", Some(tag), MAX_NAME_LEN)?
             && !tags.contains(&tag)
         {
             tags.push(tag);
         }
     }
-    if tags.len() > MOST_TAGS {
-        let reason = format!("{} tags are more than {MOST_TAGS}", tags.len());
+    if tags.len() > MAX_TAGS {
+        let reason = format!("{} tags are more than {MAX_TAGS}", tags.len());
         return Err(StoreError::Invalid(reason));
     }
     Ok(tags)

@@ -10,7 +10,7 @@ use crate::memory::{ContentHash, id_of};
 use crate::sqlite::During;
 
 /// Where a text belongs.
-pub(super) enum Place {
+pub(super) enum DrawerSlot {
     /// An existing drawer has it.
     Taken {
         /// That drawer's id.
@@ -24,16 +24,16 @@ pub(super) enum Place {
 }
 
 /// Finds the drawer with this content, or a free id for it.
-pub(super) fn place_for(work: Work<'_>, content: &Content<'_>) -> Result<Place, StoreError> {
+pub(super) fn place_for(work: Work<'_>, content: &Content<'_>) -> Result<DrawerSlot, StoreError> {
     let hash = content.hash();
     if let Some(id) = owner_of(work, &hash)? {
-        return Ok(Place::Taken { id });
+        return Ok(DrawerSlot::Taken { id });
     }
     let mut salt = 0;
     loop {
         let id = id_of(&hash, salt);
         if !is_taken(work, &id)? {
-            return Ok(Place::Free { id });
+            return Ok(DrawerSlot::Free { id });
         }
         salt += 1;
     }

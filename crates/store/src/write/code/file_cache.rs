@@ -14,17 +14,17 @@ use crate::graph::{TruthGraph, query_failed};
 use crate::sqlite::During;
 
 /// Limit of what is kept for the next slice, in bytes of stored outlines.
-const MOST_KEPT: usize = 16 << 20;
+const MAX_CACHED_BYTES: usize = 16 << 20;
 
 /// With this many due files, it pays off to load all paths.
-const MANY_DUE: usize = 50;
+const PRELOAD_PATHS_AFTER: usize = 50;
 
 /// The files of a root that one slice has read, cached for the next. Valid as long as nothing but
 /// linking is written.
 #[derive(Debug, Default)]
-pub(crate) struct KeptFiles(RefCell<Option<Read>>);
+pub(crate) struct FileCache(RefCell<Option<CachedFiles>>);
 
-impl KeptFiles {
+impl FileCache {
     /// Clears the cache: something else was written, or linking failed.
     pub(crate) fn forget(&self) {
         self.0.take();
@@ -33,21 +33,21 @@ impl KeptFiles {
 
 /// What was read, for which root and version of the store.
 #[derive(Debug, Default)]
-struct Read {
+struct CachedFiles {
     root: u64,
     version: i64,
     /// Total size of the stored outlines.
     bytes: usize,
     /// All paths, if many will be requested: most of those do not exist.
     paths: Option<FastSet<String>>,
-    known: FastMap<String, Option<Arc<Known>>>,
-    named: FastMap<String, Named>,
+    file_cache: FastMap<String, Option<Arc<CachedFile>>>,
+    named: FastMap<String, NamedDefinitions>,
     modules: FastMap<String, Arc<[String]>>,
 }
 
 /// A file's id, and its definitions and imports.
 #[derive(Debug)]
-struct Known {
+struct CachedFile {
     file: u64,
     graph: Arc<Outline>,
     /// The nodes of the file and of its definitions, in order.
@@ -56,7 +56,7 @@ struct Known {
 
 /// The definitions found for a name.
 #[derive(Debug)]
-enum Named {
+enum NamedDefinitions {
     /// All of them.
     All(Arc<[CodeNode]>),
     /// More than this many.
@@ -65,14 +65,14 @@ enum Named {
 
 /// The files of a root. The resolver's trait cannot return errors, so the first one is stored;
 /// see [`Self::check`].
-pub(super) struct Files<'a> {
+pub(super) struct ResolverFiles<'a> {
     db: &'a Connection,
     root: u64,
-    read: RefCell<Read>,
+    read: RefCell<CachedFiles>,
     trouble: RefCell<Option<StoreError>>,
 }
 
-impl<'a> Files<'a> {
+impl<'a> ResolverFiles<'a> {
     /// Uses the cache, if it is still valid.
     pub(super) fn new(work: Work<'a>, root: u64, due: usize) -> Result<Self, StoreError> {
         let db = work.db;
@@ -81,11 +81,12 @@ impl<'a> Files<'a> {
             .prepare_cached("PRAGMA data_version")
             .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
             .during(db, "see whether the store has changed")?;
-        let kept = work.kept.0.take();
-        let kept = kept.filter(|kept| (kept.root, kept.version) == (root, version));
-        let read = kept.unwrap_or_else(|| Read { root, version, ..Read::default() });
+        let cached = work.file_cache.0.take();
+        let cached = cached.filter(|cached| (cached.root, cached.version) == (root, version));
+        let read =
+            cached.unwrap_or_else(|| CachedFiles { root, version, ..CachedFiles::default() });
         let files = Self { db, root, read: RefCell::new(read), trouble: RefCell::default() };
-        if due >= MANY_DUE && files.read.borrow().paths.is_none() {
+        if due >= PRELOAD_PATHS_AFTER && files.read.borrow().paths.is_none() {
             let sql = "SELECT path, '' FROM file WHERE root = ?1";
             let paths = files.paths(sql, [root]).into_iter().map(|(path, _)| path).collect();
             files.check()?;
@@ -97,14 +98,14 @@ impl<'a> Files<'a> {
     /// Caches what was read for the next slice, unless it is too large.
     pub(super) fn keep(self, work: Work<'_>) {
         let read = self.read.into_inner();
-        work.kept.0.replace(Some(read).filter(|read| read.bytes <= MOST_KEPT));
+        work.file_cache.0.replace(Some(read).filter(|read| read.bytes <= MAX_CACHED_BYTES));
     }
 
     /// The definitions and imports of a file.
     pub(super) fn outline(&self, path: &str) -> Result<Option<Arc<Outline>>, StoreError> {
         let found = self.file_at(path);
         self.check()?;
-        Ok(found.map(|known| Arc::clone(&known.graph)))
+        Ok(found.map(|file_cache| Arc::clone(&file_cache.graph)))
     }
 
     /// The node of a file or of a definition in it.
@@ -114,12 +115,12 @@ impl<'a> Files<'a> {
         path: &str,
         definition: Option<u32>,
     ) -> Result<Option<i64>, StoreError> {
-        let Some(known) = self.file_at(path) else { return self.check().map(|()| None) };
-        let nodes = match known.nodes.get() {
+        let Some(file_cache) = self.file_at(path) else { return self.check().map(|()| None) };
+        let nodes = match file_cache.nodes.get() {
             Some(nodes) => nodes,
             None => {
-                let nodes = nodes_of(graph, &known)?;
-                known.nodes.get_or_init(|| nodes)
+                let nodes = nodes_of(graph, &file_cache)?;
+                file_cache.nodes.get_or_init(|| nodes)
             }
         };
         let at = definition.map_or(0, |index| index as usize + 1);
@@ -131,19 +132,19 @@ impl<'a> Files<'a> {
         self.trouble.take().map_or(Ok(()), Err)
     }
 
-    fn file_at(&self, path: &str) -> Option<Arc<Known>> {
-        if let Some(known) = self.read.borrow().known.get(path) {
-            return known.clone();
+    fn file_at(&self, path: &str) -> Option<Arc<CachedFile>> {
+        if let Some(file_cache) = self.read.borrow().file_cache.get(path) {
+            return file_cache.clone();
         }
         if self.read.borrow().paths.as_ref().is_some_and(|paths| !paths.contains(path)) {
             return None;
         }
         let found = self.noting(self.read_file(path)).flatten().map(Arc::new);
-        self.read.borrow_mut().known.insert(path.to_owned(), found.clone());
+        self.read.borrow_mut().file_cache.insert(path.to_owned(), found.clone());
         found
     }
 
-    fn read_file(&self, path: &str) -> Result<Option<Known>, StoreError> {
+    fn read_file(&self, path: &str) -> Result<Option<CachedFile>, StoreError> {
         let found: Option<(u64, Vec<u8>)> = self
             .db
             .prepare_cached(
@@ -158,7 +159,7 @@ impl<'a> Files<'a> {
         let Some((file, bytes)) = found else { return Ok(None) };
         self.read.borrow_mut().bytes += bytes.len();
         let graph = Arc::new(decoded::<FileGraph>(self.db, &bytes)?.into());
-        Ok(Some(Known { file, graph, nodes: OnceLock::new() }))
+        Ok(Some(CachedFile { file, graph, nodes: OnceLock::new() }))
     }
 
     /// The definitions with a name, each as its file and its key there. Returns one more than
@@ -196,22 +197,25 @@ impl<'a> Files<'a> {
 }
 
 /// The nodes of a file and of its definitions.
-fn nodes_of(graph: &TruthGraph<'_>, known: &Known) -> Result<Vec<Option<i64>>, StoreError> {
-    let nodes = graph.all_owned(known.file as i64).map_err(query_failed)?;
+fn nodes_of(
+    graph: &TruthGraph<'_>,
+    file_cache: &CachedFile,
+) -> Result<Vec<Option<i64>>, StoreError> {
+    let nodes = graph.all_owned(file_cache.file as i64).map_err(query_failed)?;
     let nodes: FastMap<String, i64> = nodes.into_iter().collect();
-    let definitions = known.graph.definitions.iter().map(Definition::local_id);
+    let definitions = file_cache.graph.definitions.iter().map(Definition::local_id);
     let names = std::iter::once(String::new()).chain(definitions);
     Ok(names.map(|name| nodes.get(&name).copied()).collect())
 }
 
-impl Project for Files<'_> {
+impl Project for ResolverFiles<'_> {
     fn file(&self, path: &str) -> Option<Arc<Outline>> {
-        self.file_at(path).map(|known| Arc::clone(&known.graph))
+        self.file_at(path).map(|file_cache| Arc::clone(&file_cache.graph))
     }
 
     fn files_of_module(&self, module: &str) -> Arc<[String]> {
-        if let Some(known) = self.read.borrow().modules.get(module) {
-            return Arc::clone(known);
+        if let Some(file_cache) = self.read.borrow().modules.get(module) {
+            return Arc::clone(file_cache);
         }
         let found = self.paths(
             "SELECT f.path, '' FROM code_module m CROSS JOIN file f ON f.id = m.file \
@@ -225,26 +229,31 @@ impl Project for Files<'_> {
 
     fn definitions_named(&self, name: &str, most: usize) -> Option<Arc<[CodeNode]>> {
         match self.read.borrow().named.get(name) {
-            Some(Named::All(nodes)) => return (nodes.len() <= most).then(|| Arc::clone(nodes)),
-            Some(Named::MoreThan(many)) if most <= *many => return None,
+            Some(NamedDefinitions::All(nodes)) => {
+                return (nodes.len() <= most).then(|| Arc::clone(nodes));
+            }
+            Some(NamedDefinitions::MoreThan(many)) if most <= *many => return None,
             _ => {}
         }
         let found = self.named(name, most);
         if found.len() > most {
-            self.read.borrow_mut().named.insert(name.to_owned(), Named::MoreThan(most));
+            self.read.borrow_mut().named.insert(name.to_owned(), NamedDefinitions::MoreThan(most));
             return None;
         }
         let mut nodes = Vec::new();
         for (path, local) in found {
-            let Some(known) = self.file_at(&path) else { continue };
+            let Some(file_cache) = self.file_at(&path) else { continue };
             let is_meant =
-                |index: &u32| known.graph.definitions[*index as usize].local_id() == local;
-            let definition = known.graph.named(name).find(is_meant);
+                |index: &u32| file_cache.graph.definitions[*index as usize].local_id() == local;
+            let definition = file_cache.graph.named(name).find(is_meant);
             nodes.extend(definition.map(|_| CodeNode { path, definition }));
         }
         nodes.sort();
         let nodes: Arc<[CodeNode]> = nodes.into();
-        self.read.borrow_mut().named.insert(name.to_owned(), Named::All(Arc::clone(&nodes)));
+        self.read
+            .borrow_mut()
+            .named
+            .insert(name.to_owned(), NamedDefinitions::All(Arc::clone(&nodes)));
         Some(nodes)
     }
 }

@@ -5,12 +5,12 @@ use rusqlite::{Connection, params};
 use super::super::Work;
 use crate::facts::id_of;
 use crate::facts::validity::{Fit, Validity};
-use crate::read::facts::{Kept, kept_facts};
+use crate::read::facts::{StoredFact, stored_facts};
 use crate::sqlite::During;
 
 /// A statement, as ids.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Said {
+pub(super) struct Statement {
     pub(super) subject: i64,
     pub(super) predicate: i64,
     pub(super) object: i64,
@@ -18,7 +18,7 @@ pub(super) struct Said {
 
 /// Who states it, and with what confidence.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Word<'a> {
+pub(super) struct Attribution<'a> {
     pub(super) confidence: Option<f64>,
     pub(super) drawer: Option<&'a str>,
     pub(super) file: Option<&'a str>,
@@ -27,13 +27,13 @@ pub(super) struct Word<'a> {
 
 /// The fact that a statement became part of.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Placed {
+pub(super) struct PlacedStatement {
     pub(super) id: i64,
     pub(super) created: bool,
     pub(super) updated: bool,
 }
 
-impl Placed {
+impl PlacedStatement {
     /// As returned to the caller.
     pub(super) fn added(self) -> AddedFact {
         AddedFact { id: id_of(self.id), created: self.created, updated: self.updated }
@@ -41,21 +41,24 @@ impl Placed {
 }
 
 /// Adds a statement as a new fact, unless an existing fact includes it.
-pub(super) fn say(
+pub(super) fn state(
     work: Work<'_>,
-    said: Said,
+    statement: Statement,
     validity: Validity,
-    word: &Word<'_>,
-) -> Result<Placed, StoreError> {
-    let there = kept_facts(work.db, said.subject, said.predicate, Some(said.object))?;
+    attribution: &Attribution<'_>,
+) -> Result<PlacedStatement, StoreError> {
+    let there =
+        stored_facts(work.db, statement.subject, statement.predicate, Some(statement.object))?;
     match place(validity, &there, work.now)? {
         None => {
-            let id = insert(work, said, validity, word).during(work.db, "add a fact")?;
-            Ok(Placed { id, created: true, updated: false })
+            let id =
+                insert(work, statement, validity, attribution).during(work.db, "add a fact")?;
+            Ok(PlacedStatement { id, created: true, updated: false })
         }
-        Some((kept, validity)) => {
-            let updated = learn(work, kept, validity, word).during(work.db, "add to a fact")?;
-            Ok(Placed { id: kept.id, created: false, updated })
+        Some((fact, validity)) => {
+            let updated =
+                learn(work, fact, validity, attribution).during(work.db, "add to a fact")?;
+            Ok(PlacedStatement { id: fact.id, created: false, updated })
         }
     }
 }
@@ -63,22 +66,22 @@ pub(super) fn say(
 /// The existing fact that includes this statement, and its resulting validity.
 fn place(
     validity: Validity,
-    there: &[Kept],
+    there: &[StoredFact],
     now: i64,
-) -> Result<Option<(&Kept, Validity)>, StoreError> {
-    let fits = |kept: &Kept| validity.fit(kept.validity, kept.recorded_at, now);
-    let same = there.iter().find_map(|kept| match fits(kept) {
-        Fit::Same(from) => Some((kept, Validity { from, ..kept.validity })),
+) -> Result<Option<(&StoredFact, Validity)>, StoreError> {
+    let fits = |fact: &StoredFact| validity.fit(fact.validity, fact.recorded_at, now);
+    let same = there.iter().find_map(|fact| match fits(fact) {
+        Fit::Same(from) => Some((fact, Validity { from, ..fact.validity })),
         Fit::Beside | Fit::Clash => None,
     });
     let result = match same {
-        Some((kept, result)) if kept.validity == result => return Ok(same),
+        Some((fact, result)) if fact.validity == result => return Ok(same),
         Some((_, result)) => result,
         None => validity,
     };
-    let others = there.iter().filter(|kept| same.is_none_or(|(same, _)| same.id != kept.id));
+    let others = there.iter().filter(|fact| same.is_none_or(|(same, _)| same.id != fact.id));
     let mut clashes =
-        others.filter(|kept| result.fit(kept.validity, kept.recorded_at, now) == Fit::Clash);
+        others.filter(|fact| result.fit(fact.validity, fact.recorded_at, now) == Fit::Clash);
     match clashes.next() {
         None => Ok(same),
         Some(other) => Err(StoreError::FactOverlaps {
@@ -92,9 +95,9 @@ fn place(
 
 fn insert(
     work: Work<'_>,
-    said: Said,
+    statement: Statement,
     validity: Validity,
-    word: &Word<'_>,
+    attribution: &Attribution<'_>,
 ) -> rusqlite::Result<i64> {
     let Validity { from, to, until } = validity;
     work.db
@@ -104,18 +107,18 @@ fn insert(
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         )?
         .insert(params![
-            said.subject,
-            said.predicate,
-            said.object,
+            statement.subject,
+            statement.predicate,
+            statement.object,
             from.map(|from| from.start()),
             from.is_some_and(|from| from.is_day()),
             to.map(|to| to.start()),
             to.is_some_and(|to| to.is_day()),
             until,
-            word.confidence.unwrap_or(1.0),
-            word.drawer,
-            word.file,
-            word.agent,
+            attribution.confidence.unwrap_or(1.0),
+            attribution.drawer,
+            attribution.file,
+            attribution.agent,
             work.now
         ])
 }
@@ -123,13 +126,13 @@ fn insert(
 /// Adds new information to an existing fact. Returns whether anything changed.
 fn learn(
     work: Work<'_>,
-    kept: &Kept,
+    fact: &StoredFact,
     validity: Validity,
-    word: &Word<'_>,
+    attribution: &Attribution<'_>,
 ) -> rusqlite::Result<bool> {
-    let confidence = word.confidence.unwrap_or(kept.confidence);
-    let is_vouched = add_source(work, kept, confidence, word)?;
-    let is_new = is_vouched || confidence != kept.confidence || validity != kept.validity;
+    let confidence = attribution.confidence.unwrap_or(fact.confidence);
+    let is_vouched = add_source(work, fact, confidence, attribution)?;
+    let is_new = is_vouched || confidence != fact.confidence || validity != fact.validity;
     if is_new {
         let from = validity.from;
         work.db
@@ -138,7 +141,7 @@ fn learn(
                  changed_at = ?5 WHERE id = ?1",
             )?
             .execute(params![
-                kept.id,
+                fact.id,
                 from.map(|from| from.start()),
                 from.is_some_and(|from| from.is_day()),
                 confidence,
@@ -152,43 +155,51 @@ fn learn(
 /// too, since the fact's confidence may change.
 fn add_source(
     work: Work<'_>,
-    kept: &Kept,
+    fact: &StoredFact,
     confidence: f64,
-    word: &Word<'_>,
+    attribution: &Attribution<'_>,
 ) -> rusqlite::Result<bool> {
     let db = work.db;
-    let nothing = [word.drawer, word.file, word.agent].iter().all(Option::is_none);
-    if nothing && word.confidence.is_none() {
+    let nothing =
+        [attribution.drawer, attribution.file, attribution.agent].iter().all(Option::is_none);
+    if nothing && attribution.confidence.is_none() {
         return Ok(false);
     }
     let is_alone = !db
         .prepare_cached("SELECT 1 FROM fact_source WHERE fact = ?1 LIMIT 1")?
-        .exists([kept.id])?;
-    let first = Word {
-        confidence: Some(kept.confidence),
-        drawer: kept.drawer.as_deref(),
-        file: kept.file.as_deref(),
-        agent: kept.agent.as_deref(),
+        .exists([fact.id])?;
+    let first = Attribution {
+        confidence: Some(fact.confidence),
+        drawer: fact.drawer.as_deref(),
+        file: fact.file.as_deref(),
+        agent: fact.agent.as_deref(),
     };
     let known = match is_alone {
         true => {
-            (first.drawer, first.file, first.agent) == (word.drawer, word.file, word.agent)
-                && confidence == kept.confidence
+            (first.drawer, first.file, first.agent)
+                == (attribution.drawer, attribution.file, attribution.agent)
+                && confidence == fact.confidence
         }
         false => db
             .prepare_cached(
                 "SELECT 1 FROM fact_source WHERE fact = ?1 AND confidence = ?2 \
                  AND drawer IS ?3 AND file IS ?4 AND agent IS ?5 LIMIT 1",
             )?
-            .exists(params![kept.id, confidence, word.drawer, word.file, word.agent])?,
+            .exists(params![
+                fact.id,
+                confidence,
+                attribution.drawer,
+                attribution.file,
+                attribution.agent
+            ])?,
     };
     if known {
         return Ok(false);
     }
     if is_alone {
-        insert_source(db, kept.id, kept.confidence, &first, kept.recorded_at)?;
+        insert_source(db, fact.id, fact.confidence, &first, fact.recorded_at)?;
     }
-    insert_source(db, kept.id, confidence, word, work.now)?;
+    insert_source(db, fact.id, confidence, attribution, work.now)?;
     Ok(true)
 }
 
@@ -196,13 +207,20 @@ fn insert_source(
     db: &Connection,
     fact: i64,
     confidence: f64,
-    word: &Word<'_>,
+    attribution: &Attribution<'_>,
     recorded_at: i64,
 ) -> rusqlite::Result<()> {
     db.prepare_cached(
         "INSERT INTO fact_source (fact, confidence, drawer, file, agent, recorded_at) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?
-    .execute(params![fact, confidence, word.drawer, word.file, word.agent, recorded_at])
+    .execute(params![
+        fact,
+        confidence,
+        attribution.drawer,
+        attribution.file,
+        attribution.agent,
+        recorded_at
+    ])
     .map(|_| ())
 }

@@ -11,15 +11,15 @@ use isolith_types::Failure;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-use super::{TruthGraph, failure, lookup, many, shortest_alike};
+use super::{TruthGraph, batch, failure, lookup, shortest_alike};
 use crate::sqlite::During;
 
 /// Maximum number of pending endpoint rows.
-const MOST_ENDS: usize = 1 << 20;
+const MAX_ENDS: usize = 1 << 20;
 
 /// Maximum number of pending labels and values; values contain texts.
-const MOST_LABELS: usize = 1 << 17;
-const MOST_VALUES: usize = 1 << 17;
+const MAX_LABELS: usize = 1 << 17;
+const MAX_VALUES: usize = 1 << 17;
 
 /// An edge by its endpoints, in table order: start, type, end, id.
 type Ends = (i64, i64, i64, i64);
@@ -73,7 +73,7 @@ impl NewValue {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct PendingRows {
     /// In order of their ids; they only wait until a statement is full.
     edges: RefCell<Vec<NewEdge>>,
     ends: RefCell<Vec<Ends>>,
@@ -81,37 +81,37 @@ pub(super) struct Waiting {
     values: RefCell<Vec<NewValue>>,
 }
 
-impl Waiting {
+impl PendingRows {
     /// Writes all pending rows.
-    pub(super) fn settle(&self, db: &Connection) -> Result<(), StoreError> {
-        self.settle_nodes(db)?;
-        self.settle_edges(db)
+    pub(super) fn flush(&self, db: &Connection) -> Result<(), StoreError> {
+        self.flush_nodes(db)?;
+        self.flush_edges(db)
     }
 
-    fn settle_nodes(&self, db: &Connection) -> Result<(), StoreError> {
+    fn flush_nodes(&self, db: &Connection) -> Result<(), StoreError> {
         let (mut labels, mut values) = (self.labels.take(), self.values.take());
         let mut write = || {
             labels.sort_unstable();
-            many::insert(db, "INTO node_label", &labels, |(label, node)| {
+            batch::insert(db, "INTO node_label", &labels, |(label, node)| {
                 [integer(*label), integer(*node)]
             })?;
             values.sort_unstable_by(NewValue::order);
-            many::insert(db, "OR IGNORE INTO node_value", &values, NewValue::row)
+            batch::insert(db, "OR IGNORE INTO node_value", &values, NewValue::row)
         };
         write().during(db, "write what nodes are found by")
     }
 
-    fn settle_edges(&self, db: &Connection) -> Result<(), StoreError> {
+    fn flush_edges(&self, db: &Connection) -> Result<(), StoreError> {
         self.write_edges(db)?;
         let mut ends = self.ends.take();
         let mut write = || {
             ends.sort_unstable();
-            many::insert(db, "INTO edge_out", &ends, ends_row)?;
+            batch::insert(db, "INTO edge_out", &ends, ends_row)?;
             for (src, _, dst, _) in &mut ends {
                 std::mem::swap(src, dst);
             }
             ends.sort_unstable();
-            many::insert(db, "INTO edge_in", &ends, ends_row)
+            batch::insert(db, "INTO edge_in", &ends, ends_row)
         };
         write().during(db, "write edges by their ends")
     }
@@ -119,15 +119,15 @@ impl Waiting {
     fn write_edges(&self, db: &Connection) -> Result<(), StoreError> {
         let edges = self.edges.take();
         let into = "INTO edge (id, type, src, dst, properties, owner)";
-        many::insert(db, into, &edges, NewEdge::row).during(db, "write edges")
+        batch::insert(db, into, &edges, NewEdge::row).during(db, "write edges")
     }
 }
 
 /// Adds an item and returns the new length.
-fn put<T>(waiting: &RefCell<Vec<T>>, it: T) -> usize {
-    let mut waiting = waiting.borrow_mut();
-    waiting.push(it);
-    waiting.len()
+fn put<T>(pending: &RefCell<Vec<T>>, it: T) -> usize {
+    let mut pending = pending.borrow_mut();
+    pending.push(it);
+    pending.len()
 }
 
 fn ends_row((start, kind, end, edge): &Ends) -> [ValueRef<'_>; 4] {
@@ -140,23 +140,23 @@ fn integer<'a>(number: impl Into<i64>) -> ValueRef<'a> {
 
 impl TruthGraph<'_> {
     /// Indexes a node by a label.
-    pub(super) fn show_label(&self, node: i64, label: u32) -> Result<(), Failure> {
+    pub(super) fn index_label(&self, node: i64, label: u32) -> Result<(), Failure> {
         self.used(label, 1);
-        let labels = put(&self.changing().waiting.labels, (label.into(), node));
-        self.settle_if(labels >= MOST_LABELS)
+        let labels = put(&self.changing().pending.labels, (label.into(), node));
+        self.flush_if(labels >= MAX_LABELS)
     }
 
     /// Indexes a node by a property value.
-    pub(super) fn show_value(&self, node: i64, key: u32, value: &Value) -> Result<(), Failure> {
+    pub(super) fn index_value(&self, node: i64, key: u32, value: &Value) -> Result<(), Failure> {
         let value = NewValue { key, value: shortest_alike(value), node };
-        let values = put(&self.changing().waiting.values, value);
-        self.settle_if(values >= MOST_VALUES)
+        let values = put(&self.changing().pending.values, value);
+        self.flush_if(values >= MAX_VALUES)
     }
 
     /// Writes nodes that have no owner and share the same labels.
     pub(super) fn write_nodes(&self, labels: &[u8], nodes: &[NewNode]) -> Result<(), Failure> {
         self.changing();
-        many::insert(self.db, "INTO node (id, labels, properties)", nodes, |it| {
+        batch::insert(self.db, "INTO node (id, labels, properties)", nodes, |it| {
             [integer(it.node), ValueRef::Blob(labels), ValueRef::Blob(&it.properties)]
         })
         .during(self.db, "write nodes")
@@ -167,49 +167,49 @@ impl TruthGraph<'_> {
     pub(super) fn write_bare_edges(&self, kind: u32, ends: &[(i64, i64)]) -> Result<(), Failure> {
         let (db, first) = (self.db, self.next_edges(kind, ends.len() as i64));
         let numbered: Vec<_> = ends.iter().zip(first..).collect();
-        many::insert(db, "INTO edge (id, type, src, dst)", &numbered, |((src, dst), edge)| {
+        batch::insert(db, "INTO edge (id, type, src, dst)", &numbered, |((src, dst), edge)| {
             [integer(*edge), integer(kind), integer(*src), integer(*dst)]
         })
         .during(db, "write edges")
         .map_err(failure)?;
-        numbered.iter().try_for_each(|(ends, edge)| self.show_ends(*edge, kind, **ends))
+        numbered.iter().try_for_each(|(ends, edge)| self.index_ends(*edge, kind, **ends))
     }
 
     /// Indexes an edge by its endpoints.
-    fn show_ends(&self, edge: i64, kind: u32, (src, dst): (i64, i64)) -> Result<(), Failure> {
-        let ends = put(&self.changing().waiting.ends, (src, kind.into(), dst, edge));
-        self.settle_if(ends >= MOST_ENDS)
+    fn index_ends(&self, edge: i64, kind: u32, (src, dst): (i64, i64)) -> Result<(), Failure> {
+        let ends = put(&self.changing().pending.ends, (src, kind.into(), dst, edge));
+        self.flush_if(ends >= MAX_ENDS)
     }
 
     /// Writes and indexes an edge.
     pub(super) fn write_edge(&self, edge: NewEdge) -> Result<(), Failure> {
-        let waiting = &self.changing().waiting;
+        let pending = &self.changing().pending;
         let (number, kind, ends) = (edge.edge, edge.kind, edge.ends);
-        if put(&waiting.edges, edge) >= many::MOST {
-            waiting.write_edges(self.db).map_err(failure)?;
+        if put(&pending.edges, edge) >= batch::MAX_ROWS {
+            pending.write_edges(self.db).map_err(failure)?;
         }
-        self.show_ends(number, kind, ends)
+        self.index_ends(number, kind, ends)
     }
 
-    fn settle_if(&self, is_full: bool) -> Result<(), Failure> {
+    fn flush_if(&self, is_full: bool) -> Result<(), Failure> {
         match is_full {
-            true => self.changing().waiting.settle(self.db).map_err(failure),
+            true => self.changing().pending.flush(self.db).map_err(failure),
             false => Ok(()),
         }
     }
 
     /// Must be called before the label and value tables of nodes are read.
-    pub(super) fn settle_nodes(&self) -> Result<(), Failure> {
+    pub(super) fn flush_nodes(&self) -> Result<(), Failure> {
         match &self.counts {
-            Some(counts) => counts.waiting.settle_nodes(self.db).map_err(failure),
+            Some(counts) => counts.pending.flush_nodes(self.db).map_err(failure),
             None => Ok(()),
         }
     }
 
     /// Must be called before any table of edges is read.
-    pub(super) fn settle_edges(&self) -> Result<(), Failure> {
+    pub(super) fn flush_edges(&self) -> Result<(), Failure> {
         match &self.counts {
-            Some(counts) => counts.waiting.settle_edges(self.db).map_err(failure),
+            Some(counts) => counts.pending.flush_edges(self.db).map_err(failure),
             None => Ok(()),
         }
     }

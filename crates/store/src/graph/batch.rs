@@ -4,10 +4,10 @@ use rusqlite::Connection;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 
 /// Maximum number of rows per statement.
-pub(super) const MOST: usize = 64;
+pub(super) const MAX_ROWS: usize = 64;
 
 /// Batch sizes, so that few distinct statements are prepared.
-const SIZES: [usize; 3] = [MOST, 8, 1];
+const SIZES: [usize; 3] = [MAX_ROWS, 8, 1];
 
 /// Inserts rows. Sorted rows are appended next to each other, without a search for each.
 pub(super) fn insert<'r, R, const N: usize>(
@@ -18,14 +18,14 @@ pub(super) fn insert<'r, R, const N: usize>(
 ) -> rusqlite::Result<()> {
     let mut left = rows;
     for size in SIZES {
-        let (many, fewer) = left.split_at(left.len() - left.len() % size);
+        let (batch, fewer) = left.split_at(left.len() - left.len() % size);
         left = fewer;
-        if many.is_empty() {
+        if batch.is_empty() {
             continue;
         }
         let values = vec![format!("({})", ["?"; N].join(", ")); size].join(", ");
         let mut statement = db.prepare_cached(&format!("INSERT {into} VALUES {values}"))?;
-        for rows in many.chunks_exact(size) {
+        for rows in batch.chunks_exact(size) {
             let mut at = 0;
             for row in rows {
                 for cell in cells(row) {
