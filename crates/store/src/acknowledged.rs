@@ -255,7 +255,7 @@ pub(crate) fn progress_of(db: &Connection) -> Result<(String, Progress), StoreEr
         }
         read => read,
     }
-    .during(db, "read how far the store has come")
+    .during(db, "read the progress of the store")
 }
 
 /// Fails if the truth is behind what was acknowledged. Call this before writing anything: what is
@@ -297,7 +297,7 @@ pub(crate) fn outrank(folder: &StoreFolder, db: &Connection) -> Result<Progress,
         "UPDATE store SET commits = ?1, last_change = ?2",
         rusqlite::params![above.commits, above.change],
     )
-    .during(db, "note how far the store has come")?;
+    .during(db, "write the progress of the store")?;
     Ok(above)
 }
 

@@ -170,7 +170,7 @@ fn checksums(
         if found.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     if verified.during(db, "read all pages")?.is_none() {
-        found.add("pages carry no checksums".to_owned());
+        found.add("pages have no checksums".to_owned());
     }
     deadline.check("read all pages")
 }
@@ -186,13 +186,15 @@ fn schema(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
         for (name, sql) in &expected {
             match there.iter().find(|(other, _)| other == name) {
                 None => found.add(format!("{name} is missing")),
-                Some((_, other)) if other != sql => found.add(format!("{name} is different")),
+                Some((_, other)) if other != sql => {
+                    found.add(format!("{name} differs from the schema"))
+                }
                 Some(_) => {}
             }
         }
         for (name, _) in &there {
             if expected.iter().all(|(other, _)| other != name) {
-                found.add(format!("{name} does not belong here"));
+                found.add(format!("{name} is not part of the schema"));
             }
         }
         Ok(())
@@ -222,7 +224,7 @@ fn references(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError
             let (table, number, parent): (String, Option<i64>, String) =
                 (row.get(0)?, row.get(1)?, row.get(2)?);
             let number = number.map_or_else(String::new, |number| format!(" row {number}"));
-            found.add(format!("{table}{number} refers to nothing in {parent}"));
+            found.add(format!("{table}{number} refers to a missing row in {parent}"));
         }
         Ok(())
     };

@@ -272,7 +272,7 @@ impl StoreFolder {
                 }
                 Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => {}
                 Err(error) => {
-                    return Err(io_failure(place, "look at the filesystem of", &error.into()));
+                    return Err(io_failure(place, "determine the filesystem of", &error.into()));
                 }
             }
         }

@@ -62,7 +62,7 @@ pub(crate) fn version_of(db: &Connection) -> Result<u32, StoreError> {
         .during(db, "read the schema's version")?;
     u32::try_from(version).map_err(|_| StoreError::Corrupt {
         path: db.path().unwrap_or_default().into(),
-        reason: format!("{version} is no version of the schema"),
+        reason: format!("invalid schema version {version}"),
     })
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn migrate(db: &mut Connection, migrations: &[Migration]) -> Result<(
             return if found < FIRST_VERSION { Err(unknown(db, found)) } else { Ok(()) };
         };
         take(db, *step, found + 1)?;
-        tracing::info!(from = found, to = found + 1, "the store was migrated");
+        tracing::info!(from = found, to = found + 1, "migrated the store");
     }
 }
 
@@ -125,14 +125,14 @@ fn require_checksums(db: &Connection) -> Result<(), StoreError> {
     if is_in_memory || isolith_pages::is_checked(db).during(db, "migrate")? {
         return Ok(());
     }
-    let reason = "its pages carry no checksums".to_owned();
+    let reason = "its pages have no checksums".to_owned();
     Err(StoreError::Corrupt { path: db.path().unwrap_or_default().into(), reason })
 }
 
 fn unknown(db: &Connection, found: u32) -> StoreError {
     StoreError::Corrupt {
         path: db.path().unwrap_or_default().into(),
-        reason: format!("there never was a version {found} of the schema"),
+        reason: format!("unknown schema version {found}"),
     }
 }
 

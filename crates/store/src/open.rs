@@ -300,7 +300,7 @@ fn refuse_unchecked(connection: &Connection, path: &Path) -> Result<(), StoreErr
     if is_checked || version_of(connection)? < FIRST_WITH_CHECKSUMS {
         return Ok(());
     }
-    let reason = "page 1 does not say that pages carry checksums".to_owned();
+    let reason = "page 1 does not declare checksums".to_owned();
     Err(StoreError::Corrupt { path: path.to_path_buf(), reason })
 }
 
@@ -313,7 +313,8 @@ fn open_unchanging(
 ) -> Result<Connection, StoreError> {
     let log = with_suffix(path, "-wal");
     if std::fs::metadata(&log).is_ok_and(|metadata| metadata.len() > 0) {
-        let reason = format!("it has changes in its log that cannot be read here: {reason}");
+        let reason =
+            format!("its log has changes that cannot be read from a read-only location: {reason}");
         return Err(StoreError::ReadOnly { path: path.to_path_buf(), reason });
     }
     let uri = format!("file:{}?immutable=1", percent_encoded(path));

@@ -58,7 +58,7 @@ pub(crate) fn set_journal_to_wal(db: &Connection) -> rusqlite::Result<()> {
     }
     Err(rusqlite::Error::SqliteFailure(
         rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN),
-        Some(format!("the journal stays in mode {mode}")),
+        Some(format!("cannot leave journal mode {mode}")),
     ))
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn with_checksums(
     }
     aside.replace(&truth)?;
     sync_folder(folder.path())?;
-    tracing::info!(seconds = began.elapsed().as_secs_f32(), "the store has checksums now");
+    tracing::info!(seconds = began.elapsed().as_secs_f32(), "added checksums to the store");
     Ok(())
 }
 
@@ -112,7 +112,7 @@ fn copy_table(
         )
         .during(new, OPERATION)?;
     if found.as_deref() != definition {
-        return corrupt(format!("table {table} is different"));
+        return corrupt(format!("table {table} differs from the schema"));
     }
     let copied = new
         .execute(&format!("DELETE FROM main.{table}"), [])
@@ -137,7 +137,7 @@ fn verify(new: &Connection, path: &Path) -> Result<(), StoreError> {
     match damaged {
         None => Ok(()),
         Some(damage) => {
-            let reason = format!("it was read back wrong: {damage}");
+            let reason = format!("verifying the copy failed: {damage}");
             Err(StoreError::Io {
                 path: path.to_path_buf(),
                 operation: OPERATION.to_owned(),

@@ -38,7 +38,7 @@ pub(super) fn vectors(
             } else if !is_finite(vector) {
                 let id: String = row.get(1)?;
                 found.add(format!(
-                    "the vector of {id:?} (row {number}) has numbers that are not finite"
+                    "the vector of {id:?} (row {number}) has infinite or NaN numbers"
                 ));
             }
         }
@@ -75,7 +75,7 @@ pub(super) fn fields(
             for (name, of_type, scalar) in entries(&metadata) {
                 expected += 1;
                 if !has_field(db, params![collection, name, of_type, AsValue(&scalar), number])? {
-                    found.add(format!("{id:?} (row {number}) lacks its field {name:?}"));
+                    found.add(format!("{id:?} (row {number}) lacks the field {name:?}"));
                 }
             }
         }
@@ -86,7 +86,7 @@ pub(super) fn fields(
             |row| row.get(0),
         )?;
         if there > expected {
-            found.add(format!("{} fields belong to no metadata", there - expected));
+            found.add(format!("surplus metadata fields: {}", there - expected));
         }
         Ok(())
     };
@@ -111,13 +111,13 @@ pub(super) fn chunks(
                 return Ok(());
             }
             if !makes_sense(row, 1)? {
-                found.add(format!("the chunk of row {} makes no sense", row.get::<_, i64>(0)?));
+                found.add(format!("the chunk of row {} is malformed", row.get::<_, i64>(0)?));
             }
         }
         let mut statement = db.prepare("SELECT path FROM file WHERE length(hash) <> 32")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            found.add(format!("the hash of file {:?} makes no sense", row.get::<_, String>(0)?));
+            found.add(format!("the hash of file {:?} is malformed", row.get::<_, String>(0)?));
         }
         Ok(())
     };

@@ -39,12 +39,12 @@ pub(super) fn facts(
             "SELECT id, valid_from, from_day, valid_to, to_day, until, confidence FROM fact";
         each(db, deadline, found, facts, |row| {
             let id: i64 = row.get(0)?;
-            Ok((!makes_sense(row)?).then(|| format!("fact f{id} makes no sense")))
+            Ok((!makes_sense(row)?).then(|| format!("fact f{id} is malformed")))
         })?;
         let sources = "SELECT id, fact FROM fact_source WHERE NOT confidence BETWEEN 0 AND 1";
         each(db, deadline, found, sources, |row| {
             let fact: i64 = row.get(1)?;
-            Ok(Some(format!("a source of fact f{fact} makes no sense")))
+            Ok(Some(format!("a source of fact f{fact} is malformed")))
         })
     };
     read().during(db, "check facts")?;

@@ -89,7 +89,7 @@ fn facts(db: &Connection, deadline: &Deadline, found: &mut ProblemList) -> Resul
                 _ => graph.is_fact_current(*number)?,
             };
             if !is_shown {
-                found.add(format!("the graph does not show {what}{number} as it is"));
+                found.add(format!("the graph is out of date for {what}{number}"));
             }
         }
         let there: usize = db
@@ -99,7 +99,7 @@ fn facts(db: &Connection, deadline: &Deadline, found: &mut ProblemList) -> Resul
             .during(db, "check the graph")?;
         if there > numbers.len() {
             let more = there - numbers.len();
-            found.add(format!("{more} rows of {shown} show facts that are not there"));
+            found.add(format!("{shown} has rows for missing facts: {more}"));
         }
     }
     Ok(())
@@ -124,24 +124,24 @@ fn nodes(
         let parts = NodeParts::read(row.get_ref(1)?.as_blob()?, row.get_ref(2)?.as_blob()?);
         let is_named = |(name, kind)| names.is(name, kind) == Some(true);
         let Some(parts) = parts.filter(|parts| parts.names().all(is_named)) else {
-            found.add(format!("node {node} makes no sense"));
+            found.add(format!("node {node} is malformed"));
             continue;
         };
         for label in &parts.labels {
             labels += 1;
             if !has_label(db, *label, node)? {
-                found.add(format!("node {node} is not found by a label that it has"));
+                found.add(format!("node {node} is not indexed by one of its labels"));
             }
         }
         for property in parts.indexed_properties(names, is_code) {
             values += 1;
             if !has_value(db, property, node)? {
-                found.add(format!("node {node} is not found by a property that it has"));
+                found.add(format!("node {node} is not indexed by one of its properties"));
             }
         }
     }
     for (table, expected) in [("node_label", labels), ("node_value", values)] {
-        surplus(db, table, expected, "nodes without it", found)?;
+        surplus(db, table, expected, "nodes without the value", found)?;
     }
     Ok(())
 }
@@ -157,7 +157,7 @@ fn surplus(
     let count = format!("SELECT count(*) FROM {table}");
     let there: u64 = db.query_row(&count, [], |row| row.get(0))?;
     if there > expected {
-        found.add(format!("{} rows of {table} lead to {to}", there - expected));
+        found.add(format!("{table} has surplus rows for {to}: {}", there - expected));
     }
     Ok(())
 }
@@ -181,14 +181,14 @@ fn edges(
         let properties = row.get_ref(2)?.as_blob_or_null()?.unwrap_or(&[]);
         let is_named = |(name, kind): &(u32, u8)| names.is(*name, *kind) == Some(true);
         if !edge_names(kind, properties).is_some_and(|needed| needed.iter().all(is_named)) {
-            found.add(format!("edge {edge} makes no sense"));
+            found.add(format!("edge {edge} is malformed"));
         }
         if !has_ends(db, edge, kind, (row.get(3)?, row.get(4)?))? {
-            found.add(format!("edge {edge} is not found by its ends"));
+            found.add(format!("edge {edge} is not indexed by its endpoints"));
         }
     }
     for table in ["edge_out", "edge_in"] {
-        surplus(db, table, at, "edges that are not there", found)?;
+        surplus(db, table, at, "missing edges", found)?;
     }
     Ok(())
 }

@@ -30,11 +30,11 @@ pub(super) fn drawers(
             let (wing, room) = (row.get_ref(3)?.as_str()?, row.get_ref(4)?.as_str()?);
             let hash = content_hash(wing, room, row.get_ref(5)?.as_str_or_null()?, &text);
             if row.get_ref(2)?.as_blob()? != hash {
-                found.add(format!("the text of drawer {id} is not the one it was made with"));
+                found.add(format!("drawer {id} does not match its content hash"));
             }
             let tags = tags_of(row.get_ref(6)?.as_str()?);
             if tags.is_none() || metadata_of(row.get_ref(7)?.as_str()?).is_none() {
-                found.add(format!("tags or metadata of drawer {id} make no sense"));
+                found.add(format!("tags or metadata of drawer {id} are malformed"));
             }
         }
         Ok(())

@@ -81,9 +81,12 @@ fn checked<'a>(what: &str, text: &'a str, longest: usize) -> Result<&'a str, Sto
     let problem = if text.is_empty() {
         "is empty".to_owned()
     } else if text.len() > longest {
-        format!("has {} bytes, {longest} are allowed: keep long texts in a drawer", text.len())
+        format!(
+            "has {} bytes, at most {longest} are allowed: store long texts in a drawer",
+            text.len()
+        )
     } else if text.chars().any(char::is_control) {
-        "has line breaks or other control characters in it".to_owned()
+        "contains line breaks or other control characters".to_owned()
     } else {
         return Ok(text);
     };
@@ -118,9 +121,9 @@ mod tests {
         for (text, reason) in [
             ("", "the subject is empty"),
             (" \u{2003} ", "the subject is empty"),
-            ("a\nb", "the subject has line breaks"),
-            ("a\0", "the subject has line breaks"),
-            (&long, "the subject has 1001 bytes, 1000 are allowed"),
+            ("a\nb", "the subject contains line breaks"),
+            ("a\0", "the subject contains line breaks"),
+            (&long, "the subject has 1001 bytes, at most 1000 are allowed"),
         ] {
             let error = Name::of_entity("subject", text).unwrap_err().to_string();
             assert!(error.starts_with(reason), "{error}");

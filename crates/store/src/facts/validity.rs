@@ -122,7 +122,7 @@ fn earlier(one: Option<Moment>, other: Option<Moment>) -> Option<Moment> {
 }
 
 fn inverted(from: Moment, to: Moment) -> StoreError {
-    let mut reason = format!("a fact that is true from {from} on cannot have ended by {to}");
+    let mut reason = format!("a fact that is true from {from} cannot end at {to}");
     if from.is_day() != to.is_day() {
         reason.push_str(" (a day begins at 00:00 UTC; give both as days or both as instants)");
     }

@@ -82,7 +82,7 @@ fn put_value(bytes: &mut Vec<u8>, value: &Value) {
             put_number(bytes, list.len() as u64);
             list.iter().for_each(|value| put_value(bytes, value));
         }
-        _ => debug_assert!(false, "{} is never kept", value.type_name()),
+        _ => debug_assert!(false, "{} cannot be stored", value.type_name()),
     }
 }
 

@@ -70,7 +70,7 @@ impl<'a> TruthGraph<'a> {
     }
 
     fn counts(&self) -> &Counts {
-        self.counts.as_ref().expect("only what was begun with is changed")
+        self.counts.as_ref().expect("the graph was opened with `begin`")
     }
 
     /// The counters, for a caller that is about to change the graph.
@@ -233,11 +233,11 @@ impl<'a> TruthGraph<'a> {
         let Some(owner) = one::<i64>(self.db, &sql, [number])? else { return Ok(()) };
         let (whose, hint) = match is_of_facts(owner) {
             true => (
-                "is one of the facts, which queries only read",
+                "belongs to the facts, which queries cannot change",
                 "use `isolith fact`; nodes and edges of your own can point to it",
             ),
             false => (
-                "belongs to the code graph, which is made from files and only read",
+                "belongs to the code graph, which is derived from files and read-only",
                 "change the file and index it; nodes and edges of your own can point to it",
             ),
         };

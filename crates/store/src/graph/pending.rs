@@ -98,7 +98,7 @@ impl PendingRows {
             values.sort_unstable_by(NewValue::order);
             batch::insert(db, "OR IGNORE INTO node_value", &values, NewValue::row)
         };
-        write().during(db, "write what nodes are found by")
+        write().during(db, "write lookup values of nodes")
     }
 
     fn flush_edges(&self, db: &Connection) -> Result<(), StoreError> {

@@ -80,7 +80,7 @@ impl Snapshot<'_> {
         segment: Option<&dyn AdjacencySource>,
     ) -> Result<GraphAnswer, StoreError> {
         self.cypher_to(query, segment, None)?.ok_or_else(|| {
-            let message = "the query changes the graph, and this is a place for reading";
+            let message = "the query changes the graph, but only reading is allowed here";
             StoreError::Query(Box::new(Failure::new(Code::BadInput, message)))
         })
     }
@@ -170,11 +170,11 @@ impl<'a> AnswerBuilder<'a> {
             self.rest.is_none() || self.handed == 0 && self.first.len() < FIRST_ROWS_SIZE;
         let bytes = if is_first { &mut self.first } else { &mut self.piece };
         *bytes = postcard::to_extend(row, std::mem::take(bytes))
-            .map_err(|error| Error::TooLarge(format!("a row cannot be sent: {error}")))?;
+            .map_err(|error| Error::TooLarge(format!("cannot encode a row: {error}")))?;
         self.count += 1;
         if self.first.len() + self.handed + self.piece.len() > self.largest {
             let limit = self.largest >> 20;
-            return Err(Error::TooLarge(format!("the answer has more than {limit} MiB")));
+            return Err(Error::TooLarge(format!("the answer is larger than {limit} MiB")));
         }
         if self.piece.len() >= PIECE_SIZE {
             self.send_piece();

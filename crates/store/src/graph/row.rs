@@ -99,7 +99,7 @@ impl TruthGraph<'_> {
     pub(super) fn malformed(&self, number: i64) -> Failure {
         failure(StoreError::Corrupt {
             path: self.db.path().unwrap_or_default().into(),
-            reason: format!("labels or properties of {number} in the graph make no sense"),
+            reason: format!("labels or properties of {number} in the graph are malformed"),
         })
     }
 }

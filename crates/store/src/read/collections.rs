@@ -49,11 +49,11 @@ pub(crate) fn require_records(db: &Connection, name: &str) -> Result<CollectionS
     match state.kind {
         CollectionKind::Records => Ok(state),
         CollectionKind::Code => {
-            let reason = format!("{name} is the code index; `isolith index` changes it");
+            let reason = format!("{name} is the code index; use `isolith index` to change it");
             Err(StoreError::Invalid(reason))
         }
         CollectionKind::Memory => {
-            let reason = format!("{name} holds what is remembered; `isolith memory` changes it");
+            let reason = format!("{name} is the memory; use `isolith memory` to change it");
             Err(StoreError::Invalid(reason))
         }
     }
@@ -168,7 +168,7 @@ pub(super) fn named<T>(
     read: impl Fn(&str) -> Option<T>,
 ) -> rusqlite::Result<T> {
     let name = row.get_ref(column)?.as_str()?;
-    read(name).ok_or_else(|| unreadable(column, format!("{name:?} is not known here")))
+    read(name).ok_or_else(|| unreadable(column, format!("unknown value {name:?}")))
 }
 
 /// Similar names of collections, best match first.

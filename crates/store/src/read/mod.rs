@@ -188,7 +188,7 @@ impl Snapshot<'_> {
              FROM load WHERE source = ?1",
         )
         .and_then(|mut statement| statement.query_row([source], progress_of).optional())
-        .during(db, "see how far a load has got")
+        .during(db, "read the progress of a load")
     }
 
     /// All jobs known to kill workers.

@@ -117,11 +117,11 @@ impl Rescue<'_> {
         self.table(&CHUNK)?;
         let db = self.work.db;
         db.execute_batch(COUNT_CHUNKS).during(db, "save files")?;
-        let (broken, loose) = drop_broken(db).during(db, "look for files that are whole")?;
-        let reason = "not all of their chunks were left".to_owned();
+        let (broken, loose) = drop_broken(db).during(db, "look for complete files")?;
+        let reason = "not all of their chunks could be saved".to_owned();
         self.lose_named("file", Extent::Derived, broken, reason);
         if loose > 0 {
-            let reason = "their files are to be indexed again";
+            let reason = "their files will be indexed again";
             self.lose("chunk", Extent::Derived, loose, reason.to_owned());
         }
         if self.report.lost.len() > before {
@@ -151,7 +151,7 @@ impl Rescue<'_> {
             let mut row = vec![id.into(), root.clone(), path.clone(), Value::Blob(vec![0; 32])];
             row.extend([0.into(), 0.into(), text(""), 0.into(), Value::Null, 0.into()]);
             row.extend([Value::Null, Value::Null, 0.into()]);
-            Ok(Completed::Row(row, "only their paths were left"))
+            Ok(Completed::Row(row, "only their paths could be saved"))
         })?;
         Ok(())
     }

@@ -35,7 +35,7 @@ impl Damaged {
         match open(truth, deadline) {
             Ok(db) => Ok(Self { db, _copy: None }),
             Err(StoreError::Corrupt { reason, .. }) => {
-                tracing::warn!(reason, "the first page is damaged, a new one is tried");
+                tracing::warn!(reason, "the first page is damaged; trying a new one");
                 let copy = copy_with_new_head(folder, truth, deadline)?;
                 let db = open(copy.path(), deadline)?;
                 Ok(Self { db, _copy: Some(copy) })
@@ -72,7 +72,7 @@ fn open(path: &Path, deadline: &Deadline) -> Result<Connection, StoreError> {
         }
         Err(rusqlite::Error::SqliteFailure(
             rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
-            Some("its tables are not those of a store".to_owned()),
+            Some("it does not have the tables of a store".to_owned()),
         ))
     };
     try_open().map_err(|error| explain(&error, path, "open the damaged file"))

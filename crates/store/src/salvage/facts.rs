@@ -119,8 +119,8 @@ const FACT_INDEXES: [Index; 2] = [
     },
 ];
 
-const NAMES_LOST: &str = "their names are lost and were made up";
-const MALFORMED: &str = "they make no sense";
+const NAMES_LOST: &str = "their names are lost; placeholders were assigned";
+const MALFORMED: &str = "they are malformed";
 
 impl Rescue<'_> {
     /// Saves entities, predicates, and facts with their sources.
@@ -135,7 +135,12 @@ impl Rescue<'_> {
         self.repair_names("predicate", fold_predicate)?;
         self.aliases()?;
         let gone = drop_wrong_aliases(db).during(db, "save names")?;
-        self.lose_named("alias", Extent::Lost, gone, "they are no names any more".to_owned());
+        self.lose_named(
+            "alias",
+            Extent::Lost,
+            gone,
+            "they clash with other names or are malformed".to_owned(),
+        );
         self.fact_rows()?;
         self.table(&SOURCE)?;
         let gone = db
@@ -154,7 +159,7 @@ impl Rescue<'_> {
         let db = self.work.db;
         let (repaired, placeholder_name) =
             repair_names(db, table, fold).during(db, "save names")?;
-        let reason = "the name and what it is looked up by disagree; the name was kept";
+        let reason = "the name and its lookup form disagree; the name was kept";
         self.lose_named(table, Extent::Doubtful, repaired, reason.to_owned());
         self.lose_named(table, Extent::Partial, placeholder_name, NAMES_LOST.to_owned());
         Ok(())
@@ -276,11 +281,11 @@ impl Rescue<'_> {
         };
         let unknown = found.unknown(&gaps);
         for (extent, ids, reason) in [
-            (Extent::Partial, partial, "dates and sources are those that the graph showed"),
+            (Extent::Partial, partial, "dates and sources were restored from the graph"),
             (Extent::Partial, bare, "their dates, confidence and sources are lost"),
-            (Extent::Lost, lost, "they could not be read; an index still knew them"),
+            (Extent::Lost, lost, "they could not be read, but an index still lists them"),
             (Extent::Lost, ids(broken), MALFORMED),
-            (Extent::Doubtful, doubtful, "an index has rows that the table lacks"),
+            (Extent::Doubtful, doubtful, "an index has rows that are not in the table"),
             (Extent::Doubtful, ids(found.different), "the table and an index disagree"),
         ] {
             self.lose_named("fact", extent, ids, reason.to_owned());

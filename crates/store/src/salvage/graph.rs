@@ -140,7 +140,7 @@ impl Rescue<'_> {
         for (at, (table, broken)) in [("node", nodes), ("edge", edges)].into_iter().enumerate() {
             self.graph_gone[at] += broken.len() as u64;
             let broken = broken.iter().map(i64::to_string).collect();
-            self.lose_named(table, Extent::Lost, broken, "they make no sense".to_owned());
+            self.lose_named(table, Extent::Lost, broken, "they are malformed".to_owned());
         }
         let loose = drop_loose(db).during(db, "save the graph")?;
         self.graph_gone[1] += loose.len() as u64;
@@ -163,7 +163,7 @@ impl Rescue<'_> {
             let gone = db.execute(&sql, []).during(db, "save the graph")? as u64;
             self.graph_gone[at] += gone;
             if gone > 0 {
-                let reason = "their files are to be indexed again".to_owned();
+                let reason = "their files will be indexed again".to_owned();
                 self.lose(table, Extent::Derived, gone, reason);
             }
         }

@@ -86,7 +86,7 @@ DROP TABLE temp.old_passage;
 /// The wing for texts whose drawer is lost.
 const RECOVERED: &str = "recovered";
 
-const NO_TEXT: &str = "nothing was left of their texts";
+const NO_TEXT: &str = "nothing of their texts could be saved";
 
 /// Ids of drawers, by what they have lost.
 type LostDrawers = BTreeMap<&'static str, Vec<String>>;

@@ -79,7 +79,7 @@ impl Rescue<'_> {
             }
         }
         self.graph_gone[0] += gone.len() as u64;
-        let reason = "properties that nodes are not looked up by are lost".to_owned();
+        let reason = "their properties that are not indexed are lost".to_owned();
         self.lose_named("node", Extent::Partial, partial, reason);
         self.lose_named("node", Extent::Lost, gone, "they could not be read".to_owned());
         if of_code > 0 {
@@ -196,7 +196,7 @@ impl Rescue<'_> {
             let reported: u64 = reported.map(|loss| loss.rows).sum::<u64>() + self.graph_gone[at];
             let untold = before[at].saturating_sub(there).saturating_sub(reported);
             if untold > 0 {
-                let reason = "the graph had more of them; indexing makes those of code again";
+                let reason = "the graph had more of them; indexing recreates those of code";
                 self.lose(table, Extent::Unknown, untold, reason.to_owned());
             }
         }

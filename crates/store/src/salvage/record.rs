@@ -119,7 +119,7 @@ impl<'a> RecordSaver<'a> {
                 match self.save(&old, &vector) {
                     Ok(true) => {}
                     Ok(false) => {
-                        let reason = "they break the rules of the schema".to_owned();
+                        let reason = "they violate the schema".to_owned();
                         self.lose(old, reason, false);
                     }
                     Err(error) => self.failed = Some(error),

@@ -182,7 +182,7 @@ enum RecordFate {
     Taken,
 }
 
-const UNREADABLE: &str = "they could not be read; an index still knew them";
+const UNREADABLE: &str = "they could not be read, but an index still lists them";
 
 /// Saves what is known of a record, and returns its fate.
 fn restore(

@@ -114,7 +114,7 @@ impl Rescue<'_> {
                         Ok(_) if copy.is_derived => (Extent::Derived, lacks),
                         Ok(_) => (Extent::Partial, lacks),
                         Err(error) if violates_schema(&error) && was_damaged => {
-                            (lost_as, "an index knows them, but not enough of them")
+                            (lost_as, "an index lists them, but not all of their columns")
                         }
                         // The row exists under another number: the index is damaged.
                         Err(error) if violates_schema(&error) => continue,
@@ -122,9 +122,11 @@ impl Rescue<'_> {
                     }
                 }
                 Completed::Nothing if was_damaged => {
-                    (lost_as, "they could not be read; an index still knew them")
+                    (lost_as, "they could not be read, but an index still lists them")
                 }
-                Completed::Nothing => (Extent::Doubtful, "an index has rows that the table lacks"),
+                Completed::Nothing => {
+                    (Extent::Doubtful, "an index has rows that are not in the table")
+                }
             };
             fates.entry(fate).or_default().push(name);
         }
@@ -132,7 +134,7 @@ impl Rescue<'_> {
             self.lose_named(copy.table, extent, ids, reason.to_owned());
         }
         let names = refused.into_values().collect();
-        let reason = "rows break the rules of the schema".to_owned();
+        let reason = "rows violate the schema".to_owned();
         self.lose_named(copy.table, lost_as, names, reason);
         let select = format!("SELECT {} FROM {} WHERE {} = ?1", copy.name, copy.table, copy.key);
         let name = |number: &i64| {

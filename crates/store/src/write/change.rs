@@ -82,7 +82,7 @@ impl<'a> Changes<'a> {
             .and_then(|mut statement| {
                 statement.execute(params![self.collection, row, change, self.last])
             })
-            .during(self.work.db, "leave a tombstone")?;
+            .during(self.work.db, "write a tombstone")?;
         Ok(())
     }
 

@@ -72,10 +72,10 @@ fn check(plan: &SwapPlan, state: &CollectionState) -> Result<(), StoreError> {
         return invalid("a delta needs a base");
     }
     if plan.segments.iter().any(|segment| segment.level != plan.level) {
-        return invalid("a segment is of another level");
+        return invalid("a segment has the wrong level");
     }
     if plan.complete_to < state.complete_to() {
-        return invalid("it would go back");
+        return invalid("it would go back to an older state");
     }
     Ok(())
 }

@@ -30,7 +30,7 @@ pub(super) fn remember(
              VALUES (?1, ?2, ?3, ?4)",
         )
         .and_then(|mut statement| statement.execute(params![role, input, poison, work.now]))
-        .during(work.db, "remember a job")?;
+        .during(work.db, "quarantine a job")?;
     Ok(().into())
 }
 

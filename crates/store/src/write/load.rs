@@ -31,7 +31,7 @@ pub(super) fn continue_at(
     let end = step.first_row.saturating_add(step.rows_covered);
     if step.first_row > progress.rows {
         return Err(StoreError::Invalid(format!(
-            "the load has got to row {}, it cannot continue at row {}",
+            "the load is at row {} and cannot continue at row {}",
             progress.rows, step.first_row
         )));
     }
@@ -77,7 +77,7 @@ pub(super) fn record(
                 work.now
             ])
         })
-        .during(work.db, "write down how far the load has got")?;
+        .during(work.db, "write the progress of the load")?;
     Ok(after)
 }
 
@@ -92,7 +92,7 @@ fn find(work: Work<'_>, step: &LoadStep) -> Result<Option<(u64, LoadProgress)>, 
                 .query_row([&step.source], |row| Ok((row.get(6)?, progress_of(row)?)))
                 .optional()
         })
-        .during(work.db, "see how far the load has got")
+        .during(work.db, "read the progress of the load")
 }
 
 /// Decodes the first six columns.

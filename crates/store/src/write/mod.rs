@@ -261,7 +261,7 @@ impl Writer {
     fn note_acknowledged(&self, reached: Progress, durable: bool) {
         if let Err(error) = self.mark.borrow_mut().raise(reached, durable) {
             // The write is stored anyway; only its loss would go unnoticed.
-            tracing::warn!(%error, "the mark of acknowledged commits cannot be raised");
+            tracing::warn!(%error, "cannot update the mark of acknowledged commits");
         }
     }
 
@@ -291,14 +291,14 @@ impl Writer {
         }
         // The damage would get into the file, and the commits after it would be lost.
         if log::is_broken(&self.db.path) {
-            tracing::warn!("the log is damaged and stays as it is; `isolith doctor` says more");
+            tracing::warn!("the log is damaged and was not truncated; run `isolith doctor`");
             self.next_truncate = Instant::now() + TRUNCATE_PAUSE;
             return;
         }
         let deadline = self.db.deadline.clone();
         let cut = deadline.within(pragmas::TRUNCATE_WAIT, || self.checkpoint(Checkpoint::Truncate));
         if !matches!(cut, Ok(CheckpointResult { complete: true })) {
-            tracing::debug!(length, "readers keep the log from being cut back");
+            tracing::debug!(length, "readers prevent truncating the log");
             self.next_truncate = Instant::now() + TRUNCATE_PAUSE;
         }
     }

@@ -165,7 +165,7 @@ impl<'a> Batch<'a> {
         let old = StoredVersion::find(self.work, self.collection, new.id)?.ok_or_else(|| {
             StoreError::Corrupt {
                 path: self.work.db.path().unwrap_or_default().into(),
-                reason: format!("the index of ids knows {:?}, the table does not", new.id),
+                reason: format!("{:?} is in the index of ids but not in the table", new.id),
             }
         })?;
         let same_vector = old.has_vector(self.work, new.vector)?;
@@ -175,7 +175,7 @@ impl<'a> Batch<'a> {
             _ if same => self.reply.unchanged += 1,
             PutMode::Add { .. } => {
                 self.reply.rejected_count += 1;
-                let reason = format!("id {:?} exists with other content", new.id);
+                let reason = format!("id {:?} exists with different content", new.id);
                 self.reply.rejected.push((new.at as u64, reason));
             }
             PutMode::Upsert => {

@@ -55,7 +55,7 @@ pub(super) fn check_id<'a>(id: &'a str, seen: &mut HashSet<&'a str>) -> Result<(
         return Err(format!("the id is longer than {MAX_ID_LEN} bytes"));
     }
     if !seen.insert(id) {
-        return Err("the id comes twice in one call".to_owned());
+        return Err("the id occurs twice in one call".to_owned());
     }
     Ok(())
 }
@@ -66,11 +66,11 @@ pub(super) fn vector_bytes(vector: &[u8], metric: Metric) -> Result<(), String> 
     let is_finite = numbers().fold(true, |all, number| all & number.is_finite());
     if !is_finite {
         let at = numbers().position(|number| !number.is_finite()).unwrap_or_default();
-        return Err(format!("number {at} of the vector is infinite or no number"));
+        return Err(format!("number {at} of the vector is infinite or NaN"));
     }
     let square = squared_length(vector);
     if square == 0.0 && metric == Metric::Cosine {
-        return Err("a zero vector has no direction, which cosine needs".to_owned());
+        return Err("a zero vector has no cosine similarity".to_owned());
     }
     if square.sqrt() > LONGEST_VECTOR {
         return Err(format!("the vector is longer than {LONGEST_VECTOR:e}"));
@@ -121,9 +121,9 @@ pub(super) fn name(name: &str) -> Result<(), StoreError> {
     } else if name.len() > MAX_NAME_LEN {
         "is longer than 512 bytes"
     } else if name.chars().any(char::is_control) {
-        "has control characters in it"
+        "contains control characters"
     } else if name.starts_with('@') {
-        "begins with @, which is kept for what the program makes itself"
+        "begins with @, which is reserved"
     } else {
         return Ok(());
     };

@@ -195,7 +195,7 @@ fn queries_read_facts_and_change_none() {
     ] {
         let refused = change(store, text).unwrap_err();
         assert_eq!(refused.code, Code::BadInput, "{text}");
-        let message = format!("{what} is one of the facts, which queries only read");
+        let message = format!("{what} belongs to the facts, which queries cannot change");
         assert_eq!(refused.message, message, "{text}");
         assert!(refused.hint.contains("isolith fact"), "{text}");
     }
@@ -240,12 +240,12 @@ fn a_graph_that_does_not_show_the_facts_is_noticed_and_mended() {
     assert_eq!(
         details,
         [
-            "edge 900 is not found by its ends",
-            "edge 901 is not found by its ends",
-            "the graph does not show entity 2 as it is",
-            "the graph does not show fact f1 as it is",
-            "the graph does not show fact f2 as it is",
-            "1 rows of edge show facts that are not there",
+            "edge 900 is not indexed by its endpoints",
+            "edge 901 is not indexed by its endpoints",
+            "the graph is out of date for entity 2",
+            "the graph is out of date for fact f1",
+            "the graph is out of date for fact f2",
+            "edge has rows for missing facts: 1",
         ]
     );
     drop(reader);

@@ -55,7 +55,7 @@ impl Import<'_> {
     /// The ids of the edge properties.
     fn edge_keys(&self) -> Result<Vec<u32>, Failure> {
         let [start, end, others @ ..] = &self.header.0[..] else {
-            let message = "a table of edges has two columns at least";
+            let message = "a table of edges needs at least two columns";
             let hint = "the first two say where edges begin and end: keys of nodes";
             return Err(Failure::new(Code::BadInput, message).with_hint(hint));
         };

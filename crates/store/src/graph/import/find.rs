@@ -110,7 +110,7 @@ impl<'a> NodeFinder<'a> {
         cell: &Value,
     ) -> Result<Result<i64, String>, Failure> {
         let Some(name) = NodeKey::of(cell) else {
-            return Ok(Err("it does not say where it begins and ends".to_owned()));
+            return Ok(Err("the key of its start or end node is empty".to_owned()));
         };
         let named = match self.known.get(&name) {
             Some(named) => *named,
@@ -122,7 +122,7 @@ impl<'a> NodeFinder<'a> {
         };
         Ok(match named {
             KeyLookup::One(node) => Ok(node),
-            KeyLookup::Nothing => Err(format!("there is no node {}", self.shown(cell))),
+            KeyLookup::Nothing => Err(format!("no such node: {}", self.shown(cell))),
             KeyLookup::Several => Err(self.several(cell)),
         })
     }
@@ -146,7 +146,7 @@ impl<'a> NodeFinder<'a> {
     }
 
     pub(super) fn several(&self, cell: &Value) -> String {
-        format!("several nodes are {}", self.shown(cell))
+        format!("several nodes match {}", self.shown(cell))
     }
 
     fn shown(&self, cell: &Value) -> String {

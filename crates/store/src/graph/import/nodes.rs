@@ -54,7 +54,7 @@ impl Import<'_> {
         let mut places: FastMap<NodeKey, KeyTarget> = FastMap::default();
         while let Some(cells) = self.next_row()? {
             let Some(name) = NodeKey::of(&cells[at]) else {
-                self.reject(format!("its {} is empty", end.key))?;
+                self.reject(format!("the key {} is empty", end.key))?;
                 continue;
             };
             let unknown = match places.entry(name) {

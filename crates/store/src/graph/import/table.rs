@@ -34,7 +34,7 @@ impl Header {
         for cell in &record {
             let column = Column::read(String::from_utf8_lossy(cell).trim())?;
             if columns.iter().any(|other| other.name == column.name) {
-                return Err(bad_header(format!("two columns are called {:?}", column.name)));
+                return Err(bad_header(format!("duplicate column {:?}", column.name)));
             }
             columns.push(column);
         }
@@ -49,7 +49,7 @@ impl Header {
         let place = self.0.iter().position(|column| column.name == name);
         place.ok_or_else(|| {
             let names: Vec<&str> = self.0.iter().map(|column| column.name.as_str()).collect();
-            bad_header(format!("no column is called {name:?}, only {}", names.join(", ")))
+            bad_header(format!("no column {name:?}; the table has {}", names.join(", ")))
         })
     }
 }
@@ -77,7 +77,7 @@ impl Column {
         match self.kind {
             ColumnType::Text | ColumnType::Integer => Ok(()),
             ColumnType::Float | ColumnType::Boolean => {
-                let message = format!("column {} cannot name nodes", self.name);
+                let message = format!("column {} cannot be a node key", self.name);
                 let hint = "what names nodes is text, or whole numbers (`:int`)";
                 Err(Failure::new(Code::BadInput, message).with_hint(hint))
             }
@@ -166,7 +166,7 @@ impl<'a> Rows<'a> {
     fn cells(&self) -> Result<Vec<Value>, String> {
         let (found, named) = (self.record.len(), self.header.0.len());
         if found != named {
-            return Err(format!("it has {found} cells, but the table has {named} columns"));
+            return Err(format!("expected {named} cells, found {found}"));
         }
         let mut cells = Vec::with_capacity(named);
         for (column, cell) in self.header.0.iter().zip(&self.record) {
@@ -234,13 +234,13 @@ mod tests {
         for (line, expected) in [
             ("", "the header is empty"),
             ("a,,b", "a column has no name"),
-            ("a:int,a", "two columns are called \"a\""),
+            ("a:int,a", "duplicate column \"a\""),
             ("a:date", "\"date\" in \"a:date\" is not a column type"),
         ] {
             assert_eq!(Header::read(line, b',').unwrap_err().message, expected);
         }
         let missing = header("a,b").position("c").unwrap_err();
-        assert_eq!(missing.message, "no column is called \"c\", only a, b");
+        assert_eq!(missing.message, "no column \"c\"; the table has a, b");
     }
 
     #[test]
@@ -263,7 +263,7 @@ mod tests {
         let (all, _) = rows(b"1,x\nseven,x,1,true\n1,\xff,1,true\n1,x,1,maybe\n1,x,1,true", true);
         let wrong: Vec<String> = all.into_iter().filter_map(Result::err).collect();
         let expected = [
-            "it has 2 cells, but the table has 4 columns",
+            "expected 4 cells, found 2",
             "id is \"seven\", which is not a whole number",
             "name is not valid UTF-8",
             "ok is \"maybe\", which is not true or false",

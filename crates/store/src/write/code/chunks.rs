@@ -153,5 +153,5 @@ fn symbols(symbols: &[Symbol]) -> String {
     }
     let short: Vec<(&str, SymbolKind, u32)> =
         symbols.iter().map(|symbol| (symbol.name.as_str(), symbol.kind, symbol.line)).collect();
-    serde_json::to_string(&short).expect("texts and numbers are always JSON")
+    serde_json::to_string(&short).expect("strings and numbers can always be encoded as JSON")
 }

@@ -267,7 +267,7 @@ pub(in crate::write) fn git_facts(
         Ok((reply, authors))
     };
     require_root(work, root)?;
-    let (reply, authors) = note().during(work.db, "note what git says")?;
+    let (reply, authors) = note().during(work.db, "store facts from git")?;
     let graph = CodeGraph::begin(work)?;
     for (file, path, author) in authors {
         if let Some(author) = author {
@@ -344,7 +344,7 @@ fn check_files(files: &[ParsedFile]) -> Result<(), StoreError> {
     for file in files {
         check_path(&file.path)?;
         if !seen.insert(file.path.as_str()) {
-            let reason = format!("file {:?} comes twice in one call", file.path);
+            let reason = format!("file {:?} occurs twice in one call", file.path);
             return Err(StoreError::Invalid(reason));
         }
         let bad = |chunk: &&isolith_types::Chunk| {
@@ -352,7 +352,7 @@ fn check_files(files: &[ParsedFile]) -> Result<(), StoreError> {
         };
         if let Some(chunk) = file.chunks.iter().find(bad) {
             let (start, end) = (chunk.start_line, chunk.end_line);
-            let reason = format!("file {:?} has no lines {start} to {end}", file.path);
+            let reason = format!("file {:?} has an invalid line range {start} to {end}", file.path);
             return Err(StoreError::Invalid(reason));
         }
     }
@@ -362,7 +362,9 @@ fn check_files(files: &[ParsedFile]) -> Result<(), StoreError> {
 fn check_path(path: &str) -> Result<(), StoreError> {
     let odd = path.split('/').any(|part| matches!(part, "" | "." | ".."));
     if odd || path.contains('\0') {
-        return Err(StoreError::Invalid(format!("{path:?} is no path of a file below a root")));
+        return Err(StoreError::Invalid(format!(
+            "{path:?} is not a valid path of a file below a root"
+        )));
     }
     Ok(())
 }

@@ -205,7 +205,7 @@ impl<'a> CodeGraph<'a> {
         due: Due,
     ) -> Result<(), StoreError> {
         let encoded = |error: postcard::Error| {
-            StoreError::Invalid(format!("the graph of {:?} cannot be kept: {error}", place.path))
+            StoreError::Invalid(format!("cannot store the graph of {:?}: {error}", place.path))
         };
         let outline_bytes = postcard::to_stdvec(outline).map_err(encoded)?;
         let uses = postcard::to_stdvec(uses).map_err(encoded)?;
@@ -224,7 +224,7 @@ impl<'a> CodeGraph<'a> {
             }
             Ok(())
         };
-        keep().during(self.work.db, "keep the graph of a file")
+        keep().during(self.work.db, "store the graph of a file")
     }
 
     fn execute(&self, sql: &str, file: u64) -> Result<(), StoreError> {

@@ -126,7 +126,7 @@ fn check(spec: &CollectionSpec) -> Result<(), StoreError> {
     match complete {
         true => Ok(()),
         false => Err(StoreError::Invalid(format!(
-            "the code index is called {CODE_COLLECTION} and has cosine, a dimension and a model"
+            "the code index must be named {CODE_COLLECTION} and have the metric cosine, a dimension and a model"
         ))),
     }
 }

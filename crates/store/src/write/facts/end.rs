@@ -29,7 +29,7 @@ pub(super) fn supersede(work: Work<'_>, change: &Supersede) -> Result<FactSupers
     let old = find(work, &change.old, at)?;
     let (object, _) = entities::find_or_make(work, &object, object_type)?;
     if object == old.object {
-        let reason = format!("{} says that already: name another object", id_of(old.id));
+        let reason = format!("{} already has this object: give another one", id_of(old.id));
         return Err(StoreError::Invalid(reason));
     }
     let ended = end(work, &old, at)?;
@@ -37,7 +37,7 @@ pub(super) fn supersede(work: Work<'_>, change: &Supersede) -> Result<FactSupers
     let placed = state::state(work, statement, Validity::new(Some(at), None)?, &attribution)?;
     if let Some(by) = old.superseded_by.filter(|by| *by != placed.id) {
         let (old, by) = (id_of(old.id), id_of(by));
-        let reason = format!("{by} has taken the place of {old} already: supersede that one");
+        let reason = format!("{old} is already superseded by {by}: supersede that one");
         return Err(StoreError::Invalid(reason));
     }
     work.db
@@ -55,7 +55,7 @@ fn end(work: Work<'_>, fact: &StoredFact, at: Moment) -> Result<EndedFact, Store
         return as_it_was(id);
     }
     if !before.outlasts(at.start()) {
-        let reason = format!("{id} is true {before}: it has ended before {at}");
+        let reason = format!("{id} is true {before}: it ended before {at}");
         return Err(StoreError::Invalid(reason));
     }
     let after = before.ended(at)?;

@@ -88,7 +88,7 @@ fn remove_alias(work: Work<'_>, entity: i64, alias: &Name) -> Result<u64, StoreE
             .prepare_cached("DELETE FROM alias WHERE entity = ?1 AND folded = ?2")?
             .execute(params![entity, alias.folded])
     };
-    remove().during(work.db, "take an alias away").map(|gone| gone as u64)
+    remove().during(work.db, "remove an alias").map(|gone| gone as u64)
 }
 
 fn add_alias(work: Work<'_>, entity: i64, alias: &Name) -> Result<u64, StoreError> {

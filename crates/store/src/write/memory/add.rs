@@ -45,7 +45,8 @@ pub(in crate::write) fn add(
     vectors: &DrawerVectors,
 ) -> Result<Done<DrawersAdded>, StoreError> {
     if drawers.len() > MAX_DRAWERS {
-        let reason = format!("{} drawers are more than {MAX_DRAWERS} at once", drawers.len());
+        let reason =
+            format!("{} drawers in one call, at most {MAX_DRAWERS} are allowed", drawers.len());
         return Err(StoreError::Invalid(reason));
     }
     let state = memory_for(work, vectors)?;

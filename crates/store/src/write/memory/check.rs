@@ -93,7 +93,7 @@ impl<'a> Content<'a> {
 
     /// Stored form of the tags.
     pub(super) fn tags_json(&self) -> String {
-        serde_json::to_string(&self.tags).expect("texts are always JSON")
+        serde_json::to_string(&self.tags).expect("strings can always be encoded as JSON")
     }
 
     fn checked(mut self) -> Result<Self, StoreError> {
@@ -127,7 +127,7 @@ fn optional<'a>(
     };
     limit(&format!("the {what}"), value, longest)?;
     if value.chars().any(char::is_control) {
-        return Err(StoreError::Invalid(format!("the {what} has control characters in it")));
+        return Err(StoreError::Invalid(format!("the {what} contains control characters")));
     }
     Ok(Some(value))
 }
@@ -143,7 +143,7 @@ fn tags<'a>(given: &[&'a str]) -> Result<Vec<&'a str>, StoreError> {
         }
     }
     if tags.len() > MAX_TAGS {
-        let reason = format!("{} tags are more than {MAX_TAGS}", tags.len());
+        let reason = format!("{} tags, at most {MAX_TAGS} are allowed", tags.len());
         return Err(StoreError::Invalid(reason));
     }
     Ok(tags)

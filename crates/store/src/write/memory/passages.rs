@@ -27,7 +27,7 @@ impl<'a> Cut<'a> {
         let width = vectors.dimension as usize * 4;
         let vectors = vectors.of_drawers.get(at).map_or(&[][..], Vec::as_slice);
         if vectors.is_empty() {
-            let reason = "the text has no words that could be searched for".to_owned();
+            let reason = "the text has no searchable words".to_owned();
             return Err(StoreError::Invalid(reason));
         }
         if vectors.len() != passages.len() * width {
