@@ -54,7 +54,7 @@ fn invalid_files_are_refused_and_nothing_is_lost() {
     assert_eq!(error["message"], "row 2: id is \"four\", which is not a whole number");
     let lost = place.write("lost.csv", "a:int,b:int\n1,2\n1,9\n");
     let error = place.fails(&edges(&lost, &[]), 3, "bad_input");
-    assert_eq!(error["message"], "row 2: there is no node (:Person {id: 9})");
+    assert_eq!(error["message"], "row 2: no such node: (:Person {id: 9})");
     let binary = place.write("binary.csv", b"\xff\xfe\0\n1,2\n");
     place.fails(&nodes(&binary, &[]), 3, "bad_input");
     place.fails(&nodes("none.csv", &[]), 4, "not_found");
@@ -64,7 +64,7 @@ fn invalid_files_are_refused_and_nothing_is_lost() {
         json!([[1, null], [2, null]])
     );
     let skipped = place.run(&edges(&lost, &["--on-error", "skip"]));
-    let told = "  1 row skipped:\n    row 2: there is no node (:Person {id: 9})\n";
+    let told = "  1 row skipped:\n    row 2: no such node: (:Person {id: 9})\n";
     assert!(skipped.stdout.contains(told), "{}", skipped.stdout);
     assert_eq!(rows(&place, "MATCH (a)-[:KNOWS]->(b) RETURN a.id, b.id"), json!([[1, 2]]));
 }

@@ -1,7 +1,7 @@
-//! How far the truth has come, kept where damage to SQLite's log cannot reach it.
+//! The last acknowledged commit, recorded where damage to SQLite's log cannot reach it.
 //!
-//! SQLite drops the end of a damaged log without a word. The file `acknowledged` says which
-//! commit was the last to be acknowledged; a truth that has not come as far has lost some.
+//! SQLite silently drops the end of a damaged log. The file `acknowledged` records the last
+//! commit that was acknowledged; a truth that is behind it has lost some.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -17,61 +17,60 @@ use serde::{Deserialize, Serialize};
 use crate::folder::{StoreFolder, io_failure, is_missing};
 use crate::sqlite::During;
 
-/// A moment in the life of a store.
+/// A point in the history of a store.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize, Deserialize,
 )]
 pub struct Progress {
-    /// Commits until then; rises by one with each.
+    /// Number of commits so far.
     pub commits: u64,
-    /// The number of the last change of a record.
+    /// The last change number of a record.
     pub change: u64,
 }
 
 impl Progress {
-    /// The greater of both numbers.
+    /// The later value of each counter.
     #[must_use]
     pub(crate) fn or_later(self, other: Self) -> Self {
         Self { commits: self.commits.max(other.commits), change: self.change.max(other.change) }
     }
 }
 
-/// What the file says.
+/// The contents of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
-    /// Of which store: a hash of its uuid.
+    /// Which store it belongs to: a hash of its uuid.
     store: [u8; 16],
-    /// On the disk before it was acknowledged.
+    /// Synced to disk before it was acknowledged.
     durable: Progress,
-    /// Acknowledged when the operating system had it. After a power loss it may be gone.
+    /// Acknowledged once the operating system had it; a power loss may undo it.
     written: Progress,
 }
 
-/// What was found in the place of the mark.
+/// The result of reading the mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// Nothing: nobody has written to this store yet, or not with a program that knows marks.
+pub(crate) enum MarkRead {
+    /// No file: nothing was written to this store yet, or only by a version without marks.
     Nothing,
-    /// Something that is not a mark.
+    /// The file is not a valid mark.
     Damaged,
-    /// A mark, and whether it was written since the system started.
+    /// A mark, and whether it was written since the system booted.
     Mark(Mark, bool),
 }
 
 const MAGIC: [u8; 8] = *b"ISLTACK1";
 const LENGTH: usize = 64;
-/// All but the checksum.
+/// Length without the checksum.
 const BODY: usize = LENGTH - 4;
 
-/// Another writer holds the lock for a microsecond, unless it was stopped in the middle of it.
+/// A writer holds the lock for a microsecond, unless it was stopped while holding it.
 const LOCK_PATIENCE: Duration = Duration::from_millis(200);
 const LOCK_PAUSE: Duration = Duration::from_micros(50);
 
-/// Clocks that are set by less than this do not matter.
+/// Smaller adjustments of the clock are ignored.
 const CLOCK_SLACK: Duration = Duration::from_secs(2);
 
-impl Found {
-    /// Reads the mark in the folder.
+impl MarkRead {
     pub(crate) fn read(folder: &StoreFolder) -> Result<Self, StoreError> {
         let path = folder.acknowledged();
         let read = || {
@@ -85,7 +84,7 @@ impl Found {
     }
 
     fn read_from(file: &File) -> io::Result<Self> {
-        // Another process may be writing it; twice the same damage is damage.
+        // Another process may be writing; only damage that persists counts.
         for _ in 0..3 {
             let mut bytes = [0; LENGTH];
             match file.read_exact_at(&mut bytes, 0) {
@@ -96,7 +95,7 @@ impl Found {
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                    // Made this moment by somebody who is about to fill it.
+                    // Just created by a process that is about to fill it.
                     if file.metadata()?.len() == 0 {
                         return Ok(Self::Nothing);
                     }
@@ -108,7 +107,7 @@ impl Found {
         Ok(Self::Damaged)
     }
 
-    /// How far the store with this uuid must have come.
+    /// The progress that the store with this uuid must have reached.
     pub(crate) fn expected(&self, uuid: &str) -> Progress {
         match self {
             Self::Mark(mark, this_boot) if mark.store == hash(uuid) => {
@@ -155,32 +154,32 @@ impl Mark {
     }
 }
 
-/// The mark, held open by a writer.
+/// The mark, opened by a writer.
 #[derive(Debug)]
 pub(crate) struct MarkFile {
     path: PathBuf,
     store: [u8; 16],
     file: File,
-    /// What it said when it was last looked at.
+    /// Its contents when last read.
     known: Option<Mark>,
 }
 
 impl MarkFile {
-    /// Opens the mark of the store with this uuid, and makes it if there is none.
+    /// Opens or creates the mark of the store with this uuid.
     pub(crate) fn open(folder: &StoreFolder, uuid: &str) -> Result<Self, StoreError> {
         let path = folder.acknowledged();
         let file = open_or_make(&path).map_err(|error| io_failure(&path, "open", &error))?;
         Ok(Self { path, store: hash(uuid), file, known: None })
     }
 
-    /// How far the truth must have come, as of now.
+    /// The progress that the truth must have reached by now.
     pub(crate) fn expected(&mut self) -> Progress {
-        self.known = Found::read_from(&self.file).ok().and_then(|found| self.ours(found));
+        self.known = MarkRead::read_from(&self.file).ok().and_then(|found| self.ours(found));
         self.known.map_or_else(Progress::default, |mark| mark.durable.or_later(mark.written))
     }
 
-    /// Notes that everything until then is about to be acknowledged. Several processes do
-    /// this, so the mark only ever rises.
+    /// Records what is about to be acknowledged. Several processes do this, so the mark is only
+    /// ever raised.
     pub(crate) fn raise(&mut self, to: Progress, durable: bool) -> io::Result<()> {
         if self.file.metadata()?.nlink() == 0 {
             self.file = open_or_make(&self.path)?;
@@ -196,7 +195,7 @@ impl MarkFile {
     }
 
     fn write(&mut self, to: Progress, durable: bool) -> io::Result<()> {
-        let known = self.ours(Found::read_from(&self.file)?);
+        let known = self.ours(MarkRead::read_from(&self.file)?);
         let mark = self.raised(known, to, durable);
         self.known = Some(mark);
         if known == Some(mark) {
@@ -213,19 +212,19 @@ impl MarkFile {
         mark
     }
 
-    /// The mark, if it is of this store.
-    fn ours(&self, found: Found) -> Option<Mark> {
+    /// The mark, if it belongs to this store.
+    fn ours(&self, found: MarkRead) -> Option<Mark> {
         match found {
-            Found::Mark(mark, _) if mark.store != self.store => None,
-            Found::Mark(mark, true) => Some(mark),
-            // What was only written before the system started again counts no more.
-            Found::Mark(mark, false) => Some(Mark { written: Progress::default(), ..mark }),
-            Found::Nothing | Found::Damaged => None,
+            MarkRead::Mark(mark, _) if mark.store != self.store => None,
+            MarkRead::Mark(mark, true) => Some(mark),
+            // Commits that were not synced do not count after a reboot.
+            MarkRead::Mark(mark, false) => Some(Mark { written: Progress::default(), ..mark }),
+            MarkRead::Nothing | MarkRead::Damaged => None,
         }
     }
 
-    /// A writer that was stopped while it held the lock must not stop all others: then the
-    /// mark is written without it.
+    /// Returns false if the lock cannot be taken in time; the mark is then written without it,
+    /// so that a writer stopped while holding the lock cannot block all others.
     fn lock(&self) -> bool {
         let mut waited = Duration::ZERO;
         while waited < LOCK_PATIENCE {
@@ -239,7 +238,7 @@ impl MarkFile {
     }
 }
 
-/// The store's uuid, and how far it has come.
+/// The store's uuid and progress.
 pub(crate) fn progress_of(db: &Connection) -> Result<(String, Progress), StoreError> {
     let read = |sql: &str| {
         db.prepare_cached(sql)?.query_row([], |row| {
@@ -248,7 +247,7 @@ pub(crate) fn progress_of(db: &Connection) -> Result<(String, Progress), StoreEr
         })
     };
     match read("SELECT uuid, commits, last_change FROM store") {
-        // A version before there were marks.
+        // A schema version without commit counts.
         Err(rusqlite::Error::SqliteFailure(error, _))
             if error.extended_code == rusqlite::ffi::SQLITE_ERROR =>
         {
@@ -256,22 +255,22 @@ pub(crate) fn progress_of(db: &Connection) -> Result<(String, Progress), StoreEr
         }
         read => read,
     }
-    .during(db, "read how far the store has come")
+    .during(db, "read the progress of the store")
 }
 
-/// Refuses a truth that has not come as far as was acknowledged. The caller writes nothing
-/// before it has asked: what is missing may still be in the log.
+/// Fails if the truth is behind what was acknowledged. Call this before writing anything: what is
+/// missing may still be in the log.
 pub(crate) fn refuse_if_behind(folder: &StoreFolder, db: &Connection) -> Result<(), StoreError> {
-    // First the mark, then the truth, which may go on between the two.
-    let mark = Found::read(folder)?;
-    if !matches!(mark, Found::Mark(..)) {
+    // Read the mark first: the truth may advance between the two reads.
+    let mark = MarkRead::read(folder)?;
+    if !matches!(mark, MarkRead::Mark(..)) {
         return Ok(());
     }
     let (uuid, reached) = progress_of(db)?;
     compare(&folder.truth(), mark.expected(&uuid), reached)
 }
 
-/// The error for a truth that is behind what was acknowledged.
+/// Fails if `reached` is behind what was acknowledged.
 pub(crate) fn compare(
     truth: &Path,
     expected: Progress,
@@ -287,10 +286,10 @@ pub(crate) fn compare(
     })
 }
 
-/// Lifts a repaired truth above the mark. So the mark need not be lowered, and nobody takes
-/// what was there before the repair for the newest state.
+/// Raises the progress of a repaired truth above the mark. So the mark need not be lowered, and a
+/// copy from before the repair is not mistaken for the newest state.
 pub(crate) fn outrank(folder: &StoreFolder, db: &Connection) -> Result<Progress, StoreError> {
-    let mark = Found::read(folder)?;
+    let mark = MarkRead::read(folder)?;
     let (uuid, reached) = progress_of(db)?;
     let above = reached.or_later(mark.expected(&uuid));
     let above = Progress { commits: above.commits + 1, ..above };
@@ -298,7 +297,7 @@ pub(crate) fn outrank(folder: &StoreFolder, db: &Connection) -> Result<Progress,
         "UPDATE store SET commits = ?1, last_change = ?2",
         rusqlite::params![above.commits, above.change],
     )
-    .during(db, "note how far the store has come")?;
+    .during(db, "write the progress of the store")?;
     Ok(above)
 }
 
@@ -314,7 +313,7 @@ fn open_or_make(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// A link or a pipe in the place of the mark is not followed or waited for.
+/// Do not follow a link, or block on a pipe, in place of the mark.
 fn nofollow() -> i32 {
     (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed()
 }
@@ -325,7 +324,7 @@ fn hash(uuid: &str) -> [u8; 16] {
     short
 }
 
-/// Whether the file was written since the system started.
+/// Whether the file was written since the system booted.
 fn is_of_this_boot(file: &File) -> bool {
     let up = rustix::system::sysinfo().uptime;
     let up = Duration::from_secs(u64::try_from(up).unwrap_or(0)) + CLOCK_SLACK;
@@ -352,26 +351,26 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_only_rises() {
+    fn a_mark_is_never_lowered() {
         let (_place, folder) = place();
-        assert_eq!(Found::read(&folder).unwrap(), Found::Nothing);
+        assert_eq!(MarkRead::read(&folder).unwrap(), MarkRead::Nothing);
         let mut one = MarkFile::open(&folder, "a").unwrap();
         let mut other = MarkFile::open(&folder, "a").unwrap();
         for (commits, expected) in [(1, 1), (5, 5), (3, 5), (4, 5), (6, 6)] {
             one.raise(at(commits), true).unwrap();
-            assert_eq!(Found::read(&folder).unwrap().expected("a"), at(expected));
+            assert_eq!(MarkRead::read(&folder).unwrap().expected("a"), at(expected));
             other.raise(at(commits - 1), true).unwrap();
             assert_eq!(other.expected(), at(expected));
         }
-        // Another store in the same folder starts afresh.
-        assert_eq!(Found::read(&folder).unwrap().expected("b"), at(0));
+        // Another store in the same folder starts over.
+        assert_eq!(MarkRead::read(&folder).unwrap().expected("b"), at(0));
         MarkFile::open(&folder, "b").unwrap().raise(at(2), true).unwrap();
-        assert_eq!(Found::read(&folder).unwrap().expected("b"), at(2));
+        assert_eq!(MarkRead::read(&folder).unwrap().expected("b"), at(2));
         assert_eq!(std::fs::metadata(folder.acknowledged()).unwrap().mode() & 0o777, 0o600);
     }
 
     #[test]
-    fn writers_at_the_same_time_leave_the_highest() {
+    fn concurrent_writers_leave_the_highest_mark() {
         let (_place, folder) = place();
         std::thread::scope(|scope| {
             for first in 0..4 {
@@ -384,11 +383,11 @@ mod tests {
                 });
             }
         });
-        assert_eq!(Found::read(&folder).unwrap().expected("a"), at(3 + 4 * 499));
+        assert_eq!(MarkRead::read(&folder).unwrap().expected("a"), at(3 + 4 * 499));
     }
 
     #[test]
-    fn every_flipped_bit_is_noticed() {
+    fn every_flipped_bit_is_detected() {
         let mark = Mark { store: hash("a"), durable: at(7), written: at(9) };
         let bytes = mark.encode();
         assert_eq!(Mark::decode(&bytes), Some(mark));
@@ -400,32 +399,32 @@ mod tests {
     }
 
     #[test]
-    fn what_was_only_written_counts_until_the_system_starts_again() {
+    fn unsynced_commits_count_until_a_reboot() {
         let (_place, folder) = place();
         let mut mark = MarkFile::open(&folder, "a").unwrap();
         mark.raise(at(3), true).unwrap();
         mark.raise(at(5), false).unwrap();
-        assert_eq!(Found::read(&folder).unwrap().expected("a"), at(5));
+        assert_eq!(MarkRead::read(&folder).unwrap().expected("a"), at(5));
         let long_ago = SystemTime::now() - Duration::from_secs(20 * 365 * 86_400);
         mark.file.set_modified(long_ago).unwrap();
-        assert_eq!(Found::read(&folder).unwrap().expected("a"), at(3));
+        assert_eq!(MarkRead::read(&folder).unwrap().expected("a"), at(3));
         let mut mark = MarkFile::open(&folder, "a").unwrap();
         assert_eq!(mark.expected(), at(3));
         mark.raise(at(4), false).unwrap();
-        assert_eq!(Found::read(&folder).unwrap().expected("a"), at(4));
+        assert_eq!(MarkRead::read(&folder).unwrap().expected("a"), at(4));
     }
 
     #[test]
-    fn a_damaged_or_deleted_mark_is_made_again_by_the_next_write() {
+    fn the_next_write_recreates_a_damaged_or_deleted_mark() {
         let (_place, folder) = place();
         let mut mark = MarkFile::open(&folder, "a").unwrap();
         mark.raise(at(3), true).unwrap();
         std::fs::write(folder.acknowledged(), [7; LENGTH]).unwrap();
-        assert_eq!(Found::read(&folder).unwrap(), Found::Damaged);
+        assert_eq!(MarkRead::read(&folder).unwrap(), MarkRead::Damaged);
         mark.raise(at(4), true).unwrap();
-        assert_eq!(Found::read(&folder).unwrap().expected("a"), at(4));
+        assert_eq!(MarkRead::read(&folder).unwrap().expected("a"), at(4));
         std::fs::remove_file(folder.acknowledged()).unwrap();
         mark.raise(at(5), true).unwrap();
-        assert_eq!(Found::read(&folder).unwrap().expected("a"), at(5));
+        assert_eq!(MarkRead::read(&folder).unwrap().expected("a"), at(5));
     }
 }

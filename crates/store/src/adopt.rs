@@ -1,4 +1,4 @@
-//! Making a store one's own that came from somewhere else.
+//! Adopting a store that came from elsewhere.
 
 use std::time::Instant;
 
@@ -15,20 +15,21 @@ use crate::pragmas::Durability;
 use crate::sqlite::During;
 
 impl Truth {
-    /// Forgets everything in a truth that others could have prepared and that is not needed:
-    /// which derived files there are, receipts, loads and jobs in quarantine. The truth also
-    /// gets the identity that `folder` says it becomes.
+    /// Removes everything from a truth that others could have prepared and that is not needed:
+    /// references to derived files, receipts, loads and quarantined jobs. Also gives it the
+    /// identity that `folder` specifies.
     ///
     /// # Errors
-    /// [`StoreError::LockHeld`] while any process uses the store, or whatever keeps it from
-    /// being opened or written.
+    /// [`StoreError::LockHeld`] while any process uses the store, or the reason why it cannot
+    /// be opened or written.
     pub fn adopt(
         folder: &StoreFolder,
         deadline: Instant,
         _token: InWorker,
     ) -> Result<(), StoreError> {
         let deadline = Deadline::at(Some(deadline));
-        // Nobody else may be at work in it; given back, since opening shares the lock.
+        // Nobody else may be using the store. Released at once, since opening takes the lock
+        // shared.
         drop(Lock::exclusive_now(&folder.lock_file())?);
         let options = WriterOptions { durability: Durability::Full, create: false };
         let mut db = open_for_writing(folder, options, MIGRATIONS, &deadline)?;

@@ -18,33 +18,32 @@ use crate::read::Reader;
 use crate::schema::CREATE;
 use crate::sqlite::During;
 
-/// What can be looked at.
+/// A consistency check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Check {
     /// Pages and tables, without comparing tables with their indexes.
     Quick,
     /// Pages, tables and indexes.
     Full,
-    /// Every page of the file matches its checksum, whether it is in use or not.
+    /// Every page matches its checksum, whether it is in use or not.
     Checksums,
-    /// The tables are those that this program makes.
+    /// The schema is the one that this version creates.
     Schema,
-    /// References lead somewhere.
+    /// Foreign keys are valid.
     References,
-    /// Counts and change numbers are what the tables hold.
+    /// Stored counts and change numbers match the tables.
     Counts,
-    /// Nothing is left of what is gone, and nothing lacks its other half.
+    /// No row is left over from something deleted or lacks its counterpart.
     Orphans,
     /// Vectors have the right length and only finite numbers.
     Vectors,
-    /// What filters look at is what the metadata says, what is known of chunks and the facts
-    /// can be read, drawers have the texts that they were made with, and nodes are found by
-    /// what they hold.
+    /// Filter fields match the metadata, chunks and facts can be decoded, drawers have their
+    /// original texts, and lookup rows match their nodes.
     Fields,
 }
 
 impl Check {
-    /// All of them; [`Check::Full`] covers [`Check::Quick`].
+    /// All checks. [`Check::Full`] includes [`Check::Quick`].
     pub const ALL: [Self; 9] = [
         Self::Quick,
         Self::Full,
@@ -73,21 +72,21 @@ impl Check {
     }
 }
 
-/// Something that is not as it should be.
+/// Something that a check found to be wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// Who found it.
+    /// The check that found it.
     pub check: Check,
-    /// What it is.
+    /// Description for users.
     pub detail: String,
 }
 
 impl Reader {
-    /// Looks for problems, and stops after `limit` of them. Damage that keeps the check
-    /// from going on is a problem too.
+    /// Runs a check and returns at most `limit` problems. Damage that stops the check is also
+    /// returned as a problem.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be looked at.
+    /// If the deadline passes or the truth cannot be read.
     pub fn check(&mut self, check: Check, limit: usize) -> Result<Vec<Problem>, StoreError> {
         let deadline = self.db.deadline.clone();
         let snapshot = match self.snapshot() {
@@ -97,7 +96,7 @@ impl Reader {
             snapshot => snapshot?,
         };
         let db = snapshot.connection();
-        let mut found = Found { limit, details: Vec::new() };
+        let mut found = ProblemList { limit, details: Vec::new() };
         let looked = match check {
             Check::Quick => pages(db, "quick_check", &mut found),
             Check::Full => pages(db, "integrity_check", &mut found),
@@ -122,13 +121,13 @@ impl Reader {
     }
 }
 
-/// Problems so far.
-struct Found {
+/// The problems found so far.
+struct ProblemList {
     limit: usize,
     details: Vec<String>,
 }
 
-impl Found {
+impl ProblemList {
     fn is_full(&self) -> bool {
         self.details.len() >= self.limit
     }
@@ -139,13 +138,13 @@ impl Found {
         }
     }
 
-    /// How many more are wanted, for SQL.
+    /// How many more problems are wanted, for `LIMIT`.
     fn room(&self) -> i64 {
         i64::try_from(self.limit - self.details.len().min(self.limit)).unwrap_or(i64::MAX)
     }
 }
 
-fn pages(db: &Connection, pragma: &str, found: &mut Found) -> Result<(), StoreError> {
+fn pages(db: &Connection, pragma: &str, found: &mut ProblemList) -> Result<(), StoreError> {
     let mut read = || {
         // A limit of 0 would mean no limit.
         let mut statement = db.prepare(&format!("PRAGMA {pragma}({})", found.room().max(1)))?;
@@ -161,18 +160,22 @@ fn pages(db: &Connection, pragma: &str, found: &mut Found) -> Result<(), StoreEr
     read().during(db, "check the pages")
 }
 
-fn checksums(db: &Connection, deadline: &Deadline, found: &mut Found) -> Result<(), StoreError> {
+fn checksums(
+    db: &Connection,
+    deadline: &Deadline,
+    found: &mut ProblemList,
+) -> Result<(), StoreError> {
     let verified = isolith_pages::scan(db, &mut || !deadline.passed(), &mut |damage| {
         found.add(damage.to_string());
         if found.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     if verified.during(db, "read all pages")?.is_none() {
-        found.add("pages carry no checksums".to_owned());
+        found.add("pages have no checksums".to_owned());
     }
     deadline.check("read all pages")
 }
 
-fn schema(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
+fn schema(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
     let expected = Connection::open_in_memory()
         .and_then(|expected| expected.execute_batch(CREATE).map(|()| expected))
         .during(db, "compare the schema")?;
@@ -183,13 +186,15 @@ fn schema(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
         for (name, sql) in &expected {
             match there.iter().find(|(other, _)| other == name) {
                 None => found.add(format!("{name} is missing")),
-                Some((_, other)) if other != sql => found.add(format!("{name} is different")),
+                Some((_, other)) if other != sql => {
+                    found.add(format!("{name} differs from the schema"))
+                }
                 Some(_) => {}
             }
         }
         for (name, _) in &there {
             if expected.iter().all(|(other, _)| other != name) {
-                found.add(format!("{name} does not belong here"));
+                found.add(format!("{name} is not part of the schema"));
             }
         }
         Ok(())
@@ -197,7 +202,7 @@ fn schema(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
     compare().during(db, "compare the schema")
 }
 
-/// Names and definitions. SQLite's own tables (statistics, sequences) do not count.
+/// Names and definitions, except for SQLite's internal tables (statistics, sequences).
 fn objects(db: &Connection) -> rusqlite::Result<Vec<(String, Option<String>)>> {
     db.prepare(
         "SELECT type || ' ' || name, sql FROM sqlite_schema \
@@ -208,7 +213,7 @@ fn objects(db: &Connection) -> rusqlite::Result<Vec<(String, Option<String>)>> {
     .collect()
 }
 
-fn references(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
+fn references(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
     let mut read = || {
         let mut statement = db.prepare("PRAGMA foreign_key_check")?;
         let mut rows = statement.query([])?;
@@ -219,14 +224,14 @@ fn references(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
             let (table, number, parent): (String, Option<i64>, String) =
                 (row.get(0)?, row.get(1)?, row.get(2)?);
             let number = number.map_or_else(String::new, |number| format!(" row {number}"));
-            found.add(format!("{table}{number} refers to nothing in {parent}"));
+            found.add(format!("{table}{number} refers to a missing row in {parent}"));
         }
         Ok(())
     };
     read().during(db, "check the references")
 }
 
-fn counts(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
+fn counts(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
     collect(
         db,
         found,
@@ -274,7 +279,7 @@ fn counts(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn orphans(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
+fn orphans(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
     for sql in [
         "SELECT 'the vector of row ' || v.row || ' has no record' FROM vector v \
          LEFT JOIN record r ON r.row = v.row WHERE r.row IS NULL LIMIT ?1",
@@ -313,8 +318,8 @@ fn orphans(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Adds every line that the query makes.
-fn collect(db: &Connection, found: &mut Found, sql: &str) -> Result<(), StoreError> {
+/// Adds one problem for each row of the query.
+fn collect(db: &Connection, found: &mut ProblemList, sql: &str) -> Result<(), StoreError> {
     if found.is_full() {
         return Ok(());
     }
@@ -329,7 +334,7 @@ fn collect(db: &Connection, found: &mut Found, sql: &str) -> Result<(), StoreErr
     read().during(db, "check the tables")
 }
 
-/// Metadata that the truth holds must be canonical, or equal records would differ.
+/// Stored metadata must be canonical, or equal records would compare as different.
 fn metadata_of(text: &str) -> Option<Metadata> {
     Metadata::parse(text).ok().filter(|metadata| metadata.as_str() == text)
 }

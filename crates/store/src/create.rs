@@ -21,8 +21,8 @@ use crate::pragmas;
 use crate::schema::{APPLICATION_ID, CREATE, FIRST_VERSION};
 use crate::sqlite::{During, explain};
 
-/// Makes the truth if there is none. It is built aside and appears complete, under a
-/// lock of its own, so that any number of processes may try it at once.
+/// Creates the truth if there is none. It is built aside under a lock and then renamed, so any
+/// number of processes may try this at once.
 pub(crate) fn unless_there(
     folder: &StoreFolder,
     migrations: &[Migration],
@@ -42,11 +42,11 @@ pub(crate) fn unless_there(
     migrate(&mut db, migrations)?;
     take_identity(&db, folder.truth_id())?;
     if newest(migrations) == schema_version() {
-        // The mark of a truth that was deleted says nothing about this one.
+        // The mark of a deleted truth does not apply to this one.
         acknowledged::outrank(folder, &db)?;
     }
     close_completely(db, aside.path())?;
-    // A log that belonged to a deleted truth would be played into the new one.
+    // The log of a deleted truth would be replayed into the new one.
     for suffix in ["-wal", "-shm"] {
         remove_if_there(&with_suffix(&truth, suffix))?;
     }
@@ -54,8 +54,8 @@ pub(crate) fn unless_there(
     sync_folder(folder.path())
 }
 
-/// An empty store of version 1, in a file that exists and is empty. Its pages carry
-/// checksums, whatever its version.
+/// Creates an empty store of version 1 in an existing, empty file. Its pages have checksums,
+/// although that version did not require them.
 pub(crate) fn new_truth(path: &Path, deadline: &Deadline) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -78,7 +78,7 @@ pub(crate) fn take_identity(db: &Connection, id: &TruthId) -> Result<(), StoreEr
     Ok(())
 }
 
-/// Moves everything from the log into the file, and the file to the disk.
+/// Checkpoints and syncs the database before closing it.
 pub(crate) fn close_completely(db: Connection, path: &Path) -> Result<(), StoreError> {
     db.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
         .during(&db, "set up")?;
@@ -94,21 +94,21 @@ pub(crate) fn now() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Makes a rename survive a power loss.
+/// Syncs a folder, so that a rename survives a power loss.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
     File::open(folder)
         .and_then(|folder| folder.sync_all())
         .map_err(|error| io_failure(folder, "sync", &error))
 }
 
-/// As `std::fs::copy`, which would also copy the permissions: a worker may not do that.
+/// Like `std::fs::copy` without the permissions, which a worker may not set.
 pub(crate) fn copy_content(from: &Path, to: &Path) -> io::Result<()> {
     let mut from = isolith_folder::open_file(from)?;
     let mut to = File::options().write(true).create(true).truncate(true).mode(0o600).open(to)?;
     io::copy(&mut from, &mut to).map(|_| ())
 }
 
-/// Removes a file if there is one.
+/// Removes a file, if it exists.
 pub(crate) fn remove_if_there(path: &Path) -> Result<(), StoreError> {
     match std::fs::remove_file(path) {
         Err(error) if !is_missing(&error) => Err(io_failure(path, "remove", &error)),
@@ -116,14 +116,15 @@ pub(crate) fn remove_if_there(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// A database file in the making: gone, with its log, unless it becomes a proper file.
+/// A database file under construction; deleted on drop, with its log, unless it was moved into
+/// place.
 #[derive(Debug)]
 pub(crate) struct Aside {
     path: PathBuf,
 }
 
 impl Aside {
-    /// An empty file under a new name.
+    /// Creates an empty file under a unique name.
     pub(crate) fn new(folder: &Path, what: &str) -> Result<Self, StoreError> {
         let name = format!("{what}-{}-{:08x}.sqlite", std::process::id(), fastrand::u32(..));
         let path = folder.join(&name);
@@ -133,12 +134,12 @@ impl Aside {
         Ok(Self { path })
     }
 
-    /// Removes what killed processes left; the caller holds the lock that they held.
+    /// Removes files left by killed processes. The caller must hold the lock that they held.
     pub(crate) fn clear_leftovers(folder: &Path, what: &str) {
         let Ok(folder) = Folder::open(folder) else { return };
         for entry in folder.entries().unwrap_or_default() {
             if is_aside(&entry.name, what) {
-                // It only takes up space.
+                // A leftover is harmless; it only takes up space.
                 let _ = folder.remove(&entry.name);
             }
         }
@@ -148,11 +149,11 @@ impl Aside {
         &self.path
     }
 
-    /// Takes its final name, which must be free.
+    /// Moves the file to its final name, which must not exist.
     pub(crate) fn become_file(self, path: &Path) -> Result<(), StoreError> {
         use rustix::io::Errno;
         let renamed = match renameat_with(CWD, &self.path, CWD, path, RenameFlags::NOREPLACE) {
-            // Not every filesystem can do that; the caller holds a lock as well.
+            // Not every filesystem supports this flag; the caller also holds a lock.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 std::fs::rename(&self.path, path)
             }
@@ -165,7 +166,7 @@ impl Aside {
 impl Drop for Aside {
     fn drop(&mut self) {
         for suffix in ["", "-wal", "-shm"] {
-            // Nothing depends on it: a leftover has a name of its own.
+            // Errors are harmless: leftovers have unique names.
             let _ = std::fs::remove_file(with_suffix(&self.path, suffix));
         }
     }
@@ -183,7 +184,7 @@ fn make_tables(db: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// A random identity for a new store.
+/// A random uuid for a new store.
 pub fn new_uuid() -> String {
     let mut seed = blake3::Hasher::new();
     seed.update(&fastrand::u128(..).to_le_bytes());

@@ -4,23 +4,23 @@ use std::time::{Duration, Instant};
 
 use isolith_protocol::StoreError;
 
-/// When the running operation must stop: shared by a connection, its busy handler, its
-/// progress handler, and whoever may cancel it.
+/// When the running operation must stop; shared by a connection, its busy and progress handlers,
+/// and cancellers.
 #[derive(Debug, Clone)]
 pub(crate) struct Deadline(Arc<Shared>);
 
-/// Stops the operation that a writer or reader is in the middle of. It then answers
-/// [`StoreError::Deadline`]; a commit that has begun is finished first.
+/// Cancels the running operation of a writer or reader. It then fails with
+/// [`StoreError::Deadline`]; a commit that has started is completed first.
 #[derive(Debug, Clone)]
 pub struct Canceller(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     start: Instant,
-    /// Nanoseconds after `start`; the greatest number means no deadline.
+    /// Nanoseconds after `start`; [`NEVER`] means no deadline.
     at: AtomicU64,
     cancelled: AtomicBool,
-    /// While set, nothing is interrupted: a commit counts only if it says so.
+    /// While set, nothing is interrupted: a commit must be able to report its result.
     held: AtomicBool,
 }
 
@@ -56,7 +56,7 @@ impl Deadline {
             }
     }
 
-    /// Whether a running statement is to be interrupted.
+    /// Whether a running statement must be interrupted.
     pub(crate) fn interrupts(&self) -> bool {
         !self.0.held.load(Ordering::Relaxed) && self.passed()
     }
@@ -68,7 +68,7 @@ impl Deadline {
         Ok(())
     }
 
-    /// Runs `work` to its end, whatever the time.
+    /// Runs `work` to completion, ignoring the deadline.
     pub(crate) fn uninterrupted<T>(&self, work: impl FnOnce() -> T) -> T {
         let outer = self.0.held.swap(true, Ordering::Relaxed);
         let done = work();
@@ -76,7 +76,7 @@ impl Deadline {
         done
     }
 
-    /// Runs `work` with at most `limit` from now, and no more than there was.
+    /// Runs `work` for at most `limit` from now, without extending the current deadline.
     pub(crate) fn within<T>(&self, limit: Duration, work: impl FnOnce() -> T) -> T {
         let outer = self.0.at.load(Ordering::Relaxed);
         let soon = (self.0.start.elapsed() + limit).as_nanos();
@@ -86,8 +86,8 @@ impl Deadline {
         done
     }
 
-    /// Sleeps a moment, of random length so that waiters do not march in step.
-    /// Returns false, at once, when there is no time left.
+    /// Sleeps briefly, for a random time so that waiters do not run in lockstep. Returns false
+    /// at once if the deadline has passed.
     pub(crate) fn wait_a_moment(&self) -> bool {
         if self.passed() {
             return false;
@@ -102,7 +102,7 @@ impl Deadline {
 }
 
 impl Canceller {
-    /// Stops what is running now. The next operation starts afresh.
+    /// Stops the running operation. The next one is not affected.
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Relaxed);
     }
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deadline_passes_and_can_be_moved() {
+    fn a_deadline_passes_and_can_be_extended() {
         let deadline = Deadline::at(None);
         assert!(!deadline.passed());
         deadline.set(Some(Instant::now()));

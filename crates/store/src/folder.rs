@@ -14,30 +14,30 @@ const LOCK: &str = "lock";
 const RUN: &str = "run";
 const ACKNOWLEDGED: &str = "acknowledged";
 
-/// The file in `run/` that the one process locks that builds segments.
+/// The lock file in `run/`, held by the one process that builds segments.
 pub const BUILDER_LOCK: &str = "builder.lock";
 
-/// The folders in a store's folder.
+/// The subfolders of a store's folder.
 const INNER: [&str; 5] = ["segments", "quarantine", "crashes", "logs", RUN];
 
-/// The names of everything in a store's folder, and the truth that may be in it. The path
-/// must be free of links wherever something is opened.
+/// The paths of everything in a store's folder, and which truth is allowed there. The path must
+/// contain no links when something is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreFolder {
     path: PathBuf,
     id: TruthId,
 }
 
-/// Which truth may be opened in a store's folder: a truth carries the uuid that the seal of
-/// its store was made for.
+/// Which truth may be opened in a store's folder. A truth has the uuid that its store's seal was
+/// made for.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum TruthId {
-    /// Any: nobody has vouched for it.
+    /// Any: the store is not sealed.
     #[default]
     Any,
-    /// The one with this uuid.
+    /// Only the one with this uuid.
     Only(String),
-    /// Any, and the first that writes to it gives it this uuid.
+    /// Any; the first writer gives it this uuid.
     Becomes(String),
 }
 
@@ -47,14 +47,14 @@ impl StoreFolder {
         Self { path: path.into(), id: TruthId::Any }
     }
 
-    /// The same folder, for this truth.
+    /// Sets which truth may be opened.
     #[must_use]
     pub fn with_truth(mut self, id: TruthId) -> Self {
         self.id = id;
         self
     }
 
-    /// Which truth may be opened in it.
+    /// Which truth may be opened.
     pub fn truth_id(&self) -> &TruthId {
         &self.id
     }
@@ -64,17 +64,17 @@ impl StoreFolder {
         &self.path
     }
 
-    /// The one file that must be kept.
+    /// The SQLite database: the only file that cannot be rebuilt.
     pub fn truth(&self) -> PathBuf {
         self.path.join(TRUTH)
     }
 
-    /// Derived files.
+    /// Segments.
     pub fn segments(&self) -> PathBuf {
         self.path.join("segments")
     }
 
-    /// Derived files that failed, kept for diagnosis.
+    /// Damaged segments, kept for diagnosis.
     pub fn quarantine(&self) -> PathBuf {
         self.path.join("quarantine")
     }
@@ -89,7 +89,7 @@ impl StoreFolder {
         self.path.join("logs")
     }
 
-    /// Sockets of live fronts, locks and temporary files.
+    /// Sockets of running fronts, locks and temporary files.
     pub fn run(&self) -> PathBuf {
         self.path.join(RUN)
     }
@@ -99,7 +99,7 @@ impl StoreFolder {
         self.path.join(LOCK)
     }
 
-    /// Says which commit was acknowledged last.
+    /// Records the last acknowledged commit.
     pub(crate) fn acknowledged(&self) -> PathBuf {
         self.path.join(ACKNOWLEDGED)
     }
@@ -109,14 +109,14 @@ impl StoreFolder {
         self.run().join(BUILDER_LOCK)
     }
 
-    /// Held while the truth is made for the first time.
+    /// Held while the truth is first created.
     pub(crate) fn creation_lock(&self) -> PathBuf {
         self.run().join("create.lock")
     }
 
-    /// A repaired truth that is complete and waits to take the place of the damaged one. Its
-    /// name has the identity that the store was sealed with, which nobody else knows: one that
-    /// came with a clone does not count.
+    /// A complete, repaired truth that is about to replace the damaged one. Its name includes
+    /// the identity that the store was sealed with, which nobody else knows: a file that came
+    /// with a clone is ignored.
     pub(crate) fn salvaged(&self) -> PathBuf {
         self.path.join(self.salvaged_name())
     }
@@ -128,7 +128,7 @@ impl StoreFolder {
         }
     }
 
-    /// Shows that the store was made by this user, here.
+    /// The file that proves that this user created the store on this machine.
     pub fn seal(&self) -> PathBuf {
         self.path.join(SEAL)
     }
@@ -138,10 +138,10 @@ impl StoreFolder {
         is_there(&self.truth()) || is_there(&self.salvaged())
     }
 
-    /// Whether anything that belongs to a store is in the folder, the store or a part of it.
+    /// Whether the folder contains a store or any part of one.
     ///
     /// # Errors
-    /// That the folder cannot be read.
+    /// If the folder cannot be read.
     pub fn holds_parts(&self) -> io::Result<bool> {
         let entries = match Folder::open(&self.path).and_then(|folder| folder.entries()) {
             Err(error) if is_missing(&error) => return Ok(false),
@@ -150,20 +150,20 @@ impl StoreFolder {
         Ok(entries.iter().any(|entry| is_part(&entry.name)))
     }
 
-    /// Whether nothing is in the folder but what belongs to a store.
+    /// Whether the folder contains nothing but parts of a store.
     ///
     /// # Errors
-    /// That the folder cannot be read.
+    /// If the folder cannot be read.
     pub fn holds_only_parts(&self) -> io::Result<bool> {
         let entries = Folder::open(&self.path)?.entries()?;
         Ok(entries.iter().all(|entry| is_part(&entry.name) || entry.name == ".gitignore"))
     }
 
-    /// Creates the folders that are missing, readable for the current user alone.
+    /// Creates missing folders, accessible to the current user only.
     ///
     /// # Errors
-    /// [`StoreError::NotAStore`] if a link is where a folder should be, or whatever kept a
-    /// folder from being created.
+    /// [`StoreError::NotAStore`] if there is a link in place of a folder, or the reason why a
+    /// folder cannot be created.
     pub fn create(&self) -> Result<(), StoreError> {
         let failed = |error| io_failure(&self.path, "create folder", &error);
         DirBuilder::new().recursive(true).mode(0o700).create(&self.path).map_err(failed)?;
@@ -174,31 +174,31 @@ impl StoreFolder {
         Ok(())
     }
 
-    /// The folder itself, opened.
+    /// Opens the folder itself.
     ///
     /// # Errors
-    /// [`StoreError::NotAStore`] if a link is in the way, or that it cannot be opened.
+    /// [`StoreError::NotAStore`] if the path contains a link, or if it cannot be opened.
     pub fn open(&self) -> Result<Folder, StoreError> {
         Folder::open(&self.path).map_err(|error| self.explain("", "open", &error))
     }
 
-    /// Refuses what must not be used: the folder of another user, one with links in it, and
-    /// network filesystems. A folder that does not exist is judged by where it would be.
+    /// Rejects folders of other users, folders that contain links, and network filesystems. For
+    /// a folder that does not exist, checks where it would be created.
     ///
     /// # Errors
     /// [`StoreError::ForeignOwner`], [`StoreError::NotAStore`],
-    /// [`StoreError::NetworkFilesystem`], or that the folder cannot be looked at.
+    /// [`StoreError::NetworkFilesystem`], or if the folder cannot be read.
     pub fn check(&self) -> Result<(), StoreError> {
         self.check_owner()?;
         self.check_links()?;
         self.check_filesystem()
     }
 
-    /// Refuses a folder in which something of a store is not what it should be: a link that
-    /// leads elsewhere, a pipe that would keep readers waiting.
+    /// Rejects a folder in which a part of the store has the wrong file type: a link could lead
+    /// elsewhere, a pipe would block readers.
     ///
     /// # Errors
-    /// [`StoreError::NotAStore`], or that the folder cannot be looked at.
+    /// [`StoreError::NotAStore`], or if the folder cannot be read.
     pub fn check_links(&self) -> Result<(), StoreError> {
         let folder = match Folder::open(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -235,10 +235,10 @@ impl StoreFolder {
         StoreError::NotAStore { path: self.path.join(name), reason: reason.to_owned() }
     }
 
-    /// Refuses a folder that belongs to another user.
+    /// Rejects a folder that belongs to another user.
     ///
     /// # Errors
-    /// [`StoreError::ForeignOwner`], or that the folder cannot be looked at.
+    /// [`StoreError::ForeignOwner`], or if the folder cannot be read.
     pub fn check_owner(&self) -> Result<(), StoreError> {
         let user = rustix::process::geteuid().as_raw();
         for path in [self.path.clone(), self.truth()] {
@@ -254,10 +254,10 @@ impl StoreFolder {
         Ok(())
     }
 
-    /// Refuses a folder on a filesystem that is known to be a network's.
+    /// Rejects a folder on a known network filesystem.
     ///
     /// # Errors
-    /// [`StoreError::NetworkFilesystem`], or that the filesystem cannot be told.
+    /// [`StoreError::NetworkFilesystem`], or if the filesystem cannot be determined.
     pub fn check_filesystem(&self) -> Result<(), StoreError> {
         for place in self.path.ancestors() {
             let place = if place.as_os_str().is_empty() { Path::new(".") } else { place };
@@ -272,7 +272,7 @@ impl StoreFolder {
                 }
                 Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => {}
                 Err(error) => {
-                    return Err(io_failure(place, "look at the filesystem of", &error.into()));
+                    return Err(io_failure(place, "determine the filesystem of", &error.into()));
                 }
             }
         }
@@ -280,7 +280,7 @@ impl StoreFolder {
     }
 }
 
-/// A failed call of the operating system as the error that tells what to do about it.
+/// Converts an I/O error to the store error that says what to do about it.
 pub(crate) fn io_failure(path: &Path, operation: &str, error: &io::Error) -> StoreError {
     let path = path.to_path_buf();
     match error.kind() {
@@ -294,23 +294,23 @@ pub(crate) fn io_failure(path: &Path, operation: &str, error: &io::Error) -> Sto
     }
 }
 
-/// Whether the error says that there is nothing at the path.
+/// Whether the error means that the path does not exist.
 pub(crate) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Whether something of this name belongs to a store.
+/// Whether a file of this name belongs to a store.
 fn is_part(name: &str) -> bool {
     name.starts_with(TRUTH) || [SEAL, LOCK, ACKNOWLEDGED].contains(&name) || INNER.contains(&name)
 }
 
-/// Whether anything has this name, a link that leads nowhere included.
+/// Whether the path exists; includes broken links.
 fn is_there(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 
 fn network_kind(magic: i128) -> Option<&'static str> {
-    // The same number is signed or unsigned, wide or narrow, by architecture.
+    // The width and sign of this number depend on the architecture.
     let magic = (magic & 0xFFFF_FFFF) as u32;
     let known = [
         (0x6969, "NFS"),
@@ -337,7 +337,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_in_a_store_are_refused() {
+    fn links_in_a_store_are_rejected() {
         for name in ["segments", "run", "lock", "seal", "truth.sqlite", "truth.sqlite-wal"] {
             let place = tempfile::tempdir().unwrap();
             let outside = place.path().join("outside");
@@ -372,14 +372,14 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_judged_by_where_it_would_be() {
+    fn a_missing_folder_is_checked_by_its_parent() {
         let place = tempfile::tempdir().unwrap();
         StoreFolder::new(place.path().join("not/yet/there")).check().unwrap();
         StoreFolder::new("not-yet-there").check().unwrap();
     }
 
     #[test]
-    fn network_filesystems_are_known_by_number() {
+    fn network_filesystems_are_recognized_by_their_magic_number() {
         assert_eq!(network_kind(0x6969), Some("NFS"));
         assert_eq!(network_kind(-0x1ACB2BE), Some("SMB2"));
         assert_eq!(network_kind(0xEF53), None);

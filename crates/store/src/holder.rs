@@ -1,5 +1,5 @@
-//! Which process holds a lock. Only looks at paths and at `/proc`: opening and closing one of
-//! SQLite's files would drop the locks that this process has on it.
+//! Finds the process that holds a lock. Only looks at paths and `/proc`: opening and closing one
+//! of SQLite's files would drop this process's locks on it.
 
 use std::fmt;
 use std::fs;
@@ -8,43 +8,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::folder::StoreFolder;
 use crate::identity::with_suffix;
-use crate::lock::{Kind, holders_of};
+use crate::lock::{LockKind, holders_of};
 
-/// Where SQLite's write lock is in the index of its log (`WAL_WRITE_LOCK`).
+/// Offset of SQLite's write lock (`WAL_WRITE_LOCK`) in the WAL index.
 const WRITE_LOCK: u64 = 120;
 
-/// Characters of a command line that are told.
-const LONGEST_COMMAND: usize = 120;
+/// Maximum length of a reported command line, in characters.
+const MAX_COMMAND_LEN: usize = 120;
 
-/// A process that holds a lock, as far as it can be told.
+/// A process that holds a lock, as far as known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockHolder {
-    /// The process.
+    /// Process id.
     pub pid: u32,
-    /// The name of its program.
+    /// Name of its program.
     pub program: String,
-    /// How it was started, if that can be read.
+    /// Its command line; empty if that cannot be read.
     pub command: String,
-    /// What it does.
+    /// Whether it is running.
     pub state: HolderState,
-    /// The process that started it.
+    /// Id of its parent process.
     pub parent: Option<u32>,
 }
 
-/// Whether a process can go on by itself.
+/// Whether a process can continue by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HolderState {
-    /// It runs, or waits for something.
+    /// Running, or waiting for something.
     Running,
-    /// It was stopped, and holds what it holds until it is continued or ended.
+    /// Stopped by a signal; holds its locks until it is continued or killed.
     Stopped,
-    /// It cannot be told.
+    /// Cannot be determined.
     Unknown,
 }
 
 impl LockHolder {
-    /// What is known of a process.
+    /// Looks up a process.
     pub fn look_at(pid: u32) -> Self {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let (before, after) = stat.rsplit_once(") ").unwrap_or(("", ""));
@@ -59,7 +59,7 @@ impl LockHolder {
         Self { pid, program, command: command_of(pid), state, parent }
     }
 
-    /// Whether it was stopped.
+    /// Whether it was stopped by a signal.
     pub fn is_stopped(&self) -> bool {
         self.state == HolderState::Stopped
     }
@@ -82,16 +82,16 @@ impl fmt::Display for LockHolder {
     }
 }
 
-/// The process that is writing to the store at this moment, if there is one and the system
-/// tells it. Does not need the store to be readable.
+/// The process that is writing to the store at this moment, if any and if the system reports it.
+/// Works even if the store is not readable.
 pub fn write_lock_holder(folder: &StoreFolder) -> Option<LockHolder> {
     let index = with_suffix(&folder.truth(), "-shm");
-    holders_of(&index, Kind::Posix(WRITE_LOCK)).first().map(|pid| LockHolder::look_at(*pid))
+    holders_of(&index, LockKind::Posix(WRITE_LOCK)).first().map(|pid| LockHolder::look_at(*pid))
 }
 
 fn command_of(pid: u32) -> String {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words = line.split(|byte| *byte == 0).filter(|word| !word.is_empty());
     let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
-    words.join(" ").chars().take(LONGEST_COMMAND).collect()
+    words.join(" ").chars().take(MAX_COMMAND_LEN).collect()
 }

@@ -4,17 +4,16 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A folder that was changed less than this ago may be changed again without showing it: no
-/// file system measures times more coarsely.
+/// A folder changed more recently than this may change again without a new timestamp: no
+/// filesystem has a coarser clock.
 const SETTLED_AFTER: Duration = Duration::from_secs(3);
 
-/// Which files a connection has open: the truth, and its log and index where it has
-/// them. Only looks at paths: opening and closing one of these files would drop the
-/// locks that SQLite holds on it in this process.
+/// Which files a connection has open: the truth and, if in use, its log and index. Only looks at
+/// paths: opening and closing one of these files would drop SQLite's locks on it in this process.
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
     files: Vec<(PathBuf, FileId)>,
-    /// How their folder was when they were last seen to be there.
+    /// State of the folder when the files were last seen in place.
     settled: Cell<Option<FolderState>>,
 }
 
@@ -34,7 +33,7 @@ impl From<&Metadata> for FileId {
     }
 }
 
-/// Which folder it is, and when its entries last changed: that time cannot be set at will.
+/// The folder's identity and `ctime`, which cannot be set by users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FolderState {
     id: FileId,
@@ -48,7 +47,7 @@ impl FolderState {
         Some(Self { id: FileId::from(&metadata), changed })
     }
 
-    /// Whether every change from now on will show. There are file systems without times.
+    /// Whether every later change will be visible. Some filesystems have no timestamps.
     fn is_settled(&self, now: SystemTime) -> bool {
         let (Ok(seconds @ 1..), Ok(nanoseconds)) =
             (u64::try_from(self.changed.0), u32::try_from(self.changed.1))
@@ -61,8 +60,8 @@ impl FolderState {
 }
 
 impl Identity {
-    /// What the paths name now. The log and its index count too: writes into a deleted
-    /// log would be lost with it.
+    /// The files now at these paths. Includes the log and its index: writes to a deleted log
+    /// would be lost.
     pub(crate) fn of(truth: &Path, truth_id: FileId) -> Self {
         let mut files = vec![(truth.to_path_buf(), truth_id)];
         for suffix in ["-wal", "-shm"] {
@@ -74,31 +73,31 @@ impl Identity {
         Self { files, settled: Cell::new(None) }
     }
 
-    /// The truth alone, for a connection that uses no log.
+    /// The truth alone, for a connection without a log.
     pub(crate) fn of_one(truth: &Path, truth_id: FileId) -> Self {
         Self { files: vec![(truth.to_path_buf(), truth_id)], settled: Cell::new(None) }
     }
 
-    /// Whether a path no longer names the file that is open.
+    /// Whether a path no longer refers to the open file.
     pub(crate) fn has_moved(&self) -> bool {
         self.files.iter().any(|(path, id)| FileId::of(path) != Some(*id))
     }
 
-    /// The same, mostly with one look: no path names another file while the folder that they
-    /// are in stays as it is.
+    /// Like [`Self::has_moved`], but usually with a single `stat`: no path can refer to another
+    /// file while its folder is unchanged.
     pub(crate) fn has_moved_with_folder(&self, now: impl FnOnce() -> SystemTime) -> bool {
         let folder = self.files.first().and_then(|(path, _)| FolderState::of(path.parent()?));
         if folder.is_some() && folder == self.settled.get() {
             return false;
         }
-        // The folder was looked at first: what changes after that makes it differ next time.
+        // The folder's state was read first, so a later change makes it differ next time.
         let moved = self.has_moved();
         self.settled.set(folder.filter(|folder| !moved && folder.is_settled(now())));
         moved
     }
 }
 
-/// The path with something appended to its last name.
+/// Appends a suffix to the last component of a path.
 pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -111,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder with files of which an identity was taken.
+    /// A folder with files and their identity.
     fn files_of(place: &Path) -> (PathBuf, Identity) {
         let folder = place.join("store");
         fs::create_dir(&folder).unwrap();
@@ -119,7 +118,7 @@ mod tests {
         for suffix in ["", "-wal", "-shm"] {
             fs::write(with_suffix(&truth, suffix), suffix).unwrap();
         }
-        // A clock that ticks coarsely must have gone on, as it has in a folder that is settled.
+        // Let a coarse clock advance, as it has in a settled folder.
         let changed = fs::metadata(&folder).unwrap();
         let probe = place.join("probe");
         loop {
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_settled_folder_shows_what_moves() {
+    fn moved_files_are_detected_in_a_settled_folder() {
         type Harm = fn(&Path);
         let harms: [Harm; 6] = [
             |folder| fs::remove_file(folder.join("truth")).unwrap(),
@@ -175,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_was_changed_just_now_is_not_relied_on() {
+    fn a_recently_changed_folder_is_not_trusted() {
         let place = tempfile::tempdir().unwrap();
         let (folder, identity) = files_of(place.path());
         let changed = fs::metadata(&folder).unwrap();
@@ -185,7 +184,7 @@ mod tests {
             assert_eq!(identity.settled.get(), None);
         }
         assert!(!identity.has_moved_with_folder(later));
-        // Something else in the folder: looked at closely, once.
+        // An unrelated change: the files are checked once.
         fs::write(folder.join("other"), "").unwrap();
         let mut asked = 0;
         for _ in 0..3 {

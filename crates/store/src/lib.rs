@@ -1,10 +1,9 @@
 //! The truth: one SQLite file with collections, records and receipts.
 //!
-//! docs/format.md describes the file. A [`Writer`] applies groups of writes, each
-//! of them exactly once; a [`Reader`] takes [`Snapshot`]s. Both take an
-//! [`InWorker`](isolate::InWorker) token: SQLite runs in workers only. [`StoreFolder`]
-//! and the plain values that cross between processes need no token. Nothing here
-//! searches: segments are made from what this crate hands out.
+//! docs/format.md describes the file. A [`Writer`] applies groups of writes, each exactly once; a
+//! [`Reader`] takes [`Snapshot`]s. Both take an [`InWorker`](isolate::InWorker) token: SQLite
+//! runs in workers only. [`StoreFolder`] and the plain values that cross between processes need
+//! no token. This crate does not search; segments are built from what it returns.
 
 mod acknowledged;
 mod adopt;

@@ -10,15 +10,15 @@ use rustix::fs::{FlockOperation, flock};
 use crate::deadline::Deadline;
 use crate::folder::io_failure;
 
-/// An OS lock on a file, gone with the process that holds it.
+/// An OS lock on a file, released when its process ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Shares the lock, waiting for an exclusive holder until the deadline. `None` where
-    /// nothing can be locked: a folder that may not be written and has no lock file.
+    /// Takes the lock shared, waiting for an exclusive holder until the deadline. `None` where
+    /// locking is impossible: in a read-only folder without a lock file.
     pub(crate) fn shared(path: &Path, deadline: &Deadline) -> Result<Option<Self>, StoreError> {
         let file = match open_lock_file(path) {
             Ok(file) => file,
@@ -32,7 +32,7 @@ impl Lock {
         Ok(Some(Self { _file: file }))
     }
 
-    /// Takes the lock for itself alone if nobody has it, without waiting.
+    /// Takes the lock exclusively, without waiting.
     pub(crate) fn exclusive_now(path: &Path) -> Result<Self, StoreError> {
         let file = open_lock_file(path).map_err(|error| io_failure(path, "open", &error))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -42,7 +42,7 @@ impl Lock {
         }
     }
 
-    /// Takes the lock for itself alone, waiting until the deadline.
+    /// Takes the lock exclusively, waiting until the deadline.
     pub(crate) fn exclusive(path: &Path, deadline: &Deadline) -> Result<Self, StoreError> {
         let file = open_lock_file(path).map_err(|error| io_failure(path, "open", &error))?;
         wait_for(&file, path, FlockOperation::NonBlockingLockExclusive, deadline)?;
@@ -50,22 +50,22 @@ impl Lock {
     }
 }
 
-/// The processes that hold an OS lock on the file, as far as the system tells.
+/// The processes that hold an OS lock on the file, as far as the system reports them.
 pub fn lock_holders(path: &Path) -> Vec<u32> {
-    holders_of(path, Kind::Whole)
+    holders_of(path, LockKind::Whole)
 }
 
-/// Which kind of lock is looked for.
+/// The kind of lock to look for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Of the whole file (`flock`), shared or not.
+pub(crate) enum LockKind {
+    /// On the whole file (`flock`), shared or exclusive.
     Whole,
-    /// For writing, of a range that covers this byte (`fcntl`).
+    /// A write lock (`fcntl`) on a range that includes this byte.
     Posix(u64),
 }
 
 /// The processes that hold this kind of lock on the file.
-pub(crate) fn holders_of(path: &Path, kind: Kind) -> Vec<u32> {
+pub(crate) fn holders_of(path: &Path, kind: LockKind) -> Vec<u32> {
     let (Ok(metadata), Ok(locks)) = (std::fs::metadata(path), locks_of_the_system()) else {
         return Vec::new();
     };
@@ -74,8 +74,8 @@ pub(crate) fn holders_of(path: &Path, kind: Kind) -> Vec<u32> {
     holders_in(&locks, kind, &device, metadata.ino())
 }
 
-/// Read into room for all of it: the system goes on by number of line, so that a lock
-/// given back between two small reads hides another one.
+/// Reads `/proc/locks` with a single large read: between small reads the kernel continues by line
+/// number, so a released lock could hide another one.
 fn locks_of_the_system() -> io::Result<String> {
     let mut locks = String::with_capacity(64 << 10);
     File::open("/proc/locks")?.read_to_string(&mut locks)?;
@@ -116,7 +116,7 @@ fn held(path: &Path) -> StoreError {
     StoreError::LockHeld { path: path.to_path_buf(), holders: lock_holders(path) }
 }
 
-impl Kind {
+impl LockKind {
     fn is_of(self, how: &str, access: &str, range: (&str, &str)) -> bool {
         let (first, last) = range;
         match self {
@@ -131,10 +131,10 @@ impl Kind {
     }
 }
 
-/// Lines look like `1: FLOCK  ADVISORY  READ 10406 fe:00:10010626 0 EOF`. Some
-/// filesystems show another device there than to `stat`, so that only the inode counts
-/// if nothing matches both.
-fn holders_in(locks: &str, kind: Kind, device: &str, inode: u64) -> Vec<u32> {
+/// Lines look like `1: FLOCK  ADVISORY  READ 10406 fe:00:10010626 0 EOF`. Some filesystems report
+/// a different device there than to `stat`, so only the inode is compared if nothing matches
+/// both.
+fn holders_in(locks: &str, kind: LockKind, device: &str, inode: u64) -> Vec<u32> {
     let found = |exact: bool| {
         let mut pids: Vec<u32> = locks
             .lines()
@@ -162,26 +162,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn holders_are_read_from_the_systems_table() {
+    fn holders_are_parsed_from_proc_locks() {
         let locks = "1: FLOCK  ADVISORY  READ 10406 fe:00:77 0 EOF\n\
                      1: -> FLOCK  ADVISORY  WRITE 10407 fe:00:77 0 EOF\n\
                      2: POSIX  ADVISORY  WRITE 5 fe:00:77 0 EOF\n\
                      3: FLOCK  ADVISORY  READ 12 fe:01:77 0 EOF\n\
                      4: FLOCK  ADVISORY  READ 10406 fe:00:77 0 EOF\n";
-        assert_eq!(holders_in(locks, Kind::Whole, "fe:00", 77), [10406]);
-        assert_eq!(holders_in(locks, Kind::Whole, "00:2a", 77), [12, 10406]);
-        assert_eq!(holders_in(locks, Kind::Whole, "fe:00", 78), [0_u32; 0]);
+        assert_eq!(holders_in(locks, LockKind::Whole, "fe:00", 77), [10406]);
+        assert_eq!(holders_in(locks, LockKind::Whole, "00:2a", 77), [12, 10406]);
+        assert_eq!(holders_in(locks, LockKind::Whole, "fe:00", 78), [0_u32; 0]);
         let locks = "1: POSIX  ADVISORY  READ 7 fe:00:77 123 123\n\
                      2: POSIX  ADVISORY  WRITE 8 fe:00:77 121 121\n\
                      3: -> POSIX  ADVISORY  WRITE 9 fe:00:77 120 120\n\
                      4: POSIX  ADVISORY  WRITE 10 fe:00:77 120 120\n";
-        assert_eq!(holders_in(locks, Kind::Posix(120), "fe:00", 77), [10]);
-        assert_eq!(holders_in(locks, Kind::Posix(123), "fe:00", 77), [0_u32; 0]);
-        assert_eq!(holders_in(locks, Kind::Whole, "fe:00", 77), [0_u32; 0]);
+        assert_eq!(holders_in(locks, LockKind::Posix(120), "fe:00", 77), [10]);
+        assert_eq!(holders_in(locks, LockKind::Posix(123), "fe:00", 77), [0_u32; 0]);
+        assert_eq!(holders_in(locks, LockKind::Whole, "fe:00", 77), [0_u32; 0]);
     }
 
     #[test]
-    fn sharers_keep_an_exclusive_one_out_and_are_named() {
+    fn shared_holders_block_an_exclusive_lock_and_are_reported() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("lock");
         let soon = Deadline::at(Some(std::time::Instant::now()));

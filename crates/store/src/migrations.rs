@@ -3,17 +3,17 @@ use std::path::PathBuf;
 use isolith_protocol::StoreError;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
-use crate::graph::{FIND_ALL_EDGES, show_facts};
+use crate::graph::{REBUILD_ENDS, sync_facts};
 use crate::schema::{
     ADD_CODE, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, COUNT_COMMITS, EDGES_BY_ENDS, FIND_SECRETS,
     FIRST_VERSION, KEEP_PARSER, LOOKUPS_BY_FILE, PARSE_AGAIN,
 };
 use crate::sqlite::{During, explain};
 
-/// One step of the schema: makes version n + 1 out of version n.
+/// Migrates from version n to n + 1.
 pub(crate) type Migration = fn(&Connection) -> Result<(), StoreError>;
 
-/// The steps from version 1 to the one this program works with, in order.
+/// The migrations from version 1 to the current one, in order.
 pub(crate) const MIGRATIONS: &[Migration] = &[
     |db| run(db, ADD_CODE),
     |db| run(db, ADD_FACTS),
@@ -23,33 +23,33 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     |db| {
         replace_first_lookups(db)?;
         run(db, EDGES_BY_ENDS)?;
-        run(db, FIND_ALL_EDGES)?;
+        run(db, REBUILD_ENDS)?;
         // Facts may be older than the graph.
-        show_facts(db)
+        sync_facts(db)
     },
-    // Not a change of tables: the whole file was written again before (`rewrite.rs`), or was
-    // created with checksums.
+    // Does not change tables: the file was rewritten before (`rewrite.rs`), or created with
+    // checksums.
     require_checksums,
     |db| run(db, COUNT_COMMITS),
     |db| run(db, FIND_SECRETS),
     |db| run(db, KEEP_PARSER),
 ];
 
-/// The first version whose pages carry checksums.
+/// The first version whose pages have checksums.
 pub(crate) const FIRST_WITH_CHECKSUMS: u32 = 8;
 
-/// The steps to the last version without checksums, if there are more.
+/// The migrations up to the last version without checksums, if there are later ones.
 pub(crate) fn before_checksums(migrations: &'static [Migration]) -> Option<&'static [Migration]> {
     let steps = usize::try_from(FIRST_WITH_CHECKSUMS - FIRST_VERSION - 1).ok()?;
     (migrations.len() > steps).then(|| &migrations[..steps])
 }
 
-/// The version that this program gives to a store.
+/// The schema version that this program writes.
 pub fn schema_version() -> u32 {
     newest(MIGRATIONS)
 }
 
-/// The version that the steps lead to.
+/// The version after all migrations.
 pub(crate) fn newest(migrations: &[Migration]) -> u32 {
     FIRST_VERSION + u32::try_from(migrations.len()).unwrap_or(u32::MAX - FIRST_VERSION)
 }
@@ -62,11 +62,11 @@ pub(crate) fn version_of(db: &Connection) -> Result<u32, StoreError> {
         .during(db, "read the schema's version")?;
     u32::try_from(version).map_err(|_| StoreError::Corrupt {
         path: db.path().unwrap_or_default().into(),
-        reason: format!("{version} is no version of the schema"),
+        reason: format!("invalid schema version {version}"),
     })
 }
 
-/// Refuses a file that a newer program wrote.
+/// Fails for a file that was written by a newer version of the program.
 pub(crate) fn refuse_newer(db: &Connection, migrations: &[Migration]) -> Result<u32, StoreError> {
     let found = version_of(db)?;
     let supported = newest(migrations);
@@ -76,8 +76,8 @@ pub(crate) fn refuse_newer(db: &Connection, migrations: &[Migration]) -> Result<
     Ok(found)
 }
 
-/// Brings the file to the newest version, one transaction for each step. The caller
-/// holds the store's lock exclusively.
+/// Migrates the file to the newest version, with one transaction per step. The caller must hold
+/// the store's lock exclusively.
 pub(crate) fn migrate(db: &mut Connection, migrations: &[Migration]) -> Result<(), StoreError> {
     loop {
         let found = refuse_newer(db, migrations)?;
@@ -88,7 +88,7 @@ pub(crate) fn migrate(db: &mut Connection, migrations: &[Migration]) -> Result<(
             return if found < FIRST_VERSION { Err(unknown(db, found)) } else { Ok(()) };
         };
         take(db, *step, found + 1)?;
-        tracing::info!(from = found, to = found + 1, "the store was migrated");
+        tracing::info!(from = found, to = found + 1, "migrated the store");
     }
 }
 
@@ -106,8 +106,8 @@ fn run(db: &Connection, sql: &str) -> Result<(), StoreError> {
     db.execute_batch(sql).during(db, "migrate")
 }
 
-/// The first builds of versions 5 and 6 kept a row for each key. New stores never have that
-/// table, so the steps that make them stay as they are.
+/// The first builds of versions 5 and 6 had a row for each key. New stores never have that table,
+/// so the earlier migrations stay unchanged.
 fn replace_first_lookups(db: &Connection) -> Result<(), StoreError> {
     let is_first: bool = db
         .query_row("SELECT 1 FROM pragma_table_info('code_lookup') WHERE name = 'key'", [], |_| {
@@ -120,19 +120,19 @@ fn replace_first_lookups(db: &Connection) -> Result<(), StoreError> {
 }
 
 fn require_checksums(db: &Connection) -> Result<(), StoreError> {
-    // The schema alone is made in memory, to compare others with it.
+    // An in-memory schema is created only for comparison.
     let is_in_memory = db.path().is_none_or(str::is_empty);
     if is_in_memory || isolith_pages::is_checked(db).during(db, "migrate")? {
         return Ok(());
     }
-    let reason = "its pages carry no checksums".to_owned();
+    let reason = "its pages have no checksums".to_owned();
     Err(StoreError::Corrupt { path: db.path().unwrap_or_default().into(), reason })
 }
 
 fn unknown(db: &Connection, found: u32) -> StoreError {
     StoreError::Corrupt {
         path: db.path().unwrap_or_default().into(),
-        reason: format!("there never was a version {found} of the schema"),
+        reason: format!("unknown schema version {found}"),
     }
 }
 
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn every_earlier_version_is_brought_up_to_date() {
+    fn every_earlier_version_is_migrated() {
         for from in [&[], TO_VERSION_2] {
             let (_place, folder) = folder();
             drop(open(&folder, from).unwrap());
@@ -178,7 +178,7 @@ mod tests {
             assert_eq!(version_of(&db.connection).unwrap(), 3);
             assert_eq!(motto(&db), "two three");
         }
-        // A new store takes all steps at once.
+        // A new store runs all migrations at once.
         let (_place, folder) = folder();
         assert_eq!(version_of(&open(&folder, TO_VERSION_3).unwrap().connection).unwrap(), 3);
     }
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_fails_leaves_the_version_before_it() {
+    fn a_failed_migration_leaves_the_previous_version() {
         let (_place, folder) = folder();
         drop(open(&folder, &[]).unwrap());
         assert!(matches!(open(&folder, BROKEN), Err(StoreError::Sqlite { .. })));
@@ -215,8 +215,8 @@ mod tests {
     }
 
     #[test]
-    fn files_from_before_the_rules_for_secrets_are_parsed_again() {
-        // The step from version 9 to 10.
+    fn files_from_before_secret_detection_are_parsed_again() {
+        // The migration from version 9 to 10.
         let at = 10 - FIRST_VERSION as usize - 1;
         let (_place, folder) = folder();
         drop(open(&folder, &MIGRATIONS[..at]).unwrap());
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(known, (vec![0; 32], 0));
     }
 
-    /// Started by the next test as a process of its own; does nothing otherwise.
+    /// Started by the next test as a separate process; does nothing otherwise.
     #[test]
     #[ignore = "runs inside another test"]
     fn die_in_mid_migration() {

@@ -1,16 +1,16 @@
-//! The names that the program gives to files in a store. Only what has such a name is ever
-//! deleted: anything else in the folder is somebody else's.
+//! The names that the program gives to files in a store. Only files with such names are ever
+//! deleted: others in the folder are not ours.
 
-/// Databases that are written aside before they take their place.
+/// Databases that are built aside before they are moved into place.
 const ASIDES: [&str; 6] = ["new", "salvage", "model", "copy", "recover", "rewrite"];
 
-/// Whether it is a name in a folder, and no way out of it.
+/// Whether this is a plain file name, without a path.
 pub(crate) fn is_plain(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '\0'])
 }
 
-/// `c<collection>-<generation>-<level>-<chance>.<kind>`, and `g-<change>-<chance>.adj` for
-/// the graph.
+/// Segments: `c<collection>-<generation>-<level>-<chance>.<kind>`, and `g-<change>-<chance>.adj`
+/// for the graph.
 pub fn is_segment(name: &str) -> bool {
     let Some((stem, extension)) = name.rsplit_once('.') else { return false };
     let parts: Vec<&str> = stem.split('-').collect();
@@ -25,37 +25,37 @@ pub fn is_segment(name: &str) -> bool {
     }
 }
 
-/// `<ms since 1970>-<process>-<number>.json`.
+/// Crash reports: `<ms since 1970>-<process>-<number>.json`.
 pub fn is_crash_report(name: &str) -> bool {
     name.strip_suffix(".json").is_some_and(is_crash_stem)
 }
 
-/// A crash report that is being written, or the file that shows whether one can be.
+/// A crash report being written, or the file that tests whether one can be.
 pub fn is_unfinished_report(name: &str) -> bool {
     let Some(name) = name.strip_prefix('.') else { return false };
     is_crash_stem(name) || name.strip_prefix("probe-").is_some_and(is_number)
 }
 
-/// `<process>-<number>.jsonl`.
+/// Logs: `<process>-<number>.jsonl`.
 pub fn is_log(name: &str) -> bool {
     let stem = name.strip_suffix(".jsonl").and_then(|stem| stem.split_once('-'));
     stem.is_some_and(|(process, number)| is_number(process) && is_number(number))
 }
 
-/// `<process>-<chance>.sock`: a front that can be asked.
+/// Sockets of fronts: `<process>-<chance>.sock`.
 pub fn is_socket(name: &str) -> bool {
     let stem = name.strip_suffix(".sock").and_then(|stem| stem.split_once('-'));
     stem.is_some_and(|(process, chance)| is_number(process) && is_hex(chance, 16))
 }
 
-/// A file in `run/` that a process left half made if it is old.
+/// A temporary file in `run/`: if it is old, its process did not finish.
 pub fn is_unfinished(name: &str) -> bool {
     ASIDES.iter().any(|what| is_aside(name, what))
         || name.strip_prefix('.').is_some_and(is_socket)
         || name.strip_prefix(".import-").is_some_and(is_chance)
 }
 
-/// `<what>-<process>-<chance>.sqlite`, with what SQLite keeps beside it.
+/// `<what>-<process>-<chance>.sqlite`, with SQLite's suffixes.
 pub(crate) fn is_aside(name: &str, what: &str) -> bool {
     let name = ["-wal", "-shm", "-journal"]
         .iter()
@@ -66,7 +66,7 @@ pub(crate) fn is_aside(name: &str, what: &str) -> bool {
     parts.is_some_and(|(process, chance)| is_number(process) && is_hex(chance, 8))
 }
 
-/// `truth.sqlite.damaged-<ms since 1970>`, with what belongs to it.
+/// `truth.sqlite.damaged-<ms since 1970>`, with the suffixes of related files.
 pub fn is_damaged_truth(name: &str) -> bool {
     name.strip_prefix("truth.sqlite.damaged-").is_some_and(|rest| {
         rest.starts_with(|first: char| first.is_ascii_digit()) && !rest.contains('/')
@@ -83,7 +83,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.len() <= 20 && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// As temporary files are named.
+/// The random part of a temporary file's name.
 fn is_chance(text: &str) -> bool {
     text.len() == 6 && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_our_own_making_are_ours() {
+    fn only_names_that_the_program_creates_are_recognized() {
         type Rule = fn(&str) -> bool;
         let table: [(Rule, &[&str], &[&str]); 7] = [
             (

@@ -11,7 +11,7 @@ use crate::acknowledged::{self, MarkFile};
 use crate::create;
 use crate::deadline::{Canceller, Deadline};
 use crate::folder::{StoreFolder, TruthId, io_failure, is_missing};
-use crate::graph::{Kept, KnownQueries};
+use crate::graph::{GraphCache, QueryCache};
 use crate::identity::{FileId, Identity, with_suffix};
 use crate::lock::Lock;
 use crate::migrations::{
@@ -26,28 +26,28 @@ use crate::schema::APPLICATION_ID;
 use crate::sqlite::{During, explain};
 use crate::write::Writer;
 
-/// Opens the one file that everything else can be made from again.
+/// Opens the truth, from which everything else can be rebuilt.
 #[derive(Debug)]
 pub struct Truth;
 
 /// How to open the truth for writing.
 #[derive(Debug, Clone, Copy)]
 pub struct WriterOptions {
-    /// When a commit counts.
+    /// When a commit counts as done.
     pub durability: Durability,
-    /// Whether to make the store if there is none.
+    /// Whether to create the store if there is none.
     pub create: bool,
 }
 
-/// How long opening waits for others unless it is told otherwise.
+/// How long opening waits for other processes by default.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Truth {
-    /// Opens the truth for writing, and makes or migrates it if need be.
+    /// Opens the truth for writing; creates or migrates it if necessary.
     ///
     /// # Errors
-    /// [`StoreError::Missing`] if there is no store and none is to be made, or whatever
-    /// kept it from being opened.
+    /// [`StoreError::Missing`] if there is no store and `create` is false, or the reason why it
+    /// cannot be opened.
     pub fn open_writer(
         folder: &StoreFolder,
         options: WriterOptions,
@@ -60,18 +60,17 @@ impl Truth {
         Ok(Writer::new(db, mark, options.durability))
     }
 
-    /// Opens the truth for reading alone.
+    /// Opens the truth for reading only.
     ///
     /// # Errors
-    /// [`StoreError::Missing`] if there is no store, or whatever kept it from being
-    /// opened.
+    /// [`StoreError::Missing`] if there is no store, or the reason why it cannot be opened.
     pub fn open_reader(folder: &StoreFolder, token: InWorker) -> Result<Reader, StoreError> {
         let until = Instant::now() + rewrite::PATIENCE;
         Self::open_reader_until(folder, until, token)
     }
 
-    /// The same, with as long as that for a large file that has to be written again, because
-    /// it is of a version without checksums.
+    /// Like [`Self::open_reader`], with a deadline for rewriting a large file of a version
+    /// without checksums.
     ///
     /// # Errors
     /// As [`Self::open_reader`].
@@ -86,21 +85,21 @@ impl Truth {
     }
 }
 
-/// An open truth: the connection, what it must be closed with, and how to tell that it
-/// has been replaced.
+/// An open truth: the connection, what must be released with it, and how to detect that it was
+/// replaced.
 #[derive(Debug)]
 pub(crate) struct Db {
     pub(crate) connection: Connection,
     pub(crate) path: PathBuf,
     pub(crate) deadline: Deadline,
-    /// Of the graph, from one query to the next.
-    pub(crate) kept: RefCell<Kept>,
-    pub(crate) queries: KnownQueries,
+    /// Cache of the graph, kept between queries.
+    pub(crate) graph_cache: RefCell<GraphCache>,
+    pub(crate) queries: QueryCache,
     identity: Identity,
     supported: &'static [Migration],
-    /// In which state of the file the schema was last seen to be supported.
+    /// SQLite's `data_version` for which the schema is known to be supported.
     pub(crate) supported_in: Cell<Option<i64>>,
-    // Dropped last: the lock outlives the connection.
+    // Dropped last: the lock must outlive the connection.
     _lock: Option<Lock>,
 }
 
@@ -112,7 +111,7 @@ impl Db {
         Ok(())
     }
 
-    /// As [`Self::refuse_if_moved`], for those who look often and write nothing.
+    /// Like [`Self::refuse_if_moved`], for callers that check often and write nothing.
     pub(crate) fn refuse_to_read_if_moved(&self) -> Result<(), StoreError> {
         if self.identity.has_moved_with_folder(SystemTime::now) {
             return Err(StoreError::Replaced { path: self.path.clone() });
@@ -124,7 +123,7 @@ impl Db {
         self.identity.has_moved()
     }
 
-    /// Refuses to go on with a file that a newer program migrated in the meantime.
+    /// Fails if a newer program has migrated the file in the meantime.
     pub(crate) fn refuse_newer(&self) -> Result<(), StoreError> {
         refuse_newer(&self.connection, self.supported).map(|_| ())
     }
@@ -141,18 +140,18 @@ pub(crate) fn open_for_writing(
     deadline: &Deadline,
 ) -> Result<Db, StoreError> {
     folder.check()?;
-    // The folder of a sealed store is created by the front, with its seal.
+    // The front creates the folder of a sealed store, together with its seal.
     let may_create = *folder.truth_id() == TruthId::Any || folder.path().exists();
     if !(options.create && may_create || folder.holds_store()) {
         return Err(StoreError::Missing { folder: folder.path().to_path_buf() });
     }
-    // A backup may hold the database alone.
+    // A backup may contain only the database.
     folder.create()?;
     loop {
         salvage::finish(folder, deadline)?;
         let lock = Lock::shared(&folder.lock_file(), deadline)?;
         if folder.salvaged().exists() {
-            // A salvage died while this waited for it.
+            // A salvage died while we waited for it.
             continue;
         }
         if options.create {
@@ -161,7 +160,7 @@ pub(crate) fn open_for_writing(
         let db = connect(folder, OpenFlags::SQLITE_OPEN_READ_WRITE, migrations, lock, deadline)?;
         let connection = &db.connection;
         refuse_unwritable(&db)?;
-        // The writer itself puts on the disk what must be there.
+        // The writer itself syncs what must be on disk.
         pragmas::for_writers(connection, Durability::Normal).during(connection, "set up")?;
         let is_current = refuse_newer(connection, migrations)? == newest(migrations);
         refuse_foreign(folder, &db)?;
@@ -207,8 +206,7 @@ pub(crate) fn open_for_reading(
     }
 }
 
-/// Opens the file as it is. It is only ever opened by SQLite, and only looked at
-/// otherwise.
+/// Opens the file without changing it. Only SQLite ever opens it; everything else uses `stat`.
 fn connect(
     folder: &StoreFolder,
     flags: OpenFlags,
@@ -227,7 +225,7 @@ fn connect(
             }
             opened => (opened?, true),
         };
-        // Replaced while it was being opened: nobody knows which file this is.
+        // Replaced while it was opened: we cannot know which file this is.
         if look_at(folder, &path)? != before {
             deadline.check("open the store")?;
             continue;
@@ -240,8 +238,8 @@ fn connect(
             connection,
             path,
             deadline,
-            kept: RefCell::default(),
-            queries: KnownQueries::default(),
+            graph_cache: RefCell::default(),
+            queries: QueryCache::default(),
             identity,
             supported: migrations,
             supported_in: Cell::new(None),
@@ -275,7 +273,7 @@ fn look_at(folder: &StoreFolder, path: &Path) -> Result<FileId, StoreError> {
 }
 
 fn open_file(path: &Path, flags: OpenFlags, deadline: &Deadline) -> Result<Connection, StoreError> {
-    // Which file is opened must not depend on a link that somebody puts in the way.
+    // Never open a file through a link that somebody put there.
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let mut connection = isolith_pages::open(path, flags, Checking::Every)
         .map_err(|error| explain(&error, path, "open"))?;
@@ -288,26 +286,26 @@ fn open_file(path: &Path, flags: OpenFlags, deadline: &Deadline) -> Result<Conne
         return Err(StoreError::NotAStore { path: path.to_path_buf(), reason });
     }
     refuse_unchecked(&connection, path)?;
-    // The first read proper: opens the log, and recovers it if a process was killed.
+    // The first real read: opens the log, and recovers it if a process was killed.
     connection
         .query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
         .during(&connection, "read the schema")?;
     Ok(connection)
 }
 
-/// A file of this version without checksums lost them: the byte that says how many are
-/// reserved for them is not what it was.
+/// A file of this version without checksums has lost them: the byte that says how much space is
+/// reserved for them has changed.
 fn refuse_unchecked(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let is_checked = isolith_pages::is_checked(connection).during(connection, "set up")?;
     if is_checked || version_of(connection)? < FIRST_WITH_CHECKSUMS {
         return Ok(());
     }
-    let reason = "page 1 does not say that pages carry checksums".to_owned();
+    let reason = "page 1 does not declare checksums".to_owned();
     Err(StoreError::Corrupt { path: path.to_path_buf(), reason })
 }
 
-/// Opens a file in a place that cannot be written, where SQLite cannot make the index
-/// that it shares with writers. That is sound only if no log has to be read.
+/// Opens a file on a read-only filesystem, where SQLite cannot create the index that it shares
+/// with writers. That is only safe if no log has to be read.
 fn open_unchanging(
     path: &Path,
     reason: String,
@@ -315,7 +313,8 @@ fn open_unchanging(
 ) -> Result<Connection, StoreError> {
     let log = with_suffix(path, "-wal");
     if std::fs::metadata(&log).is_ok_and(|metadata| metadata.len() > 0) {
-        let reason = format!("it has changes in its log that cannot be read here: {reason}");
+        let reason =
+            format!("its log has changes that cannot be read from a read-only location: {reason}");
         return Err(StoreError::ReadOnly { path: path.to_path_buf(), reason });
     }
     let uri = format!("file:{}?immutable=1", percent_encoded(path));
@@ -338,7 +337,7 @@ fn percent_encoded(path: &Path) -> String {
     text
 }
 
-/// SQLite opens for reading what it may not write, without a word.
+/// SQLite silently opens a file that it may not write as read-only.
 fn refuse_unwritable(db: &Db) -> Result<(), StoreError> {
     let connection = &db.connection;
     match connection.is_readonly(rusqlite::MAIN_DB).during(connection, "set up")? {
@@ -350,7 +349,7 @@ fn refuse_unwritable(db: &Db) -> Result<(), StoreError> {
     }
 }
 
-/// Refuses a truth that is not the one whose store was sealed.
+/// Fails if the truth is not the one that the store was sealed with.
 fn refuse_foreign(folder: &StoreFolder, db: &Db) -> Result<(), StoreError> {
     let TruthId::Only(expected) = folder.truth_id() else { return Ok(()) };
     match uuid_of(db)? == *expected {
@@ -373,7 +372,7 @@ fn is_in_wal_mode(db: &Connection) -> Result<bool, StoreError> {
     Ok(mode == "wal")
 }
 
-/// Migrates, with the whole store to itself.
+/// Migrates while holding the store exclusively.
 fn bring_up_to_date(
     folder: &StoreFolder,
     migrations: &'static [Migration],
@@ -381,7 +380,7 @@ fn bring_up_to_date(
     rewriting: &Deadline,
 ) -> Result<(), StoreError> {
     let _alone = match Lock::exclusive_now(&folder.lock_file()) {
-        // Others that came at the same moment may be about to migrate, or just did.
+        // Processes that started at the same moment may be about to migrate, or just did.
         Err(StoreError::LockHeld { .. }) => deadline.within(Duration::from_millis(500), || {
             Lock::exclusive(&folder.lock_file(), deadline)
         })?,
@@ -406,7 +405,7 @@ fn connect_alone(
     let db = connect(folder, OpenFlags::SQLITE_OPEN_READ_WRITE, migrations, None, deadline)?;
     refuse_unwritable(&db)?;
     pragmas::for_writers(&db.connection, Durability::Full).during(&db.connection, "set up")?;
-    // A copy made by VACUUM INTO has left this mode behind.
+    // A copy made by `VACUUM INTO` is not in WAL mode.
     if !is_in_wal_mode(&db.connection)? {
         pragmas::set_journal_to_wal(&db.connection).during(&db.connection, "set up the log")?;
     }

@@ -1,4 +1,4 @@
-//! Writing the truth again with checksums, for files that were made without.
+//! Rewrites a truth from before checksums, adding them.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,15 +15,15 @@ use crate::open::Db;
 use crate::pragmas;
 use crate::sqlite::During;
 
-/// A worker that takes much longer is ended by its front, with nothing done.
+/// A worker that takes much longer is killed by its front, with nothing done.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 const OPERATION: &str = "add checksums to the store";
 
-/// Puts a copy whose pages carry checksums in the place of the truth. `steps` lead to its
-/// version. The caller holds the store's lock exclusively and has no other connection. The
-/// copy is made aside and takes its place at once: whatever happens, the store is the old
-/// one or the new one.
+/// Replaces the truth with a copy whose pages have checksums. `steps` are the migrations to its
+/// version. The caller must hold the store's lock exclusively and have no other connection. The
+/// copy is built aside and moved into place atomically, so a crash leaves either the old or the
+/// new file.
 pub(crate) fn with_checksums(
     folder: &StoreFolder,
     old: Db,
@@ -40,17 +40,17 @@ pub(crate) fn with_checksums(
     verify(&new, aside.path())?;
     create::close_completely(new, aside.path())?;
     drop(old);
-    // They are empty, and must not be met by another file.
+    // They are empty, and must not be paired with another file.
     for suffix in ["-wal", "-shm"] {
         remove_if_there(&with_suffix(&truth, suffix))?;
     }
     aside.replace(&truth)?;
     sync_folder(folder.path())?;
-    tracing::info!(seconds = began.elapsed().as_secs_f32(), "the store has checksums now");
+    tracing::info!(seconds = began.elapsed().as_secs_f32(), "added checksums to the store");
     Ok(())
 }
 
-/// Moves all that is in the log into the file.
+/// Checkpoints the log completely.
 fn empty_log(db: &Connection) -> Result<(), StoreError> {
     let busy: bool = db
         .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
@@ -61,12 +61,12 @@ fn empty_log(db: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Copies all tables. They and their indexes are made in the same order as in a new store,
-/// which `VACUUM INTO` does not do: a salvage finds them by that.
+/// Copies all tables. Unlike `VACUUM INTO`, this creates tables and indexes in the same order as
+/// in a new store, on which a salvage relies.
 fn copy(new: &Connection, old: &Path) -> Result<(), StoreError> {
     let name = old.to_str().ok_or_else(|| StoreError::Invalid(format!("{old:?} is not UTF-8")))?;
     let set_up = || {
-        // Nobody misses a copy that is not finished, and a log would double the space.
+        // An unfinished copy is discarded anyway, and a log would double the space.
         new.pragma_update_and_check(None, "journal_mode", "MEMORY", |_| Ok(()))?;
         new.pragma_update(None, "synchronous", "OFF")?;
         // Tables are not copied in the order of their references.
@@ -84,7 +84,7 @@ fn copy(new: &Connection, old: &Path) -> Result<(), StoreError> {
     finish().during(new, OPERATION)
 }
 
-/// The tables of a new store. The sequences of row numbers come last: inserting changes them.
+/// The tables of a new store. Sequences of row numbers come last, since inserting changes them.
 fn tables(new: &Connection) -> rusqlite::Result<Vec<(String, Option<String>)>> {
     new.prepare(
         "SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' \
@@ -112,7 +112,7 @@ fn copy_table(
         )
         .during(new, OPERATION)?;
     if found.as_deref() != definition {
-        return corrupt(format!("table {table} is different"));
+        return corrupt(format!("table {table} differs from the schema"));
     }
     let copied = new
         .execute(&format!("DELETE FROM main.{table}"), [])
@@ -126,7 +126,7 @@ fn copy_table(
     Ok(())
 }
 
-/// Reads the copy back as it is on the disk.
+/// Reads the copy back from disk.
 fn verify(new: &Connection, path: &Path) -> Result<(), StoreError> {
     let mut damaged = None;
     isolith_pages::scan(new, &mut || true, &mut |damage| {
@@ -137,7 +137,7 @@ fn verify(new: &Connection, path: &Path) -> Result<(), StoreError> {
     match damaged {
         None => Ok(()),
         Some(damage) => {
-            let reason = format!("it was read back wrong: {damage}");
+            let reason = format!("verifying the copy failed: {damage}");
             Err(StoreError::Io {
                 path: path.to_path_buf(),
                 operation: OPERATION.to_owned(),
@@ -147,7 +147,7 @@ fn verify(new: &Connection, path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// The doctor's workers have minutes, and more for a large store.
+/// `isolith doctor` allows minutes, and more for a large store.
 fn explain_time(error: StoreError) -> StoreError {
     match error {
         StoreError::Deadline { .. } => StoreError::Deadline {
@@ -158,7 +158,7 @@ fn explain_time(error: StoreError) -> StoreError {
 }
 
 impl Aside {
-    /// Takes the place of another file, at once.
+    /// Replaces another file atomically.
     fn replace(self, path: &Path) -> Result<(), StoreError> {
         std::fs::rename(self.path(), path).map_err(|error| io_failure(path, "replace", &error))
     }
@@ -223,7 +223,7 @@ mod tests {
         db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap()
     }
 
-    /// Reads past the program and changes nothing.
+    /// Bypasses the program and changes nothing.
     fn content_on_disk(folder: &StoreFolder) -> (i64, i64, i64) {
         let db = Connection::open(folder.truth()).unwrap();
         db.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_without_checksums_gets_them() {
+    fn a_store_without_checksums_is_rewritten_with_them() {
         let (_place, folder) = old_store();
         let before = content_on_disk(&folder);
         let db = open(&folder, MIGRATIONS).unwrap();
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(before.2, 41);
         verify(&db.connection, &folder.truth()).unwrap();
         assert_eq!(std::fs::read_dir(folder.run()).unwrap().count(), 0);
-        // A salvage finds tables where a new store has them.
+        // A salvage expects the tables where a new store has them.
         let place = tempfile::tempdir().unwrap();
         let other = StoreFolder::new(place.path().join("store"));
         let options = crate::open::WriterOptions { durability: Durability::Normal, create: true };
@@ -259,10 +259,10 @@ mod tests {
         assert_eq!(roots(&db.connection), roots(&new.connection));
     }
 
-    /// Started by the next test as a process of its own; does nothing otherwise.
+    /// Started by the next test as a separate process; does nothing otherwise.
     #[test]
     #[ignore = "runs inside another test"]
-    fn die_while_writing_the_store_again() {
+    fn die_while_rewriting_the_store() {
         let Some(path) = std::env::var_os("ISOLITH_STORE_TEST_FOLDER") else { return };
         const DEADLY: &[Migration] = &[
             BEFORE[0],
@@ -280,17 +280,17 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_on_the_way_leaves_the_old_store() {
+    fn a_crash_while_rewriting_leaves_the_old_store() {
         let (_place, folder) = old_store();
         let before = content_on_disk(&folder);
         for _ in 0..2 {
             let died = std::process::Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "rewrite::tests::die_while_writing_the_store_again", "--ignored"])
+                .args(["--exact", "rewrite::tests::die_while_rewriting_the_store", "--ignored"])
                 .env("ISOLITH_STORE_TEST_FOLDER", folder.path())
                 .output()
                 .unwrap();
             assert!(!died.status.success());
-            // What it left is cleared away by the next one.
+            // The next attempt removes its leftovers.
             let left = std::fs::read_dir(folder.run()).unwrap().flatten();
             let left = left.filter(|file| file.file_name().to_string_lossy().ends_with(".sqlite"));
             assert_eq!(left.count(), 1);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_after_the_swap_leaves_a_store_that_is_only_marked() {
+    fn a_crash_after_the_swap_leaves_only_the_version_to_update() {
         let (_place, folder) = old_store();
         let before = content_on_disk(&folder);
         let db = open_for_writing(&folder, OPTIONS, BEFORE, &forever()).unwrap();
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_copied_stays_as_it_is() {
+    fn a_store_that_cannot_be_copied_is_left_unchanged() {
         let (_place, folder) = old_store();
         let before = content_on_disk(&folder);
         let soon = Deadline::at(Some(Instant::now()));
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn checksums_that_were_lost_are_damage() {
+    fn missing_checksums_are_reported_as_damage() {
         let (_place, folder) = old_store();
         drop(open(&folder, MIGRATIONS).unwrap());
         let mut bytes = std::fs::read(folder.truth()).unwrap();

@@ -2,6 +2,7 @@ mod code;
 mod damaged;
 mod facts;
 mod graph;
+mod graph_copy;
 mod indexes;
 mod memory;
 mod nodes;
@@ -10,7 +11,6 @@ mod rebuild;
 mod record;
 mod records;
 mod report;
-mod shown;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -30,21 +30,21 @@ use crate::log;
 use crate::migrations::{MIGRATIONS, migrate};
 use crate::open::Truth;
 
-/// Makes vectors of passages again where only they were lost.
+/// Recomputes vectors of passages where only those were lost.
 pub struct Embedder<'a> {
-    /// The model's name: a memory of another model is not touched.
+    /// The model's name; memory of another model is left alone.
     pub model: &'a str,
-    /// The vector of a passage, f32, little-endian; none if it has none.
+    /// Returns the vector of a passage (f32, little-endian), or `None` if it has none.
     pub embed: &'a dyn Fn(&str) -> Option<Vec<u8>>,
 }
 
 impl Truth {
-    /// Saves what can be read of a damaged truth into a new one, which takes its place.
-    /// The damaged file stays beside it. Segments have to be built again.
+    /// Copies everything readable from a damaged truth to a new one, which replaces it. The
+    /// damaged file is kept next to it. Segments must be rebuilt.
     ///
     /// # Errors
-    /// [`StoreError::LockHeld`] while any process uses the store, [`StoreError::Missing`],
-    /// or that nothing could be read or written; then all is as it was.
+    /// [`StoreError::LockHeld`] while any process uses the store, [`StoreError::Missing`], or
+    /// if nothing could be read or written. On error nothing has changed.
     pub fn salvage(
         folder: &StoreFolder,
         deadline: impl Into<Option<Instant>>,
@@ -66,7 +66,7 @@ impl Truth {
         let mut report = {
             let mut new = create::new_truth(aside.path(), &deadline)?;
             migrate(&mut new, MIGRATIONS)?;
-            // Commits that SQLite does not see because its log is damaged are read too.
+            // Includes commits that SQLite does not see because its log is damaged.
             let copy = log::all_commits(folder)?;
             let source = copy.as_ref().map_or_else(|| folder.truth(), |it| it.path().to_owned());
             let damaged = damaged::Damaged::open(folder, &source, &deadline)?;
@@ -84,7 +84,7 @@ impl Truth {
             lost: report.lost.clone(),
         };
         saved.write(&report::beside(&folder.salvaged()))?;
-        // From here on it is decided: whoever opens the store next would go on.
+        // The point of no return: whoever opens the store next would complete the salvage.
         aside.become_file(&folder.salvaged())?;
         sync_folder(folder.path())?;
         if let Some(kept_as) = put_in_place(folder)? {
@@ -95,7 +95,7 @@ impl Truth {
     }
 }
 
-/// Completes a salvage that was killed between deciding and doing.
+/// Completes a salvage that was killed after the point of no return.
 pub(crate) fn finish(folder: &StoreFolder, deadline: &Deadline) -> Result<(), StoreError> {
     while folder.salvaged().exists() {
         let _alone = Lock::exclusive(&folder.lock_file(), deadline)?;
@@ -104,13 +104,13 @@ pub(crate) fn finish(folder: &StoreFolder, deadline: &Deadline) -> Result<(), St
     Ok(())
 }
 
-/// Each step can be repeated: as long as the salvaged file waits, what is in its place
-/// is the damaged one. Returns where that went.
+/// Every step can be repeated: while the salvaged file exists, the truth is the damaged one.
+/// Returns the new path of the damaged file.
 pub(crate) fn put_in_place(folder: &StoreFolder) -> Result<Option<PathBuf>, StoreError> {
     let salvaged = folder.salvaged();
     let Some(kept_as) = name_for_damaged(folder, &salvaged)? else { return Ok(None) };
     let truth = folder.truth();
-    // The log first: it must never meet the new file.
+    // Move the log first: it must never be paired with the new file.
     move_if_there(&with_suffix(&truth, "-wal"), &with_suffix(&kept_as, "-wal"))?;
     remove_if_there(&with_suffix(&truth, "-shm"))?;
     move_if_there(&truth, &kept_as)?;
@@ -121,7 +121,7 @@ pub(crate) fn put_in_place(folder: &StoreFolder) -> Result<Option<PathBuf>, Stor
     Ok(Some(kept_as))
 }
 
-/// Named after the time of the salvage, so that a repeated step finds the same name.
+/// Named after the time of the salvage, so that a repeated step uses the same name.
 fn name_for_damaged(folder: &StoreFolder, salvaged: &Path) -> Result<Option<PathBuf>, StoreError> {
     let modified = match salvaged.metadata().and_then(|metadata| metadata.modified()) {
         Ok(modified) => modified,
@@ -130,7 +130,7 @@ fn name_for_damaged(folder: &StoreFolder, salvaged: &Path) -> Result<Option<Path
     };
     let time = modified.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let name = with_suffix(&folder.truth(), &format!(".damaged-{time}"));
-    // Both there: the step was done before, and then someone put another file in place.
+    // Both exist: the step was done before, then another file was put in place.
     if name.exists() && folder.truth().exists() {
         return Ok(Some(with_suffix(&name, &format!("-{:04x}", fastrand::u16(..)))));
     }

@@ -1,13 +1,13 @@
-//! The tables of the truth, as docs/format.md describes them.
+//! The tables of the truth; see docs/format.md.
 
 /// "ISLT": tells a store from any other SQLite file.
 pub(crate) const APPLICATION_ID: i32 = 0x4953_4C54;
 
-/// The version that [`CREATE`] makes.
+/// The version that [`CREATE`] creates.
 pub(crate) const FIRST_VERSION: u32 = 1;
 
-/// Version 1. `STRICT` keeps values as they are: without it, `ANY` would turn the text
-/// "123" into a number.
+/// Version 1. `STRICT` keeps values unchanged: without it, `ANY` would convert the text "123" to
+/// a number.
 pub(crate) const CREATE: &str = "
 CREATE TABLE store (
   only INTEGER PRIMARY KEY CHECK (only = 1),
@@ -109,7 +109,7 @@ CREATE TABLE quarantined_job (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// What version 2 adds: the code index.
+/// Version 2: the code index.
 pub(crate) const ADD_CODE: &str = "
 ALTER TABLE collection ADD COLUMN kind TEXT NOT NULL DEFAULT 'records';
 UPDATE collection SET name = 'was-@code-' || id WHERE name = '@code';
@@ -148,7 +148,7 @@ CREATE TABLE chunk (
 CREATE INDEX chunk_file ON chunk (file, kind);
 ";
 
-/// What version 3 adds: facts and what they are about.
+/// Version 3: facts and entities.
 pub(crate) const ADD_FACTS: &str = "
 CREATE TABLE entity (
   id INTEGER PRIMARY KEY,
@@ -201,7 +201,7 @@ CREATE TABLE fact_source (
 CREATE INDEX fact_source_fact ON fact_source (fact);
 ";
 
-/// What version 4 adds: memory.
+/// Version 4: memory.
 pub(crate) const ADD_MEMORY: &str = "
 UPDATE collection SET name = 'was-@memory-' || id WHERE name = '@memory';
 CREATE TABLE drawer (
@@ -232,8 +232,7 @@ CREATE TABLE passage (
 CREATE INDEX passage_drawer ON passage (drawer);
 ";
 
-/// What version 5 adds: the graph. Files that were indexed before have to be parsed again,
-/// so they are made to look changed.
+/// Version 5: the graph. Marks files as changed, because they must be parsed again.
 pub(crate) const ADD_GRAPH: &str = "
 CREATE TABLE graph (
   only INTEGER PRIMARY KEY CHECK (only = 1),
@@ -310,15 +309,14 @@ CREATE TABLE code_lookup (
 UPDATE file SET hash = zeroblob(32), modified = 0;
 ";
 
-/// What version 6 does: imports say whether they are of types alone, so files have to be
-/// parsed again.
+/// Version 6: imports record whether they are type-only, so files must be parsed again.
 pub(crate) const PARSE_AGAIN: &str = "
 DELETE FROM code_graph;
 UPDATE file SET hash = zeroblob(32), modified = 0;
 ";
 
-/// What version 7 does in stores of the first builds with a graph: a row for each file that
-/// looked something up instead of one for each key. All files are parsed again anyway.
+/// Version 7, for stores of the first builds with a graph: one row per file for its lookups
+/// instead of one per key. All files are parsed again anyway.
 pub(crate) const LOOKUPS_BY_FILE: &str = "
 DROP TABLE code_lookup;
 CREATE TABLE code_lookup (
@@ -327,8 +325,8 @@ CREATE TABLE code_lookup (
 ) STRICT;
 ";
 
-/// What version 7 does before facts are shown: edges are found by their ends through tables,
-/// which are written in order, instead of indexes.
+/// Version 7, before facts are added to the graph: edges are found through endpoint tables, which
+/// are written in order, instead of indexes.
 pub(crate) const EDGES_BY_ENDS: &str = "
 DROP INDEX edge_out;
 DROP INDEX edge_in;
@@ -348,20 +346,19 @@ CREATE TABLE edge_in (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// What version 9 adds: how many commits there were, which is compared with what was
-/// acknowledged.
+/// Version 9: the number of commits, which is compared with what was acknowledged.
 pub(crate) const COUNT_COMMITS: &str = "
 ALTER TABLE store ADD COLUMN commits INTEGER NOT NULL DEFAULT 0;
 ";
 
-/// What version 10 does: there are rules for secrets in files, so that files have to be looked
-/// at again. Later changes of what becomes of a file raise the version of the parser instead.
+/// Version 10: secrets in files are detected, so files must be read again. Later changes to how
+/// files are processed raise the parser version instead.
 pub(crate) const FIND_SECRETS: &str = "
 UPDATE file SET hash = zeroblob(32), modified = 0;
 ";
 
-/// What version 11 adds: which version of the parser made what is known of a file. Builds of
-/// version 10 had the first one, so that nothing has to be parsed again.
+/// Version 11: the parser version for each file. Builds of version 10 had the first one, so
+/// nothing must be parsed again.
 pub(crate) const KEEP_PARSER: &str = "
 ALTER TABLE file ADD COLUMN parser INTEGER NOT NULL DEFAULT 1;
 ";

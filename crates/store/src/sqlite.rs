@@ -1,4 +1,4 @@
-//! How SQLite's errors become ours.
+//! Converts SQLite's errors to store errors.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use isolith_protocol::StoreError;
 use rusqlite::ffi::{self, ErrorCode};
 use rusqlite::{Connection, Error};
 
-/// Says during what an error happened.
+/// Adds the failed operation to an error.
 pub(crate) trait During<T> {
     fn during(self, db: &Connection, operation: &str) -> Result<T, StoreError>;
 }
@@ -19,7 +19,7 @@ impl<T> During<T> for Result<T, Error> {
     }
 }
 
-/// Our error for one of SQLite's.
+/// The store error for an SQLite error.
 pub(crate) fn explain(error: &Error, path: &Path, operation: &str) -> StoreError {
     let path = path.to_path_buf();
     let operation = operation.to_owned();
@@ -43,7 +43,7 @@ pub(crate) fn explain(error: &Error, path: &Path, operation: &str) -> StoreError
             let reason = isolith_pages::take_damage().map_or(reason, |damage| damage.to_string());
             StoreError::Corrupt { path, reason: format!("cannot {operation}: {reason}") }
         }
-        // A file that ends too early is damage, not trouble of the disk.
+        // A truncated file is damage, not a disk failure.
         ErrorCode::SystemIoFailure
             if failure.extended_code == ffi::SQLITE_IOERR_SHORT_READ
                 || failure.extended_code == ffi::SQLITE_IOERR_CORRUPTFS =>

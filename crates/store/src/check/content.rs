@@ -2,7 +2,7 @@ use isolith_protocol::StoreError;
 use isolith_types::{Metadata, Scalar, Value};
 use rusqlite::{Connection, Params, params};
 
-use super::{Found, metadata_of};
+use super::{ProblemList, metadata_of};
 use crate::deadline::Deadline;
 use crate::read::code::makes_sense;
 use crate::sqlite::During;
@@ -11,7 +11,7 @@ use crate::write::{AsValue, IN_A_LIST, type_of};
 pub(super) fn vectors(
     db: &Connection,
     deadline: &Deadline,
-    found: &mut Found,
+    found: &mut ProblemList,
 ) -> Result<(), StoreError> {
     let mut read = || {
         let mut statement = db.prepare(
@@ -38,7 +38,7 @@ pub(super) fn vectors(
             } else if !is_finite(vector) {
                 let id: String = row.get(1)?;
                 found.add(format!(
-                    "the vector of {id:?} (row {number}) has numbers that are not finite"
+                    "the vector of {id:?} (row {number}) has infinite or NaN numbers"
                 ));
             }
         }
@@ -51,7 +51,7 @@ pub(super) fn vectors(
 pub(super) fn fields(
     db: &Connection,
     deadline: &Deadline,
-    found: &mut Found,
+    found: &mut ProblemList,
 ) -> Result<(), StoreError> {
     let mut read = || {
         let mut statement = db.prepare(
@@ -75,7 +75,7 @@ pub(super) fn fields(
             for (name, of_type, scalar) in entries(&metadata) {
                 expected += 1;
                 if !has_field(db, params![collection, name, of_type, AsValue(&scalar), number])? {
-                    found.add(format!("{id:?} (row {number}) lacks its field {name:?}"));
+                    found.add(format!("{id:?} (row {number}) lacks the field {name:?}"));
                 }
             }
         }
@@ -86,7 +86,7 @@ pub(super) fn fields(
             |row| row.get(0),
         )?;
         if there > expected {
-            found.add(format!("{} fields belong to no metadata", there - expected));
+            found.add(format!("surplus metadata fields: {}", there - expected));
         }
         Ok(())
     };
@@ -94,11 +94,11 @@ pub(super) fn fields(
     deadline.check("check fields")
 }
 
-/// Whether the facts about chunks and files can be read.
+/// Checks that chunks and file hashes can be decoded.
 pub(super) fn chunks(
     db: &Connection,
     deadline: &Deadline,
-    found: &mut Found,
+    found: &mut ProblemList,
 ) -> Result<(), StoreError> {
     let mut read = || {
         let mut statement =
@@ -111,13 +111,13 @@ pub(super) fn chunks(
                 return Ok(());
             }
             if !makes_sense(row, 1)? {
-                found.add(format!("the chunk of row {} makes no sense", row.get::<_, i64>(0)?));
+                found.add(format!("the chunk of row {} is malformed", row.get::<_, i64>(0)?));
             }
         }
         let mut statement = db.prepare("SELECT path FROM file WHERE length(hash) <> 32")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            found.add(format!("the hash of file {:?} makes no sense", row.get::<_, String>(0)?));
+            found.add(format!("the hash of file {:?} is malformed", row.get::<_, String>(0)?));
         }
         Ok(())
     };
@@ -133,7 +133,7 @@ fn has_field(db: &Connection, field: impl Params) -> rusqlite::Result<bool> {
     .exists(field)
 }
 
-/// The fields that metadata must have; equal elements of a list share one.
+/// The filter fields that metadata must have; equal list elements share one.
 fn entries(metadata: &Metadata) -> Vec<(String, u8, Scalar)> {
     let mut fields = Vec::new();
     for (name, value) in metadata.entries() {
@@ -152,7 +152,7 @@ fn entries(metadata: &Metadata) -> Vec<(String, u8, Scalar)> {
     fields
 }
 
-/// As SQLite compares: whole and other numbers by their exact value.
+/// Compares like SQLite: integers and floats by their exact value.
 fn are_equal(one: &Scalar, other: &Scalar) -> bool {
     match (one, other) {
         (Scalar::Integer(whole), Scalar::Float(number))
@@ -163,7 +163,7 @@ fn are_equal(one: &Scalar, other: &Scalar) -> bool {
     }
 }
 
-/// Whether all numbers of a stored vector are.
+/// Whether all numbers of a stored vector are finite.
 pub(crate) fn is_finite(vector: &[u8]) -> bool {
     vector.as_chunks::<4>().0.iter().all(|number| f32::from_le_bytes(*number).is_finite())
 }

@@ -1,9 +1,9 @@
-//! Whether facts and the names in them can be read as they were written.
+//! Checks that facts and their names can be decoded and looked up.
 
 use isolith_protocol::StoreError;
 use rusqlite::{Connection, Row};
 
-use super::Found;
+use super::ProblemList;
 use crate::deadline::Deadline;
 use crate::facts::names::{fold, fold_predicate};
 use crate::read::facts::makes_sense;
@@ -12,7 +12,7 @@ use crate::sqlite::During;
 pub(super) fn facts(
     db: &Connection,
     deadline: &Deadline,
-    found: &mut Found,
+    found: &mut ProblemList,
 ) -> Result<(), StoreError> {
     let mut read = || {
         each(db, deadline, found, "SELECT id, name, folded FROM entity", |row| {
@@ -39,23 +39,23 @@ pub(super) fn facts(
             "SELECT id, valid_from, from_day, valid_to, to_day, until, confidence FROM fact";
         each(db, deadline, found, facts, |row| {
             let id: i64 = row.get(0)?;
-            Ok((!makes_sense(row)?).then(|| format!("fact f{id} makes no sense")))
+            Ok((!makes_sense(row)?).then(|| format!("fact f{id} is malformed")))
         })?;
         let sources = "SELECT id, fact FROM fact_source WHERE NOT confidence BETWEEN 0 AND 1";
         each(db, deadline, found, sources, |row| {
             let fact: i64 = row.get(1)?;
-            Ok(Some(format!("a source of fact f{fact} makes no sense")))
+            Ok(Some(format!("a source of fact f{fact} is malformed")))
         })
     };
     read().during(db, "check facts")?;
     deadline.check("check facts")
 }
 
-/// Adds what `look` says of each row.
+/// Adds the problem, if any, that `look` returns for each row.
 fn each(
     db: &Connection,
     deadline: &Deadline,
-    found: &mut Found,
+    found: &mut ProblemList,
     sql: &str,
     mut look: impl FnMut(&Row<'_>) -> rusqlite::Result<Option<String>>,
 ) -> rusqlite::Result<()> {

@@ -1,10 +1,9 @@
-//! Whether the graph is whole: every edge has its ends, nodes are found by what they hold
-//! and by nothing else, and counts are right.
+//! Checks the graph: edges have both ends, lookup rows match their nodes, and counts are right.
 
 use isolith_protocol::StoreError;
 use rusqlite::Connection;
 
-use super::{Found, collect};
+use super::{ProblemList, collect};
 use crate::deadline::Deadline;
 use crate::graph::{KnownNames, NodeParts, TruthGraph, edge_names, has_ends, has_label, has_value};
 use crate::sqlite::During;
@@ -40,7 +39,7 @@ const ORPHANS: [&str; 6] = [
      LEFT JOIN file f ON f.id = e.owner WHERE e.owner > 0 AND f.id IS NULL LIMIT ?1",
 ];
 
-pub(super) fn counts(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
+pub(super) fn counts(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
     COUNTS.iter().try_for_each(|sql| collect(db, found, sql))?;
     let rows: i64 = db
         .query_row("SELECT count(*) FROM graph", [], |row| row.get(0))
@@ -51,15 +50,15 @@ pub(super) fn counts(db: &Connection, found: &mut Found) -> Result<(), StoreErro
     Ok(())
 }
 
-pub(super) fn orphans(db: &Connection, found: &mut Found) -> Result<(), StoreError> {
+pub(super) fn orphans(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
     ORPHANS.iter().try_for_each(|sql| collect(db, found, sql))
 }
 
-/// Whether what nodes and edges hold can be read, and leads to them.
+/// Checks that nodes and edges can be decoded and looked up.
 pub(super) fn content(
     db: &Connection,
     deadline: &Deadline,
-    found: &mut Found,
+    found: &mut ProblemList,
 ) -> Result<(), StoreError> {
     let mut read = || {
         let names = KnownNames::read(db)?;
@@ -71,8 +70,8 @@ pub(super) fn content(
     deadline.check("check the graph")
 }
 
-/// Whether the graph shows all entities and facts as they are, and no others.
-fn facts(db: &Connection, deadline: &Deadline, found: &mut Found) -> Result<(), StoreError> {
+/// Checks that the graph contains exactly the current entities and facts.
+fn facts(db: &Connection, deadline: &Deadline, found: &mut ProblemList) -> Result<(), StoreError> {
     let graph = TruthGraph::new(db);
     for (table, shown, what) in [("entity", "node", "entity "), ("fact", "edge", "fact f")] {
         let read = || {
@@ -86,11 +85,11 @@ fn facts(db: &Connection, deadline: &Deadline, found: &mut Found) -> Result<(), 
                 return Ok(());
             }
             let is_shown = match table {
-                "entity" => graph.shows_entity(*number)?,
-                _ => graph.shows_fact(*number)?,
+                "entity" => graph.is_entity_current(*number)?,
+                _ => graph.is_fact_current(*number)?,
             };
             if !is_shown {
-                found.add(format!("the graph does not show {what}{number} as it is"));
+                found.add(format!("the graph is out of date for {what}{number}"));
             }
         }
         let there: usize = db
@@ -100,7 +99,7 @@ fn facts(db: &Connection, deadline: &Deadline, found: &mut Found) -> Result<(), 
             .during(db, "check the graph")?;
         if there > numbers.len() {
             let more = there - numbers.len();
-            found.add(format!("{more} rows of {shown} show facts that are not there"));
+            found.add(format!("{shown} has rows for missing facts: {more}"));
         }
     }
     Ok(())
@@ -110,7 +109,7 @@ fn nodes(
     db: &Connection,
     names: &KnownNames,
     deadline: &Deadline,
-    found: &mut Found,
+    found: &mut ProblemList,
 ) -> rusqlite::Result<()> {
     let mut statement = db
         .prepare("SELECT id, labels, properties, coalesce(owner, -1) >= 0 FROM node ORDER BY id")?;
@@ -125,40 +124,40 @@ fn nodes(
         let parts = NodeParts::read(row.get_ref(1)?.as_blob()?, row.get_ref(2)?.as_blob()?);
         let is_named = |(name, kind)| names.is(name, kind) == Some(true);
         let Some(parts) = parts.filter(|parts| parts.names().all(is_named)) else {
-            found.add(format!("node {node} makes no sense"));
+            found.add(format!("node {node} is malformed"));
             continue;
         };
         for label in &parts.labels {
             labels += 1;
             if !has_label(db, *label, node)? {
-                found.add(format!("node {node} is not found by a label that it has"));
+                found.add(format!("node {node} is not indexed by one of its labels"));
             }
         }
-        for property in parts.found_by(names, is_code) {
+        for property in parts.indexed_properties(names, is_code) {
             values += 1;
             if !has_value(db, property, node)? {
-                found.add(format!("node {node} is not found by a property that it has"));
+                found.add(format!("node {node} is not indexed by one of its properties"));
             }
         }
     }
     for (table, expected) in [("node_label", labels), ("node_value", values)] {
-        surplus(db, table, expected, "nodes without it", found)?;
+        surplus(db, table, expected, "nodes without the value", found)?;
     }
     Ok(())
 }
 
-/// Whether a table has more rows than there is to be found by it.
+/// Whether a lookup table has more rows than expected.
 fn surplus(
     db: &Connection,
     table: &str,
     expected: u64,
     to: &str,
-    found: &mut Found,
+    found: &mut ProblemList,
 ) -> rusqlite::Result<()> {
     let count = format!("SELECT count(*) FROM {table}");
     let there: u64 = db.query_row(&count, [], |row| row.get(0))?;
     if there > expected {
-        found.add(format!("{} rows of {table} lead to {to}", there - expected));
+        found.add(format!("{table} has surplus rows for {to}: {}", there - expected));
     }
     Ok(())
 }
@@ -167,7 +166,7 @@ fn edges(
     db: &Connection,
     names: &KnownNames,
     deadline: &Deadline,
-    found: &mut Found,
+    found: &mut ProblemList,
 ) -> rusqlite::Result<()> {
     let mut statement =
         db.prepare("SELECT id, type, properties, src, dst FROM edge ORDER BY id")?;
@@ -182,14 +181,14 @@ fn edges(
         let properties = row.get_ref(2)?.as_blob_or_null()?.unwrap_or(&[]);
         let is_named = |(name, kind): &(u32, u8)| names.is(*name, *kind) == Some(true);
         if !edge_names(kind, properties).is_some_and(|needed| needed.iter().all(is_named)) {
-            found.add(format!("edge {edge} makes no sense"));
+            found.add(format!("edge {edge} is malformed"));
         }
         if !has_ends(db, edge, kind, (row.get(3)?, row.get(4)?))? {
-            found.add(format!("edge {edge} is not found by its ends"));
+            found.add(format!("edge {edge} is not indexed by its endpoints"));
         }
     }
     for table in ["edge_out", "edge_in"] {
-        surplus(db, table, at, "edges that are not there", found)?;
+        surplus(db, table, at, "missing edges", found)?;
     }
     Ok(())
 }

@@ -1,17 +1,17 @@
 use isolith_protocol::StoreError;
 use rusqlite::Connection;
 
-use super::{Found, metadata_of};
+use super::{ProblemList, metadata_of};
 use crate::deadline::Deadline;
 use crate::memory::content_hash;
 use crate::read::memory::{tags_of, text_of};
 use crate::sqlite::During;
 
-/// Whether drawers have the texts that they were made with, and the rest can be read.
+/// Checks that drawers have their original texts, and that tags and metadata can be decoded.
 pub(super) fn drawers(
     db: &Connection,
     deadline: &Deadline,
-    found: &mut Found,
+    found: &mut ProblemList,
 ) -> Result<(), StoreError> {
     let mut read = || {
         let mut statement = db.prepare(
@@ -30,11 +30,11 @@ pub(super) fn drawers(
             let (wing, room) = (row.get_ref(3)?.as_str()?, row.get_ref(4)?.as_str()?);
             let hash = content_hash(wing, room, row.get_ref(5)?.as_str_or_null()?, &text);
             if row.get_ref(2)?.as_blob()? != hash {
-                found.add(format!("the text of drawer {id} is not the one it was made with"));
+                found.add(format!("drawer {id} does not match its content hash"));
             }
             let tags = tags_of(row.get_ref(6)?.as_str()?);
             if tags.is_none() || metadata_of(row.get_ref(7)?.as_str()?).is_none() {
-                found.add(format!("tags or metadata of drawer {id} make no sense"));
+                found.add(format!("tags or metadata of drawer {id} are malformed"));
             }
         }
         Ok(())

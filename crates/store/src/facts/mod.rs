@@ -1,17 +1,17 @@
-//! Facts: what may be said, how names are compared, and when a fact is true. All of it
-//! pure; what is kept of it is written by `write/facts` and read by `read/facts`.
+//! Facts: which are valid, how names are compared, and when a fact is true. Pure functions;
+//! `write/facts` and `read/facts` access the tables.
 
 use isolith_protocol::StoreError;
 
 pub(crate) mod names;
 pub(crate) mod validity;
 
-/// A fact's id as the outside sees it.
+/// A fact's id as users see it.
 pub(crate) fn id_of(number: i64) -> String {
     format!("f{number}")
 }
 
-/// The number in a fact's id.
+/// Parses a fact's id.
 pub(crate) fn number_of(id: &str) -> Result<i64, StoreError> {
     let digits = id.trim().strip_prefix(['f', 'F']);
     let number = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_read_as_they_are_written() {
+    fn ids_round_trip() {
         for number in [1, 12, i64::MAX] {
             assert_eq!(number_of(&id_of(number)), Ok(number));
         }

@@ -1,36 +1,36 @@
-//! Names of entities and predicates: what they may be, and which are the same.
+//! Names of entities and predicates: which are valid, and which are equal.
 
 use isolith_protocol::StoreError;
 use unicode_normalization::UnicodeNormalization as _;
 
-/// Names of entities, predicates, drawers and agents are at most this long.
-const LONGEST_NAME: usize = 1000;
+/// Maximum length of the names of entities, predicates, drawers and agents, in bytes.
+const MAX_NAME_LEN: usize = 1000;
 
-/// Types of entities are at most this long.
-const LONGEST_TYPE: usize = 100;
+/// Maximum length of an entity's type, in bytes.
+const MAX_TYPE_LEN: usize = 100;
 
-/// Paths of files are at most this long.
-const LONGEST_PATH: usize = 4096;
+/// Maximum length of a file's path, in bytes.
+const MAX_PATH_LEN: usize = 4096;
 
-/// A name with the form that it is looked up by.
+/// A name and the form it is looked up by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Name {
-    /// As it was written, without blanks around it.
+    /// As given, trimmed.
     pub(crate) written: String,
-    /// The same for all spellings that count as one.
+    /// Equal for all spellings of the same name.
     pub(crate) folded: String,
 }
 
 impl Name {
-    /// The name of an entity; `what` says which, for errors.
+    /// Validates the name of an entity; `what` names it in errors.
     pub(crate) fn of_entity(what: &str, text: &str) -> Result<Self, StoreError> {
-        let written = checked(what, text, LONGEST_NAME)?.to_owned();
+        let written = checked(what, text, MAX_NAME_LEN)?.to_owned();
         Ok(Self { folded: fold(&written), written })
     }
 
-    /// A predicate. `works at` and `works_at` are one.
+    /// Validates a predicate. `works at` and `works_at` are the same.
     pub(crate) fn of_predicate(text: &str) -> Result<Self, StoreError> {
-        let written = checked("predicate", text, LONGEST_NAME)?.to_owned();
+        let written = checked("predicate", text, MAX_NAME_LEN)?.to_owned();
         let folded = fold_predicate(&written);
         match folded.is_empty() {
             true => Err(StoreError::Invalid("the predicate is empty".to_owned())),
@@ -39,34 +39,34 @@ impl Name {
     }
 }
 
-/// The form in which names of entities are compared.
+/// Normalizes the name of an entity for comparison.
 pub(crate) fn fold(name: &str) -> String {
     let lower: String = name.nfc().flat_map(char::to_lowercase).nfc().collect();
     let words: Vec<&str> = lower.split_whitespace().collect();
     words.join(" ")
 }
 
-/// The form in which predicates are compared.
+/// Normalizes a predicate for comparison.
 pub(crate) fn fold_predicate(name: &str) -> String {
     fold(&name.replace('_', " "))
 }
 
-/// The type of an entity, if one is given.
+/// Validates the type of an entity, if given.
 pub(crate) fn type_of(text: Option<&str>) -> Result<Option<&str>, StoreError> {
-    optional("type", text, LONGEST_TYPE)
+    optional("type", text, MAX_TYPE_LEN)
 }
 
-/// A drawer or an agent, if one is given.
+/// Validates the name of a drawer or an agent, if given.
 pub(crate) fn label<'a>(what: &str, text: Option<&'a str>) -> Result<Option<&'a str>, StoreError> {
-    optional(what, text, LONGEST_NAME)
+    optional(what, text, MAX_NAME_LEN)
 }
 
-/// A file, if one is given.
+/// Validates the path of a file, if given.
 pub(crate) fn path(text: Option<&str>) -> Result<Option<&str>, StoreError> {
-    optional("file", text, LONGEST_PATH)
+    optional("file", text, MAX_PATH_LEN)
 }
 
-/// What is empty counts as not given.
+/// Empty counts as not given.
 fn optional<'a>(
     what: &str,
     text: Option<&'a str>,
@@ -81,9 +81,12 @@ fn checked<'a>(what: &str, text: &'a str, longest: usize) -> Result<&'a str, Sto
     let problem = if text.is_empty() {
         "is empty".to_owned()
     } else if text.len() > longest {
-        format!("has {} bytes, {longest} are allowed: keep long texts in a drawer", text.len())
+        format!(
+            "has {} bytes, at most {longest} are allowed: store long texts in a drawer",
+            text.len()
+        )
     } else if text.chars().any(char::is_control) {
-        "has line breaks or other control characters in it".to_owned()
+        "contains line breaks or other control characters".to_owned()
     } else {
         return Ok(text);
     };
@@ -95,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spellings_that_count_as_one() {
+    fn equivalent_spellings_fold_to_the_same_name() {
         for (one, other) in [
             ("Max", " mAX\t"),
             ("Max  Planck", "max planck"),
@@ -113,14 +116,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn invalid_names_are_rejected() {
         let long = "x".repeat(1001);
         for (text, reason) in [
             ("", "the subject is empty"),
             (" \u{2003} ", "the subject is empty"),
-            ("a\nb", "the subject has line breaks"),
-            ("a\0", "the subject has line breaks"),
-            (&long, "the subject has 1001 bytes, 1000 are allowed"),
+            ("a\nb", "the subject contains line breaks"),
+            ("a\0", "the subject contains line breaks"),
+            (&long, "the subject has 1001 bytes, at most 1000 are allowed"),
         ] {
             let error = Name::of_entity("subject", text).unwrap_err().to_string();
             assert!(error.starts_with(reason), "{error}");

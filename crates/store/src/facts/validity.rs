@@ -1,33 +1,32 @@
-//! When a fact is true, and what to make of two that say the same.
+//! When a fact is true, and how two facts with the same statement are combined.
 
 use isolith_protocol::StoreError;
 use isolith_types::Moment;
 
-/// When a fact is true: half-open, in milliseconds since 1970.
+/// The period in which a fact is true: half-open, in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Validity {
-    /// As it was given; nobody knows since when if not.
+    /// Start as given; `None` if unknown.
     pub(crate) from: Option<Moment>,
-    /// As it was given; it has not ended if not.
+    /// End as given; `None` if it has not ended.
     pub(crate) to: Option<Moment>,
-    /// The first millisecond at which it is no longer true.
+    /// The first millisecond at which the fact is no longer true.
     pub(crate) until: Option<i64>,
 }
 
-/// How a fact goes with one that is there and says the same.
+/// How a new fact relates to an existing one with the same statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fit {
-    /// It is that one, which is true from then on.
+    /// Both are the same fact, which now starts here.
     Same(Option<Moment>),
-    /// Both can stay.
+    /// Both are kept.
     Beside,
-    /// They overlap, and end at different times.
+    /// They overlap but end at different times.
     Clash,
 }
 
 impl Validity {
-    /// From what was given. The same day for both means that day, the same instant that
-    /// instant.
+    /// The same day for both means that day; the same instant, that instant.
     pub(crate) fn new(from: Option<Moment>, to: Option<Moment>) -> Result<Self, StoreError> {
         let until = match (from, to) {
             (Some(from), Some(to)) if from == to => Some(from.end()),
@@ -39,7 +38,7 @@ impl Validity {
         Ok(Self { from, to, until })
     }
 
-    /// The same, ended then. One that ends as it begins was true for a moment.
+    /// Returns this validity with an end. One that ends when it starts was true for a moment.
     pub(crate) fn ended(self, at: Moment) -> Result<Self, StoreError> {
         let until = match self.from {
             Some(from) if from.start() > at.start() => return Err(inverted(from, at)),
@@ -49,29 +48,29 @@ impl Validity {
         Ok(Self { to: Some(at), until: Some(until), ..self })
     }
 
-    /// Whether it ends after this, or not at all.
+    /// Whether it ends after `at`, or never.
     pub(crate) fn outlasts(self, at: i64) -> bool {
         self.until.is_none_or(|until| until > at)
     }
 
-    /// Whether it has begun by then, as far as is known.
+    /// Whether it has started by `at`, as far as known.
     pub(crate) fn has_begun(self, at: i64) -> bool {
         self.from.is_none_or(|from| from.start() <= at)
     }
 
-    /// Whether it is true at this millisecond.
+    /// Whether it includes this millisecond.
     pub(crate) fn is_true(self, at: i64) -> bool {
         self.has_begun(at) && self.outlasts(at)
     }
 
-    /// Whether a writer could have made it.
+    /// Whether a writer could have created it.
     pub(crate) fn makes_sense(self) -> bool {
         let made = Self::new(self.from, self.to) == Ok(self);
         let ended = || Some(Self { to: None, until: None, ..self }.ended(self.to?) == Ok(self));
         made || ended().unwrap_or(false)
     }
 
-    /// How this goes with `there`, which was recorded at `recorded_at`.
+    /// How this relates to the existing `there`, which was recorded at `recorded_at`.
     pub(crate) fn fit(self, there: Self, recorded_at: i64, now: i64) -> Fit {
         let undated = self.from.is_none() && self.to.is_none();
         if undated && there.is_true(now) {
@@ -79,7 +78,7 @@ impl Validity {
         }
         let both_open = self.until.is_none() && there.until.is_none();
         if both_open {
-            // Without dates it says that it is true already.
+            // A fact without dates is true now.
             return if undated { Fit::Clash } else { Fit::Same(earlier(self.from, there.from)) };
         }
         let is_vague = self.from.is_none() || there.from.is_none();
@@ -96,8 +95,8 @@ impl Validity {
         self.from.map(Moment::start)
     }
 
-    /// Since when it is true for certain. Where nobody knows, that is when it was
-    /// recorded, or just before its end.
+    /// From when it is certainly true. If the start is unknown, that is when it was recorded,
+    /// or just before its end.
     fn certain_from(self, recorded_at: i64) -> i64 {
         let before_end = self.until.map_or(i64::MAX, |until| until.saturating_sub(1));
         self.start().unwrap_or(recorded_at.min(before_end))
@@ -123,7 +122,7 @@ fn earlier(one: Option<Moment>, other: Option<Moment>) -> Option<Moment> {
 }
 
 fn inverted(from: Moment, to: Moment) -> StoreError {
-    let mut reason = format!("a fact that is true from {from} on cannot have ended by {to}");
+    let mut reason = format!("a fact that is true from {from} cannot end at {to}");
     if from.is_day() != to.is_day() {
         reason.push_str(" (a day begins at 00:00 UTC; give both as days or both as instants)");
     }
@@ -144,14 +143,14 @@ mod tests {
         moment(text).unwrap().start()
     }
 
-    /// `from/to`, either of them empty if not given.
+    /// Parses `from/to`, either of which may be empty.
     fn validity(text: &str) -> Result<Validity, StoreError> {
         let (from, to) = text.split_once('/').unwrap();
         Validity::new(moment(from), moment(to))
     }
 
     #[test]
-    fn the_end_is_not_part_of_it() {
+    fn the_end_is_exclusive() {
         for (given, last, not) in [
             ("2024-01-01/2024-03-01", "2024-02-29T23:59:59.999Z", "2024-03-01T00:00:00Z"),
             ("2024-01-01/2024-01-01", "2024-01-01T23:59:59.999Z", "2024-01-02T00:00:00Z"),
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_as_it_begins_was_true_for_a_moment() {
+    fn a_fact_that_ends_when_it_starts_was_true_for_a_moment() {
         let day = validity("2024-01-01/").unwrap().ended(moment("2024-01-01").unwrap()).unwrap();
         assert!(day.is_true(at("2024-01-01")) && !day.is_true(at("2024-01-01") + 1));
         assert!(day.makes_sense());
@@ -196,23 +195,23 @@ mod tests {
     }
 
     #[test]
-    fn two_that_say_the_same_are_one_or_stand_beside_each_other_or_clash() {
+    fn equal_statements_merge_coexist_or_clash() {
         let recorded = at("2026-01-01");
         let same = |from: &str| Fit::Same(moment(from));
         for (new, there, expected) in [
-            // Both open: the earliest start counts.
+            // Both open: the earlier start is used.
             ("/", "/", same("")),
             ("/", "2024-01-01/", same("2024-01-01")),
             ("2024-01-01/", "/", same("2024-01-01")),
             ("2023-01-01/", "2024-01-01/", same("2023-01-01")),
             ("2025-01-01/", "2024-01-01/", same("2024-01-01")),
-            // Without dates it is true now: also by one that will end.
+            // Without dates: true now, so it matches one that will end.
             ("/", "2024-01-01/2030-01-01", same("2024-01-01")),
             ("/", "/2030-01-01", same("")),
             ("/", "2030-01-01/", Fit::Clash),
             ("2025-01-01/", "2030-01-01/", same("2025-01-01")),
             ("/", "2024-01-01/2025-01-01", Fit::Beside),
-            // Closed ones.
+            // Both closed.
             ("2020-01-01/2021-01-01", "2020-01-01/2021-01-01", same("2020-01-01")),
             ("2020-01-01/2021-01-01", "/2021-01-01", same("2020-01-01")),
             ("/2021-01-01", "2020-01-01/2021-01-01", same("2020-01-01")),
@@ -221,7 +220,7 @@ mod tests {
             ("2020-01-01/2021-01-01", "2020-06-01/2021-01-01", Fit::Clash),
             ("2020-01-01/2021-01-01", "2020-12-31/2022-01-01", Fit::Clash),
             ("/2021-01-01", "2020-01-01/2022-01-01", Fit::Clash),
-            // An open one and one that was true before it.
+            // One open, one that ended before it.
             ("2020-01-01/2021-01-01", "2024-01-01/", Fit::Beside),
             ("2020-01-01/2024-01-01", "2024-01-01/", Fit::Beside),
             ("2020-01-01/2021-01-01", "/", Fit::Beside),

@@ -1,5 +1,5 @@
-//! How properties are kept: one after the other, each with the number of its name. One
-//! can be read without the others.
+//! Encoding of properties: one after another, each with the id of its name, so that one can be
+//! read without decoding the others.
 
 use isolith_graph::Value;
 
@@ -10,7 +10,7 @@ const FLOAT: u8 = 3;
 const TEXT: u8 = 4;
 const LIST: u8 = 5;
 
-/// The properties as bytes. Values that cannot be kept must have been refused before.
+/// Encodes properties. The caller has already rejected values that cannot be stored.
 pub(super) fn write<'a>(properties: impl Iterator<Item = (u32, &'a Value)>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (key, value) in properties {
@@ -20,7 +20,7 @@ pub(super) fn write<'a>(properties: impl Iterator<Item = (u32, &'a Value)>) -> V
     bytes
 }
 
-/// All properties; nothing if the bytes make no sense.
+/// Decodes all properties; `None` if the bytes are malformed.
 pub(super) fn read(bytes: &[u8]) -> Option<Vec<(u32, Value)>> {
     let mut rest = Bytes(bytes);
     let mut properties = Vec::new();
@@ -31,7 +31,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Vec<(u32, Value)>> {
     Some(properties)
 }
 
-/// One property, null if it is not there; nothing if the bytes make no sense.
+/// Decodes one property, null if it is absent; `None` if the bytes are malformed.
 pub(super) fn read_one(bytes: &[u8], wanted: u32) -> Option<Value> {
     let mut rest = Bytes(bytes);
     while !rest.0.is_empty() {
@@ -44,14 +44,13 @@ pub(super) fn read_one(bytes: &[u8], wanted: u32) -> Option<Value> {
     Some(Value::Null)
 }
 
-/// The numbers of labels as bytes.
 pub(super) fn write_labels(labels: &[u32]) -> Vec<u8> {
     let mut bytes = Vec::new();
     labels.iter().for_each(|label| put_number(&mut bytes, u64::from(*label)));
     bytes
 }
 
-/// The numbers of labels; nothing if the bytes make no sense.
+/// Decodes label ids; `None` if the bytes are malformed.
 pub(super) fn read_labels(bytes: &[u8]) -> Option<Vec<u32>> {
     let mut rest = Bytes(bytes);
     let mut labels = Vec::new();
@@ -83,7 +82,7 @@ fn put_value(bytes: &mut Vec<u8>, value: &Value) {
             put_number(bytes, list.len() as u64);
             list.iter().for_each(|value| put_value(bytes, value));
         }
-        _ => debug_assert!(false, "{} is never kept", value.type_name()),
+        _ => debug_assert!(false, "{} cannot be stored", value.type_name()),
     }
 }
 
@@ -137,10 +136,11 @@ impl<'a> Bytes<'a> {
             }
             LIST => {
                 let count = self.number()?;
-                // Every value takes a byte at least.
+                // Every value takes at least one byte, so a damaged count cannot over-allocate.
                 let mut list = Vec::with_capacity(usize::try_from(count).ok()?.min(self.0.len()));
                 for _ in 0..count {
-                    // A list in a list is damage, and might go on like that for ever.
+                    // Lists are never nested, so this is damage; following it could recurse
+                    // without end.
                     if self.0.first() == Some(&LIST) {
                         return None;
                     }
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn encoded_properties_round_trip() {
         let list = Value::list(vec![Value::Integer(-1), Value::text("ü"), Value::Boolean(true)]);
         let values = [
             Value::Boolean(false),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_noticed() {
+    fn damaged_bytes_are_detected() {
         let bytes = write([(7, &Value::text("twelve letters"))].into_iter());
         for cut in 1..bytes.len() {
             assert!(read(&bytes[..cut]).is_none(), "{cut}");

@@ -1,4 +1,4 @@
-//! The graph as it is changed, within one transaction.
+//! Writing to the graph, within one transaction.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -8,48 +8,45 @@ use isolith_protocol::StoreError;
 use isolith_types::{Code, Failure, FastMap};
 use rusqlite::{Connection, params};
 
-use super::names::Kind;
+use super::names::NameKind;
 use super::owned::is_of_facts;
-use super::waiting::{NewEdge, Waiting};
+use super::pending::{NewEdge, PendingRows};
 use super::{Lookup, TruthGraph, bytes, failure, one};
 use crate::sqlite::During;
 
-/// What is counted while a write changes the graph, and written down by
-/// [`TruthGraph::finish`].
+/// Counters updated while a write changes the graph; [`TruthGraph::finish`] stores them.
 #[derive(Debug)]
 pub(super) struct Counts {
     last_node: Cell<i64>,
     last_edge: Cell<i64>,
     nodes: Cell<i64>,
     edges: Cell<i64>,
-    /// By how much names are used more, or less, than before.
+    /// Change in the use count of each name.
     uses: RefCell<FastMap<u32, i64>>,
     changed: Cell<bool>,
-    pub(super) waiting: Waiting,
+    pub(super) pending: PendingRows,
 }
 
 impl Counts {
-    /// How many nodes there are.
     pub(super) fn nodes(&self) -> u64 {
         self.nodes.get().unsigned_abs()
     }
 
-    /// How many edges there are.
     pub(super) fn edges(&self) -> u64 {
         self.edges.get().unsigned_abs()
     }
 
-    /// How often a name is used that was used so often before.
+    /// The current use count of a name whose stored count is `before`.
     pub(super) fn uses(&self, name: u32, before: u64) -> u64 {
         before.saturating_add_signed(self.uses.borrow().get(&name).copied().unwrap_or(0))
     }
 }
 
-/// A node that nobody owns.
+/// A node without an owner.
 const INSERT_NODE: &str = "INSERT INTO node (id, labels, properties) VALUES (?1, ?2, ?3)";
 
 impl<'a> TruthGraph<'a> {
-    /// The graph, to be changed.
+    /// Opens the graph for writing. Nothing counts as written before [`TruthGraph::finish`].
     pub(crate) fn begin(db: &'a Connection) -> Result<Self, StoreError> {
         let (last_node, last_edge, nodes, edges) = db
             .prepare_cached("SELECT last_node, last_edge, nodes, edges FROM graph")
@@ -67,29 +64,29 @@ impl<'a> TruthGraph<'a> {
             edges: Cell::new(edges),
             uses: RefCell::default(),
             changed: Cell::new(false),
-            waiting: Waiting::default(),
+            pending: PendingRows::default(),
         };
         Ok(Self { counts: Some(counts), ..Self::new(db) })
     }
 
     fn counts(&self) -> &Counts {
-        self.counts.as_ref().expect("only what was begun with is changed")
+        self.counts.as_ref().expect("the graph was opened with `begin`")
     }
 
-    /// The counts of a graph that something is being written to.
+    /// The counters, for a caller that is about to change the graph.
     pub(super) fn changing(&self) -> &Counts {
         let counts = self.counts();
         counts.changed.set(true);
         counts
     }
 
-    /// Writes down what was counted.
+    /// Stores the counters and pending rows, if anything changed.
     pub(crate) fn finish(self) -> Result<(), StoreError> {
         let (db, counts) = (self.db, self.counts());
         if !counts.changed.get() {
             return Ok(());
         }
-        counts.waiting.settle(db)?;
+        counts.pending.flush(db)?;
         let write = || {
             let mut count =
                 db.prepare_cached("UPDATE graph_name SET uses = uses + ?2 WHERE id = ?1")?;
@@ -97,8 +94,8 @@ impl<'a> TruthGraph<'a> {
                 count.execute(params![name, more])?;
             }
             db.prepare_cached(
-                // As no number is given twice, all four are as before only if no node and no
-                // edge came or went.
+                // Ids are never reused, so all four are unchanged only if no node or edge was
+                // added or removed.
                 "UPDATE graph SET change = change + \
                  ((last_node, last_edge, nodes, edges) IS NOT (?1, ?2, ?3, ?4)), \
                  last_node = ?1, last_edge = ?2, nodes = ?3, edges = ?4",
@@ -126,7 +123,7 @@ impl<'a> TruthGraph<'a> {
             .map_err(failure)
     }
 
-    pub(super) fn number(&self, kind: Kind, name: &str) -> Result<u32, Failure> {
+    pub(super) fn number(&self, kind: NameKind, name: &str) -> Result<u32, Failure> {
         self.names.find_or_make(self.db, kind, name, true).map_err(failure)
     }
 
@@ -134,7 +131,7 @@ impl<'a> TruthGraph<'a> {
         *self.counts().uses.borrow_mut().entry(name).or_default() += more;
     }
 
-    /// The first number of this many nodes that are to be made.
+    /// Reserves `count` node ids and returns the first.
     pub(super) fn next_nodes(&self, count: i64) -> i64 {
         let last = &self.counts().last_node;
         let first = last.get() + 1;
@@ -142,7 +139,7 @@ impl<'a> TruthGraph<'a> {
         first
     }
 
-    /// The first number of this many edges that are made now.
+    /// Reserves `count` edge ids, counts the edges as created, and returns the first id.
     pub(super) fn next_edges(&self, kind: u32, count: i64) -> i64 {
         let Counts { last_edge, edges, .. } = self.changing();
         let first = last_edge.get() + 1;
@@ -152,7 +149,7 @@ impl<'a> TruthGraph<'a> {
         first
     }
 
-    /// Makes an edge with properties in bytes.
+    /// Inserts an edge with encoded properties.
     pub(super) fn insert_edge(
         &self,
         kind: u32,
@@ -165,11 +162,11 @@ impl<'a> TruthGraph<'a> {
         Ok(edge)
     }
 
-    /// Takes an edge away, if it is there.
+    /// Deletes an edge, if it exists.
     pub(super) fn drop_edge(&self, edge: i64) -> Result<(), Failure> {
         let Some(Edge { kind: TypeId(kind), start, end }) = self.edge(edge)? else { return Ok(()) };
         self.execute("DELETE FROM edge WHERE id = ?1", [edge])?;
-        self.hide_ends(edge, kind, (start, end))?;
+        self.unindex_ends(edge, kind, (start, end))?;
         self.used(kind, -1);
         let edges = &self.counts().edges;
         edges.set(edges.get() - 1);
@@ -181,9 +178,9 @@ impl<'a> TruthGraph<'a> {
         nodes.set(nodes.get() + count);
     }
 
-    /// Takes a node and its labels away.
+    /// Deletes the rows of a node and of its labels.
     pub(super) fn delete_rows(&self, node: i64) -> Result<(), Failure> {
-        self.settle_nodes()?;
+        self.flush_nodes()?;
         for label in self.labels(node)? {
             self.used(label, -1);
             self.execute(
@@ -197,7 +194,7 @@ impl<'a> TruthGraph<'a> {
         Ok(())
     }
 
-    /// Properties with the numbers of their names.
+    /// Pairs property values with the ids of their names.
     fn keyed<'v>(
         &self,
         properties: &'v [(Arc<str>, Value)],
@@ -205,25 +202,25 @@ impl<'a> TruthGraph<'a> {
         properties
             .iter()
             .filter(|(_, value)| !value.is_null())
-            .map(|(key, value)| Ok((self.number(Kind::Key, key)?, value)))
+            .map(|(key, value)| Ok((self.number(NameKind::Key, key)?, value)))
             .collect()
     }
 
-    /// Whether nodes are found by a property.
-    pub(super) fn finds_by(&self, key: u32) -> Result<bool, Failure> {
+    /// Whether nodes can be looked up by this property.
+    pub(super) fn is_indexed_by(&self, key: u32) -> Result<bool, Failure> {
         self.names.is_indexed(self.db, key).map_err(failure)
     }
 
-    /// Lets a node be found by a property, if it is one to be found by.
+    /// Indexes a node by a property, if that property is indexed.
     pub(super) fn show(&self, node: i64, key: u32, value: &Value) -> Result<(), Failure> {
-        if self.finds_by(key)? {
-            self.show_value(node, key, value)?;
+        if self.is_indexed_by(key)? {
+            self.index_value(node, key, value)?;
         }
         Ok(())
     }
 
     pub(super) fn hide(&self, node: i64, key: u32, value: &Value) -> Result<(), Failure> {
-        self.settle_nodes()?;
+        self.flush_nodes()?;
         self.execute(
             "DELETE FROM node_value WHERE key = ?1 AND value = ?2 AND node = ?3",
             params![key, Lookup(value), node],
@@ -236,11 +233,11 @@ impl<'a> TruthGraph<'a> {
         let Some(owner) = one::<i64>(self.db, &sql, [number])? else { return Ok(()) };
         let (whose, hint) = match is_of_facts(owner) {
             true => (
-                "is one of the facts, which queries only read",
+                "belongs to the facts, which queries cannot change",
                 "use `isolith fact`; nodes and edges of your own can point to it",
             ),
             false => (
-                "belongs to the code graph, which is made from files and only read",
+                "belongs to the code graph, which is derived from files and read-only",
                 "change the file and index it; nodes and edges of your own can point to it",
             ),
         };
@@ -269,7 +266,7 @@ impl GraphMut for TruthGraph<'_> {
     ) -> Result<i64, Failure> {
         let mut numbers = Vec::with_capacity(labels.len());
         for label in labels {
-            numbers.push(self.number(Kind::Label, label)?);
+            numbers.push(self.number(NameKind::Label, label)?);
         }
         numbers.sort_unstable();
         numbers.dedup();
@@ -279,7 +276,7 @@ impl GraphMut for TruthGraph<'_> {
         let properties = bytes::write(keyed.iter().copied());
         self.execute(INSERT_NODE, params![node, bytes::write_labels(&numbers), properties])?;
         for label in numbers {
-            self.show_label(node, label)?;
+            self.index_label(node, label)?;
         }
         for (key, value) in keyed {
             self.show(node, key, value)?;
@@ -294,14 +291,14 @@ impl GraphMut for TruthGraph<'_> {
         end: i64,
         properties: &[(Arc<str>, Value)],
     ) -> Result<i64, Failure> {
-        let kind = self.number(Kind::Type, kind)?;
+        let kind = self.number(NameKind::Type, kind)?;
         let keyed = self.keyed(properties)?;
         self.insert_edge(kind, (start, end), bytes::write(keyed.into_iter()), None)
     }
 
     fn set_property(&self, entity: Entity, key: &str, value: &Value) -> Result<(), Failure> {
         self.refuse_change(entity)?;
-        let key = self.number(Kind::Key, key)?;
+        let key = self.number(NameKind::Key, key)?;
         let mut all = match entity {
             Entity::Node(node) => self.node_properties(node)?,
             Entity::Edge(edge) => self.edge_properties(edge)?,
@@ -332,14 +329,14 @@ impl GraphMut for TruthGraph<'_> {
 
     fn add_label(&self, node: i64, label: &str) -> Result<bool, Failure> {
         self.refuse_change(Entity::Node(node))?;
-        let label = self.number(Kind::Label, label)?;
+        let label = self.number(NameKind::Label, label)?;
         let mut labels = self.labels(node)?;
         if labels.contains(&label) {
             return Ok(false);
         }
         labels.push(label);
         self.set_labels(node, labels)?;
-        self.show_label(node, label)?;
+        self.index_label(node, label)?;
         Ok(true)
     }
 
@@ -350,7 +347,7 @@ impl GraphMut for TruthGraph<'_> {
         let Some(at) = labels.iter().position(|there| *there == label) else { return Ok(false) };
         labels.remove(at);
         self.set_labels(node, labels)?;
-        self.settle_nodes()?;
+        self.flush_nodes()?;
         self.execute(
             "DELETE FROM node_label WHERE label = ?1 AND node = ?2",
             params![label, node],
@@ -360,7 +357,7 @@ impl GraphMut for TruthGraph<'_> {
     }
 
     fn refuse_change(&self, entity: Entity) -> Result<(), Failure> {
-        self.settle_edges()?;
+        self.flush_edges()?;
         match entity {
             Entity::Node(node) => self.refuse_owned("node", node, "the node"),
             Entity::Edge(edge) => self.refuse_owned("edge", edge, "the relationship"),

@@ -1,28 +1,28 @@
-//! What other tables have of nodes so that they are found: it follows from a node's own
-//! bytes, so that it can be compared with them and made again.
+//! The lookup rows of nodes. They follow from a node's own bytes, so they can be verified and
+//! rebuilt.
 
 use std::collections::HashMap;
 
 use isolith_graph::Value;
 use rusqlite::{Connection, params};
 
-use super::names::Kind;
-use super::owned::LOOKED_UP;
-use super::{LONGEST_LOOKUP, Lookup, bytes};
+use super::names::NameKind;
+use super::owned::CODE_INDEXED;
+use super::{Lookup, MAX_LOOKUP_LEN, bytes};
 
-/// The names in a graph, by number.
+/// The names in a graph, by id.
 #[derive(Debug)]
-pub(crate) struct KnownNames(HashMap<u32, Known>);
+pub(crate) struct KnownNames(HashMap<u32, KnownName>);
 
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct KnownName {
     kind: u8,
-    /// Whether nodes are found by a property of this name: users' own and those of facts, and
-    /// those of code.
+    /// Whether properties of this name are indexed: for users' and facts' nodes, and for nodes
+    /// of code.
     finds: [bool; 2],
 }
 
-/// A node as its bytes say.
+/// A decoded node.
 #[derive(Debug)]
 pub(crate) struct NodeParts {
     pub(crate) labels: Vec<u32>,
@@ -30,19 +30,19 @@ pub(crate) struct NodeParts {
 }
 
 impl NodeParts {
-    /// Nothing if the bytes make no sense.
+    /// `None` if the bytes are malformed.
     pub(crate) fn read(labels: &[u8], properties: &[u8]) -> Option<Self> {
         Some(Self { labels: bytes::read_labels(labels)?, properties: bytes::read(properties)? })
     }
 
-    /// Labels and properties as the row of a node has them.
+    /// Encodes labels and properties as stored in the node's row.
     pub(crate) fn write(&self) -> (Vec<u8>, Vec<u8>) {
         let properties = self.properties.iter().map(|(key, value)| (*key, value));
         (bytes::write_labels(&self.labels), bytes::write(properties))
     }
 
-    /// The properties that the node is found by.
-    pub(crate) fn found_by(
+    /// The properties that the node is indexed by.
+    pub(crate) fn indexed_properties(
         &self,
         names: &KnownNames,
         is_code: bool,
@@ -52,21 +52,21 @@ impl NodeParts {
         })
     }
 
-    /// The names that it needs, and of what kind.
+    /// The names that the node uses, each with its kind.
     pub(crate) fn names(&self) -> impl Iterator<Item = (u32, u8)> {
-        let labels = self.labels.iter().map(|label| (*label, Kind::Label as u8));
-        labels.chain(self.properties.iter().map(|(key, _)| (*key, Kind::Key as u8)))
+        let labels = self.labels.iter().map(|label| (*label, NameKind::Label as u8));
+        labels.chain(self.properties.iter().map(|(key, _)| (*key, NameKind::Key as u8)))
     }
 }
 
-/// A property from what the table of values has of it, as far as that says it: of a text that
-/// is long there is only the beginning, and of a list nothing.
+/// Restores a property from its lookup value, where that is complete: long texts are truncated
+/// there, and lists are absent.
 pub(crate) fn from_lookup(value: &rusqlite::types::Value) -> Option<Value> {
     use rusqlite::types::Value as Looked;
     match value {
         Looked::Integer(number) => Some(Value::Integer(*number)),
         Looked::Real(number) => Some(Value::Float(*number)),
-        Looked::Text(text) if text.len() + 4 <= LONGEST_LOOKUP => Some(Value::text(text.as_str())),
+        Looked::Text(text) if text.len() + 4 <= MAX_LOOKUP_LEN => Some(Value::text(text.as_str())),
         Looked::Blob(bytes) => match bytes.as_slice() {
             b"t" => Some(Value::Boolean(true)),
             b"f" => Some(Value::Boolean(false)),
@@ -77,10 +77,10 @@ pub(crate) fn from_lookup(value: &rusqlite::types::Value) -> Option<Value> {
     }
 }
 
-/// The names that an edge needs; nothing if its bytes make no sense.
+/// The names that an edge uses; `None` if its bytes are malformed.
 pub(crate) fn edge_names(kind: u32, properties: &[u8]) -> Option<Vec<(u32, u8)>> {
-    let keys = bytes::read(properties)?.into_iter().map(|(key, _)| (key, Kind::Key as u8));
-    Some(std::iter::once((kind, Kind::Type as u8)).chain(keys).collect())
+    let keys = bytes::read(properties)?.into_iter().map(|(key, _)| (key, NameKind::Key as u8));
+    Some(std::iter::once((kind, NameKind::Type as u8)).chain(keys).collect())
 }
 
 impl KnownNames {
@@ -90,19 +90,19 @@ impl KnownNames {
         let mut names = HashMap::new();
         while let Some(row) = rows.next()? {
             let indexed: bool = row.get(3)?;
-            let of_code = indexed && LOOKED_UP.contains(&row.get_ref(2)?.as_str()?);
-            names.insert(row.get(0)?, Known { kind: row.get(1)?, finds: [indexed, of_code] });
+            let of_code = indexed && CODE_INDEXED.contains(&row.get_ref(2)?.as_str()?);
+            names.insert(row.get(0)?, KnownName { kind: row.get(1)?, finds: [indexed, of_code] });
         }
         Ok(Self(names))
     }
 
-    /// Whether there is a name with this number, and if so, whether it is of this kind.
+    /// Whether the name with this id is of this kind; `None` if there is no such name.
     pub(crate) fn is(&self, number: u32, kind: u8) -> Option<bool> {
         self.0.get(&number).map(|known| known.kind == kind)
     }
 
-    /// Makes a name up for a number whose own is lost.
-    pub(crate) fn make_up(
+    /// Inserts a placeholder for a name that is lost.
+    pub(crate) fn insert_placeholder(
         &mut self,
         db: &Connection,
         number: u32,
@@ -111,18 +111,18 @@ impl KnownNames {
         let word = ["label", "type", "property"].get(usize::from(kind)).unwrap_or(&"name");
         db.prepare_cached("INSERT INTO graph_name (id, kind, name) VALUES (?1, ?2, ?3)")?
             .execute(params![number, kind, format!("recovered_{word}_{number}")])?;
-        self.0.insert(number, Known { kind, finds: [true, false] });
+        self.0.insert(number, KnownName { kind, finds: [true, false] });
         Ok(())
     }
 }
 
-/// Whether a node can be found by a label.
+/// Whether the node has a lookup row for this label.
 pub(crate) fn has_label(db: &Connection, label: u32, node: i64) -> rusqlite::Result<bool> {
     db.prepare_cached("SELECT 1 FROM node_label WHERE label = ?1 AND node = ?2")?
         .exists(params![label, node])
 }
 
-/// Whether a node can be found by a property.
+/// Whether the node has a lookup row for this property.
 pub(crate) fn has_value(
     db: &Connection,
     (key, value): &(u32, Value),
@@ -132,7 +132,7 @@ pub(crate) fn has_value(
         .exists(params![key, Lookup(value), node])
 }
 
-/// Lets a node be found by its labels and properties.
+/// Inserts the lookup rows of a node.
 pub(crate) fn put(
     db: &Connection,
     names: &KnownNames,
@@ -147,13 +147,13 @@ pub(crate) fn put(
     let mut value = db.prepare_cached(
         "INSERT OR IGNORE INTO node_value (key, value, node) VALUES (?1, ?2, ?3)",
     )?;
-    for (key, it) in parts.found_by(names, is_code) {
+    for (key, it) in parts.indexed_properties(names, is_code) {
         value.execute(params![key, Lookup(it), node])?;
     }
     Ok(())
 }
 
-/// Counts afresh: nodes, edges, how often names are used.
+/// Recounts nodes, edges and the uses of names.
 pub(crate) fn recount(db: &Connection) -> rusqlite::Result<()> {
     db.execute_batch(
         "UPDATE graph_name SET uses = \

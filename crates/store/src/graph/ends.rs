@@ -1,6 +1,6 @@
-//! Edges by their ends: two tables beside that of edges, in the order of where edges begin
-//! and of where they end. They are no indexes of SQLite because these are written row by row,
-//! each at another place; here a transaction writes its rows in the order that they have.
+//! Edges by their endpoints: two tables next to the edge table, ordered by start and by end. They
+//! are not SQLite indexes because those are written row by row at random positions; here a
+//! transaction writes its rows in order.
 
 use isolith_types::Failure;
 use rusqlite::{Connection, params};
@@ -8,13 +8,13 @@ use rusqlite::{Connection, params};
 use super::TruthGraph;
 
 impl TruthGraph<'_> {
-    pub(super) fn hide_ends(
+    pub(super) fn unindex_ends(
         &self,
         edge: i64,
         kind: u32,
         (src, dst): (i64, i64),
     ) -> Result<(), Failure> {
-        self.settle_edges()?;
+        self.flush_edges()?;
         self.execute(
             "DELETE FROM edge_out WHERE src = ?1 AND type = ?2 AND dst = ?3 AND edge = ?4",
             params![src, kind, dst, edge],
@@ -27,15 +27,15 @@ impl TruthGraph<'_> {
     }
 }
 
-/// Makes both tables again from that of edges.
-pub(crate) const FIND_ALL_EDGES: &str = "
+/// Rebuilds both tables from the edge table.
+pub(crate) const REBUILD_ENDS: &str = "
 DELETE FROM edge_out;
 DELETE FROM edge_in;
 INSERT INTO edge_out SELECT src, type, dst, id FROM edge ORDER BY src, type, dst, id;
 INSERT INTO edge_in SELECT dst, type, src, id FROM edge ORDER BY dst, type, src, id;
 ";
 
-/// Whether an edge can be found by both of its ends.
+/// Whether an edge is in both endpoint tables.
 pub(crate) fn has_ends(
     db: &Connection,
     edge: i64,

@@ -1,29 +1,27 @@
-//! Entities and facts as nodes and edges. They follow from tables of their own, and are
-//! written in the same transaction as these; their owner is the number of the entity or the
-//! fact, below zero.
+//! Entities and facts as nodes and edges. They are derived from their own tables and written in
+//! the same transaction; their owner is the negated id of the entity or fact.
 
 use isolith_graph::Value;
 use isolith_protocol::StoreError;
 use isolith_types::{Failure, Moment, Source};
 use rusqlite::{Connection, OptionalExtension, Params};
 
-use super::names::Kind;
+use super::names::NameKind;
 use super::{Property, TruthGraph, bytes, failure, query_failed};
 use crate::facts::id_of;
-use crate::read::facts::{Kept, aliases_of, kept_fact, sources_of};
+use crate::read::facts::{StoredFact, aliases_of, sources_of, stored_fact};
 use crate::sqlite::During;
 
-/// What nodes of entities are called by their owner: it has no others.
+/// Name of an entity's node within its owner, which has only this one.
 const NAME: &str = "";
 
 const LABEL: &str = "Entity";
 
-/// Nodes of entities that are gone, or that no entity would have.
+/// Nodes of deleted entities, and nodes that no entity would have.
 const STRAY_NODES: &str = "SELECT id, owner FROM node WHERE owner < 0 \
     AND (name IS NOT '' OR -owner NOT IN (SELECT id FROM entity))";
 
-/// Edges that say something else than their facts, of facts that are gone, and all but the
-/// first of any other.
+/// Edges that disagree with their facts, edges of deleted facts, and duplicates.
 const STRAY_EDGES: &str = "SELECT e.id FROM edge e \
     LEFT JOIN fact f ON f.id = -e.owner LEFT JOIN predicate p ON p.id = f.predicate \
     LEFT JOIN graph_name k ON k.id = e.type \
@@ -32,29 +30,29 @@ const STRAY_EDGES: &str = "SELECT e.id FROM edge e \
     OR s.owner IS NOT -f.subject OR o.owner IS NOT -f.object \
     OR e.id NOT IN (SELECT min(id) FROM edge WHERE owner < 0 GROUP BY owner))";
 
-/// Shows all facts and entities in the transaction that is open.
-pub(crate) fn show_facts(db: &Connection) -> Result<(), StoreError> {
+/// Writes all facts and entities to the graph, in the open transaction.
+pub(crate) fn sync_facts(db: &Connection) -> Result<(), StoreError> {
     let graph = TruthGraph::begin(db)?;
-    graph.show_facts().map_err(query_failed)?;
+    graph.sync_facts().map_err(query_failed)?;
     graph.finish()
 }
 
 impl TruthGraph<'_> {
-    /// Shows a fact as it is now, and the two entities in it.
-    pub(crate) fn show_fact(&self, number: i64) -> Result<(), Failure> {
-        let Some(kept) = kept_fact(self.db, number).map_err(failure)? else { return Ok(()) };
-        let ends = (self.show_entity(kept.subject)?, self.show_entity(kept.object)?);
-        self.show_kept(&kept, ends)
+    /// Updates the edge of a fact and the nodes of its two entities.
+    pub(crate) fn sync_fact(&self, number: i64) -> Result<(), Failure> {
+        let Some(fact) = stored_fact(self.db, number).map_err(failure)? else { return Ok(()) };
+        let ends = (self.sync_entity(fact.subject)?, self.sync_entity(fact.object)?);
+        self.sync_edge(&fact, ends)
     }
 
-    /// Shows an entity as it is now. Returns its node.
-    pub(crate) fn show_entity(&self, number: i64) -> Result<i64, Failure> {
+    /// Updates the node of an entity and returns its id.
+    pub(crate) fn sync_entity(&self, number: i64) -> Result<i64, Failure> {
         let properties = of_entity(self.db, number).map_err(failure)?;
         self.put_owned(-number, NAME, LABEL, &properties)
     }
 
-    /// Shows all facts and entities, and none that are gone.
-    fn show_facts(&self) -> Result<(), Failure> {
+    /// Updates all facts and entities and removes those that no longer exist.
+    fn sync_facts(&self) -> Result<(), Failure> {
         for (node, owner) in self.pairs(STRAY_NODES)? {
             self.remove_owned(owner, node)?;
         }
@@ -65,22 +63,22 @@ impl TruthGraph<'_> {
         }
         self.numbers("SELECT id FROM entity ORDER BY id", [], &mut entities)?;
         for entity in entities {
-            self.show_entity(entity)?;
+            self.sync_entity(entity)?;
         }
         self.numbers("SELECT id FROM fact ORDER BY id", [], &mut facts)?;
         for fact in facts {
-            let Some(kept) = kept_fact(self.db, fact).map_err(failure)? else { continue };
+            let Some(fact) = stored_fact(self.db, fact).map_err(failure)? else { continue };
             let node = |entity: i64| self.owned(-entity, NAME);
-            if let (Some(start), Some(end)) = (node(kept.subject)?, node(kept.object)?) {
-                self.show_kept(&kept, (start, end))?;
+            if let (Some(start), Some(end)) = (node(fact.subject)?, node(fact.object)?) {
+                self.sync_edge(&fact, (start, end))?;
             }
         }
         Ok(())
     }
 
-    fn show_kept(&self, kept: &Kept, ends: (i64, i64)) -> Result<(), Failure> {
-        let (kind, properties) = of_fact(self.db, kept).map_err(failure)?;
-        self.put_owned_edge(-kept.id, &kind, ends, &properties)
+    fn sync_edge(&self, fact: &StoredFact, ends: (i64, i64)) -> Result<(), Failure> {
+        let (kind, properties) = of_fact(self.db, fact).map_err(failure)?;
+        self.put_owned_edge(-fact.id, &kind, ends, &properties)
     }
 
     fn pairs(&self, sql: &str) -> Result<Vec<(i64, i64)>, Failure> {
@@ -93,11 +91,11 @@ impl TruthGraph<'_> {
         read().during(self.db, "read the graph").map_err(failure)
     }
 
-    /// Whether an entity's node is there and says what the entity is.
-    pub(crate) fn shows_entity(&self, number: i64) -> Result<bool, StoreError> {
+    /// Whether an entity's node exists and is up to date.
+    pub(crate) fn is_entity_current(&self, number: i64) -> Result<bool, StoreError> {
         let properties = of_entity(self.db, number)?;
         let Some(list) = self.known_list(&properties)? else { return Ok(false) };
-        let label = self.names.find(self.db, Kind::Label, LABEL)?;
+        let label = self.names.find(self.db, NameKind::Label, LABEL)?;
         let labels = label.map(|label| bytes::write_labels(&[label])).unwrap_or_default();
         self.is_there(
             "SELECT 1 FROM node WHERE owner = ?1 AND name = ?2 AND labels = ?3 AND properties = ?4",
@@ -105,26 +103,26 @@ impl TruthGraph<'_> {
         )
     }
 
-    /// Whether a fact's edge is there and says what the fact says.
-    pub(crate) fn shows_fact(&self, number: i64) -> Result<bool, StoreError> {
-        let Some(kept) = kept_fact(self.db, number)? else { return Ok(false) };
-        let (kind, properties) = of_fact(self.db, &kept)?;
+    /// Whether a fact's edge exists and is up to date.
+    pub(crate) fn is_fact_current(&self, number: i64) -> Result<bool, StoreError> {
+        let Some(fact) = stored_fact(self.db, number)? else { return Ok(false) };
+        let (kind, properties) = of_fact(self.db, &fact)?;
         let Some(list) = self.known_list(&properties)? else { return Ok(false) };
-        let kind = self.names.find(self.db, Kind::Type, &kind)?;
+        let kind = self.names.find(self.db, NameKind::Type, &kind)?;
         self.is_there(
             "SELECT 1 FROM node s CROSS JOIN node o \
              CROSS JOIN edge_out l ON l.src = s.id AND l.type = ?2 AND l.dst = o.id \
              CROSS JOIN edge e ON e.id = l.edge \
              WHERE s.owner = ?4 AND o.owner = ?5 AND e.owner = ?1 AND e.properties = ?3",
-            rusqlite::params![-number, kind, list, -kept.subject, -kept.object],
+            rusqlite::params![-number, kind, list, -fact.subject, -fact.object],
         )
     }
 
-    /// Properties as a row has them; nothing if one of their names is unknown.
+    /// Encodes properties; `None` if one of their names is unknown.
     fn known_list(&self, properties: &[Property<'_>]) -> Result<Option<Vec<u8>>, StoreError> {
         let mut keyed = Vec::with_capacity(properties.len());
         for (key, value) in properties.iter().filter(|(_, value)| !value.is_null()) {
-            let Some(key) = self.names.find(self.db, Kind::Key, key)? else { return Ok(None) };
+            let Some(key) = self.names.find(self.db, NameKind::Key, key)? else { return Ok(None) };
             keyed.push((key, value));
         }
         Ok(Some(bytes::write(keyed.into_iter())))
@@ -153,23 +151,26 @@ fn of_entity(db: &Connection, number: i64) -> Result<[Property<'static>; 3], Sto
     ])
 }
 
-/// The type of a fact's edge, and its properties.
-fn of_fact(db: &Connection, kept: &Kept) -> Result<(String, [Property<'static>; 9]), StoreError> {
+/// The type and properties of a fact's edge.
+fn of_fact(
+    db: &Connection,
+    fact: &StoredFact,
+) -> Result<(String, [Property<'static>; 9]), StoreError> {
     let read = || {
         let predicate = db
             .prepare_cached("SELECT name FROM predicate WHERE id = ?1")?
-            .query_row([kept.predicate], |row| row.get::<_, String>(0))
+            .query_row([fact.predicate], |row| row.get::<_, String>(0))
             .optional()?;
-        Ok((predicate.unwrap_or_default(), sources_of(db, kept.id)?))
+        Ok((predicate.unwrap_or_default(), sources_of(db, fact.id)?))
     };
     let (predicate, mut sources) = read().during(db, "read a fact")?;
     if sources.is_empty() {
         sources.push(Source {
-            drawer: kept.drawer.clone(),
-            file: kept.file.clone(),
-            agent: kept.agent.clone(),
-            confidence: kept.confidence,
-            recorded_at: Moment::instant(kept.recorded_at),
+            drawer: fact.drawer.clone(),
+            file: fact.file.clone(),
+            agent: fact.agent.clone(),
+            confidence: fact.confidence,
+            recorded_at: Moment::instant(fact.recorded_at),
         });
     }
     let given = |part: fn(&Source) -> &Option<String>| {
@@ -182,12 +183,12 @@ fn of_fact(db: &Connection, kept: &Kept) -> Result<(String, [Property<'static>; 
         list_or_null(all)
     };
     let properties = [
-        ("id", Value::text(id_of(kept.id))),
-        ("valid_from", time_or_null(kept.validity.from.map(Moment::start))),
-        ("valid_to", time_or_null(kept.validity.until)),
-        ("confidence", Value::Float(kept.confidence)),
-        ("recorded_at", time_or_null(Some(kept.recorded_at))),
-        ("superseded_by", text_or_null(kept.superseded_by.map(id_of))),
+        ("id", Value::text(id_of(fact.id))),
+        ("valid_from", time_or_null(fact.validity.from.map(Moment::start))),
+        ("valid_to", time_or_null(fact.validity.until)),
+        ("confidence", Value::Float(fact.confidence)),
+        ("recorded_at", time_or_null(Some(fact.recorded_at))),
+        ("superseded_by", text_or_null(fact.superseded_by.map(id_of))),
         ("drawers", given(|source| &source.drawer)),
         ("files", given(|source| &source.file)),
         ("agents", given(|source| &source.agent)),

@@ -1,25 +1,25 @@
 //! The graph: nodes and edges in plain tables, as Cypher sees them.
 //!
-//! Nodes and edges have numbers that are never given twice, names of labels, types and
-//! properties have numbers too. Properties are kept as bytes with the node; those that can
-//! be looked up are in a table of their own beside it. What has an owner is made from a file,
-//! an entity or a fact, and only read here.
+//! Ids of nodes and edges are never reused; names of labels, types and properties have ids, too.
+//! Properties are stored encoded in the node's row; indexed ones are also in a lookup table.
+//! Nodes and edges with an owner are derived from a file, an entity or a fact, and read-only for
+//! queries.
 
+mod batch;
 mod bytes;
+mod cache;
 mod change;
 mod derived;
 mod ends;
 mod facts;
 mod import;
-mod kept;
-mod many;
 mod names;
 mod owned;
+mod pending;
 mod query;
 mod reading;
 mod row;
 mod segment;
-mod waiting;
 
 use std::cell::RefCell;
 
@@ -30,78 +30,77 @@ use rusqlite::{Connection, OptionalExtension, ToSql};
 use isolith_graph::Value;
 use isolith_types::Failure;
 
+pub(crate) use cache::GraphCache;
 use change::Counts;
 pub(crate) use derived::{
     KnownNames, NodeParts, edge_names, from_lookup, has_label, has_value, put, recount,
 };
-pub(crate) use ends::{FIND_ALL_EDGES, has_ends};
-pub(crate) use facts::show_facts;
+pub(crate) use ends::{REBUILD_ENDS, has_ends};
+pub(crate) use facts::sync_facts;
 #[cfg(feature = "fuzzing")]
 pub use import::read_cells;
-pub(crate) use kept::Kept;
 use names::Names;
 use owned::Property;
 pub(crate) use owned::{OwnedKeys, SHARED};
-pub(crate) use query::KnownQueries;
+pub(crate) use query::QueryCache;
 use row::LastRow;
 pub(crate) use segment::is_due;
 pub use segment::{AdjacencySource, GraphLists};
 
 use crate::sqlite::During;
 
-/// The graph in one transaction.
+/// The graph within one transaction.
 pub(crate) struct TruthGraph<'a> {
     db: &'a Connection,
     names: Names,
-    /// Of a graph that is being changed.
+    /// Present while the graph is written to.
     counts: Option<Counts>,
     segment: Option<&'a dyn AdjacencySource>,
-    /// Of a graph that is read.
-    kept: Option<Kept>,
+    /// The cache, present while the graph is only read.
+    cache: Option<GraphCache>,
     last_row: RefCell<LastRow>,
 }
 
 impl<'a> TruthGraph<'a> {
-    /// The graph, to be read.
+    /// Opens the graph for reading, without a cache.
     pub(crate) fn new(db: &'a Connection) -> Self {
         let last_row = RefCell::default();
-        Self { db, names: Names::default(), counts: None, segment: None, kept: None, last_row }
+        Self { db, names: Names::default(), counts: None, segment: None, cache: None, last_row }
     }
 }
 
-/// A text is looked up by its beginning.
-const LONGEST_LOOKUP: usize = 200;
+/// Texts are looked up by a prefix of this many bytes.
+const MAX_LOOKUP_LEN: usize = 200;
 
-/// A value as the table of values has it: alike for values that are equal, and now and then
-/// for others.
+/// The lookup form of a value: equal for equal values, and occasionally for different ones.
 fn lookup(value: &Value) -> ValueRef<'_> {
     match value {
         Value::Integer(number) => ValueRef::Integer(*number),
         Value::Float(number) if number.is_nan() => ValueRef::Blob(b"n"),
         Value::Float(number) => ValueRef::Real(*number),
-        Value::Text(text) => ValueRef::Text(beginning(text).as_bytes()),
+        Value::Text(text) => ValueRef::Text(lookup_prefix(text).as_bytes()),
         Value::Boolean(false) => ValueRef::Blob(b"f"),
         Value::Boolean(true) => ValueRef::Blob(b"t"),
         _ => ValueRef::Blob(b"l"),
     }
 }
 
-fn beginning(text: &str) -> &str {
-    let mut ends = (0..=text.len().min(LONGEST_LOOKUP)).rev();
+fn lookup_prefix(text: &str) -> &str {
+    let mut ends = (0..=text.len().min(MAX_LOOKUP_LEN)).rev();
     let end = ends.find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     &text[..end]
 }
 
-/// A value that is looked up as this one and takes little memory.
+/// A small value with the same lookup form.
 fn shortest_alike(value: &Value) -> Value {
     match value {
-        Value::Text(text) if text.len() > LONGEST_LOOKUP => Value::text(beginning(text)),
+        Value::Text(text) if text.len() > MAX_LOOKUP_LEN => Value::text(lookup_prefix(text)),
         Value::List(_) => Value::list(Vec::new()),
         value => value.clone(),
     }
 }
 
-/// A value that is bound as [`lookup`] has it.
+/// Binds a value in its lookup form.
 struct Lookup<'a>(&'a Value);
 
 impl ToSql for Lookup<'_> {
@@ -110,7 +109,7 @@ impl ToSql for Lookup<'_> {
     }
 }
 
-/// What keeps the graph from being read or changed, as the store says it.
+/// Converts a failure of the graph to a store error.
 pub(crate) fn query_failed(failure: Failure) -> StoreError {
     StoreError::Query(Box::new(failure))
 }
@@ -119,7 +118,7 @@ fn failure(error: StoreError) -> Failure {
     error.to_failure()
 }
 
-/// A row's number or text, if there is such a row.
+/// A single column of the first row, if there is one.
 fn one<T: rusqlite::types::FromSql>(
     db: &Connection,
     sql: &str,

@@ -1,4 +1,4 @@
-//! Names of labels, types and properties have numbers, so that rows are short.
+//! Names of labels, types and properties are stored as ids, to keep rows short.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -9,29 +9,29 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::sqlite::During;
 
-/// What a name names.
+/// What a name belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum NameKind {
     Label = 0,
     Type = 1,
     Key = 2,
 }
 
-/// The names that were asked for so far, in one transaction.
+/// The names looked up so far in one transaction.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// By kind; nothing for a name that has no number.
+    /// By kind; `None` for a name without an id.
     numbers: RefCell<[FastMap<Box<str>, Option<u32>>; 3]>,
     names: RefCell<FastMap<u32, Arc<str>>>,
     indexed: RefCell<FastMap<u32, bool>>,
 }
 
 impl Names {
-    /// The number of a name, if it has one.
+    /// The id of a name, if it has one.
     pub(super) fn find(
         &self,
         db: &Connection,
-        kind: Kind,
+        kind: NameKind,
         name: &str,
     ) -> Result<Option<u32>, StoreError> {
         if let Some(known) = self.numbers.borrow()[kind as usize].get(name) {
@@ -47,12 +47,12 @@ impl Names {
         Ok(found)
     }
 
-    /// The number of a name; it gets one if it has none. `indexed` says whether nodes can be
-    /// looked up by a property of that name, if it is new.
+    /// The id of a name, assigning one if needed. `indexed` says whether nodes can be looked up
+    /// by a new property.
     pub(super) fn find_or_make(
         &self,
         db: &Connection,
-        kind: Kind,
+        kind: NameKind,
         name: &str,
         indexed: bool,
     ) -> Result<u32, StoreError> {
@@ -70,7 +70,6 @@ impl Names {
         Ok(number)
     }
 
-    /// The name that has this number.
     pub(super) fn name(&self, db: &Connection, number: u32) -> Result<Arc<str>, StoreError> {
         if let Some(name) = self.names.borrow().get(&number) {
             return Ok(Arc::clone(name));
@@ -84,12 +83,12 @@ impl Names {
         Ok(name)
     }
 
-    /// Notes that nodes cannot be looked up any more by the property of this number.
+    /// Records that nodes can no longer be looked up by this property.
     pub(super) fn not_indexed(&self, key: u32) {
         self.indexed.borrow_mut().insert(key, false);
     }
 
-    /// Whether nodes can be looked up by the property of this number.
+    /// Whether nodes can be looked up by this property.
     pub(super) fn is_indexed(&self, db: &Connection, key: u32) -> Result<bool, StoreError> {
         if let Some(known) = self.indexed.borrow().get(&key) {
             return Ok(*known);

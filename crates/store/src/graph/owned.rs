@@ -1,5 +1,4 @@
-//! What is made from files and from facts: nodes and edges with an owner, which queries only
-//! read.
+//! Nodes and edges with an owner: derived from files and facts, and read-only for queries.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,29 +8,28 @@ use isolith_types::Failure;
 use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, params};
 
-use super::names::Kind;
-use super::{TruthGraph, bytes, failure, many};
+use super::names::NameKind;
+use super::{TruthGraph, batch, bytes, failure};
 use crate::sqlite::During;
 
-/// The owner of what belongs to no single file: folders, projects, people.
+/// Owner of what belongs to no single file: folders, projects, people.
 pub(crate) const SHARED: i64 = 0;
 
-/// Whether an owner is an entity or a fact: these have their numbers below zero.
+/// Whether an owner is an entity or a fact: their ids are negative.
 pub(super) fn is_of_facts(owner: i64) -> bool {
     owner < 0
 }
 
-/// Properties by which nodes of code are looked up. `path` and `id` are found without. Those
-/// of facts are looked up by all that they have, as users' own.
-pub(super) const LOOKED_UP: [&str; 2] = ["name", "qualified_name"];
+/// Properties by which nodes of code are indexed; `path` and `id` are found through the file
+/// tables. Nodes of facts, like users' own, are indexed by all their properties.
+pub(super) const CODE_INDEXED: [&str; 2] = ["name", "qualified_name"];
 
-/// Names that users' own nodes are looked up by, too, whoever uses them first.
-const INDEXED: [&str; 4] = ["name", "qualified_name", "path", "id"];
+/// Names that must be indexed for users' nodes, too, whoever uses them first.
+const ALWAYS_INDEXED: [&str; 4] = ["name", "qualified_name", "path", "id"];
 
-/// A property of a node or an edge.
 pub(crate) type Property<'a> = (&'a str, Value);
 
-/// A node as its row has it.
+/// The stored row of a node.
 #[derive(Debug)]
 pub(crate) struct OwnedRow {
     pub(crate) node: i64,
@@ -39,13 +37,13 @@ pub(crate) struct OwnedRow {
     list: Vec<u8>,
 }
 
-/// Properties that nodes have, with the numbers of their names.
+/// Property names with their ids.
 pub(crate) struct OwnedKeys<'k> {
     names: &'k [&'k str],
     numbers: Vec<u32>,
 }
 
-/// A node whose row is to be written.
+/// A node whose row is still to be written.
 #[derive(Debug)]
 pub(crate) struct NewOwned {
     node: i64,
@@ -56,7 +54,7 @@ pub(crate) struct NewOwned {
 }
 
 impl TruthGraph<'_> {
-    /// The node of this owner and name, if it is there.
+    /// The node with this owner and name, if it exists.
     pub(crate) fn owned(&self, owner: i64, name: &str) -> Result<Option<i64>, Failure> {
         super::one(
             self.db,
@@ -65,7 +63,7 @@ impl TruthGraph<'_> {
         )
     }
 
-    /// All nodes of an owner, by name.
+    /// All nodes of an owner, with their names.
     pub(crate) fn all_owned(&self, owner: i64) -> Result<Vec<(String, i64)>, Failure> {
         let read = || {
             self.db
@@ -76,7 +74,7 @@ impl TruthGraph<'_> {
         read().during(self.db, "read nodes").map_err(failure)
     }
 
-    /// All nodes of an owner as they are, by name.
+    /// The stored rows of an owner's nodes, by name.
     pub(crate) fn owned_rows(&self, owner: i64) -> Result<HashMap<String, OwnedRow>, Failure> {
         let read = || {
             self.db
@@ -90,8 +88,8 @@ impl TruthGraph<'_> {
         read().during(self.db, "read nodes").map_err(failure)
     }
 
-    /// Makes a node of an owner, or gives the one that is there another label and other
-    /// properties. Its number stays, and with it what users' edges lead to.
+    /// Creates a node of an owner, or updates its label and properties. An existing node keeps
+    /// its id, and so the edges that users drew to it.
     pub(crate) fn put_owned(
         &self,
         owner: i64,
@@ -116,7 +114,7 @@ impl TruthGraph<'_> {
         Ok(node)
     }
 
-    /// The numbers of properties that nodes of an owner have.
+    /// Resolves property names for nodes of an owner.
     pub(crate) fn owned_keys<'k>(
         &self,
         owner: i64,
@@ -125,15 +123,15 @@ impl TruthGraph<'_> {
         let mut numbers = Vec::with_capacity(names.len());
         for name in names {
             let number = self.owned_key(owner, name)?;
-            if !is_of_facts(owner) && !INDEXED.contains(name) {
-                self.stop_finding(number)?;
+            if !is_of_facts(owner) && !ALWAYS_INDEXED.contains(name) {
+                self.stop_indexing(number)?;
             }
             numbers.push(number);
         }
         Ok(OwnedKeys { names, numbers })
     }
 
-    /// Makes a node, or changes the one that is there. Its row is yet to be written.
+    /// Creates or updates a node, except for its row, which the caller writes later.
     pub(crate) fn prepare_owned(
         &self,
         there: Option<OwnedRow>,
@@ -145,7 +143,7 @@ impl TruthGraph<'_> {
     ) -> Result<i64, Failure> {
         let keyed = keys.numbers.iter().copied().zip(values);
         let list = bytes::write(keyed.filter(|(_, value)| !value.is_null()));
-        let label = self.number(Kind::Label, label)?;
+        let label = self.number(NameKind::Label, label)?;
         let labels = bytes::write_labels(&[label]);
         let node = match there {
             None => self.next_nodes(1),
@@ -156,9 +154,9 @@ impl TruthGraph<'_> {
             }
         };
         self.gained_nodes(1);
-        self.show_label(node, label)?;
+        self.index_label(node, label)?;
         for ((name, key), value) in keys.names.iter().zip(&keys.numbers).zip(values) {
-            let finds = is_of_facts(owner) || LOOKED_UP.contains(name);
+            let finds = is_of_facts(owner) || CODE_INDEXED.contains(name);
             if finds && !value.is_null() {
                 self.show(node, *key, value)?;
             }
@@ -167,14 +165,14 @@ impl TruthGraph<'_> {
         Ok(node)
     }
 
-    /// Writes rows of nodes, if there are any: otherwise nothing has changed.
+    /// Writes rows of nodes. Does nothing if there are none, so that nothing counts as changed.
     pub(crate) fn write_owned(&self, nodes: &[NewOwned]) -> Result<(), Failure> {
         if nodes.is_empty() {
             return Ok(());
         }
         self.changing();
         let into = "INTO node (id, labels, properties, owner, name)";
-        many::insert(self.db, into, nodes, |it| {
+        batch::insert(self.db, into, nodes, |it| {
             let (node, owner) = (ValueRef::Integer(it.node), ValueRef::Integer(it.owner));
             let (labels, list) = (ValueRef::Blob(&it.labels), ValueRef::Blob(&it.list));
             [node, labels, list, owner, ValueRef::Text(it.name.as_bytes())]
@@ -183,7 +181,7 @@ impl TruthGraph<'_> {
         .map_err(failure)
     }
 
-    /// Removes a node with all its edges, users' own included: they would lead nowhere.
+    /// Removes a node with all its edges, including users' own, which would dangle.
     pub(crate) fn remove_owned(&self, owner: i64, node: i64) -> Result<(), Failure> {
         let mut hops: Vec<Hop> = Vec::new();
         self.edges(node, Direction::Both, &[], &mut hops)?;
@@ -193,7 +191,6 @@ impl TruthGraph<'_> {
         self.forget_owned(owner, node)
     }
 
-    /// Makes an edge of an owner.
     pub(crate) fn add_owned_edge(
         &self,
         owner: i64,
@@ -202,12 +199,12 @@ impl TruthGraph<'_> {
         properties: &[Property<'_>],
     ) -> Result<(), Failure> {
         let list = self.edge_list(owner, properties)?;
-        let kind = self.number(Kind::Type, kind)?;
+        let kind = self.number(NameKind::Type, kind)?;
         self.insert_edge(kind, ends, list, Some(owner)).map(|_| ())
     }
 
-    /// Makes an edge of an owner, or gives the one that is there other properties: it has one
-    /// at most of a type between two nodes.
+    /// Creates an edge of an owner, or updates its properties: an owner has at most one edge of
+    /// a type between two nodes.
     pub(crate) fn put_owned_edge(
         &self,
         owner: i64,
@@ -215,7 +212,7 @@ impl TruthGraph<'_> {
         ends: (i64, i64),
         properties: &[Property<'_>],
     ) -> Result<(), Failure> {
-        let number = self.number(Kind::Type, kind)?;
+        let number = self.number(NameKind::Type, kind)?;
         let Some((edge, old)) = self.owned_edge(owner, number, ends)? else {
             return self.add_owned_edge(owner, kind, ends, properties);
         };
@@ -227,14 +224,14 @@ impl TruthGraph<'_> {
         Ok(())
     }
 
-    /// Removes the edges of a file that have one of these types. Each begins at a node of
-    /// the file, or ends at that of the file itself.
+    /// Removes a file's edges of these types. Each starts at a node of the file or ends at the
+    /// file's own node.
     pub(crate) fn remove_edges_of(
         &self,
         owner: i64,
         is_meant: impl Fn(&str) -> bool,
     ) -> Result<(), Failure> {
-        self.settle_edges()?;
+        self.flush_edges()?;
         let read = || {
             self.db
                 .prepare_cached(
@@ -255,7 +252,7 @@ impl TruthGraph<'_> {
         Ok(())
     }
 
-    /// What the folder of a root is called. One that has the store in it is known as `.`.
+    /// The display name of a root's folder; `.` for the one that contains the store.
     pub(crate) fn project_name(&self, root: u64) -> Result<String, Failure> {
         let sql = "SELECT path FROM root WHERE id = ?1";
         let path: String = super::one(self.db, sql, [root])?.unwrap_or_default();
@@ -265,24 +262,24 @@ impl TruthGraph<'_> {
     }
 
     fn owned_key(&self, owner: i64, key: &str) -> Result<u32, Failure> {
-        let indexed = is_of_facts(owner) || INDEXED.contains(&key);
-        self.names.find_or_make(self.db, Kind::Key, key, indexed).map_err(failure)
+        let indexed = is_of_facts(owner) || ALWAYS_INDEXED.contains(&key);
+        self.names.find_or_make(self.db, NameKind::Key, key, indexed).map_err(failure)
     }
 
-    /// Lets no node be found by a property that users' own nodes had first: a look-up finds
-    /// all or none.
-    fn stop_finding(&self, key: u32) -> Result<(), Failure> {
+    /// Stops indexing a property that users' nodes used first: a lookup must find all nodes or
+    /// none.
+    fn stop_indexing(&self, key: u32) -> Result<(), Failure> {
         if !self.names.is_indexed(self.db, key).map_err(failure)? {
             return Ok(());
         }
         self.execute("UPDATE graph_name SET indexed = 0 WHERE id = ?1", [key])?;
-        self.settle_nodes()?;
+        self.flush_nodes()?;
         self.execute("DELETE FROM node_value WHERE key = ?1", [key])?;
         self.names.not_indexed(key);
         Ok(())
     }
 
-    /// Properties of an edge as its row has them.
+    /// Encodes the properties of an edge.
     fn edge_list(&self, owner: i64, properties: &[Property<'_>]) -> Result<Vec<u8>, Failure> {
         let mut keyed = Vec::with_capacity(properties.len());
         for (key, value) in properties.iter().filter(|(_, value)| !value.is_null()) {
@@ -291,14 +288,14 @@ impl TruthGraph<'_> {
         Ok(bytes::write(keyed.into_iter()))
     }
 
-    /// The edge of an owner between two nodes, and its properties as its row has them.
+    /// The edge of an owner between two nodes, with its encoded properties.
     fn owned_edge(
         &self,
         owner: i64,
         kind: u32,
         (start, end): (i64, i64),
     ) -> Result<Option<(i64, Vec<u8>)>, Failure> {
-        self.settle_edges()?;
+        self.flush_edges()?;
         self.db
             .prepare_cached(
                 "SELECT e.id, e.properties FROM edge_out o CROSS JOIN edge e ON e.id = o.edge \
@@ -330,7 +327,7 @@ impl TruthGraph<'_> {
             .map_err(failure)
     }
 
-    /// Takes a node out of all tables; its edges stay.
+    /// Deletes a node from all tables, but not its edges.
     fn forget_owned(&self, owner: i64, node: i64) -> Result<(), Failure> {
         if is_of_facts(owner) {
             for (key, value) in self.node_properties(node)? {
@@ -338,7 +335,7 @@ impl TruthGraph<'_> {
             }
             return self.delete_rows(node);
         }
-        for name in LOOKED_UP {
+        for name in CODE_INDEXED {
             let Some(key) = self.key_id(name)? else { continue };
             let value = self.node_property(node, key)?;
             if !value.is_null() {

@@ -1,4 +1,4 @@
-//! Cypher as the truth answers it.
+//! Running Cypher against the truth.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,52 +15,51 @@ use crate::deadline::Deadline;
 use crate::read::Snapshot;
 use crate::write::{Perform, Work};
 
-/// What a query may keep while it runs.
+/// Memory limit of a running query.
 const QUERY_MEMORY: usize = 256 << 20;
 
-/// After a query that kept as much, memory is given back to the system.
-const MUCH_MEMORY: usize = 16 << 20;
+/// After a query that used this much, memory is returned to the system.
+const TRIM_THRESHOLD: usize = 16 << 20;
 
-/// This many queries are known at most, and none that is longer.
-const MOST_QUERIES: usize = 128;
-const LONGEST_KNOWN: usize = 8 << 10;
+/// Limits of the cache of parsed queries: how many, and how long each may be.
+const MAX_CACHED_QUERIES: usize = 128;
+const MAX_CACHED_QUERY_LEN: usize = 8 << 10;
 
-/// Most answers to small questions fit.
-const USUAL_ANSWER: usize = 256;
+/// Initial capacity; most small answers fit.
+const TYPICAL_ANSWER_SIZE: usize = 256;
 
-/// What an answer may hold.
-const LARGEST_ANSWER: usize = 64 << 20;
+/// Maximum size of an answer.
+const MAX_ANSWER_SIZE: usize = 64 << 20;
 
-/// What the answer of a query that changes something may hold: it is kept with the receipt of
-/// the change until it has arrived.
-const LARGEST_CHANGE: usize = 8 << 20;
+/// Maximum size of a writing query's answer: it is stored with the receipt.
+const MAX_WRITE_ANSWER_SIZE: usize = 8 << 20;
 
-/// What a row may take in the memory of whoever reads it.
-const LARGEST_ROW: usize = 16 << 20;
+/// Maximum size of one row in the reader's memory.
+const MAX_ROW_SIZE: usize = 16 << 20;
 
-/// Rows that come with the answer itself; those behind them are sent ahead, if somebody takes
-/// them.
-const FIRST_ROWS: usize = 1 << 20;
+/// Size of the rows returned with the answer itself; the rest is streamed, if the caller accepts
+/// that.
+const FIRST_ROWS_SIZE: usize = 1 << 20;
 
-/// Rows are handed over in pieces of about this size.
-const PIECE: usize = 256 << 10;
+/// Approximate size of a streamed piece.
+const PIECE_SIZE: usize = 256 << 10;
 
-/// Takes rows behind the first ones of an answer, in postcard.
-pub(super) type Rest<'a> = &'a mut dyn FnMut(&[u8]);
+/// Receives the rows after the first ones of an answer, in postcard.
+pub(super) type RowSink<'a> = &'a mut dyn FnMut(&[u8]);
 
-/// Queries that were read and checked before: programs ask the same ones again and again.
+/// Cache of parsed and checked queries: programs repeat the same ones.
 #[derive(Debug, Default)]
-pub(crate) struct KnownQueries(RefCell<HashMap<Box<str>, Arc<Query>>>);
+pub(crate) struct QueryCache(RefCell<HashMap<Box<str>, Arc<Query>>>);
 
-impl KnownQueries {
+impl QueryCache {
     fn prepare(&self, text: &str) -> Result<Arc<Query>, StoreError> {
         if let Some(query) = self.0.borrow().get(text) {
             return Ok(Arc::clone(query));
         }
         let query = Arc::new(prepare(text).map_err(refused)?);
-        if text.len() <= LONGEST_KNOWN {
+        if text.len() <= MAX_CACHED_QUERY_LEN {
             let mut known = self.0.borrow_mut();
-            if known.len() >= MOST_QUERIES {
+            if known.len() >= MAX_CACHED_QUERIES {
                 known.clear();
             }
             known.insert(text.into(), Arc::clone(&query));
@@ -70,27 +69,25 @@ impl KnownQueries {
 }
 
 impl Snapshot<'_> {
-    /// Answers a query that changes nothing, with the help of the graph's segment where that
-    /// says what the graph says.
+    /// Runs a read-only query, using the graph's segment if it is current.
     ///
     /// # Errors
-    /// What is wrong with the query, that it would change something, that it takes too long
-    /// or too much memory, or that the truth cannot be read.
+    /// If the query is invalid or would change the graph, if it exceeds its time or memory, or
+    /// if the truth cannot be read.
     pub fn cypher(
         &self,
         query: &CypherQuery,
         segment: Option<&dyn AdjacencySource>,
     ) -> Result<GraphAnswer, StoreError> {
         self.cypher_to(query, segment, None)?.ok_or_else(|| {
-            let message = "the query changes the graph, and this is a place for reading";
+            let message = "the query changes the graph, but only reading is allowed here";
             StoreError::Query(Box::new(Failure::new(Code::BadInput, message)))
         })
     }
 
-    /// The same; of a long answer only the first rows come with it. Those behind them go to
-    /// `rest` as they are found, so that nobody has to hold all of them. They mean nothing
-    /// if there is an error in the end. There is no answer to a query that changes the graph:
-    /// it is for the writer.
+    /// Like [`Snapshot::cypher`], but returns only the first rows of a long answer and streams
+    /// the others to `rest` as they are found. Discard them if an error is returned. Returns
+    /// `None` for a query that changes the graph: it must go to the writer.
     ///
     /// # Errors
     /// As [`Snapshot::cypher`].
@@ -98,19 +95,20 @@ impl Snapshot<'_> {
         &self,
         query: &CypherQuery,
         segment: Option<&dyn AdjacencySource>,
-        rest: Option<Rest<'_>>,
+        rest: Option<RowSink<'_>>,
     ) -> Result<Option<GraphAnswer>, StoreError> {
         let prepared = self.db.queries.prepare(&query.text)?;
         if prepared.is_write() {
             return Ok(None);
         }
-        let graph = TruthGraph::reading(self.connection(), self.version, self.db.kept.take());
+        let graph =
+            TruthGraph::reading(self.connection(), self.version, self.db.graph_cache.take());
         let graph = TruthGraph { segment, ..graph };
-        let rows = Answering::new(LARGEST_ANSWER, rest);
+        let rows = AnswerBuilder::new(MAX_ANSWER_SIZE, rest);
         let answer = answer(&self.db.deadline, &prepared, rows, |budget, sink| {
             prepared.run(&graph, &query.parameters, budget, sink)
         });
-        self.db.kept.replace(graph.into_kept());
+        self.db.graph_cache.replace(graph.into_cache());
         answer.map(Some)
     }
 }
@@ -132,15 +130,15 @@ impl Perform for ChangeGraph {
     }
 }
 
-/// Runs a query that changes the graph, in the transaction that is open. Nothing is done,
-/// and there is no answer, if it changes nothing: it is for a reader.
+/// Runs a query that changes the graph, in the open transaction. Does nothing and returns `None`
+/// if the query is read-only: it must go to a reader.
 fn change(work: Work<'_>, query: &CypherQuery) -> Result<Option<GraphAnswer>, StoreError> {
     let prepared = prepare(&query.text).map_err(refused)?;
     if !prepared.is_write() {
         return Ok(None);
     }
     let graph = TruthGraph::begin(work.db)?;
-    let rows = Answering::new(LARGEST_CHANGE, None);
+    let rows = AnswerBuilder::new(MAX_WRITE_ANSWER_SIZE, None);
     let answer = answer(work.deadline, &prepared, rows, |budget, sink| {
         prepared.run_mut(&graph, &query.parameters, budget, sink)
     })?;
@@ -150,40 +148,41 @@ fn change(work: Work<'_>, query: &CypherQuery) -> Result<Option<GraphAnswer>, St
 
 type Sink<'a> = &'a mut dyn FnMut(Vec<Datum>) -> isolith_graph::Result<Flow>;
 
-/// The rows of an answer that is being made.
-struct Answering<'a> {
+/// Collects the rows of an answer.
+struct AnswerBuilder<'a> {
     first: Vec<u8>,
-    /// What was not handed over yet.
+    /// Encoded rows not yet streamed.
     piece: Vec<u8>,
     handed: usize,
     count: u64,
     largest: usize,
-    rest: Option<Rest<'a>>,
+    rest: Option<RowSink<'a>>,
 }
 
-impl<'a> Answering<'a> {
-    fn new(largest: usize, rest: Option<Rest<'a>>) -> Self {
-        let first = Vec::with_capacity(USUAL_ANSWER);
+impl<'a> AnswerBuilder<'a> {
+    fn new(largest: usize, rest: Option<RowSink<'a>>) -> Self {
+        let first = Vec::with_capacity(TYPICAL_ANSWER_SIZE);
         Self { first, piece: Vec::new(), handed: 0, count: 0, largest, rest }
     }
 
     fn take(&mut self, row: &[Datum]) -> isolith_graph::Result<Flow> {
-        let is_first = self.rest.is_none() || self.handed == 0 && self.first.len() < FIRST_ROWS;
+        let is_first =
+            self.rest.is_none() || self.handed == 0 && self.first.len() < FIRST_ROWS_SIZE;
         let bytes = if is_first { &mut self.first } else { &mut self.piece };
         *bytes = postcard::to_extend(row, std::mem::take(bytes))
-            .map_err(|error| Error::TooLarge(format!("a row cannot be sent: {error}")))?;
+            .map_err(|error| Error::TooLarge(format!("cannot encode a row: {error}")))?;
         self.count += 1;
         if self.first.len() + self.handed + self.piece.len() > self.largest {
             let limit = self.largest >> 20;
-            return Err(Error::TooLarge(format!("the answer has more than {limit} MiB")));
+            return Err(Error::TooLarge(format!("the answer is larger than {limit} MiB")));
         }
-        if self.piece.len() >= PIECE {
-            self.hand_over();
+        if self.piece.len() >= PIECE_SIZE {
+            self.send_piece();
         }
         Ok(Flow::Continue)
     }
 
-    fn hand_over(&mut self) {
+    fn send_piece(&mut self) {
         if let Some(rest) = &mut self.rest {
             rest(&self.piece);
             self.handed += self.piece.len();
@@ -195,25 +194,25 @@ impl<'a> Answering<'a> {
 fn answer(
     deadline: &Deadline,
     query: &Query,
-    mut rows: Answering<'_>,
+    mut rows: AnswerBuilder<'_>,
     run: impl FnOnce(&Budget<'_>, Sink<'_>) -> isolith_graph::Result<Stats>,
 ) -> Result<GraphAnswer, StoreError> {
     let passed = || deadline.passed();
     let budget = Budget::unbounded()
         .with_memory(QUERY_MEMORY)
-        .with_row_bytes(LARGEST_ROW)
+        .with_row_bytes(MAX_ROW_SIZE)
         .with_cancellation(&passed);
     let stats = run(&budget, &mut |row| rows.take(&row));
     let most = budget.peak();
-    if most > MUCH_MEMORY {
+    if most > TRIM_THRESHOLD {
         isolate::give_back_memory();
     }
     let stats = stats.map_err(|error| match error {
-        // Whether it was the time or somebody who stopped it, is known to whoever did.
+        // The caller knows whether it was the deadline or a cancellation.
         Error::Cancelled => refused(Error::Timeout),
         error => refused(error),
     })?;
-    rows.hand_over();
+    rows.send_piece();
     let (columns, count) = (query.columns().to_vec(), rows.count);
     let rest = rows.handed as u64;
     let rows = Rows(rows.first.into());

@@ -1,4 +1,4 @@
-//! The graph as it is read.
+//! Reading the graph.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use isolith_graph::{
 use isolith_types::Failure;
 use rusqlite::{OptionalExtension, Params, params};
 
-use super::kept::Counted;
-use super::names::Kind;
+use super::cache::CountKey;
+use super::names::NameKind;
 use super::{Lookup, TruthGraph, bytes, failure, one};
 use crate::sqlite::During;
 
-/// How many nodes a value is taken to have that can be looked up.
-const NODES_OF_A_VALUE: u64 = 8;
+/// Estimated number of nodes per indexed value.
+const NODES_PER_VALUE: u64 = 8;
 
 const OUT: &str = "SELECT edge, type, dst FROM edge_out WHERE src = ?1";
 const OUT_OF_TYPE: &str = "SELECT edge, type, dst FROM edge_out WHERE src = ?1 AND type = ?2";
@@ -68,7 +68,7 @@ impl TruthGraph<'_> {
         read().during(self.db, "read edges").map_err(failure)
     }
 
-    /// Appends nodes of a label, or of all.
+    /// Appends the nodes of a label, or all nodes.
     pub(super) fn read_nodes(
         &self,
         label: Option<LabelId>,
@@ -76,7 +76,7 @@ impl TruthGraph<'_> {
         limit: i64,
         found: &mut Vec<i64>,
     ) -> Result<(), Failure> {
-        self.settle_nodes()?;
+        self.flush_nodes()?;
         let after = after.unwrap_or(i64::MIN);
         match label {
             Some(label) => self.numbers(
@@ -92,23 +92,23 @@ impl TruthGraph<'_> {
         }
     }
 
-    /// How many nodes have a label, or edges a type.
+    /// The number of nodes with a label, or of edges with a type.
     fn uses(&self, name: u32) -> Result<u64, Failure> {
-        let written = self.counted(Counted::Named(name), || {
+        let written = self.counted(CountKey::Named(name), || {
             let uses = one(self.db, "SELECT uses FROM graph_name WHERE id = ?1", [name])?;
             Ok(uses.unwrap_or(0))
         })?;
         Ok(self.counts.as_ref().map_or(written, |counts| counts.uses(name, written)))
     }
 
-    /// What an edge has as properties, given to `read` as bytes.
+    /// Calls `read` with the encoded properties of an edge.
     fn with_properties<T>(
         &self,
         edge: i64,
         nothing: T,
         read: impl FnOnce(&[u8]) -> Option<T>,
     ) -> Result<T, Failure> {
-        self.settle_edges()?;
+        self.flush_edges()?;
         let look = || {
             let mut statement =
                 self.db.prepare_cached("SELECT properties FROM edge WHERE id = ?1")?;
@@ -120,12 +120,12 @@ impl TruthGraph<'_> {
         };
         match look().during(self.db, "read properties").map_err(failure)? {
             None => Ok(nothing),
-            Some(read) => read.ok_or_else(|| self.senseless(edge)),
+            Some(read) => read.ok_or_else(|| self.malformed(edge)),
         }
     }
 }
 
-/// Joins in this order: the planner would go through all files.
+/// `CROSS JOIN` fixes the order: the planner would scan all files.
 const CODE_BY_PATH: &str = "SELECT n.id FROM root r \
     CROSS JOIN file f ON f.root = r.id AND f.path = ?1 CROSS JOIN node n ON n.owner = f.id \
     UNION ALL SELECT n.id FROM root r \
@@ -136,15 +136,15 @@ const CODE_BY_ID: &str = "SELECT n.id FROM root r \
 
 impl Graph for TruthGraph<'_> {
     fn label_id(&self, name: &str) -> Result<Option<LabelId>, Failure> {
-        Ok(self.names.find(self.db, Kind::Label, name).map_err(failure)?.map(LabelId))
+        Ok(self.names.find(self.db, NameKind::Label, name).map_err(failure)?.map(LabelId))
     }
 
     fn type_id(&self, name: &str) -> Result<Option<TypeId>, Failure> {
-        Ok(self.names.find(self.db, Kind::Type, name).map_err(failure)?.map(TypeId))
+        Ok(self.names.find(self.db, NameKind::Type, name).map_err(failure)?.map(TypeId))
     }
 
     fn key_id(&self, name: &str) -> Result<Option<KeyId>, Failure> {
-        Ok(self.names.find(self.db, Kind::Key, name).map_err(failure)?.map(KeyId))
+        Ok(self.names.find(self.db, NameKind::Key, name).map_err(failure)?.map(KeyId))
     }
 
     fn label_name(&self, label: LabelId) -> Result<Arc<str>, Failure> {
@@ -163,7 +163,7 @@ impl Graph for TruthGraph<'_> {
         match (label, &self.counts) {
             (Some(label), _) => self.uses(label.0),
             (None, Some(counts)) => Ok(counts.nodes()),
-            (None, None) => self.counted(Counted::Nodes, || {
+            (None, None) => self.counted(CountKey::Nodes, || {
                 Ok(one(self.db, "SELECT nodes FROM graph", [])?.unwrap_or(0))
             }),
         }
@@ -173,7 +173,7 @@ impl Graph for TruthGraph<'_> {
         match (kind, &self.counts) {
             (Some(kind), _) => self.uses(kind.0),
             (None, Some(counts)) => Ok(counts.edges()),
-            (None, None) => self.counted(Counted::Edges, || {
+            (None, None) => self.counted(CountKey::Edges, || {
                 Ok(one(self.db, "SELECT edges FROM graph", [])?.unwrap_or(0))
             }),
         }
@@ -190,7 +190,7 @@ impl Graph for TruthGraph<'_> {
         limit: usize,
         found: &mut Vec<i64>,
     ) -> Result<(), Failure> {
-        if let Some(nodes) = self.kept_nodes(label, limit as u64)? {
+        if let Some(nodes) = self.cached_nodes(label, limit as u64)? {
             let start = after.map_or(0, |after| nodes.partition_point(|&node| node <= after));
             found.extend(nodes[start..].iter().take(limit));
             return Ok(());
@@ -200,7 +200,7 @@ impl Graph for TruthGraph<'_> {
 
     fn lookup_estimate(&self, _: Option<LabelId>, key: KeyId) -> Result<Option<u64>, Failure> {
         let indexed = self.names.is_indexed(self.db, key.0).map_err(failure)?;
-        Ok(indexed.then_some(NODES_OF_A_VALUE))
+        Ok(indexed.then_some(NODES_PER_VALUE))
     }
 
     fn lookup(
@@ -210,13 +210,13 @@ impl Graph for TruthGraph<'_> {
         value: &Value,
         found: &mut Vec<i64>,
     ) -> Result<LookupResult, Failure> {
-        self.settle_nodes()?;
+        self.flush_nodes()?;
         self.numbers(
             "SELECT node FROM node_value WHERE key = ?1 AND value = ?2",
             params![key.0, Lookup(value)],
             found,
         )?;
-        // Nodes of code are not written down by what their owner and name say already.
+        // Nodes of code have no lookup rows for what their owner and name already say.
         let Value::Text(text) = value else { return Ok(LookupResult::from_index(value)) };
         match &*self.key_name(key)? {
             "path" => self.numbers(CODE_BY_PATH, [&**text], found)?,
@@ -237,19 +237,19 @@ impl Graph for TruthGraph<'_> {
     }
 
     fn has_label(&self, node: i64, label: LabelId) -> Result<bool, Failure> {
-        if let Some(nodes) = self.kept_nodes(Some(label), 1)? {
+        if let Some(nodes) = self.cached_nodes(Some(label), 1)? {
             return Ok(position_of(&nodes, node).is_some());
         }
         if let Some(has) = self.label_in_row(node, label)? {
             return Ok(has);
         }
-        self.settle_nodes()?;
+        self.flush_nodes()?;
         let sql = "SELECT 1 FROM node_label WHERE label = ?1 AND node = ?2";
         Ok(one::<i64>(self.db, sql, params![label.0, node])?.is_some())
     }
 
     fn node_property(&self, node: i64, key: KeyId) -> Result<Value, Failure> {
-        if let Some(value) = self.kept_property(node, key)? {
+        if let Some(value) = self.cached_property(node, key)? {
             return Ok(value);
         }
         self.with_row(node, Value::Null, |_, all| bytes::read_one(all, key.0))
@@ -270,7 +270,7 @@ impl Graph for TruthGraph<'_> {
         kinds: &[TypeId],
         found: &mut Vec<Hop>,
     ) -> Result<(), Failure> {
-        self.settle_edges()?;
+        self.flush_edges()?;
         let is_other = |other: i64| other != node || direction != Direction::Both;
         if kinds.is_empty() {
             if direction != Direction::In {
@@ -292,7 +292,7 @@ impl Graph for TruthGraph<'_> {
     }
 
     fn degree(&self, node: i64, direction: Direction, kinds: &[TypeId]) -> Result<u64, Failure> {
-        self.settle_edges()?;
+        self.flush_edges()?;
         let count = |all: &str, of_type: &str| -> Result<u64, Failure> {
             if kinds.is_empty() {
                 return Ok(one(self.db, all, [node])?.unwrap_or(0));
@@ -314,7 +314,7 @@ impl Graph for TruthGraph<'_> {
     }
 
     fn edge(&self, edge: i64) -> Result<Option<Edge>, Failure> {
-        self.settle_edges()?;
+        self.flush_edges()?;
         self.db
             .prepare_cached("SELECT type, src, dst FROM edge WHERE id = ?1")
             .and_then(|mut statement| {

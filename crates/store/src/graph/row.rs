@@ -1,5 +1,5 @@
-//! The row of a node: its labels and properties are mostly asked for one after the other, and
-//! there is one row for both.
+//! A cached node row: labels and properties are usually read one after the other, and both are in
+//! the same row.
 
 use isolith_graph::LabelId;
 use isolith_protocol::StoreError;
@@ -9,37 +9,37 @@ use rusqlite::OptionalExtension;
 use super::{TruthGraph, bytes, failure};
 use crate::sqlite::During;
 
-/// This many labels are read with the properties before it shows whether that helps.
+/// Number of label reads before deciding whether reading whole rows pays off.
 const TRIALS: u32 = 16;
 
-/// The row that was read last.
+/// The row read last.
 #[derive(Debug, Default)]
 pub(super) struct LastRow {
     node: Option<i64>,
-    /// Whether there is such a node.
     exists: bool,
     labels: Vec<u8>,
     properties: Vec<u8>,
-    /// How many rows were read for a label, and how many of these were of use again.
+    /// Rows read for a label, and how many of them were used again.
     for_label: u32,
     useful: u32,
-    /// Whether this one was read for a label and not used since.
+    /// Whether this row was read for a label and not used since.
     unused: bool,
 }
 
 impl LastRow {
-    /// Whether properties are asked for often enough after a label. A row is longer than an
-    /// entry in the list of labels.
+    /// Whether properties are requested often enough after a label. A row is longer than an
+    /// entry in the label table.
     fn serves_labels(&self) -> bool {
         self.for_label < TRIALS || self.useful >= self.for_label / 2
     }
 }
 
 impl TruthGraph<'_> {
-    /// Whether a node has a label, by its row; nothing if that is not the way to find out.
+    /// Whether a node has a label, according to its row; `None` if the label table should be
+    /// asked.
     pub(super) fn label_in_row(&self, node: i64, label: LabelId) -> Result<Option<bool>, Failure> {
-        // What is being changed is read where it was written last.
-        if self.kept.is_none() {
+        // While the graph is being changed, labels are read from their table.
+        if self.cache.is_none() {
             return Ok(None);
         }
         let mut row = self.last_row.borrow_mut();
@@ -53,12 +53,12 @@ impl TruthGraph<'_> {
         }
         match bytes::read_labels(&row.labels) {
             Some(labels) => Ok(Some(labels.contains(&label.0))),
-            None => Err(self.senseless(node)),
+            None => Err(self.malformed(node)),
         }
     }
 
-    /// What `read` makes of the bytes of a node's labels and of its properties; `nothing` if
-    /// there is no such node.
+    /// Calls `read` with the encoded labels and properties of a node; returns `nothing` if it
+    /// does not exist.
     pub(super) fn with_row<T>(
         &self,
         node: i64,
@@ -66,15 +66,15 @@ impl TruthGraph<'_> {
         read: impl FnOnce(&[u8], &[u8]) -> Option<T>,
     ) -> Result<T, Failure> {
         let mut row = self.last_row.borrow_mut();
-        // A graph that is being changed has other rows the next time.
-        if row.node != Some(node) || self.kept.is_none() {
+        // While the graph is being changed, a cached row may be outdated.
+        if row.node != Some(node) || self.cache.is_none() {
             self.read_row(node, &mut row)?;
         }
         row.useful += u32::from(std::mem::take(&mut row.unused));
         if !row.exists {
             return Ok(nothing);
         }
-        read(&row.labels, &row.properties).ok_or_else(|| self.senseless(node))
+        read(&row.labels, &row.properties).ok_or_else(|| self.malformed(node))
     }
 
     fn read_row(&self, node: i64, row: &mut LastRow) -> Result<(), Failure> {
@@ -96,10 +96,10 @@ impl TruthGraph<'_> {
         Ok(())
     }
 
-    pub(super) fn senseless(&self, number: i64) -> Failure {
+    pub(super) fn malformed(&self, number: i64) -> Failure {
         failure(StoreError::Corrupt {
             path: self.db.path().unwrap_or_default().into(),
-            reason: format!("labels or properties of {number} in the graph make no sense"),
+            reason: format!("labels or properties of {number} in the graph are malformed"),
         })
     }
 }

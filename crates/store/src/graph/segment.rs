@@ -1,5 +1,4 @@
-//! The file that is made from the graph for long walks: which one it is, and what goes into
-//! it.
+//! The graph's segment, used for long traversals: which one is current, and its contents.
 
 use std::collections::HashSet;
 
@@ -15,28 +14,28 @@ use crate::read::{Snapshot, segment_file};
 use crate::sqlite::During;
 use crate::write::{Perform, Work};
 
-/// How often a build looks at the clock.
+/// The deadline is checked after this many rows.
 const CHECK_EVERY: u32 = 4096;
 
-/// The edges of all nodes, both ways, at one change of the graph.
+/// The edges of all nodes in both directions, as of one change of the graph.
 #[derive(Debug)]
 pub struct GraphLists {
-    /// The numbers of the nodes.
+    /// Ids of the nodes, in ascending order.
     pub nodes: Vec<i64>,
-    /// From where edges begin.
+    /// Outgoing edges of each node.
     pub out: CsrLists,
-    /// From where they end.
+    /// Incoming edges of each node.
     pub incoming: CsrLists,
 }
 
-/// Who knows the segment of the graph, if it is asked for.
+/// Provides the graph's segment on demand.
 pub trait AdjacencySource {
-    /// What the graph's segment says, if it is all that the graph says.
+    /// The segment's edges, or `None` unless the segment is current.
     fn adjacency(&self) -> Option<Adjacency<'_>>;
 }
 
 impl Snapshot<'_> {
-    /// How large the graph is, and its segment.
+    /// The size of the graph, and its segment.
     ///
     /// # Errors
     /// If the truth cannot be read.
@@ -44,7 +43,7 @@ impl Snapshot<'_> {
         state(self.connection())
     }
 
-    /// The names of all files in `segments/` that something refers to.
+    /// Names of all files in `segments/` that are in use.
     ///
     /// # Errors
     /// If the truth cannot be read.
@@ -55,11 +54,11 @@ impl Snapshot<'_> {
         Ok(segments.map(|segment| segment.file).chain(graph).collect())
     }
 
-    /// The edges of all nodes. An edge whose nodes are not there is left out, as damage
-    /// must not make walks end elsewhere.
+    /// The edges of all nodes. Skips edges with a missing node, so that damage cannot lead a
+    /// traversal to the wrong one.
     ///
     /// # Errors
-    /// If the truth cannot be read, or time is up.
+    /// If the truth cannot be read, or the deadline has passed.
     pub fn graph_lists(&self) -> Result<GraphLists, StoreError> {
         let db = self.connection();
         let read = || -> rusqlite::Result<GraphLists> {
@@ -99,7 +98,7 @@ impl Snapshot<'_> {
         Ok(lists.finish(nodes.len()))
     }
 
-    /// Goes through rows until time is up, which the caller looks at again.
+    /// Visits rows until the deadline, which the caller must check again.
     fn each(
         &self,
         sql: &str,
@@ -156,7 +155,7 @@ impl Perform for QuarantineGraphSegment {
     }
 }
 
-/// Makes a new segment current, if it says what the graph says; or lets there be none.
+/// Makes a new segment current if it matches the graph, or removes the current one.
 fn swap(
     work: Work<'_>,
     entry: Option<&GraphSegmentEntry>,
@@ -185,7 +184,7 @@ fn swap(
     Ok(SegmentsSwapped { swapped: true, obsolete_files }.into())
 }
 
-/// Marks the segment of this name, if it is the graph's, as one that must not be opened.
+/// Marks this segment, if it is current, as one that must not be opened.
 fn quarantine(work: Work<'_>, file: &str, reason: &str) -> Result<Done<Marked>, StoreError> {
     let updated = work
         .db
@@ -195,7 +194,8 @@ fn quarantine(work: Work<'_>, file: &str, reason: &str) -> Result<Done<Marked>, 
     Ok(Marked { updated }.into())
 }
 
-/// Whether a new segment should be made after a write: if so much has changed, or at all.
+/// Whether a new segment should be built after a write: enough has changed, or, with
+/// `even_little`, anything.
 pub(crate) fn is_due(work: Work<'_>, even_little: bool) -> Result<bool, StoreError> {
     let state = state(work.db)?;
     let stale = even_little && state.is_large() && state.current().is_none();

@@ -1,14 +1,14 @@
-//! The frames of SQLite's log, those past damage included.
+//! The frames of SQLite's log, including those after damage.
 //!
-//! A frame's checksum goes on from the one before it, so SQLite stops at the first frame that
-//! does not fit. But each frame stores its own, from which the next one can be checked again:
-//! damage to one frame says nothing about those that follow.
+//! A frame's checksum continues from the one before it, so SQLite stops at the first frame that
+//! does not match. But each frame stores its own, from which the next one can be verified: damage
+//! to one frame does not affect those that follow.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::checksum::{Order, Sums, flipped_bit};
+use super::checksum::{ByteOrder, Sums, flipped_bit};
 use isolith_pages::{is_sealed, unseal};
 
 use crate::pragmas::PAGE_SIZE;
@@ -18,44 +18,44 @@ const FRAME_HEADER: usize = 24;
 const PAGE: usize = PAGE_SIZE as usize;
 pub(super) const FRAME: u64 = (FRAME_HEADER + PAGE) as u64;
 
-/// Of logs whose words were added up with the first byte as the greatest.
+/// Magic number of logs with big-endian checksums.
 const MAGIC_BIG: [u8; 4] = 0x377F_0683_u32.to_be_bytes();
 
-/// What the log says about one page.
+/// One page written to the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Frame {
-    /// The number of the page; none if damage hides it.
+    /// Page number; `None` if damaged.
     pub(super) page: Option<u32>,
-    /// How many pages the file has after the commit that this frame ends; 0 if it ends none.
+    /// Size of the file in pages after the commit that this frame ends; 0 if it ends none.
     pub(super) pages_after: u32,
-    pub(super) state: State,
+    pub(super) state: FrameState,
 }
 
-/// Whether a frame can be relied on.
+/// Whether a frame can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// As SQLite would read it.
+pub(super) enum FrameState {
+    /// Valid, as SQLite would read it.
     Sound,
-    /// Only its checksum or salt is damaged, or the frame before it.
+    /// The content is valid; only its checksum or salt, or the frame before it, is damaged.
     Proven,
-    /// After this bit of header and page was flipped back.
-    Mended(usize),
-    /// The page in the file is what this frame held.
+    /// Valid after flipping this bit of header and page back.
+    Repaired(usize),
+    /// The page in the file is what this frame contained.
     InFile,
-    /// It cannot be relied on.
+    /// Cannot be trusted.
     Damaged,
 }
 
-/// The log as far as it belongs to the file as it is.
+/// The frames of the log that belong to the current file.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     pub(super) all: Vec<Frame>,
-    /// How many of the first frames SQLite would use.
+    /// Number of leading frames that SQLite would use.
     pub(super) used: usize,
 }
 
 impl Frames {
-    /// Reads a log. `truth`, if given, is asked for pages that may be in the file already.
+    /// Reads a log. `truth`, if given, is searched for pages that are already in the file.
     pub(super) fn read(log: &File, truth: Option<&File>) -> io::Result<Self> {
         let count = log.metadata()?.len().saturating_sub(HEADER) / FRAME;
         let mut header = [0; HEADER as usize];
@@ -69,12 +69,12 @@ impl Frames {
             log.read_exact_at(&mut bytes, HEADER + number * FRAME)?;
             frames.all.push(scan.frame(&bytes, truth));
         }
-        // What is left of an older log, and what was never committed, is nothing to us.
+        // Ignore remains of an older log and frames that were never committed.
         let last = frames
             .all
             .iter()
-            .rposition(|frame| frame.state != State::Damaged && frame.pages_after > 0);
-        let read = frames.all.iter().take_while(|frame| frame.state == State::Sound).count();
+            .rposition(|frame| frame.state != FrameState::Damaged && frame.pages_after > 0);
+        let read = frames.all.iter().take_while(|frame| frame.state == FrameState::Sound).count();
         let read = if scan.header_is_sound { read } else { 0 };
         let commits = frames.all[..read].iter().rposition(|frame| frame.pages_after > 0);
         frames.used = commits.map_or(0, |last| last + 1);
@@ -87,38 +87,40 @@ impl Frames {
         self.all.len() > self.used
     }
 
-    /// The places of frames that end a commit and can be relied on.
+    /// Indexes of trusted frames that end a commit.
     pub(super) fn commits(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
         self.all.iter().enumerate().filter_map(|(place, frame)| {
-            (frame.pages_after > 0 && frame.state != State::Damaged).then_some(place)
+            (frame.pages_after > 0 && frame.state != FrameState::Damaged).then_some(place)
         })
     }
 
-    /// The last commit at which the newest state of every page is known; none if that is
-    /// only so before the first.
+    /// The last commit at which the newest state of every page is known; `None` if that is
+    /// before the first.
     pub(super) fn last_whole(&self) -> Option<usize> {
         let mut ends: Vec<usize> = self.commits().collect();
         for (place, frame) in self.all.iter().enumerate() {
-            if frame.state != State::Damaged {
+            if frame.state != FrameState::Damaged {
                 continue;
             }
             let later = self.all[place..].iter().position(|other| {
-                other.state != State::Damaged && frame.page.is_some() && other.page == frame.page
+                other.state != FrameState::Damaged
+                    && frame.page.is_some()
+                    && other.page == frame.page
             });
             let until = later.map_or(usize::MAX, |later| place + later);
-            // A commit that the damaged frame itself may have ended is not known as such.
+            // The damaged frame may itself have ended a commit, which is then unknown.
             ends.retain(|end| *end < place || *end >= until);
         }
         ends.pop()
     }
 
-    /// The pages whose newest state at this frame is not known; 0 for one that nobody knows.
+    /// The pages whose newest state at this frame is unknown; 0 stands for an unknown page.
     pub(super) fn stale_until(&self, end: usize) -> Vec<u32> {
         let mut stale = std::collections::BTreeSet::new();
         for frame in &self.all[..=end] {
             match (frame.state, frame.page) {
-                (State::Damaged, Some(page)) => stale.insert(page),
-                (State::Damaged, None) => stale.insert(0),
+                (FrameState::Damaged, Some(page)) => stale.insert(page),
+                (FrameState::Damaged, None) => stale.insert(0),
                 (_, Some(page)) => stale.remove(&page),
                 (_, None) => false,
             };
@@ -126,34 +128,34 @@ impl Frames {
         stale.into_iter().collect()
     }
 
-    /// The page that a frame holds, which must not be damaged. None if the file has it.
+    /// The page in a frame, which must not be damaged. `None` if the page is in the file.
     pub(super) fn page(&self, log: &File, place: usize) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = vec![0; FRAME as usize];
         log.read_exact_at(&mut bytes, HEADER + place as u64 * FRAME)?;
         match self.all[place].state {
-            State::InFile => return Ok(None),
-            State::Mended(bit) => flip(&mut bytes, bit),
-            State::Sound | State::Proven | State::Damaged => {}
+            FrameState::InFile => return Ok(None),
+            FrameState::Repaired(bit) => flip(&mut bytes, bit),
+            FrameState::Sound | FrameState::Proven | FrameState::Damaged => {}
         }
         Ok(Some(bytes.split_off(FRAME_HEADER)))
     }
 }
 
-/// Goes from frame to frame.
+/// Reads frame after frame.
 struct Scan {
-    order: Order,
+    order: ByteOrder,
     salt: [u8; 8],
     header_is_sound: bool,
-    /// What the checksum of the next frame may go on from. The first is what it is proven to
-    /// be, or else what is written.
+    /// Possible starting sums of the next frame: the verified ones first, or else the stored
+    /// ones.
     seeds: Vec<Sums>,
-    /// Whether the seed follows from frames that were checked.
+    /// Whether the first seed follows from verified frames.
     proven: bool,
 }
 
 impl Scan {
     fn new(log: &File, header: &[u8; HEADER as usize], count: u64) -> io::Result<Self> {
-        let order = if header[..4] == MAGIC_BIG { Order::Big } else { Order::Little };
+        let order = if header[..4] == MAGIC_BIG { ByteOrder::Big } else { ByteOrder::Little };
         let computed = Sums::default().over(&header[..24], order);
         let stored = Sums::stored(&header[24..]);
         let header_is_sound = computed == stored;
@@ -177,66 +179,67 @@ impl Scan {
         let (state, next) = self.judge(bytes, stored, same_salt, truth);
         let mut head = [0; 8];
         head.copy_from_slice(&bytes[..8]);
-        if let State::Mended(bit @ 0..64) = state {
+        if let FrameState::Repaired(bit @ 0..64) = state {
             head[bit / 8] ^= 1 << (bit % 8);
         }
         let number =
             |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         self.seeds = vec![next];
-        self.proven = state != State::Damaged;
-        // Of a damaged frame, the page's number is believed if what stands beside it is whole.
+        self.proven = state != FrameState::Damaged;
+        // The page number of a damaged frame is trusted if the salt next to it is intact.
         let page =
-            Some(number(0)).filter(|page| *page > 0 && (state != State::Damaged || same_salt));
+            Some(number(0)).filter(|page| *page > 0 && (state != FrameState::Damaged || same_salt));
         Frame { page, pages_after: number(4), state }
     }
 
-    /// The state of a frame, and what the next one goes on from.
+    /// The state of a frame, and the seed for the next one.
     fn judge(
         &self,
         bytes: &[u8],
         stored: Sums,
         same_salt: bool,
         truth: Option<&File>,
-    ) -> (State, Sums) {
+    ) -> (FrameState, Sums) {
         let sums_from = |seed: Sums, head: &[u8], page: &[u8]| {
             seed.over(head, self.order).over(page, self.order)
         };
         let (head, page) = (&bytes[..8], &bytes[FRAME_HEADER..]);
         let all = |seed| sums_from(seed, head, page);
         if let Some(place) = self.seeds.iter().position(|seed| all(*seed) == stored) {
-            // An older log's frames fit each other too; only their salt tells them apart.
+            // Frames of an older log are consistent, too; only the salt distinguishes them.
             return match (self.proven && place == 0, same_salt) {
-                (true, true) => (State::Sound, stored),
-                (true, false) => (State::Proven, stored),
-                (false, true) => (State::Proven, stored),
-                (false, false) => (State::Damaged, stored),
+                (true, true) => (FrameState::Sound, stored),
+                (true, false) => (FrameState::Proven, stored),
+                (false, true) => (FrameState::Proven, stored),
+                (false, false) => (FrameState::Damaged, stored),
             };
         }
         if !same_salt {
-            return (State::Damaged, stored);
+            return (FrameState::Damaged, stored);
         }
         for seed in &self.seeds {
             let found = all(*seed);
             if found.distance(stored) == 1 {
-                return (State::Proven, found);
+                return (FrameState::Proven, found);
             }
             let mut summed = head.to_vec();
             summed.extend_from_slice(page);
             if let Some(bit) = flipped_bit(&summed, found, stored, self.order) {
                 let beyond_head = if bit < 64 { 0 } else { (FRAME_HEADER - 8) * 8 };
-                return (State::Mended(bit + beyond_head), stored);
+                return (FrameState::Repaired(bit + beyond_head), stored);
             }
             let number = u32::from_be_bytes([head[0], head[1], head[2], head[3]]);
             let in_file = truth.and_then(|truth| page_of(truth, number).ok());
             if in_file.is_some_and(|in_file| sums_from(*seed, head, &in_file) == stored) {
-                return (State::InFile, stored);
+                return (FrameState::InFile, stored);
             }
         }
-        (State::Damaged, stored)
+        (FrameState::Damaged, stored)
     }
 }
 
-/// The salt of a log with a damaged header: what its first frames say.
+/// The salt of a log whose header may be damaged: the most frequent one in the header and the
+/// first frames.
 fn common_salt(log: &File, said: [u8; 8], count: u64) -> io::Result<[u8; 8]> {
     let mut found = vec![said];
     for number in 0..count.min(4) {
@@ -248,7 +251,7 @@ fn common_salt(log: &File, said: [u8; 8], count: u64) -> io::Result<[u8; 8]> {
     Ok(found.iter().copied().max_by_key(|salt| votes(salt)).unwrap_or(said))
 }
 
-/// A page of the file, as it would be in the log, where pages have no checksum of ours.
+/// A page of the file in the form it has in the log, without our checksum.
 pub(super) fn page_of(truth: &File, number: u32) -> io::Result<Vec<u8>> {
     let Some(before) = number.checked_sub(1) else {
         return Err(io::ErrorKind::InvalidInput.into());

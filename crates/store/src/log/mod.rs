@@ -1,9 +1,8 @@
-//! SQLite's log, read by ourselves: whether the truth has come as far as was acknowledged, and
-//! what can be had back if it has not.
+//! Reads SQLite's log directly: whether the truth has everything that was acknowledged, and what
+//! can be recovered if not.
 //!
-//! Everything here opens the truth's files as plain files. Closing one of them would drop the
-//! locks that SQLite holds in the same process, so nothing here may run in a process that has
-//! the truth open.
+//! This module opens the truth's files as plain files. Closing one would drop SQLite's locks in
+//! the same process, so none of this may run in a process that has the truth open.
 
 mod checksum;
 mod frames;
@@ -19,9 +18,9 @@ use isolate::InWorker;
 use isolith_protocol::StoreError;
 use serde::{Deserialize, Serialize};
 
-use self::frames::{Frames, State, page_of};
+use self::frames::{FrameState, Frames, page_of};
 use self::store_row::STORE_PAGE;
-use crate::acknowledged::{Found, Progress};
+use crate::acknowledged::{MarkRead, Progress};
 use crate::folder::{StoreFolder, io_failure, is_missing};
 use crate::identity::with_suffix;
 use crate::open::Truth;
@@ -29,85 +28,83 @@ use crate::open::Truth;
 pub(crate) use recover::all_commits;
 pub use recover::{LogRecovery, Part};
 
-/// How the log and the mark of what was acknowledged fit together.
+/// The state of the log compared with the mark of acknowledged commits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogState {
-    /// Whether the mark itself can be read.
+    /// Whether the mark is readable.
     pub mark: MarkState,
-    /// Frames of the log that count.
+    /// Number of valid frames in the log.
     pub frames: u64,
-    /// How far the truth has come, as SQLite sees it; none if that cannot be read.
+    /// Progress of the truth as SQLite sees it; `None` if it cannot be read.
     pub reached: Option<Progress>,
-    /// What is missing.
+    /// Acknowledged commits that are missing.
     pub missing: Option<Missing>,
 }
 
-/// What became of the mark.
+/// The state of the mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MarkState {
-    /// Nothing was written yet, or not by a program that knows marks.
+    /// Nothing was written yet, or only by a version without marks.
     None,
-    /// It cannot be read: losses would go unnoticed.
+    /// Not readable: losses would go unnoticed.
     Damaged,
-    /// It is there.
+    /// Readable.
     Sound,
 }
 
-/// Commits that were acknowledged and that SQLite does not see.
+/// Acknowledged commits that SQLite does not see.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
-    /// The first commit that is missing, and the first change of a record that may be.
+    /// The first missing commit, and the first change of a record that may be missing.
     pub from: Progress,
     /// The last ones.
     pub to: Progress,
-    /// The frame of the log, from 1, at which SQLite stops; none if the log just ends too
-    /// early.
+    /// The frame, counted from 1, at which SQLite stops; `None` if the log just ends too early.
     pub stops_at: Option<u64>,
-    /// Commits found in the log beyond that frame.
+    /// Number of commits after that frame.
     pub beyond: u64,
-    /// How far a repair can bring the truth; no further than `from` if nothing can be had
-    /// back.
+    /// The progress that a repair can reach; not above `from` if nothing can be recovered.
     pub recoverable_to: Progress,
-    /// What those commits wrote, by kind, as far as it can be had back.
+    /// The recoverable contents of those commits, by kind.
     pub parts: Vec<Part>,
 }
 
-/// A log that others write to may change while it is read.
+/// The log may change while it is read.
 const TRIES: u32 = 5;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 impl Truth {
-    /// Compares what is in the truth and its log with what was acknowledged. Others may have
-    /// the truth open; this process must not.
+    /// Compares the truth and its log with what was acknowledged. Other processes may have the
+    /// truth open; this one must not.
     ///
     /// # Errors
-    /// [`StoreError::Missing`], or that the files cannot be read.
+    /// [`StoreError::Missing`], or if the files cannot be read.
     pub fn examine_log(folder: &StoreFolder, token: InWorker) -> Result<LogState, StoreError> {
         folder.check()?;
-        let mut files = Files::look(folder)?;
+        let mut files = TruthFiles::look(folder)?;
         for _ in 1..TRIES {
             if !files.is_behind() {
                 break;
             }
             std::thread::sleep(BETWEEN_TRIES);
-            files = Files::look(folder)?;
+            files = TruthFiles::look(folder)?;
         }
         let missing = if files.is_behind() { files.missing(folder, token)? } else { None };
         Ok(files.state(missing))
     }
 }
 
-/// Whether a log has a damaged frame and commits beyond it. Opens the log alone, which is safe
-/// in any process: SQLite's locks are on the other two files.
+/// Whether a log has a damaged frame followed by commits. Opens only the log, which is safe in
+/// any process: SQLite's locks are on the other two files.
 pub(crate) fn is_broken(truth: &Path) -> bool {
     let log = File::open(with_suffix(truth, "-wal"));
     let frames = log.and_then(|log| Frames::read(&log, None));
     frames.is_ok_and(|frames| frames.goes_on())
 }
 
-/// The files of the truth, as they were at one moment.
-struct Files {
-    mark: Found,
+/// The files of the truth at one point in time.
+struct TruthFiles {
+    mark: MarkRead,
     log: Option<File>,
     truth: File,
     frames: Frames,
@@ -115,11 +112,11 @@ struct Files {
     reached: Option<Progress>,
 }
 
-impl Files {
+impl TruthFiles {
     fn look(folder: &StoreFolder) -> Result<Self, StoreError> {
-        // In this order: what is acknowledged is in the log before, and what leaves the log
-        // is in the file before.
-        let mark = Found::read(folder)?;
+        // The order matters: commits are in the log before they are acknowledged, and in the
+        // file before they leave the log.
+        let mark = MarkRead::read(folder)?;
         let path = folder.truth();
         let truth = open(&path)?
             .ok_or_else(|| StoreError::Missing { folder: folder.path().to_path_buf() })?;
@@ -128,7 +125,7 @@ impl Files {
         let frames = match &log {
             None => Frames::default(),
             Some(log) => match Frames::read(log, Some(&truth)) {
-                // Cut while it was read.
+                // Truncated while it was read.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Frames::default(),
                 read => read.map_err(|error| io_failure(&log_path, "read", &error))?,
             },
@@ -141,11 +138,11 @@ impl Files {
         Ok(files)
     }
 
-    /// The row of the store as of this many frames.
+    /// The row of table `store` after this many frames.
     fn store_row(&self, frames: usize) -> Option<(String, Progress)> {
-        let in_log = self.frames.all[..frames]
-            .iter()
-            .rposition(|frame| frame.page == Some(STORE_PAGE) && frame.state != State::Damaged);
+        let in_log = self.frames.all[..frames].iter().rposition(|frame| {
+            frame.page == Some(STORE_PAGE) && frame.state != FrameState::Damaged
+        });
         let page = match (in_log, &self.log) {
             (Some(place), Some(log)) => self.frames.page(log, place).ok()?,
             _ => None,
@@ -163,9 +160,9 @@ impl Files {
 
     fn state(self, missing: Option<Missing>) -> LogState {
         let mark = match self.mark {
-            Found::Nothing => MarkState::None,
-            Found::Damaged => MarkState::Damaged,
-            Found::Mark(..) => MarkState::Sound,
+            MarkRead::Nothing => MarkState::None,
+            MarkRead::Damaged => MarkState::Damaged,
+            MarkRead::Mark(..) => MarkState::Sound,
         };
         LogState { mark, frames: self.frames.all.len() as u64, reached: self.reached, missing }
     }

@@ -1,4 +1,4 @@
-//! A truth made of the file and of all that can be relied on in its log.
+//! Builds a truth from the file and all trusted frames of its log.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,8 +12,8 @@ use isolith_protocol::StoreError;
 use rusqlite::{Connection, OpenFlags};
 use serde::{Deserialize, Serialize};
 
-use super::frames::{Frames, State};
-use super::{Files, Missing};
+use super::frames::{FrameState, Frames};
+use super::{Missing, TruthFiles};
 use crate::acknowledged::{self, Progress};
 use crate::create::{self, Aside, copy_content, sync_folder};
 use crate::deadline::Deadline;
@@ -31,43 +31,43 @@ pub struct Part {
     pub kind: String,
     /// How many.
     pub count: u64,
-    /// The first of them.
+    /// The first ids.
     pub ids: Vec<String>,
 }
 
-/// What became of a truth whose log was damaged.
+/// The result of recovering a damaged log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogRecovery {
     /// What SQLite did not see before.
     pub missing: Missing,
-    /// Where the damaged files are now. None if nothing was done: there are commits beyond
-    /// pages that cannot be read, and a salvage gets at them row by row.
+    /// Where the damaged files are now. `None` if nothing was done: there are commits after
+    /// unreadable pages, and only a salvage can recover them row by row.
     pub kept_as: Option<PathBuf>,
 }
 
 impl LogRecovery {
-    /// Acknowledged commits that are not in the new truth.
+    /// Number of acknowledged commits that are not in the new truth.
     pub fn lost_commits(&self) -> u64 {
         self.missing.to.commits.saturating_sub(self.missing.recoverable_to.commits)
     }
 
-    /// Whether the truth has to be salvaged.
+    /// Whether the truth must be salvaged.
     pub fn needs_salvage(&self) -> bool {
         self.kept_as.is_none()
     }
 }
 
-/// Ids that a report names.
-const NAMED: usize = 20;
+/// Maximum number of ids in a report.
+const MAX_NAMED_IDS: usize = 20;
 
 impl Truth {
-    /// Makes a new truth of the file and of everything in its log that can be relied on, past
-    /// damage too. It takes the place of the old files, which are kept. None if nothing that
+    /// Builds a new truth from the file and all trusted frames of its log, including those
+    /// after damage. It replaces the old files, which are kept. Returns `None` if nothing that
     /// was acknowledged is missing.
     ///
     /// # Errors
-    /// [`StoreError::LockHeld`] while any process uses the store, or what kept the new truth
-    /// from being made; then all is as it was.
+    /// [`StoreError::LockHeld`] while any process uses the store, or the reason why the new
+    /// truth cannot be built. On error nothing has changed.
     pub fn recover_log(
         folder: &StoreFolder,
         deadline: impl Into<Option<Instant>>,
@@ -79,7 +79,7 @@ impl Truth {
         let _alone = Lock::exclusive_now(&folder.lock_file())?;
         put_in_place(folder)?;
         Aside::clear_leftovers(&folder.run(), "recover");
-        let files = Files::look(folder)?;
+        let files = TruthFiles::look(folder)?;
         if !files.is_behind() {
             return Ok(None);
         }
@@ -98,20 +98,20 @@ impl Truth {
     }
 }
 
-/// A truth in the making.
+/// A rebuilt truth that is not in place yet.
 struct Candidate {
     aside: Aside,
     reached: Progress,
-    /// Whether more can be had by a salvage.
+    /// Whether a salvage could recover more.
     falls_short: bool,
 }
 
-/// A copy of the truth with all commits of its log, for a salvage: pages whose newest state
-/// cannot be read are made unreadable, so that what was on them is said to be lost and nothing
-/// older is taken for it. None if SQLite sees all commits by itself. The caller has the store
-/// to itself.
+/// A copy of the truth with all commits of its log, for a salvage. Pages whose newest state is
+/// lost are made unreadable, so that their contents are reported as lost and no older state is
+/// used instead. `None` if SQLite sees all commits by itself. The caller must hold the store's
+/// lock exclusively.
 pub(crate) fn all_commits(folder: &StoreFolder) -> Result<Option<Aside>, StoreError> {
-    let files = Files::look(folder)?;
+    let files = TruthFiles::look(folder)?;
     match files.frames.commits().next_back() {
         Some(last) if files.is_behind() && files.frames.goes_on() => {
             files.copy_with_gaps(folder, last).map(Some)
@@ -120,7 +120,7 @@ pub(crate) fn all_commits(folder: &StoreFolder) -> Result<Option<Aside>, StoreEr
     }
 }
 
-impl Files {
+impl TruthFiles {
     /// The truth as of the last commit at which every page is known.
     fn best(&self, folder: &StoreFolder, deadline: &Deadline) -> Result<Candidate, StoreError> {
         let end = self.frames.last_whole();
@@ -131,7 +131,7 @@ impl Files {
         Ok(whole)
     }
 
-    /// The file with all frames up to this one, in a file of its own.
+    /// A copy of the file with all frames up to this one.
     fn candidate(
         &self,
         folder: &StoreFolder,
@@ -157,7 +157,7 @@ impl Files {
         Ok(aside)
     }
 
-    /// As of this commit, with pages that nobody can read where they are not known.
+    /// A copy as of this commit, with unreadable pages where the state is unknown.
     fn copy_with_gaps(&self, folder: &StoreFolder, end: usize) -> Result<Aside, StoreError> {
         let aside = self.copy(folder, Some(end))?;
         let spoil = || {
@@ -172,7 +172,7 @@ impl Files {
         Ok(aside)
     }
 
-    /// How far a repair could come, and what the commits wrote that it would have back.
+    /// How far a repair could get, and what the recovered commits contain.
     pub(super) fn preview(
         &self,
         folder: &StoreFolder,
@@ -195,14 +195,14 @@ impl Files {
     }
 }
 
-/// Where SQLite's header says how many bytes at the end of pages are not its own.
+/// Offset in SQLite's header of the number of reserved bytes per page.
 const RESERVED_AT: u64 = 20;
 
-/// Writes the newest state of every page that the log has until `end`.
+/// Writes the newest state of every page in the log up to `end`.
 fn play(frames: &Frames, log: &File, end: usize, file: &File) -> std::io::Result<()> {
     let mut newest = HashMap::new();
     for (place, frame) in frames.all[..=end].iter().enumerate() {
-        if let (Some(page), true) = (frame.page, frame.state != State::Damaged) {
+        if let (Some(page), true) = (frame.page, frame.state != FrameState::Damaged) {
             newest.insert(page, place);
         }
     }
@@ -210,7 +210,7 @@ fn play(frames: &Frames, log: &File, end: usize, file: &File) -> std::io::Result
     file.read_exact_at(&mut reserved, RESERVED_AT)?;
     for (page, place) in newest {
         if let Some(mut bytes) = frames.page(log, place)? {
-            // Pages get their checksums on the way from the log into the file.
+            // Pages get their checksums when they move from the log to the file.
             if reserved == [RESERVED] {
                 seal(&mut bytes, page);
             }
@@ -232,7 +232,7 @@ fn open(aside: &Aside, deadline: &Deadline) -> Result<Connection, StoreError> {
     Ok(db)
 }
 
-/// SQLite's own check.
+/// Runs SQLite's own check.
 fn is_sound(aside: &Aside, deadline: &Deadline) -> Result<bool, StoreError> {
     let db = open(aside, deadline)?;
     let said: Result<String, _> = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0));
@@ -243,7 +243,7 @@ fn is_sound(aside: &Aside, deadline: &Deadline) -> Result<bool, StoreError> {
     }
 }
 
-/// What the second truth has and the first has not.
+/// What the second truth has and the first lacks.
 fn parts(seen: &Connection, best: &Connection, change: u64) -> Vec<Part> {
     let changed = |kind: &str| {
         format!(
@@ -278,14 +278,14 @@ fn parts(seen: &Connection, best: &Connection, change: u64) -> Vec<Part> {
     parts.collect()
 }
 
-/// What cannot be read is left out: this is for people, and a repair says what is lost.
+/// Unreadable items are left out: this is informational, and a repair reports what is lost.
 fn list(db: &Connection, sql: &str, after: i64) -> Option<(u64, Vec<String>)> {
     let mut statement = db.prepare(sql).ok()?;
     let mut rows = statement.query([after]).ok()?;
     let (mut count, mut ids) = (0, Vec::new());
     while let Ok(Some(row)) = rows.next() {
         count += 1;
-        if ids.len() < NAMED {
+        if ids.len() < MAX_NAMED_IDS {
             let id: rusqlite::types::Value = row.get(0).ok()?;
             ids.push(match id {
                 rusqlite::types::Value::Text(text) => text,

@@ -1,17 +1,17 @@
-//! The one row of the table `store`, read from the bytes of its page.
+//! The single row of table `store`, decoded from the bytes of its page.
 //!
-//! Every commit writes that page, so the log shows which commits are in it without being
-//! played into a file.
+//! Every commit writes that page, so the log shows which commits it contains without being
+//! replayed.
 
 use crate::acknowledged::Progress;
 
-/// Where the table is: it was made first, after SQLite's own two pages.
+/// Root page of the table: the first one created, after SQLite's own two pages.
 pub(super) const STORE_PAGE: u32 = 3;
 
-/// A leaf of a table.
+/// Page type of a table leaf.
 const LEAF: u8 = 13;
 
-/// The uuid and how far the store had come; none if that is not the page.
+/// The uuid and progress; `None` if this is not that page.
 pub(super) fn read(page: &[u8]) -> Option<(String, Progress)> {
     let short =
         |at: usize| Some(usize::from(u16::from_be_bytes([*page.get(at)?, *page.get(at + 1)?])));
@@ -29,7 +29,7 @@ pub(super) fn read(page: &[u8]) -> Option<(String, Progress)> {
     }
     let mut body = Bytes { bytes: page, at: start + header };
     let mut values = kinds.into_iter().map(|kind| body.value(kind));
-    // only, uuid, created_at, last_change, commits
+    // Columns: only, uuid, created_at, last_change, commits.
     values.next()??;
     let Value::Text(uuid) = values.next()?? else { return None };
     values.next()??;
@@ -75,7 +75,7 @@ impl Bytes<'_> {
         Some(value)
     }
 
-    /// By the record format's serial types. Nothing here is negative.
+    /// Decodes a value by its serial type. None of the columns is negative.
     fn value(&mut self, kind: u64) -> Option<Value> {
         let length = match kind {
             0 => return Some(Value::Other),

@@ -1,14 +1,14 @@
-//! What tells one drawer from all others.
+//! The identity of a drawer.
 
 use std::fmt::Write as _;
 
-/// How many bytes of a hash an id is.
+/// Length of an id in bytes.
 const ID_BYTES: usize = 12;
 
-/// What tells a drawer from all others.
+/// Identifies a drawer by its content.
 pub(crate) type ContentHash = [u8; 32];
 
-/// BLAKE3 over wing, room, source and text, each with its length before it.
+/// BLAKE3 over wing, room, source and text, each prefixed with its length.
 pub(crate) fn content_hash(
     wing: &str,
     room: &str,
@@ -23,8 +23,8 @@ pub(crate) fn content_hash(
     *hasher.finalize().as_bytes()
 }
 
-/// The id of a drawer with this content, if those of all smaller salts are taken. An id stays
-/// with its drawer when the text changes, so that the old text may need another one.
+/// The id of a drawer with this content, if those with smaller salts are taken. A drawer keeps
+/// its id when its text changes, so the old text may need another one.
 pub(crate) fn id_of(hash: &ContentHash, salt: u64) -> String {
     let hash = match salt {
         0 => *hash,
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_depend_on_all_that_tells_drawers_apart() {
+    fn ids_depend_on_wing_room_source_and_text() {
         let hash = |wing, room, source, text| content_hash(wing, room, source, text);
         let one = hash("w", "r", Some("s"), "t");
         assert_eq!(one, hash("w", "r", Some("s"), "t"));
@@ -59,7 +59,7 @@ mod tests {
         ] {
             assert_ne!(one, other);
         }
-        // Ids are for ever: other programs have them.
+        // Ids must never change: other programs store them.
         assert_eq!(id_of(&hash("Ada", "work", None, "Hello."), 0), "bd1306c651ea2f2a677b5389");
         assert_ne!(id_of(&one, 0), id_of(&one, 1));
     }

@@ -1,4 +1,4 @@
-//! What follows from the text of a drawer: its identity and its passages.
+//! What is derived from the text of a drawer: its identity and its passages.
 
 mod identity;
 mod passages;

@@ -1,13 +1,13 @@
-/// What is not longer than this stays whole, in characters.
-const WHOLE: usize = 1_500;
+/// Texts up to this many characters are not split.
+const MAX_UNSPLIT: usize = 1_500;
 
-/// The longest passage of a text that is cut, and the shortest, in characters.
-const LONGEST: usize = 1_200;
-const SHORTEST: usize = 600;
+/// Maximum and minimum length of a passage, in characters.
+const MAX_PASSAGE: usize = 1_200;
+const MIN_PASSAGE: usize = 600;
 
-/// Cuts a text into passages that tile it: one after the other they are the text again.
-/// None is blank, unless the text is. Cuts are at the ends of paragraphs, else of lines and
-/// sentences, else of words, and never inside a character.
+/// Splits a text into passages whose concatenation is the text. None is blank, unless the text
+/// is. Splits at the ends of paragraphs, else of lines and sentences, else of words, and never
+/// inside a character.
 pub fn passages(text: &str) -> Vec<&str> {
     let mut passages = Vec::new();
     let mut rest = text;
@@ -20,14 +20,14 @@ pub fn passages(text: &str) -> Vec<&str> {
     passages
 }
 
-/// Where the first passage of a text ends; none if it is the only one.
+/// Where the first passage of a text ends; `None` if it is the only one.
 fn cut(text: &str) -> Option<usize> {
-    text.char_indices().nth(WHOLE)?;
-    let (start, _) = text.char_indices().nth(SHORTEST)?;
-    let (limit, _) = text.char_indices().nth(LONGEST)?;
+    text.char_indices().nth(MAX_UNSPLIT)?;
+    let (start, _) = text.char_indices().nth(MIN_PASSAGE)?;
+    let (limit, _) = text.char_indices().nth(MAX_PASSAGE)?;
     let best = ends(text, start, limit).max_by_key(|(at, end)| (*end, *at));
     let at = best.map_or(limit, |(at, _)| at);
-    // What would be blank goes with its neighbour.
+    // A blank passage is merged with its neighbour.
     let (before, after) = text.split_at(at);
     if after.trim_start().is_empty() {
         return None;
@@ -39,7 +39,7 @@ fn cut(text: &str) -> Option<usize> {
     Some(at)
 }
 
-/// How good a place is for a cut.
+/// How good a position is for a split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum End {
     Word,
@@ -47,14 +47,14 @@ enum End {
     Paragraph,
 }
 
-/// The places from `start` to `limit` at which something ends. White space goes with what
-/// is before it.
+/// The positions from `start` to `limit` at which something ends. White space belongs to what
+/// precedes it.
 fn ends(text: &str, start: usize, limit: usize) -> impl Iterator<Item = (usize, End)> {
     let letters = text[start..limit].char_indices().filter(|(_, letter)| !letter.is_whitespace());
     letters.filter_map(move |(at, _)| Some((start + at, end_of(&text[..start + at])?)))
 }
 
-/// What a text ends with, if something does.
+/// What a text ends with, if anything.
 fn end_of(text: &str) -> Option<End> {
     let words = text.trim_end();
     let space = &text[words.len()..];
@@ -77,31 +77,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cuts_are_at_the_best_places() {
+    fn texts_are_split_at_the_best_positions() {
         let words = |count: usize| "word ".repeat(count);
         let paragraph = format!("{}\n\n", "x".repeat(700));
         let sentence = format!("{}. ", "y".repeat(800));
         for (text, first) in [
-            // What is short stays whole.
-            ("x".repeat(WHOLE), None),
+            // Short texts stay whole.
+            ("x".repeat(MAX_UNSPLIT), None),
             (words(300), None),
-            // A paragraph before a sentence before a word.
+            // Paragraphs before sentences before words.
             (format!("{paragraph}{}. {}", "z".repeat(200), words(200)), Some(702)),
             (format!("{sentence}{}", words(300)), Some(802)),
             (format!("{}\n{}", "y".repeat(900), words(300)), Some(901)),
             (format!("{}.\") {}", "y".repeat(900), words(300)), Some(904)),
             (words(400), Some(1195)),
             ("。".repeat(1_600), Some(1_199 * 3)),
-            // No end at all.
-            ("x".repeat(WHOLE + 1), Some(LONGEST)),
-            ("ß".repeat(WHOLE + 1), Some(LONGEST * 2)),
+            // No good position at all.
+            ("x".repeat(MAX_UNSPLIT + 1), Some(MAX_PASSAGE)),
+            ("ß".repeat(MAX_UNSPLIT + 1), Some(MAX_PASSAGE * 2)),
         ] {
             assert_eq!(cut(&text), first, "{text}");
         }
     }
 
     #[test]
-    fn blanks_stay_with_words() {
+    fn white_space_stays_with_the_preceding_words() {
         let space = " ".repeat(5_000);
         for text in [
             format!("{space}a"),
@@ -130,14 +130,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn passages_tile_the_text(text in texts()) {
+        fn passages_concatenate_to_the_text(text in texts()) {
             let cut = passages(&text);
             prop_assert_eq!(cut.concat(), text.clone());
             if !text.trim().is_empty() {
                 for passage in &cut {
                     prop_assert!(!passage.trim().is_empty());
-                    // Beyond the limit there is nothing but white space.
-                    prop_assert!(passage.trim().chars().count() <= WHOLE);
+                    // Beyond the limit there is only white space.
+                    prop_assert!(passage.trim().chars().count() <= MAX_UNSPLIT);
                 }
             }
         }

@@ -21,10 +21,10 @@ const FILE: &str = "SELECT id, root, path, hash, size, modified, language, gener
     chunks, author, changed_at, parser FROM file";
 
 impl Snapshot<'_> {
-    /// The code index, if something was ever indexed.
+    /// The code index; `None` if nothing was ever indexed.
     ///
     /// # Errors
-    /// That the truth cannot be read.
+    /// If the truth cannot be read.
     pub fn code_state(&self) -> Result<Option<CollectionState>, StoreError> {
         code(self.connection())
     }
@@ -32,7 +32,7 @@ impl Snapshot<'_> {
     /// All roots, by path.
     ///
     /// # Errors
-    /// That the truth cannot be read.
+    /// If the truth cannot be read.
     pub fn roots(&self) -> Result<Vec<RootState>, StoreError> {
         let db = self.connection();
         let read = || {
@@ -43,11 +43,11 @@ impl Snapshot<'_> {
         read().during(db, "list roots")
     }
 
-    /// Number, path and last complete run of all roots, which costs less than counting
-    /// what they have.
+    /// Id, path and last complete run of all roots; cheaper than [`Self::roots`], which counts
+    /// their contents.
     ///
     /// # Errors
-    /// That the truth cannot be read.
+    /// If the truth cannot be read.
     pub fn root_places(&self) -> Result<Vec<RootPlace>, StoreError> {
         let db = self.connection();
         let place = |row: &Row<'_>| {
@@ -61,11 +61,11 @@ impl Snapshot<'_> {
         read().during(db, "list roots")
     }
 
-    /// Files of a root in the order of their paths: those below the folder `under`, after
-    /// the path `after`, `limit` of them at most.
+    /// Files of a root in order of path: those below the folder `under`, after the path
+    /// `after`, at most `limit`.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn files(
         &self,
         root: u64,
@@ -75,7 +75,8 @@ impl Snapshot<'_> {
     ) -> Result<Vec<FileState>, StoreError> {
         let db = self.connection();
         let folder = under.map(|under| under.trim_end_matches('/')).filter(|it| !it.is_empty());
-        // The character after the slash ends the folder; SQLite sorts blobs after all texts.
+        // The character after the slash ends the folder's range; SQLite sorts blobs after all
+        // texts.
         let (first, end) = match folder {
             Some(folder) => (format!("{folder}/"), Value::Text(format!("{folder}0"))),
             None => (String::new(), Value::Blob(Vec::new())),
@@ -92,10 +93,10 @@ impl Snapshot<'_> {
         read().during(db, "list files")
     }
 
-    /// The files of these numbers, in this order; none where one is gone.
+    /// The files with these ids, in this order; `None` for one that does not exist.
     ///
     /// # Errors
-    /// That the truth cannot be read.
+    /// If the truth cannot be read.
     pub fn files_by_id(&self, ids: &[u64]) -> Result<Vec<Option<FileState>>, StoreError> {
         let db = self.connection();
         let read = || {
@@ -105,11 +106,11 @@ impl Snapshot<'_> {
         read().during(db, "read files")
     }
 
-    /// The chunks of these rows, in this order; none where a row is gone. Texts cost more
-    /// than all the rest.
+    /// The chunks of these rows, in this order; `None` for one that does not exist. Texts are
+    /// most of the cost.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn chunks(
         &self,
         rows: &[u64],
@@ -126,10 +127,10 @@ impl Snapshot<'_> {
         read().during(db, "read chunks")
     }
 
-    /// A file with its chunks and their texts, if it is there.
+    /// A file with its chunks and their texts, if it exists.
     ///
     /// # Errors
-    /// That the truth cannot be read.
+    /// If the truth cannot be read.
     pub fn chunks_of_file(
         &self,
         root: u64,
@@ -150,11 +151,11 @@ impl Snapshot<'_> {
         read().during(db, "read the chunks of a file")
     }
 
-    /// The rows of all chunks that the filter allows, in ascending order. `paths` says
-    /// whether a file is wanted, by its path and by whether it is generated.
+    /// The rows of all chunks that match the filter, in ascending order. `paths` decides
+    /// whether a file is included, from its path and whether it is generated.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn code_rows(
         &self,
         filter: &ChunkFilter,
@@ -174,15 +175,13 @@ pub(crate) fn root_state(db: &Connection, id: u64) -> Result<Option<RootState>, 
         .during(db, "read a root")
 }
 
-/// Whether there is a root of this number.
 pub(crate) fn root_exists(db: &Connection, id: u64) -> Result<bool, StoreError> {
     db.prepare_cached("SELECT 1 FROM root WHERE id = ?1")
         .and_then(|mut statement| statement.exists([id]))
         .during(db, "look for a root")
 }
 
-/// Whether kind, symbols, first and last line of a chunk, in columns from this one on, are
-/// such as a writer makes.
+/// Whether the kind, symbols, first and last line of a chunk, starting at this column, are valid.
 pub(crate) fn makes_sense(row: &Row<'_>, column: usize) -> rusqlite::Result<bool> {
     let kind = row.get_ref(column)?.as_str().ok().and_then(|name| name.parse::<ChunkKind>().ok());
     let symbols = row.get_ref(column + 1)?.as_str().ok().and_then(|text| symbols_of(text).ok());
@@ -191,7 +190,7 @@ pub(crate) fn makes_sense(row: &Row<'_>, column: usize) -> rusqlite::Result<bool
     Ok(kind.is_some() && symbols.is_some() && lines)
 }
 
-/// The names of a chunk's symbols with a space between, from what the truth has.
+/// Appends the names of a chunk's stored symbols, separated by spaces.
 pub(super) fn push_names(symbols: &str, column: usize, names: &mut String) -> rusqlite::Result<()> {
     names.clear();
     if symbols == "[]" {
@@ -235,7 +234,7 @@ fn file_of(row: &Row<'_>) -> rusqlite::Result<FileState> {
     })
 }
 
-/// Chunks with or without their texts.
+/// Selects chunks with or without their texts.
 fn select_chunks<'a>(
     db: &'a Connection,
     with_text: bool,
@@ -273,7 +272,7 @@ fn symbols_of(text: &str) -> rusqlite::Result<Vec<Symbol>> {
     Ok(short.into_iter().map(|(name, kind, line)| Symbol { name, kind, line }).collect())
 }
 
-/// The numbers of the files that a filter allows, in ascending order.
+/// The ids of the files that match a filter, in ascending order.
 fn files_matching(
     db: &Connection,
     filter: &ChunkFilter,
@@ -283,7 +282,7 @@ fn files_matching(
     let languages: HashSet<&str> = filter.languages.iter().map(String::as_str).collect();
     let since = filter.changed_since.unwrap_or(i64::MIN);
     let mut statement = db.prepare_cached(
-        // A file that was read in the moment of its change has no age: it is new.
+        // A file that was read at the very moment of its change has no age: it counts as new.
         "SELECT id, root, path, generated, language, \
          coalesce(changed_at, nullif(modified, 0) / 1000000, 9223372036854775807) \
          FROM file ORDER BY id",
@@ -302,7 +301,7 @@ fn files_matching(
     Ok(files)
 }
 
-/// The rows of the chunks of these files, which ascend. Only an index is read.
+/// The rows of the chunks of these files, which must be in ascending order. Reads only an index.
 fn rows_of_files(
     db: &Connection,
     files: &[u64],
@@ -311,7 +310,7 @@ fn rows_of_files(
     let (Some(first), Some(last)) = (files.first(), files.last()) else { return Ok(Vec::new()) };
     let wanted = |name: &str| kinds.is_empty() || kinds.iter().any(|kind| kind.name() == name);
     let mut found = Vec::new();
-    // Passing over a file costs a fraction of looking one up.
+    // Skipping a file costs a fraction of looking one up.
     if last - first < files.len() as u64 * 4 {
         let mut statement = db.prepare_cached(
             "SELECT file, kind, row FROM chunk WHERE file BETWEEN ?1 AND ?2 ORDER BY file",

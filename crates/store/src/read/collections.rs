@@ -11,31 +11,31 @@ use super::unreadable;
 use crate::names::is_plain;
 use crate::sqlite::During;
 
-/// An error names at most this many others.
-const MOST_SIMILAR: usize = 3;
+/// Maximum number of similar names in an error.
+const MAX_SIMILAR: usize = 3;
 
 const STATE: &str = "SELECT c.id, c.name, c.dimension, c.metric, c.model, c.records, \
     c.last_change, c.unfolded, g.number, g.base_to, g.complete_to, c.kind \
     FROM collection c LEFT JOIN generation g ON g.collection = c.id ";
 
-/// The number of the last change in the whole store.
+/// The last change number of the whole store.
 pub(crate) fn last_change(db: &Connection) -> Result<u64, StoreError> {
     db.prepare_cached("SELECT last_change FROM store")
         .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
         .during(db, "read the last change number")
 }
 
-/// The collection of this name, if there is one.
+/// The collection with this name, if it exists.
 pub(crate) fn by_name(db: &Connection, name: &str) -> Result<Option<CollectionState>, StoreError> {
     one(db, "WHERE c.name = ?1", name)
 }
 
-/// The collection of this number, unless it was deleted.
+/// The collection with this id, unless it was deleted.
 pub(crate) fn by_id(db: &Connection, id: u64) -> Result<Option<CollectionState>, StoreError> {
     one(db, "WHERE c.id = ?1 AND c.name IS NOT NULL", id)
 }
 
-/// The collection of this name.
+/// The collection with this name, or an error with similar names.
 pub(crate) fn require(db: &Connection, name: &str) -> Result<CollectionState, StoreError> {
     match by_name(db, name)? {
         Some(state) => Ok(state),
@@ -43,29 +43,29 @@ pub(crate) fn require(db: &Connection, name: &str) -> Result<CollectionState, St
     }
 }
 
-/// A collection whose records people may change.
+/// A collection whose records users may change.
 pub(crate) fn require_records(db: &Connection, name: &str) -> Result<CollectionState, StoreError> {
     let state = require(db, name)?;
     match state.kind {
         CollectionKind::Records => Ok(state),
         CollectionKind::Code => {
-            let reason = format!("{name} is the code index; `isolith index` changes it");
+            let reason = format!("{name} is the code index; use `isolith index` to change it");
             Err(StoreError::Invalid(reason))
         }
         CollectionKind::Memory => {
-            let reason = format!("{name} holds what is remembered; `isolith memory` changes it");
+            let reason = format!("{name} is the memory; use `isolith memory` to change it");
             Err(StoreError::Invalid(reason))
         }
     }
 }
 
-/// The code index, if there is one.
+/// The code index, if it exists.
 pub(crate) fn code(db: &Connection) -> Result<Option<CollectionState>, StoreError> {
     let state = by_name(db, CODE_COLLECTION)?;
     Ok(state.filter(|state| state.kind == CollectionKind::Code))
 }
 
-/// The memory, if something was ever remembered.
+/// Memory, if anything was ever stored in it.
 pub(crate) fn memory(db: &Connection) -> Result<Option<CollectionState>, StoreError> {
     let state = by_name(db, MEMORY_COLLECTION)?;
     Ok(state.filter(|state| state.kind == CollectionKind::Memory))
@@ -157,7 +157,7 @@ fn segment_of(row: &Row<'_>) -> rusqlite::Result<SegmentEntry> {
     })
 }
 
-/// The name of a segment's file. One that leads out of the folder can only come from damage.
+/// The name of a segment's file. A path out of the folder can only come from damage.
 pub(crate) fn segment_file(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
     named(row, at, |name| is_plain(name).then(|| name.to_owned()))
 }
@@ -168,10 +168,10 @@ pub(super) fn named<T>(
     read: impl Fn(&str) -> Option<T>,
 ) -> rusqlite::Result<T> {
     let name = row.get_ref(column)?.as_str()?;
-    read(name).ok_or_else(|| unreadable(column, format!("{name:?} is not known here")))
+    read(name).ok_or_else(|| unreadable(column, format!("unknown value {name:?}")))
 }
 
-/// Names that someone may have meant, nearest first.
+/// Similar names of collections, best match first.
 fn similar(db: &Connection, name: &str) -> Result<Vec<String>, StoreError> {
     let read = || {
         db.prepare_cached("SELECT name FROM collection WHERE name IS NOT NULL LIMIT 1000")?
@@ -182,18 +182,18 @@ fn similar(db: &Connection, name: &str) -> Result<Vec<String>, StoreError> {
     let wanted = name.to_lowercase();
     let mut near: Vec<(usize, String)> = names
         .into_iter()
-        .map(|other| (edits(&wanted, &other.to_lowercase()), other))
-        .filter(|(edits, other)| {
-            *edits <= 2.max(wanted.chars().count() / 3)
+        .map(|other| (edit_distance(&wanted, &other.to_lowercase()), other))
+        .filter(|(edit_distance, other)| {
+            *edit_distance <= 2.max(wanted.chars().count() / 3)
                 || (wanted.len() > 2 && other.to_lowercase().contains(&wanted))
         })
         .collect();
     near.sort();
-    Ok(near.into_iter().take(MOST_SIMILAR).map(|(_, name)| name).collect())
+    Ok(near.into_iter().take(MAX_SIMILAR).map(|(_, name)| name).collect())
 }
 
-/// How many characters must change to make one name of the other.
-fn edits(one: &str, other: &str) -> usize {
+/// The edit distance of two names, in characters.
+fn edit_distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().take(100).collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (at, letter) in one.chars().take(100).enumerate() {
@@ -210,14 +210,14 @@ fn edits(one: &str, other: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::edits;
+    use super::edit_distance;
 
     #[test]
-    fn edits_are_counted() {
+    fn edit_distance_counts_changed_characters() {
         for (one, other, count) in
             [("", "", 0), ("a", "", 1), ("docs", "dosc", 2), ("docs", "docs2", 1), ("ü", "u", 1)]
         {
-            assert_eq!(edits(one, other), count, "{one} {other}");
+            assert_eq!(edit_distance(one, other), count, "{one} {other}");
         }
     }
 }

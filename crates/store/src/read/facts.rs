@@ -11,12 +11,12 @@ use crate::facts::names::{fold, fold_predicate};
 use crate::facts::validity::Validity;
 use crate::sqlite::During;
 
-/// An answer shows at most so many sources of a fact: the first, and the last ones.
-const MOST_SOURCES: u32 = 20;
+/// Maximum number of sources in an answer: the first one, and the latest.
+const MAX_SOURCES: u32 = 20;
 
-/// A fact as a writer sees it.
+/// A fact as writers see it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Kept {
+pub(crate) struct StoredFact {
     pub(crate) id: i64,
     pub(crate) subject: i64,
     pub(crate) predicate: i64,
@@ -30,15 +30,15 @@ pub(crate) struct Kept {
     pub(crate) superseded_by: Option<i64>,
 }
 
-const KEPT: &str = "SELECT id, valid_from, from_day, valid_to, to_day, until, confidence, drawer, \
+const STORED_FACT: &str = "SELECT id, valid_from, from_day, valid_to, to_day, until, confidence, drawer, \
     file, agent, recorded_at, superseded_by, subject, predicate, object FROM fact";
 
-/// What is true comes first, then what will be, then what was; the latest of each first.
+/// True now first, then future, then past; the latest of each first.
 const CURRENT_FIRST: &str = "ORDER BY CASE \
     WHEN f.valid_from > :now THEN 1 WHEN f.until <= :now THEN 2 ELSE 0 END, \
     coalesce(f.valid_from, f.until) DESC, f.id DESC";
 
-/// What has no date at all comes last.
+/// Facts without any date come last.
 const BY_TIME: &str = "ORDER BY coalesce(f.valid_from, f.until) NULLS LAST, f.id";
 
 const ENTITY: &str = "SELECT e.id, e.name, e.type, \
@@ -46,10 +46,10 @@ const ENTITY: &str = "SELECT e.id, e.name, e.type, \
     (SELECT count(*) FROM fact WHERE object = e.id AND subject <> e.id) FROM entity e";
 
 impl Snapshot<'_> {
-    /// Facts: what is true now before what will be and what was.
+    /// Facts: true now first, then future, then past.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn facts(&self, query: &FactQuery) -> Result<Vec<Fact>, StoreError> {
         let db = self.connection();
         let Some(entity) = wanted(db, query.entity.as_deref())? else { return Ok(Vec::new()) };
@@ -88,10 +88,10 @@ impl Snapshot<'_> {
         read().during(db, "look for facts")
     }
 
-    /// Facts in the order in which they became true; of all entities if none is named.
+    /// Facts in the order in which they became true; of all entities if none is given.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn fact_timeline(
         &self,
         entity: Option<&str>,
@@ -117,10 +117,10 @@ impl Snapshot<'_> {
         read().during(db, "read the timeline")
     }
 
-    /// How many facts there are: true now, no longer, not yet.
+    /// The number of facts: current, past and future.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn fact_stats(&self) -> Result<FactStats, StoreError> {
         let db = self.connection();
         db.prepare_cached(
@@ -148,7 +148,7 @@ impl Snapshot<'_> {
     /// Entities by name.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn entities(&self, query: &EntityQuery) -> Result<Vec<Entity>, StoreError> {
         let db = self.connection();
         let read = || {
@@ -168,16 +168,16 @@ impl Snapshot<'_> {
         read().during(db, "list entities")
     }
 
-    /// The entity that has this name, or goes by it.
+    /// The entity with this name or alias.
     ///
     /// # Errors
-    /// That the truth cannot be read.
+    /// If the truth cannot be read.
     pub fn entity(&self, name: &str) -> Result<Option<Entity>, StoreError> {
         entity_named(self.connection(), name)
     }
 }
 
-/// The number of the entity that has this folded name or goes by it.
+/// The id of the entity with this folded name or alias.
 pub(crate) fn entity_number(db: &Connection, folded: &str) -> Result<Option<i64>, StoreError> {
     db.prepare_cached(
         "SELECT id FROM entity WHERE folded = ?1 \
@@ -187,54 +187,54 @@ pub(crate) fn entity_number(db: &Connection, folded: &str) -> Result<Option<i64>
     .during(db, "look for an entity")
 }
 
-/// The number of the predicate that has this folded name.
+/// The id of the predicate with this folded name.
 pub(crate) fn predicate_number(db: &Connection, folded: &str) -> Result<Option<i64>, StoreError> {
     db.prepare_cached("SELECT id FROM predicate WHERE folded = ?1")
         .and_then(|mut statement| statement.query_row([folded], |row| row.get(0)).optional())
         .during(db, "look for a predicate")
 }
 
-/// The entity that has this name, or goes by it.
+/// The entity with this name or alias.
 pub(crate) fn entity_named(db: &Connection, name: &str) -> Result<Option<Entity>, StoreError> {
     let number = entity_number(db, &fold(name))?;
     number.map(|number| require_entity(db, number)).transpose()
 }
 
-/// The entity of this number, which must be there.
+/// The entity with this id, which must exist.
 pub(crate) fn require_entity(db: &Connection, number: i64) -> Result<Entity, StoreError> {
     db.prepare_cached(&format!("{ENTITY} WHERE e.id = ?1"))
         .and_then(|mut statement| statement.query_row([number], |row| entity_of(db, row)))
         .during(db, "read an entity")
 }
 
-/// All facts that say this of a subject, of one object or of any, in the order of their
-/// recording.
-pub(crate) fn kept_facts(
+/// All facts with this subject and predicate, and this object if given, in the order they were
+/// recorded.
+pub(crate) fn stored_facts(
     db: &Connection,
     subject: i64,
     predicate: i64,
     object: Option<i64>,
-) -> Result<Vec<Kept>, StoreError> {
-    // An index leads to one object, however many others there are.
+) -> Result<Vec<StoredFact>, StoreError> {
+    // With an object, an index finds it directly, however many others there are.
     let of_object = if object.is_some() { "object = ?3" } else { "?3 IS NULL" };
     let read = || {
         db.prepare_cached(&format!(
-            "{KEPT} WHERE subject = ?1 AND predicate = ?2 AND {of_object} ORDER BY id"
+            "{STORED_FACT} WHERE subject = ?1 AND predicate = ?2 AND {of_object} ORDER BY id"
         ))?
-        .query_map(params![subject, predicate, object], kept_of)?
+        .query_map(params![subject, predicate, object], stored_fact_of)?
         .collect::<Result<Vec<_>, _>>()
     };
     read().during(db, "look for facts")
 }
 
-/// The fact of this number.
-pub(crate) fn kept_fact(db: &Connection, number: i64) -> Result<Option<Kept>, StoreError> {
-    db.prepare_cached(&format!("{KEPT} WHERE id = ?1"))
-        .and_then(|mut statement| statement.query_row([number], kept_of).optional())
+/// The fact with this id.
+pub(crate) fn stored_fact(db: &Connection, number: i64) -> Result<Option<StoredFact>, StoreError> {
+    db.prepare_cached(&format!("{STORED_FACT} WHERE id = ?1"))
+        .and_then(|mut statement| statement.query_row([number], stored_fact_of).optional())
         .during(db, "look for a fact")
 }
 
-/// When a fact is true, from five columns beginning with this one.
+/// The validity of a fact, from five columns starting at this one.
 pub(crate) fn validity_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Validity> {
     Ok(Validity {
         from: moment_of(row.get(column)?, row.get(column + 1)?),
@@ -243,8 +243,7 @@ pub(crate) fn validity_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Vali
     })
 }
 
-/// Whether times and confidence of a fact, in six columns after the first, are such as a
-/// writer makes.
+/// Whether the times and confidence of a fact, in six columns after the first, are valid.
 pub(crate) fn makes_sense(row: &Row<'_>) -> rusqlite::Result<bool> {
     let validity = validity_of(row, 1)?;
     let starts = [row.get(1)?, row.get(3)?];
@@ -253,7 +252,7 @@ pub(crate) fn makes_sense(row: &Row<'_>) -> rusqlite::Result<bool> {
     Ok(as_written && validity.makes_sense() && (0.0..=1.0).contains(&confidence))
 }
 
-/// A page of facts. Names are looked up for those alone that are on it.
+/// Selects a page of facts. Names are only looked up for those on the page.
 fn page(which: &str, order: &str) -> String {
     format!(
         "SELECT f.id, f.valid_from, f.from_day, f.valid_to, f.to_day, f.until, f.confidence, \
@@ -264,14 +263,14 @@ fn page(which: &str, order: &str) -> String {
     )
 }
 
-/// Whose facts are wanted.
+/// Whose facts are requested.
 #[derive(Debug, Clone, Copy)]
-enum Whose {
+enum FactOwner {
     Anybodys,
     Of(i64),
 }
 
-impl Whose {
+impl FactOwner {
     fn number(self) -> Option<i64> {
         match self {
             Self::Anybodys => None,
@@ -280,15 +279,15 @@ impl Whose {
     }
 }
 
-/// None if nobody is called that.
-fn wanted(db: &Connection, name: Option<&str>) -> Result<Option<Whose>, StoreError> {
-    let Some(name) = name else { return Ok(Some(Whose::Anybodys)) };
-    Ok(entity_number(db, &fold(name))?.map(Whose::Of))
+/// `None` if no entity has this name.
+fn wanted(db: &Connection, name: Option<&str>) -> Result<Option<FactOwner>, StoreError> {
+    let Some(name) = name else { return Ok(Some(FactOwner::Anybodys)) };
+    Ok(entity_number(db, &fold(name))?.map(FactOwner::Of))
 }
 
-fn of_entity(whose: Whose, direction: Direction) -> &'static str {
+fn of_entity(whose: FactOwner, direction: Direction) -> &'static str {
     match (whose, direction) {
-        (Whose::Anybodys, _) => ":entity IS NULL",
+        (FactOwner::Anybodys, _) => ":entity IS NULL",
         (_, Direction::Out) => "f.subject = :entity",
         (_, Direction::In) => "f.object = :entity",
         (_, Direction::Both) => "(f.subject = :entity OR f.object = :entity)",
@@ -299,8 +298,8 @@ fn moment_of(at: Option<i64>, is_day: bool) -> Option<Moment> {
     at.map(|at| if is_day { Moment::day_of(at) } else { Moment::instant(at) })
 }
 
-fn kept_of(row: &Row<'_>) -> rusqlite::Result<Kept> {
-    Ok(Kept {
+fn stored_fact_of(row: &Row<'_>) -> rusqlite::Result<StoredFact> {
+    Ok(StoredFact {
         id: row.get(0)?,
         validity: validity_of(row, 1)?,
         confidence: row.get(6)?,
@@ -315,7 +314,7 @@ fn kept_of(row: &Row<'_>) -> rusqlite::Result<Kept> {
     })
 }
 
-/// A fact with its number; the only source so far is the first.
+/// A fact with its id; its only source so far is the first.
 fn fact_of(row: &Row<'_>, now: i64) -> rusqlite::Result<(i64, Fact)> {
     let number = row.get(0)?;
     let validity = validity_of(row, 1)?;
@@ -343,7 +342,7 @@ fn fact_of(row: &Row<'_>, now: i64) -> rusqlite::Result<(i64, Fact)> {
     Ok((number, fact))
 }
 
-/// Where more than one has vouched for a fact, all words for it are kept apart.
+/// If a fact has several sources, each is stored separately.
 fn with_sources(db: &Connection, facts: Vec<(i64, Fact)>) -> rusqlite::Result<Vec<Fact>> {
     let with = |(number, mut fact): (i64, Fact)| {
         let words = sources_of(db, number)?;
@@ -355,14 +354,14 @@ fn with_sources(db: &Connection, facts: Vec<(i64, Fact)>) -> rusqlite::Result<Ve
     facts.into_iter().map(with).collect()
 }
 
-/// All who vouch for a fact, as far as answers show them; nobody if only the first does.
+/// The sources of a fact, as far as answers show them; empty if there is only the first.
 pub(crate) fn sources_of(db: &Connection, fact: i64) -> rusqlite::Result<Vec<Source>> {
     db.prepare_cached(
         "SELECT drawer, file, agent, confidence, recorded_at FROM fact_source \
          WHERE id = (SELECT min(id) FROM fact_source WHERE fact = ?1) OR id IN \
          (SELECT id FROM fact_source WHERE fact = ?1 ORDER BY id DESC LIMIT ?2) ORDER BY id",
     )?
-    .query_map(params![fact, MOST_SOURCES - 1], source_of)?
+    .query_map(params![fact, MAX_SOURCES - 1], source_of)?
     .collect()
 }
 
@@ -382,7 +381,7 @@ fn entity_of(db: &Connection, row: &Row<'_>) -> rusqlite::Result<Entity> {
     Ok(Entity { name: row.get(1)?, r#type: row.get(2)?, aliases, facts: row.get(3)? })
 }
 
-/// The other names of an entity.
+/// The aliases of an entity.
 pub(crate) fn aliases_of(db: &Connection, entity: i64) -> rusqlite::Result<Vec<String>> {
     db.prepare_cached("SELECT name FROM alias WHERE entity = ?1 ORDER BY id")?
         .query_map([entity], |row| row.get(0))?

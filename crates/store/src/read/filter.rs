@@ -1,8 +1,8 @@
-//! Which rows a filter matches.
+//! Evaluates filters on metadata and documents.
 //!
-//! Each comparison is one range of the covering table `field`, read with bound
-//! parameters; and, or and not are done with the sorted lists of rows that come out.
-//! Documents are only looked at where the rest of the filter leaves something open.
+//! Each comparison reads one range of the covering table `field`, with bound parameters; and, or
+//! and not operate on the resulting sorted lists of rows. Documents are only read where the rest
+//! of the filter does not decide.
 
 use std::collections::HashSet;
 
@@ -16,11 +16,11 @@ use crate::deadline::Deadline;
 use crate::sqlite::During;
 use crate::write::{AsValue, IN_A_LIST, type_of};
 
-/// Filters nest no deeper.
-const DEEPEST: usize = 64;
+/// Maximum nesting depth of a filter.
+const MAX_DEPTH: usize = 64;
 
-/// A compiled pattern takes no more memory than this.
-const LARGEST_PATTERN: usize = 4 << 20;
+/// Maximum memory of a compiled pattern.
+const MAX_PATTERN_SIZE: usize = 4 << 20;
 
 /// The rows of the collection that match, in ascending order.
 pub(crate) fn rows_matching(
@@ -30,16 +30,17 @@ pub(crate) fn rows_matching(
     filter: &Filter,
 ) -> Result<Vec<u64>, StoreError> {
     let search = Search { db, deadline, collection };
-    // Known before anything is read: a bad pattern is an error on an empty collection.
-    let plan = Plan::of(filter, 0)?;
+    // Compiled before anything is read, so that a bad pattern is an error even for an empty
+    // collection.
+    let plan = CompiledFilter::of(filter, 0)?;
     search.matching(&plan, None)
 }
 
 /// A filter with its patterns compiled.
-enum Plan<'f> {
-    All(Vec<Plan<'f>>),
-    Any(Vec<Plan<'f>>),
-    Not(Box<Plan<'f>>),
+enum CompiledFilter<'f> {
+    All(Vec<CompiledFilter<'f>>),
+    Any(Vec<CompiledFilter<'f>>),
+    Not(Box<CompiledFilter<'f>>),
     Compare { key: &'f str, how: Comparison, value: &'f Scalar },
     In { key: &'f str, values: &'f [Scalar] },
     Contains { key: &'f str, value: &'f Scalar },
@@ -51,10 +52,10 @@ enum TextTest<'f> {
     Matches(Regex),
 }
 
-impl<'f> Plan<'f> {
+impl<'f> CompiledFilter<'f> {
     fn of(filter: &'f Filter, depth: usize) -> Result<Self, StoreError> {
-        if depth > DEEPEST {
-            return Err(StoreError::BadFilter(format!("nested deeper than {DEEPEST}")));
+        if depth > MAX_DEPTH {
+            return Err(StoreError::BadFilter(format!("nested deeper than {MAX_DEPTH}")));
         }
         let each = |filters: &'f [Filter]| {
             filters.iter().map(|filter| Self::of(filter, depth + 1)).collect::<Result<Vec<_>, _>>()
@@ -68,7 +69,7 @@ impl<'f> Plan<'f> {
             Filter::Contains { key, value } => Self::Contains { key, value },
             Filter::DocumentContains(text) => Self::Document(TextTest::Has(text)),
             Filter::DocumentMatches(pattern) => {
-                let compiled = RegexBuilder::new(pattern).size_limit(LARGEST_PATTERN).build();
+                let compiled = RegexBuilder::new(pattern).size_limit(MAX_PATTERN_SIZE).build();
                 Self::Document(TextTest::Matches(compiled.map_err(|error| {
                     StoreError::BadFilter(format!("pattern {pattern:?}: {error}"))
                 })?))
@@ -76,7 +77,7 @@ impl<'f> Plan<'f> {
         })
     }
 
-    /// Whether documents have to be read for it.
+    /// Whether evaluating it reads documents.
     fn reads_documents(&self) -> bool {
         match self {
             Self::All(plans) | Self::Any(plans) => plans.iter().any(Self::reads_documents),
@@ -103,40 +104,48 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The rows that match, among `within` if given, in ascending order.
-    fn matching(&self, plan: &Plan<'_>, within: Option<&[u64]>) -> Result<Vec<u64>, StoreError> {
+    /// The matching rows, among `within` if given, in ascending order.
+    fn matching(
+        &self,
+        plan: &CompiledFilter<'_>,
+        within: Option<&[u64]>,
+    ) -> Result<Vec<u64>, StoreError> {
         self.deadline.check("filter")?;
         match plan {
-            Plan::All(plans) => self.all(plans, within),
-            Plan::Any(plans) => {
+            CompiledFilter::All(plans) => self.all(plans, within),
+            CompiledFilter::Any(plans) => {
                 let mut rows = Vec::new();
                 for plan in plans {
                     rows.extend(self.matching(plan, within)?);
                 }
                 Ok(sorted(rows))
             }
-            Plan::Not(plan) => {
+            CompiledFilter::Not(plan) => {
                 let not = self.matching(plan, within)?;
                 match within {
                     Some(within) => Ok(without(within, &not)),
                     None => Ok(without(&all_rows(self.db, self.collection)?, &not)),
                 }
             }
-            Plan::Compare { key, how, value } => {
+            CompiledFilter::Compare { key, how, value } => {
                 self.indexed(key, type_of(value), within, |id| self.compare(id, *how, value))
             }
-            Plan::In { key, values } => self.is_in(key, values, within),
-            Plan::Contains { key, value } => {
+            CompiledFilter::In { key, values } => self.is_in(key, values, within),
+            CompiledFilter::Contains { key, value } => {
                 self.indexed(key, type_of(value) + IN_A_LIST, within, |id| {
                     self.compare(id, Comparison::Equal, value)
                 })
             }
-            Plan::Document(test) => self.with_document(test, within),
+            CompiledFilter::Document(test) => self.with_document(test, within),
         }
     }
 
-    /// Documents are read last, and only those of rows that passed everything else.
-    fn all(&self, plans: &[Plan<'_>], within: Option<&[u64]>) -> Result<Vec<u64>, StoreError> {
+    /// Documents are read last, and only for rows that passed everything else.
+    fn all(
+        &self,
+        plans: &[CompiledFilter<'_>],
+        within: Option<&[u64]>,
+    ) -> Result<Vec<u64>, StoreError> {
         let mut rows: Option<Vec<u64>> = None;
         for late in [false, true] {
             for plan in plans.iter().filter(|plan| plan.reads_documents() == late) {
@@ -196,7 +205,7 @@ impl Search<'_> {
             .prepare_cached(sql)?
             .query_map(params![key, AsValue(value)], |row| row.get(0))?
             .collect::<Result<Vec<u64>, _>>()?;
-        // Rows of one value come in order, others value by value.
+        // Rows of one value are sorted; those of a range are sorted by value first.
         Ok(if how == Comparison::Equal { rows } else { sorted(rows) })
     }
 
@@ -268,7 +277,7 @@ fn sorted(mut rows: Vec<u64>) -> Vec<u64> {
     rows
 }
 
-/// What is in both; both ascend.
+/// The intersection of two ascending lists.
 fn common(one: &[u64], other: &[u64]) -> Vec<u64> {
     let (few, many) = if one.len() < other.len() { (one, other) } else { (other, one) };
     let mut rest = many;
@@ -282,7 +291,7 @@ fn common(one: &[u64], other: &[u64]) -> Vec<u64> {
     both
 }
 
-/// What is in the first and not in the second; both ascend.
+/// The difference of two ascending lists.
 fn without(all: &[u64], not: &[u64]) -> Vec<u64> {
     let mut not = not.iter().peekable();
     all.iter()

@@ -16,19 +16,19 @@ const DRAWER: &str = "SELECT number, id, wing, room, position, source, author, d
     date_text, tags, metadata, created_at, updated_at FROM drawer";
 
 impl Snapshot<'_> {
-    /// The memory, if something was ever remembered.
+    /// Memory; `None` if nothing was ever stored in it.
     ///
     /// # Errors
-    /// That the truth cannot be read.
+    /// If the truth cannot be read.
     pub fn memory_state(&self) -> Result<Option<CollectionState>, StoreError> {
         memory(self.connection())
     }
 
-    /// The passages of these rows, in this order; none where a row is gone. Texts cost more
-    /// than all the rest.
+    /// The passages of these rows, in this order; `None` for one that does not exist. Texts are
+    /// most of the cost.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn passages(
         &self,
         rows: &[u64],
@@ -50,11 +50,11 @@ impl Snapshot<'_> {
         read().during(db, "read passages")
     }
 
-    /// The drawers of these numbers with their whole texts, in this order; none where one
-    /// is gone.
+    /// The drawers with these numbers and their whole texts, in this order; `None` for one that
+    /// does not exist.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn drawers_by_number(&self, numbers: &[u64]) -> Result<Vec<Option<Drawer>>, StoreError> {
         let one = |number: &u64| {
             self.db.deadline.check("read drawers")?;
@@ -63,10 +63,10 @@ impl Snapshot<'_> {
         numbers.iter().map(one).collect()
     }
 
-    /// The same, by their ids.
+    /// Like [`Self::drawers_by_number`], by id.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn drawers_by_id(&self, ids: &[String]) -> Result<Vec<Option<Drawer>>, StoreError> {
         let one = |id: &String| {
             self.db.deadline.check("read drawers")?;
@@ -75,11 +75,11 @@ impl Snapshot<'_> {
         ids.iter().map(one).collect()
     }
 
-    /// A page of the drawers that a filter allows, and how many it allows. The page ends
-    /// early, but not before its first drawer, where its texts have more bytes than this.
+    /// A page of the drawers that match a filter, and the total number of matches. The page
+    /// ends early once its texts exceed the given size, but has at least one drawer.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn drawers(
         &self,
         filter: &DrawerFilter,
@@ -102,10 +102,10 @@ impl Snapshot<'_> {
         Ok((drawers, total))
     }
 
-    /// The rows of all passages of the drawers that a filter allows, in ascending order.
+    /// The rows of all passages of the drawers that match a filter, in ascending order.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn rows_of_drawers(&self, filter: &DrawerFilter) -> Result<Vec<u64>, StoreError> {
         let db = self.connection();
         let Conditions { sql, values } = Conditions::of(filter);
@@ -123,10 +123,10 @@ impl Snapshot<'_> {
         read().during(db, "look for passages")
     }
 
-    /// The row of the first passage of the drawer that comes next in a passage's room.
+    /// The row of the first passage of the next drawer in a passage's room.
     ///
     /// # Errors
-    /// That the truth cannot be read.
+    /// If the truth cannot be read.
     pub fn next_passage(&self, of: &StoredPassage) -> Result<Option<u64>, StoreError> {
         let db = self.connection();
         let read = || {
@@ -141,11 +141,11 @@ impl Snapshot<'_> {
         Ok(read().during(db, "look for the next drawer")?.flatten())
     }
 
-    /// The rows of all passages of the drawers that are at most `reach` places away from a
-    /// passage's own in its room. Its own are not among them.
+    /// The rows of all passages of the drawers at most `reach` positions away from a passage's
+    /// own in its room, excluding its own.
     ///
     /// # Errors
-    /// That the truth cannot be read.
+    /// If the truth cannot be read.
     pub fn passages_beside(&self, of: &StoredPassage, reach: u32) -> Result<Vec<u64>, StoreError> {
         let db = self.connection();
         let (first, last) = (
@@ -164,10 +164,10 @@ impl Snapshot<'_> {
         read().during(db, "look for neighbours")
     }
 
-    /// All wings and their rooms, by name, with how much is in them.
+    /// All wings and rooms, by name, with the size of their contents.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn taxonomy(&self) -> Result<Vec<Wing>, StoreError> {
         let db = self.connection();
         let read = || {
@@ -193,7 +193,7 @@ impl Snapshot<'_> {
     }
 }
 
-/// The drawer of this number, if it is there.
+/// The drawer with this number, if it exists.
 pub(crate) fn by_number(db: &Connection, number: u64) -> Result<Option<(u64, Drawer)>, StoreError> {
     let read = || {
         let mut find = db.prepare_cached(&format!("{DRAWER} WHERE number = ?1"))?;
@@ -202,7 +202,7 @@ pub(crate) fn by_number(db: &Connection, number: u64) -> Result<Option<(u64, Dra
     read().during(db, "read a drawer")
 }
 
-/// The number of the drawer with this id and the drawer itself, if it is there.
+/// The drawer with this id and its number, if it exists.
 pub(crate) fn by_id(db: &Connection, id: &str) -> Result<Option<(u64, Drawer)>, StoreError> {
     let read = || {
         let mut find = db.prepare_cached(&format!("{DRAWER} WHERE id = ?1"))?;
@@ -211,7 +211,7 @@ pub(crate) fn by_id(db: &Connection, id: &str) -> Result<Option<(u64, Drawer)>, 
     read().during(db, "read a drawer")
 }
 
-/// The text of a drawer: all its passages.
+/// The text of a drawer: the concatenation of its passages.
 pub(crate) fn text_of(db: &Connection, drawer: u64) -> rusqlite::Result<String> {
     let mut passages = db.prepare_cached(
         "SELECT document FROM passage JOIN record ON record.row = passage.row \
@@ -225,7 +225,7 @@ pub(crate) fn text_of(db: &Connection, drawer: u64) -> rusqlite::Result<String> 
     Ok(text)
 }
 
-/// What of a drawer is searched for words besides its text: who wrote it and its tags.
+/// Appends what is searched in addition to the text: author and tags.
 pub(crate) fn push_labels(author: Option<&str>, tags: &[String], labels: &mut String) {
     labels.clear();
     for label in author.into_iter().chain(tags.iter().map(String::as_str)) {
@@ -236,12 +236,12 @@ pub(crate) fn push_labels(author: Option<&str>, tags: &[String], labels: &mut St
     }
 }
 
-/// Tags as the truth has them.
+/// Decodes stored tags.
 pub(crate) fn tags_of(text: &str) -> Option<Vec<String>> {
     if text == "[]" { Some(Vec::new()) } else { serde_json::from_str(text).ok() }
 }
 
-/// The same drawer with its text.
+/// Adds the text to a drawer.
 fn whole(db: &Connection, found: Option<(u64, Drawer)>) -> rusqlite::Result<Option<(u64, Drawer)>> {
     let Some((number, mut drawer)) = found else { return Ok(None) };
     drawer.text = text_of(db, number)?;
@@ -260,7 +260,7 @@ fn passage_of(row: &Row<'_>) -> rusqlite::Result<StoredPassage> {
     })
 }
 
-/// A drawer without its text.
+/// Decodes a drawer without its text.
 fn drawer_of(row: &Row<'_>) -> rusqlite::Result<(u64, Drawer)> {
     let tags = tags_of(row.get_ref(10)?.as_str()?);
     let date = row.get::<_, Option<i64>>(7)?;

@@ -26,27 +26,27 @@ use crate::sqlite::During;
 use crate::write::progress_of;
 pub(crate) use collections::segment_file;
 
-/// The truth, open for reading alone.
+/// The truth, open for reading only.
 #[derive(Debug)]
 pub struct Reader {
     pub(crate) db: Db,
 }
 
-/// The truth as it was at one moment. Ends when it is dropped; while it lives, the log
-/// cannot be cut back, so it should not live long.
+/// The truth at one point in time, until it is dropped. Keep it short-lived: the log cannot be
+/// truncated while it exists.
 #[derive(Debug)]
 pub struct Snapshot<'a> {
     pub(crate) db: &'a Db,
-    /// SQLite's number for the state of the file: another one after every commit of others.
+    /// SQLite's `data_version`, which changes with every commit of another connection.
     pub(crate) version: i64,
 }
 
-/// Which records of a collection to walk through.
+/// Which records of a collection to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scope {
     /// All of them.
     All,
-    /// Those with a change number above this one.
+    /// Those with a higher change number.
     ChangedAfter(u64),
 }
 
@@ -56,12 +56,12 @@ impl Reader {
         Self { db }
     }
 
-    /// Gives the following operations until then. Without one they wait for ever.
+    /// Sets the deadline of the following operations. Without one they wait forever.
     pub fn set_deadline(&self, deadline: impl Into<Option<Instant>>) {
         self.db.deadline.set(deadline.into());
     }
 
-    /// Stops operations from another thread.
+    /// Cancels operations from another thread.
     pub fn canceller(&self) -> Canceller {
         self.db.canceller()
     }
@@ -71,22 +71,22 @@ impl Reader {
         self.db.has_moved()
     }
 
-    /// The truth as it is now, for as long as the snapshot lives.
+    /// Takes a snapshot of the current state.
     ///
     /// # Errors
-    /// [`StoreError::Replaced`], [`StoreError::Newer`], or that it cannot be read.
+    /// [`StoreError::Replaced`], [`StoreError::Newer`], or if the truth cannot be read.
     pub fn snapshot(&mut self) -> Result<Snapshot<'_>, StoreError> {
         let db = &self.db;
         db.refuse_to_read_if_moved()?;
         let version = loop {
             match begin(db).during(&db.connection, "begin to read") {
-                // Some conflicts do not ask the busy handler.
+                // Some conflicts bypass the busy handler.
                 Err(StoreError::Busy { .. }) if db.deadline.wait_a_moment() => {}
                 begun => break begun?,
             }
         };
         let snapshot = Snapshot { db, version };
-        // The schema's version is part of the file.
+        // The schema version is part of the file.
         if db.supported_in.get() != Some(version) {
             db.refuse_newer()?;
             db.supported_in.set(Some(version));
@@ -94,17 +94,17 @@ impl Reader {
         Ok(snapshot)
     }
 
-    /// Writes a compact copy of the truth to a file that does not exist yet.
+    /// Writes a compact copy of the truth to a file that must not exist.
     ///
     /// # Errors
-    /// Whatever kept it from being read or written; then there is no new file.
+    /// If reading or writing fails, or the file exists; then no new file is left.
     pub fn copy_to(&mut self, path: &Path) -> Result<(), StoreError> {
         let connection = &self.db.connection;
         self.db.refuse_if_moved()?;
         let name = path
             .to_str()
             .ok_or_else(|| StoreError::Invalid("the copy's path is not UTF-8".to_owned()))?;
-        // SQLite writes into an empty file that is there already, and keeps its mode.
+        // SQLite writes into an existing empty file and keeps its permissions.
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         made.map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => {
@@ -117,7 +117,7 @@ impl Reader {
             .during(connection, "write a copy")
             .and_then(|_| finish_copy(path));
         if copied.is_err() {
-            // Half a copy is worse than none.
+            // An incomplete copy is worse than none.
             let _ = std::fs::remove_file(path);
         }
         copied
@@ -128,40 +128,39 @@ impl Snapshot<'_> {
     /// All collections, by name.
     ///
     /// # Errors
-    /// That the truth cannot be read.
+    /// If the truth cannot be read.
     pub fn collections(&self) -> Result<Vec<CollectionState>, StoreError> {
         collections::all(self.connection())
     }
 
-    /// The collection of this name.
+    /// The collection with this name.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] with names that look like it, or that the truth cannot
-    /// be read.
+    /// [`StoreError::NotFound`] with similar names, or if the truth cannot be read.
     pub fn collection(&self, name: &str) -> Result<CollectionState, StoreError> {
         collections::require(self.connection(), name)
     }
 
-    /// The collection of this number, unless it was deleted.
+    /// The collection with this id, unless it was deleted.
     ///
     /// # Errors
-    /// That the truth cannot be read.
+    /// If the truth cannot be read.
     pub fn collection_by_id(&self, id: u64) -> Result<Option<CollectionState>, StoreError> {
         collections::by_id(self.connection(), id)
     }
 
-    /// The number of the last change in the whole store.
+    /// The last change number of the whole store.
     ///
     /// # Errors
-    /// That the truth cannot be read.
+    /// If the truth cannot be read.
     pub fn last_change(&self) -> Result<u64, StoreError> {
         collections::last_change(self.connection())
     }
 
-    /// The store's own id, made when it was.
+    /// The store's uuid, assigned at creation.
     ///
     /// # Errors
-    /// That the truth cannot be read.
+    /// If the truth cannot be read.
     pub fn uuid(&self) -> Result<String, StoreError> {
         let db = self.connection();
         db.query_row("SELECT uuid FROM store", [], |row| row.get(0)).during(db, "read the store")
@@ -170,7 +169,7 @@ impl Snapshot<'_> {
     /// Whether a deleted collection still has rows to purge.
     ///
     /// # Errors
-    /// That the truth cannot be read.
+    /// If the truth cannot be read.
     pub fn purge_due(&self) -> Result<bool, StoreError> {
         let db = self.connection();
         db.prepare_cached("SELECT 1 FROM collection WHERE name IS NULL LIMIT 1")
@@ -178,10 +177,10 @@ impl Snapshot<'_> {
             .during(db, "look for deleted collections")
     }
 
-    /// How far an ingest has got, if it began.
+    /// The progress of a load, if it was started.
     ///
     /// # Errors
-    /// That the truth cannot be read.
+    /// If the truth cannot be read.
     pub fn load_progress(&self, source: &str) -> Result<Option<LoadProgress>, StoreError> {
         let db = self.connection();
         db.prepare_cached(
@@ -189,13 +188,13 @@ impl Snapshot<'_> {
              FROM load WHERE source = ?1",
         )
         .and_then(|mut statement| statement.query_row([source], progress_of).optional())
-        .during(db, "see how far a load has got")
+        .during(db, "read the progress of a load")
     }
 
-    /// All jobs that are known to kill workers.
+    /// All jobs known to kill workers.
     ///
     /// # Errors
-    /// That the truth cannot be read.
+    /// If the truth cannot be read.
     pub fn poisons(&self) -> Result<Vec<PoisonedJob>, StoreError> {
         let db = self.connection();
         let read = || {
@@ -213,10 +212,10 @@ impl Snapshot<'_> {
         read().during(db, "read quarantined jobs")
     }
 
-    /// What was answered to the write with this key, if it is remembered.
+    /// The stored reply to the write with this key, if there is one.
     ///
     /// # Errors
-    /// That the truth cannot be read.
+    /// If the truth cannot be read.
     pub fn receipt(&self, key: Key) -> Result<Option<String>, StoreError> {
         let db = self.connection();
         db.prepare_cached("SELECT result FROM receipt WHERE key = ?1")
@@ -235,7 +234,7 @@ impl Drop for Snapshot<'_> {
     }
 }
 
-/// A text in the truth that means nothing.
+/// A text in the truth that cannot be decoded.
 fn unreadable(
     column: usize,
     reason: impl Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -244,7 +243,7 @@ fn unreadable(
     rusqlite::Error::FromSqlConversionFailure(column, of, reason.into())
 }
 
-/// A transaction takes its snapshot with the first read; this one says of which state.
+/// A transaction takes its snapshot with the first read; this one returns its version.
 fn begin(db: &Db) -> rusqlite::Result<i64> {
     end(db);
     db.connection.prepare_cached("BEGIN")?.execute([])?;
@@ -258,15 +257,15 @@ fn begin(db: &Db) -> rusqlite::Result<i64> {
     version
 }
 
-/// Ends a transaction if one is open, also when the time is over.
+/// Ends the transaction, if one is open, even after the deadline.
 fn end(db: &Db) {
     if !db.connection.is_autocommit() {
-        // What cannot be ended now is ended before the next one begins.
+        // If this fails, it is repeated before the next transaction begins.
         let _ = db.deadline.uninterrupted(|| db.connection.prepare_cached("ROLLBACK")?.execute([]));
     }
 }
 
-/// What SQLite leaves to the operating system is brought to the disk.
+/// Syncs what SQLite leaves to the operating system.
 fn finish_copy(path: &Path) -> Result<(), StoreError> {
     let file = std::fs::File::open(path).map_err(|error| io_failure(path, "open", &error))?;
     file.sync_all().map_err(|error| io_failure(path, "sync", &error))?;
@@ -286,13 +285,13 @@ mod tests {
     use crate::pragmas::Durability;
 
     #[test]
-    fn a_snapshot_ends_however_late_it_is() {
+    fn a_snapshot_ends_even_after_the_deadline() {
         let place = tempfile::tempdir().unwrap();
         let folder = StoreFolder::new(place.path().join("store"));
         let options = WriterOptions { durability: Durability::Normal, create: true };
         drop(Truth::open_writer(&folder, options, InWorker::in_process()).unwrap());
         let mut reader = Truth::open_reader(&folder, InWorker::in_process()).unwrap();
-        // SQLite looks at the deadline once in thousands of steps, over all runs of a statement.
+        // SQLite checks the deadline once in thousands of steps, over all runs of a statement.
         for _ in 0..5000 {
             reader.set_deadline(None);
             let snapshot = reader.snapshot().unwrap();

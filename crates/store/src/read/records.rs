@@ -6,10 +6,10 @@ use super::{Snapshot, filter};
 use crate::sqlite::During;
 
 impl Snapshot<'_> {
-    /// Records of a collection, a page at a time.
+    /// A page of the records of a collection.
     ///
     /// # Errors
-    /// That the filter is bad, that time is up, or that the truth cannot be read.
+    /// If the filter is invalid, the deadline passes or the truth cannot be read.
     pub fn get(
         &self,
         collection: u64,
@@ -25,10 +25,10 @@ impl Snapshot<'_> {
         Ok(self.records(&rows, with_vectors)?.into_iter().flatten().collect())
     }
 
-    /// How many records a selection has.
+    /// The number of records in a selection.
     ///
     /// # Errors
-    /// That the filter is bad, that time is up, or that the truth cannot be read.
+    /// If the filter is invalid, the deadline passes or the truth cannot be read.
     pub fn count(&self, collection: u64, which: &Selection) -> Result<u64, StoreError> {
         let count = match which {
             Selection::All => {
@@ -40,10 +40,10 @@ impl Snapshot<'_> {
         Ok(count as u64)
     }
 
-    /// The rows of all records that match, in ascending order.
+    /// The rows of all matching records, in ascending order.
     ///
     /// # Errors
-    /// That the filter is bad, that time is up, or that the truth cannot be read.
+    /// If the filter is invalid, the deadline passes or the truth cannot be read.
     pub fn rows_matching(
         &self,
         collection: u64,
@@ -52,10 +52,10 @@ impl Snapshot<'_> {
         filter::rows_matching(self.connection(), &self.db.deadline, collection, filter)
     }
 
-    /// The records of these rows, in this order; none where a row is gone.
+    /// The records of these rows, in this order; `None` for one that does not exist.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn records(
         &self,
         rows: &[u64],
@@ -91,8 +91,8 @@ impl Snapshot<'_> {
         read().during(db, "look for ids")
     }
 
-    /// Rows of one collection lie among those of all others. Walking over the others is
-    /// cheap where they are few; otherwise the rows are taken from an index and sorted.
+    /// Rows of a collection are interleaved with those of others. Skipping the others is cheap
+    /// if they are few; otherwise rows are read from an index and sorted.
     fn page_of_all(&self, collection: u64, page: Page) -> Result<Vec<u64>, StoreError> {
         let db = self.connection();
         let Some(state) = self.collection_by_id(collection)? else { return Ok(Vec::new()) };
@@ -106,7 +106,7 @@ impl Snapshot<'_> {
             let rows = super::scan::all_rows(db, collection)?;
             return Ok(on_page(rows, page));
         }
-        // The plus keeps SQLite from sorting through another index.
+        // The plus sign keeps SQLite from sorting by another index.
         let read = || {
             db.prepare_cached(
                 "SELECT row FROM record WHERE row > ?1 AND +collection = ?2 \

@@ -1,4 +1,4 @@
-//! Walking through vectors and documents in the order of their rows.
+//! Reading vectors and documents in row order.
 
 use std::ops::ControlFlow;
 
@@ -11,48 +11,48 @@ use super::memory::{push_labels, tags_of};
 use super::{Scope, Snapshot, unreadable};
 use crate::sqlite::During;
 
-/// Takes row, change number and vector of a record.
+/// Receives row, change number and vector of a record.
 pub type EachVector<'a> = dyn FnMut(u64, u64, &[u8]) -> ControlFlow<()> + 'a;
 
-/// Takes row, change number and text of a record.
+/// Receives row, change number and text of a record.
 pub type EachDocument<'a> = dyn FnMut(u64, u64, Option<&str>) -> ControlFlow<()> + 'a;
 
-/// Takes row, change number and texts of a chunk.
+/// Receives row, change number and texts of a chunk.
 pub type EachChunk<'a> = dyn FnMut(u64, u64, ChunkText<'_>) -> ControlFlow<()> + 'a;
 
-/// What of a chunk is searched for words.
+/// The searchable texts of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkText<'t> {
-    /// Its text.
+    /// The chunk's own text.
     pub body: &'t str,
-    /// The names that it defines, with a space between.
+    /// The names that it defines, separated by spaces.
     pub symbols: &'t str,
     /// The path of its file.
     pub path: &'t str,
 }
 
-/// Takes row, change number and texts of a passage.
+/// Receives row, change number and texts of a passage.
 pub type EachPassage<'a> = dyn FnMut(u64, u64, PassageText<'_>) -> ControlFlow<()> + 'a;
 
-/// What of a passage is searched for words.
+/// The searchable texts of a passage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PassageText<'t> {
-    /// Its text.
+    /// The passage's own text.
     pub body: &'t str,
-    /// The author and the tags of its drawer, with a space between.
+    /// The author and tags of its drawer, separated by spaces.
     pub labels: &'t str,
-    /// The date of its drawer, in any words.
+    /// The date of its drawer, as text.
     pub date: &'t str,
 }
 
-/// How many rows are read with one statement where they lie side by side.
+/// Maximum number of adjacent rows read with one statement.
 const RUN: usize = 1024;
 
 impl Snapshot<'_> {
-    /// Row and change number of all versions that are dead and may be in a segment.
+    /// Row and change number of all dead versions that may be in a segment.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn tombstones(&self, collection: u64) -> Result<Vec<(u64, u64)>, StoreError> {
         let db = self.connection();
         let read = || {
@@ -63,10 +63,10 @@ impl Snapshot<'_> {
         read().during(db, "read tombstones")
     }
 
-    /// Row and change number of all records that changed after this change, by row.
+    /// Row and change number of all records that changed after this change number, by row.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn tail(&self, collection: u64, after_change: u64) -> Result<Vec<(u64, u64)>, StoreError> {
         versions(self.connection(), collection, Scope::ChangedAfter(after_change))
     }
@@ -74,16 +74,16 @@ impl Snapshot<'_> {
     /// Row and change number of all live records in scope, by row.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn versions(&self, collection: u64, scope: Scope) -> Result<Vec<(u64, u64)>, StoreError> {
         versions(self.connection(), collection, scope)
     }
 
-    /// Hands out row, change number and vector of each record, in the order of rows,
-    /// until there are no more or it is told to stop.
+    /// Calls `each` with row, change number and vector of each record, in row order, until it
+    /// breaks.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn for_each_vector(
         &self,
         collection: u64,
@@ -96,11 +96,11 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Hands out row, change number and text of each record, in the order of rows,
-    /// until there are no more or it is told to stop.
+    /// Calls `each` with row, change number and text of each record, in row order, until it
+    /// breaks.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn for_each_document(
         &self,
         collection: u64,
@@ -113,11 +113,11 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Hands out row, change number and texts of each chunk, in the order of rows, until
-    /// there are no more or it is told to stop.
+    /// Calls `each` with row, change number and texts of each chunk, in row order, until it
+    /// breaks.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn for_each_chunk(
         &self,
         collection: u64,
@@ -128,7 +128,7 @@ impl Snapshot<'_> {
         let versions = versions(db, collection, scope)?;
         let mut find =
             db.prepare_cached("SELECT path FROM file WHERE id = ?1").during(db, "read files")?;
-        // The chunks of a file lie side by side.
+        // The chunks of a file are adjacent.
         let mut file = None;
         let mut path = String::new();
         let mut symbols = String::new();
@@ -144,11 +144,11 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Hands out row, change number and texts of each passage, in the order of rows, until
-    /// there are no more or it is told to stop.
+    /// Calls `each` with row, change number and texts of each passage, in row order, until it
+    /// breaks.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn for_each_passage(
         &self,
         collection: u64,
@@ -172,11 +172,11 @@ impl Snapshot<'_> {
         })
     }
 
-    /// The change numbers of these rows, in this order; none where a row is gone. Texts are
-    /// not read for it.
+    /// The change numbers of these rows, in this order; `None` for one that does not exist.
+    /// Does not read texts.
     ///
     /// # Errors
-    /// That the truth cannot be read.
+    /// If the truth cannot be read.
     pub fn changes_of(&self, rows: &[u64]) -> Result<Vec<Option<u64>>, StoreError> {
         let db = self.connection();
         let read = || {
@@ -188,11 +188,11 @@ impl Snapshot<'_> {
         read().during(db, "read change numbers")
     }
 
-    /// Hands out change number and vector of the rows that are still there, with their
-    /// place in `rows`.
+    /// Calls `each` with change number and vector of the rows that still exist, and their index
+    /// in `rows`.
     ///
     /// # Errors
-    /// That time is up, or that the truth cannot be read.
+    /// If the deadline passes or the truth cannot be read.
     pub fn vectors(
         &self,
         rows: &[u64],
@@ -215,7 +215,7 @@ impl Snapshot<'_> {
         read().during(db, "read vectors")
     }
 
-    /// Reads columns for rows that ascend, in runs where the rows lie dense.
+    /// Reads columns of rows in ascending order, in runs where rows are dense.
     fn walk(
         &self,
         versions: &[(u64, u64)],
@@ -267,7 +267,7 @@ fn versions(db: &Connection, collection: u64, scope: Scope) -> Result<Vec<(u64, 
 
 type Each<'a> = dyn FnMut((u64, u64), &Row<'_>) -> rusqlite::Result<ControlFlow<()>> + 'a;
 
-/// Columns that can be read by row and by range of rows; the first is the row.
+/// Columns that can be read by row and by range; the first one is the row.
 struct Columns {
     by_row: &'static str,
     by_range: &'static str,
@@ -316,7 +316,7 @@ impl Columns {
         let (Some(first), Some(last)) = (run.first(), run.last()) else {
             return Ok(ControlFlow::Continue(()));
         };
-        // Passing over a row costs a fraction of looking one up.
+        // Skipping a row costs a fraction of looking one up.
         if last.0 - first.0 < run.len() as u64 * 3 {
             let mut statement = db.prepare_cached(self.by_range)?;
             let mut found = statement.query([first.0, last.0])?;

@@ -1,5 +1,5 @@
-//! The code index: a file is saved with all of its chunks or not at all. One that is lost
-//! is indexed again by the next run; one that only seems whole never would be.
+//! The code index: a file is saved with all its chunks or not at all. The next run reindexes a
+//! lost file, but would skip one that only seems complete.
 
 use isolith_protocol::StoreError;
 use rusqlite::Connection;
@@ -8,11 +8,11 @@ use rusqlite::types::Value;
 use super::indexes::Index;
 use super::rebuild::{Rescue, text};
 use super::report::Extent;
-use super::table::{Completed, Copy};
+use super::table::{Completed, TableCopy};
 use crate::read::code::makes_sense;
 use crate::sqlite::During;
 
-const ROOT: Copy = Copy {
+const ROOT: TableCopy = TableCopy {
     table: "root",
     select: "SELECT id, path, created_at, indexed_at \
              FROM root WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
@@ -30,7 +30,7 @@ const ROOT: Copy = Copy {
     is_derived: false,
 };
 
-const FILE: Copy = Copy {
+const FILE: TableCopy = TableCopy {
     table: "file",
     select: "SELECT id, root, path, hash, size, modified, language, generated, problem, chunks, \
              author, changed_at, parser FROM file WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
@@ -50,11 +50,11 @@ const FILE: Copy = Copy {
     is_derived: true,
 };
 
-/// Before version 11 nobody noted which parser it was: they are parsed again.
+/// Versions before 11 did not record the parser, so those files are parsed again.
 const FILE_WITHOUT_PARSER: &str = "SELECT id, root, path, hash, size, modified, language, generated, problem, chunks, \
      author, changed_at, 0 FROM file WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
 
-const CHUNK: Copy = Copy {
+const CHUNK: TableCopy = TableCopy {
     table: "chunk",
     select: "SELECT row, file, start_line, end_line, kind, symbols, parent, signature, doc \
              FROM chunk WHERE row BETWEEN ?1 AND ?2 ORDER BY row",
@@ -74,12 +74,12 @@ const CHUNK: Copy = Copy {
     is_derived: true,
 };
 
-/// A file that will be indexed again has the chunks that are left of it until then.
+/// A file that is to be reindexed keeps its remaining chunks until then.
 const COUNT_CHUNKS: &str = "UPDATE file SET \
     chunks = (SELECT count(*) FROM chunk WHERE file = file.id) WHERE hash = zeroblob(32)";
 
-/// Files that are not as they were: chunks are missing, or belong to a record that is not
-/// in the code index or is not the one that was made for them.
+/// Incomplete files: chunks are missing, or belong to a record that is not in the code index or
+/// was not made for them.
 const FIND_BROKEN: &str = "
 INSERT INTO temp.broken SELECT id FROM main.file
 WHERE length(hash) <> 32 OR generated NOT IN (0, 1)
@@ -91,8 +91,8 @@ OR chunks <> (SELECT count(*) FROM main.chunk k
   AND substr(r.id, 1, instr(r.id, ':')) = printf('%08x:', file.id));
 ";
 
-/// Records that no chunk is left for. If the index's own row was lost, they are in a
-/// collection that salvage has made up.
+/// Records without a chunk. If the index's own row was lost, they are in a collection that
+/// salvage created.
 const DROP_BROKEN: &str = "
 CREATE TEMP TABLE loose AS SELECT r.row, r.collection FROM main.chunk k
   JOIN main.record r ON r.row = k.row JOIN main.collection c ON c.id = r.collection
@@ -110,18 +110,18 @@ DELETE FROM main.collection WHERE kind <> 'code' AND id IN (SELECT collection FR
 ";
 
 impl Rescue<'_> {
-    /// Roots, files and chunks, as far as they are whole.
+    /// Saves roots, files and chunks that are complete.
     pub(super) fn code(&mut self) -> Result<(), StoreError> {
         let before = self.report.lost.len();
         self.roots_and_files()?;
         self.table(&CHUNK)?;
         let db = self.work.db;
         db.execute_batch(COUNT_CHUNKS).during(db, "save files")?;
-        let (broken, loose) = drop_broken(db).during(db, "look for files that are whole")?;
-        let reason = "not all of their chunks were left".to_owned();
+        let (broken, loose) = drop_broken(db).during(db, "look for complete files")?;
+        let reason = "not all of their chunks could be saved".to_owned();
         self.lose_named("file", Extent::Derived, broken, reason);
         if loose > 0 {
-            let reason = "their files are to be indexed again";
+            let reason = "their files will be indexed again";
             self.lose("chunk", Extent::Derived, loose, reason.to_owned());
         }
         if self.report.lost.len() > before {
@@ -132,7 +132,7 @@ impl Rescue<'_> {
 }
 
 impl Rescue<'_> {
-    /// A path is all that is needed to index a root or a file again.
+    /// A path is enough to index a root or a file again.
     fn roots_and_files(&mut self) -> Result<(), StoreError> {
         let now = self.work.now;
         self.table_with(&ROOT, &mut |id, known| {
@@ -144,20 +144,20 @@ impl Rescue<'_> {
             true => FILE.select,
             false => FILE_WITHOUT_PARSER,
         };
-        self.table_with(&Copy { select, ..FILE }, &mut |id, known| {
+        self.table_with(&TableCopy { select, ..FILE }, &mut |id, known| {
             let (Some(root), Some(path)) = (known.get("root"), known.get("path")) else {
                 return Ok(Completed::Nothing);
             };
             let mut row = vec![id.into(), root.clone(), path.clone(), Value::Blob(vec![0; 32])];
             row.extend([0.into(), 0.into(), text(""), 0.into(), Value::Null, 0.into()]);
             row.extend([Value::Null, Value::Null, 0.into()]);
-            Ok(Completed::Row(row, "only their paths were left"))
+            Ok(Completed::Row(row, "only their paths could be saved"))
         })?;
         Ok(())
     }
 }
 
-/// Drops what cannot be used. Returns the paths of files, and how many chunks went.
+/// Deletes what cannot be used. Returns the paths of files and the number of chunks deleted.
 fn drop_broken(db: &Connection) -> rusqlite::Result<(Vec<String>, u64)> {
     db.execute_batch("CREATE TEMP TABLE broken (id INTEGER)")?;
     {

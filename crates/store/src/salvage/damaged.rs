@@ -1,4 +1,4 @@
-//! The damaged file, opened by whatever way still leads into it.
+//! Opening the damaged file in whatever way still works.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -16,18 +16,17 @@ use crate::migrations::{MIGRATIONS, migrate};
 use crate::pragmas::{self, PAGE_SIZE};
 use crate::sqlite::explain;
 
-/// A truth of which some pages cannot be read.
+/// A truth with unreadable pages.
 pub(super) struct Damaged {
     pub(super) db: Connection,
-    // Lives as long as the connection.
+    // Must live as long as the connection.
     _copy: Option<Aside>,
 }
 
 impl Damaged {
-    /// Opens the file itself, or, if its first page is gone, a copy that got the first
-    /// page of a new store. In a file that can be vacuumed in steps, tables begin on the
-    /// first pages, in the order of their making, whenever that was: so they begin on the
-    /// same pages there.
+    /// Opens the file itself or, if its first page is lost, a copy with the first page of a new
+    /// store. With incremental vacuum, SQLite places the roots of tables on the first pages in
+    /// order of creation, whenever that was, so they are on the same pages in a new store.
     pub(super) fn open(
         folder: &StoreFolder,
         truth: &Path,
@@ -36,7 +35,7 @@ impl Damaged {
         match open(truth, deadline) {
             Ok(db) => Ok(Self { db, _copy: None }),
             Err(StoreError::Corrupt { reason, .. }) => {
-                tracing::warn!(reason, "the first page is damaged, a new one is tried");
+                tracing::warn!(reason, "the first page is damaged; trying a new one");
                 let copy = copy_with_new_head(folder, truth, deadline)?;
                 let db = open(copy.path(), deadline)?;
                 Ok(Self { db, _copy: Some(copy) })
@@ -46,7 +45,7 @@ impl Damaged {
     }
 }
 
-/// Opens what may not even be a database; reading the tables' names is the test.
+/// Opens a file that may not be a database; reading the schema is the test.
 fn open(path: &Path, deadline: &Deadline) -> Result<Connection, StoreError> {
     let length = path.metadata().map_err(|error| io_failure(path, "look at", &error))?.len();
     if length == 0 {
@@ -57,10 +56,10 @@ fn open(path: &Path, deadline: &Deadline) -> Result<Connection, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-        // Behind a damaged inner page there are many that are not.
+        // Many pages below a damaged inner page are intact.
         let mut db = isolith_pages::open(path, flags, Checking::Leaves)?;
         pragmas::for_every_connection(&mut db, deadline)?;
-        // Bad cells are to be passed by, not to end the reading of their page.
+        // Skip bad cells instead of giving up on their page.
         db.pragma_update(None, "cell_size_check", false)?;
         db.pragma_update(None, "query_only", true)?;
         let tables: i64 = db.query_row(
@@ -73,7 +72,7 @@ fn open(path: &Path, deadline: &Deadline) -> Result<Connection, StoreError> {
         }
         Err(rusqlite::Error::SqliteFailure(
             rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
-            Some("its tables are not those of a store".to_owned()),
+            Some("it does not have the tables of a store".to_owned()),
         ))
     };
     try_open().map_err(|error| explain(&error, path, "open the damaged file"))
@@ -84,11 +83,11 @@ fn page(file: &[u8], number: u32) -> std::io::Result<&[u8]> {
     found.ok_or(std::io::ErrorKind::InvalidData.into())
 }
 
-/// Where in a first page the numbers of the pages are that the list of tables goes on in;
-/// none if all of it is there.
+/// Offsets in a first page of the page numbers where the schema table continues; empty if it fits
+/// on the page.
 fn children(head: &[u8]) -> Vec<usize> {
     const INTERIOR: u8 = 5;
-    // A database's own header comes before the page's.
+    // The database header precedes the page header.
     let short = |at: usize| usize::from(u16::from_be_bytes([head[at], head[at + 1]]));
     if head[100] != INTERIOR {
         return Vec::new();
@@ -119,7 +118,7 @@ fn copy_with_new_head(
         let mut file = File::options().read(true).write(true).open(copy.path())?;
         let pages = file.metadata()?.len() / u64::from(PAGE_SIZE);
         let mut pages = u32::try_from(pages).unwrap_or(u32::MAX);
-        // The list of tables goes on in other pages, which get places of their own.
+        // The schema table continues on other pages, which are appended.
         file.seek(SeekFrom::Start(u64::from(pages) * u64::from(PAGE_SIZE)))?;
         for place in children(&head) {
             let number = u32::from_be_bytes([0, 1, 2, 3].map(|at| head[place + at]));
@@ -130,7 +129,7 @@ fn copy_with_new_head(
             head[place..place + 4].copy_from_slice(&pages.to_be_bytes());
         }
         head[28..32].copy_from_slice(&pages.to_be_bytes());
-        // No free list: its pages are unknown, and nothing will be written.
+        // Drop the free list: its pages are unknown, and nothing will be written.
         head[32..40].fill(0);
         seal(&mut head, 1);
         file.seek(SeekFrom::Start(0))?;

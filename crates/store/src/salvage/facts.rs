@@ -1,4 +1,4 @@
-//! Facts. One whose entity is lost keeps what else is known of it, under a made-up name.
+//! Facts. A fact whose entity is lost is kept, with a placeholder name for the entity.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -6,17 +6,17 @@ use isolith_protocol::StoreError;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
+use super::graph_copy::{GraphEntity, GraphFact};
 use super::indexes::{Index, evidence};
-use super::rebuild::{Rescue, breaks_a_rule, text};
+use super::rebuild::{Rescue, text, violates_schema};
 use super::report::Extent;
-use super::shown::{ShownEntity, ShownFact};
-use super::table::{Completed, Copy};
+use super::table::{Completed, TableCopy};
 use crate::facts::id_of;
 use crate::facts::names::{fold, fold_predicate};
 use crate::read::facts::makes_sense;
 use crate::sqlite::During;
 
-const ENTITY: Copy = Copy {
+const ENTITY: TableCopy = TableCopy {
     table: "entity",
     select: "SELECT id, name, folded, type, created_at \
              FROM entity WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
@@ -35,7 +35,7 @@ const ENTITY: Copy = Copy {
     is_derived: false,
 };
 
-const PREDICATE: Copy = Copy {
+const PREDICATE: TableCopy = TableCopy {
     table: "predicate",
     select: "SELECT id, name, folded FROM predicate WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
     insert: "INSERT INTO predicate (id, name, folded) VALUES (?1, ?2, ?3)",
@@ -52,7 +52,7 @@ const PREDICATE: Copy = Copy {
     is_derived: false,
 };
 
-const ALIAS: Copy = Copy {
+const ALIAS: TableCopy = TableCopy {
     table: "alias",
     select: "SELECT id, entity, name, folded FROM alias WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
     insert: "INSERT INTO alias (id, entity, name, folded) VALUES (?1, ?2, ?3, ?4)",
@@ -78,7 +78,7 @@ const ALIAS: Copy = Copy {
     is_derived: false,
 };
 
-const SOURCE: Copy = Copy {
+const SOURCE: TableCopy = TableCopy {
     table: "fact_source",
     select: "SELECT id, fact, confidence, drawer, file, agent, recorded_at \
              FROM fact_source WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
@@ -97,7 +97,7 @@ const SOURCE: Copy = Copy {
     is_derived: false,
 };
 
-/// The columns from the second to the seventh are those that must make sense together.
+/// Columns 2 to 7 are validated together.
 const FACTS: &str = "SELECT id, valid_from, from_day, valid_to, to_day, until, confidence, \
     subject, predicate, object, drawer, file, agent, recorded_at, changed_at, superseded_by \
     FROM fact WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
@@ -119,23 +119,28 @@ const FACT_INDEXES: [Index; 2] = [
     },
 ];
 
-const MADE_UP: &str = "their names are lost and were made up";
-const SENSELESS: &str = "they make no sense";
+const NAMES_LOST: &str = "their names are lost; placeholders were assigned";
+const MALFORMED: &str = "they are malformed";
 
 impl Rescue<'_> {
-    /// Entities, predicates and facts with their sources.
+    /// Saves entities, predicates, and facts with their sources.
     pub(super) fn facts(&mut self) -> Result<(), StoreError> {
         let db = self.work.db;
         if !self.knows("SELECT until FROM fact") {
             return Ok(());
         }
         self.entities()?;
-        self.mend_names("entity", fold)?;
+        self.repair_names("entity", fold)?;
         self.predicates()?;
-        self.mend_names("predicate", fold_predicate)?;
+        self.repair_names("predicate", fold_predicate)?;
         self.aliases()?;
         let gone = drop_wrong_aliases(db).during(db, "save names")?;
-        self.lose_named("alias", Extent::Lost, gone, "they are no names any more".to_owned());
+        self.lose_named(
+            "alias",
+            Extent::Lost,
+            gone,
+            "they clash with other names or are malformed".to_owned(),
+        );
         self.fact_rows()?;
         self.table(&SOURCE)?;
         let gone = db
@@ -146,33 +151,35 @@ impl Rescue<'_> {
                     .collect::<Result<Vec<_>, _>>()
             })
             .during(db, "save sources")?;
-        self.lose_named("fact_source", Extent::Lost, gone, SENSELESS.to_owned());
+        self.lose_named("fact_source", Extent::Lost, gone, MALFORMED.to_owned());
         Ok(())
     }
 
-    fn mend_names(&mut self, table: &str, fold: fn(&str) -> String) -> Result<(), StoreError> {
+    fn repair_names(&mut self, table: &str, fold: fn(&str) -> String) -> Result<(), StoreError> {
         let db = self.work.db;
-        let (mended, made_up) = mend_names(db, table, fold).during(db, "save names")?;
-        let reason = "the name and what it is looked up by disagree; the name was kept";
-        self.lose_named(table, Extent::Doubtful, mended, reason.to_owned());
-        self.lose_named(table, Extent::Partial, made_up, MADE_UP.to_owned());
+        let (repaired, placeholder_name) =
+            repair_names(db, table, fold).during(db, "save names")?;
+        let reason = "the name and its lookup form disagree; the name was kept";
+        self.lose_named(table, Extent::Doubtful, repaired, reason.to_owned());
+        self.lose_named(table, Extent::Partial, placeholder_name, NAMES_LOST.to_owned());
         Ok(())
     }
 
-    /// The graph shows entities with their names; the index has those that they are found by.
+    /// The graph has the entities' names as written; the index has the folded ones.
     fn entities(&mut self) -> Result<(), StoreError> {
         let (db, now) = (self.work.db, self.work.now);
         self.table_with(&ENTITY, &mut |id, known| {
             let Some(Value::Text(folded)) = known.get("folded") else {
                 return Ok(Completed::Nothing);
             };
-            let shown = ShownEntity::read(db, id)?.filter(|shown| fold(&shown.name) == *folded);
-            let lacks = match shown {
+            let in_graph =
+                GraphEntity::read(db, id)?.filter(|in_graph| fold(&in_graph.name) == *folded);
+            let lacks = match in_graph {
                 Some(_) => "when they were created is lost",
                 None => "their types and the spelling of their names are lost",
             };
-            let (name, of_type) = match shown {
-                Some(shown) => (shown.name, shown.of_type.map_or(Value::Null, text)),
+            let (name, of_type) = match in_graph {
+                Some(in_graph) => (in_graph.name, in_graph.of_type.map_or(Value::Null, text)),
                 None => (folded.clone(), Value::Null),
             };
             let row = vec![id.into(), text(name), text(folded), of_type, now.into()];
@@ -189,7 +196,7 @@ impl Rescue<'_> {
                 return Ok(Completed::Nothing);
             };
             let name = types.get(folded);
-            // Nothing is missing if the graph still spells it.
+            // Complete if the graph still has the spelling.
             let lacks = if name.is_some() { "" } else { "the spelling of their names is lost" };
             let name = name.unwrap_or(folded);
             Ok(Completed::Row(vec![id.into(), text(name), text(folded)], lacks))
@@ -205,9 +212,10 @@ impl Rescue<'_> {
             else {
                 return Ok(Completed::Nothing);
             };
-            let shown = ShownEntity::read(db, *entity)?;
-            let spelt = shown
-                .and_then(|shown| shown.aliases.into_iter().find(|alias| fold(alias) == *folded));
+            let in_graph = GraphEntity::read(db, *entity)?;
+            let spelt = in_graph.and_then(|in_graph| {
+                in_graph.aliases.into_iter().find(|alias| fold(alias) == *folded)
+            });
             let lacks = if spelt.is_some() { "" } else { "the spelling of their names is lost" };
             let name = spelt.unwrap_or_else(|| folded.clone());
             let row = vec![id.into(), (*entity).into(), text(name), text(folded)];
@@ -240,13 +248,13 @@ impl Rescue<'_> {
             };
             let ends = (number("subject"), number("predicate"), number("object"));
             let list = match ends {
-                // One index alone may have a wrong number.
+                // A single index entry may have a wrong row number.
                 _ if !gaps.contains(*id) => &mut doubtful,
                 (Some(subject), Some(predicate), Some(object)) => {
-                    let shown = ShownFact::read(db, *id, subject).during(db, "save facts")?;
-                    let list = if shown.is_some() { &mut partial } else { &mut bare };
+                    let in_graph = GraphFact::read(db, *id, subject).during(db, "save facts")?;
+                    let list = if in_graph.is_some() { &mut partial } else { &mut bare };
                     let said = (subject, predicate, object);
-                    match saver.restore(*id, said, shown).during(db, "save facts")? {
+                    match saver.restore(*id, said, in_graph).during(db, "save facts")? {
                         true => list,
                         false => &mut lost,
                     }
@@ -255,8 +263,14 @@ impl Rescue<'_> {
             };
             list.push(id_of(*id));
         }
-        let FactSaver { broken, superseded, failed, entities_made_up, predicates_made_up, .. } =
-            saver;
+        let FactSaver {
+            broken,
+            superseded,
+            failed,
+            placeholder_entities,
+            placeholder_predicates,
+            ..
+        } = saver;
         if let Some(error) = failed {
             return Err(error).during(db, "save facts");
         }
@@ -267,19 +281,21 @@ impl Rescue<'_> {
         };
         let unknown = found.unknown(&gaps);
         for (extent, ids, reason) in [
-            (Extent::Partial, partial, "dates and sources are those that the graph showed"),
+            (Extent::Partial, partial, "dates and sources were restored from the graph"),
             (Extent::Partial, bare, "their dates, confidence and sources are lost"),
-            (Extent::Lost, lost, "they could not be read; an index still knew them"),
-            (Extent::Lost, ids(broken), SENSELESS),
-            (Extent::Doubtful, doubtful, "an index has rows that the table lacks"),
+            (Extent::Lost, lost, "they could not be read, but an index still lists them"),
+            (Extent::Lost, ids(broken), MALFORMED),
+            (Extent::Doubtful, doubtful, "an index has rows that are not in the table"),
             (Extent::Doubtful, ids(found.different), "the table and an index disagree"),
         ] {
             self.lose_named("fact", extent, ids, reason.to_owned());
         }
         self.lose_unknown("fact", unknown, &gaps.reason, false);
-        for (table, numbers) in [("entity", entities_made_up), ("predicate", predicates_made_up)] {
-            let names = numbers.into_iter().map(|number| made_up(table, number)).collect();
-            self.lose_named(table, Extent::Partial, names, MADE_UP.to_owned());
+        for (table, numbers) in
+            [("entity", placeholder_entities), ("predicate", placeholder_predicates)]
+        {
+            let names = numbers.into_iter().map(|number| placeholder_name(table, number)).collect();
+            self.lose_named(table, Extent::Partial, names, NAMES_LOST.to_owned());
         }
         let link = || {
             let mut link = db.prepare(
@@ -297,12 +313,12 @@ struct FactSaver<'a> {
     db: &'a Connection,
     now: i64,
     broken: HashSet<i64>,
-    /// Entities and predicates that got a name because their own was lost.
-    entities_made_up: BTreeSet<i64>,
-    predicates_made_up: BTreeSet<i64>,
-    /// Which fact was superseded by which: that one may come later.
+    /// Entities and predicates that got a placeholder name.
+    placeholder_entities: BTreeSet<i64>,
+    placeholder_predicates: BTreeSet<i64>,
+    /// Superseded facts and their successors, which may come later.
     superseded: Vec<(i64, i64)>,
-    /// What keeps the new truth from being written.
+    /// The error that keeps the new truth from being written.
     failed: Option<rusqlite::Error>,
 }
 
@@ -312,8 +328,8 @@ impl<'a> FactSaver<'a> {
             db,
             now,
             broken: HashSet::new(),
-            entities_made_up: BTreeSet::new(),
-            predicates_made_up: BTreeSet::new(),
+            placeholder_entities: BTreeSet::new(),
+            placeholder_predicates: BTreeSet::new(),
             superseded: Vec::new(),
             failed: None,
         }
@@ -346,23 +362,23 @@ impl<'a> FactSaver<'a> {
         Ok(true)
     }
 
-    /// Saves a fact of which only an index is left, and perhaps what the graph shows of it.
+    /// Saves a fact known only from an index, and perhaps from the graph.
     fn restore(
         &mut self,
         id: i64,
         (subject, predicate, object): (i64, i64, i64),
-        shown: Option<ShownFact>,
+        in_graph: Option<GraphFact>,
     ) -> rusqlite::Result<bool> {
-        let shown = shown.unwrap_or_else(|| ShownFact::unknown(self.now));
+        let in_graph = in_graph.unwrap_or_else(|| GraphFact::unknown(self.now));
         let mut values = vec![id.into()];
-        values.extend(shown.validity());
+        values.extend(in_graph.validity());
         values.extend([subject.into(), predicate.into(), object.into()]);
-        values.extend(shown.source());
-        values.extend([shown.recorded_at.into(), self.now.into()]);
+        values.extend(in_graph.source());
+        values.extend([in_graph.recorded_at.into(), self.now.into()]);
         if !self.insert(values, (subject, predicate, object))? {
             return Ok(false);
         }
-        self.superseded.extend(shown.superseded_by.map(|by| (id, by)));
+        self.superseded.extend(in_graph.superseded_by.map(|by| (id, by)));
         Ok(true)
     }
 
@@ -371,9 +387,9 @@ impl<'a> FactSaver<'a> {
         values: Vec<Value>,
         (subject, predicate, object): (i64, i64, i64),
     ) -> rusqlite::Result<bool> {
-        self.make_up_entity(subject)?;
-        self.make_up_predicate(predicate)?;
-        self.make_up_entity(object)?;
+        self.ensure_entity(subject)?;
+        self.ensure_predicate(predicate)?;
+        self.ensure_entity(object)?;
         let saved = self
             .db
             .prepare_cached(
@@ -385,43 +401,43 @@ impl<'a> FactSaver<'a> {
             .execute(params_from_iter(values));
         match saved {
             Ok(_) => Ok(true),
-            Err(error) if breaks_a_rule(&error) => Ok(false),
+            Err(error) if violates_schema(&error) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Makes sure that there is such an entity, under a new name if its own is lost.
-    fn make_up_entity(&mut self, number: i64) -> rusqlite::Result<()> {
+    /// Ensures that the entity exists, with a placeholder name if its own is lost.
+    fn ensure_entity(&mut self, number: i64) -> rusqlite::Result<()> {
         let made = self
             .db
             .prepare_cached(
                 "INSERT OR IGNORE INTO entity (id, name, folded, created_at) \
                  VALUES (?1, ?2, ?2, ?3)",
             )?
-            .execute(params![number, made_up("entity", number), self.now])?;
-        self.entities_made_up.extend((made > 0).then_some(number));
+            .execute(params![number, placeholder_name("entity", number), self.now])?;
+        self.placeholder_entities.extend((made > 0).then_some(number));
         Ok(())
     }
 
-    fn make_up_predicate(&mut self, number: i64) -> rusqlite::Result<()> {
+    fn ensure_predicate(&mut self, number: i64) -> rusqlite::Result<()> {
         let made = self
             .db
             .prepare_cached(
                 "INSERT OR IGNORE INTO predicate (id, name, folded) VALUES (?1, ?2, ?2)",
             )?
-            .execute(params![number, made_up("predicate", number)])?;
-        self.predicates_made_up.extend((made > 0).then_some(number));
+            .execute(params![number, placeholder_name("predicate", number)])?;
+        self.placeholder_predicates.extend((made > 0).then_some(number));
         Ok(())
     }
 }
 
-fn made_up(table: &str, number: i64) -> String {
+fn placeholder_name(table: &str, number: i64) -> String {
     format!("recovered-{table}-{number}")
 }
 
-/// A row that its name does not lead to is looked up by its name from now on, or, where
-/// that leads to another, gets a new one: the names of both.
-fn mend_names(
+/// Corrects the lookup form of rows that do not match their name. If it is taken by another row,
+/// the row gets a placeholder name. Returns the names of both kinds.
+fn repair_names(
     db: &Connection,
     table: &str,
     fold: fn(&str) -> String,
@@ -435,30 +451,30 @@ fn mend_names(
             wrong.push((number, name));
         }
     }
-    let mut mend =
+    let mut repair =
         db.prepare(&format!("UPDATE OR IGNORE {table} SET name = ?2, folded = ?3 WHERE id = ?1"))?;
-    let (mut mended, mut new) = (Vec::new(), Vec::new());
+    let (mut repaired, mut new) = (Vec::new(), Vec::new());
     for (number, name) in wrong {
         let folded = fold(&name);
-        if folded.is_empty() || mend.execute(params![number, name, folded])? == 0 {
-            let name = made_up(table, number);
-            mend.execute(params![number, name, name])?;
+        if folded.is_empty() || repair.execute(params![number, name, folded])? == 0 {
+            let name = placeholder_name(table, number);
+            repair.execute(params![number, name, name])?;
             new.push(name);
         } else {
-            mended.push(name);
+            repaired.push(name);
         }
     }
-    Ok((mended, new))
+    Ok((repaired, new))
 }
 
-/// How the graph spells predicates.
+/// The spelling of predicates in the graph.
 fn types_by_predicate(db: &Connection) -> rusqlite::Result<HashMap<String, String>> {
     db.prepare("SELECT name FROM graph_name WHERE kind = 1")?
         .query_map([], |row| row.get(0).map(|name: String| (fold_predicate(&name), name)))?
         .collect()
 }
 
-/// Aliases that lead nowhere, or to somebody else.
+/// Deletes aliases that are also the name of an entity, or whose lookup form is wrong.
 fn drop_wrong_aliases(db: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut wrong: Vec<i64> = db
         .prepare("SELECT a.id FROM alias a JOIN entity e ON e.folded = a.folded")?

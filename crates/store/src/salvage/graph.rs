@@ -1,6 +1,6 @@
-//! The graph: nodes and edges that can be read, and what follows from them. What is made
-//! from files is kept too, as users' own edges may lead to it; if any of it is lost, the
-//! files are to be indexed again. What shows facts is made to show those that were saved.
+//! The graph: readable nodes and edges, and what is derived from them. Nodes derived from files
+//! are kept, too, since users' edges may point to them; if any are lost, their files are
+//! reindexed. Nodes and edges of facts are updated to match the saved facts.
 
 use isolith_protocol::StoreError;
 use rusqlite::types::Value;
@@ -9,11 +9,11 @@ use rusqlite::{Connection, params_from_iter};
 use super::indexes::Index;
 use super::rebuild::Rescue;
 use super::report::Extent;
-use super::table::{Completed, Copy};
+use super::table::{Completed, TableCopy};
 use crate::graph::{self, KnownNames, NodeParts, edge_names};
 use crate::sqlite::During;
 
-const NAME: Copy = Copy {
+const NAME: TableCopy = TableCopy {
     table: "graph_name",
     select: "SELECT id, kind, name, indexed FROM graph_name \
              WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
@@ -31,8 +31,8 @@ const NAME: Copy = Copy {
     is_derived: false,
 };
 
-/// Indexes are read by `recover_nodes` and `recover_edges`: several entries make one row.
-const NODE: Copy = Copy {
+/// Indexes are read by `recover_nodes` and `recover_edges`: several entries make up one row.
+const NODE: TableCopy = TableCopy {
     table: "node",
     select: "SELECT id, labels, properties, owner, name FROM node \
              WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
@@ -44,7 +44,7 @@ const NODE: Copy = Copy {
     is_derived: false,
 };
 
-const EDGE: Copy = Copy {
+const EDGE: TableCopy = TableCopy {
     table: "edge",
     select: "SELECT id, type, src, dst, properties, owner FROM edge \
              WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
@@ -57,7 +57,7 @@ const EDGE: Copy = Copy {
     is_derived: false,
 };
 
-const CODE_GRAPH: Copy = Copy {
+const CODE_GRAPH: TableCopy = TableCopy {
     table: "code_graph",
     select: "SELECT file, outline, uses, due FROM code_graph \
              WHERE file BETWEEN ?1 AND ?2 ORDER BY file",
@@ -69,7 +69,7 @@ const CODE_GRAPH: Copy = Copy {
     is_derived: true,
 };
 
-const CODE_LOOKUP: Copy = Copy {
+const CODE_LOOKUP: TableCopy = TableCopy {
     table: "code_lookup",
     select: "SELECT file, keys FROM code_lookup WHERE file BETWEEN ?1 AND ?2 ORDER BY file",
     insert: "INSERT INTO code_lookup (file, keys) VALUES (?1, ?2)",
@@ -86,29 +86,29 @@ UPDATE file SET hash = zeroblob(32), modified = 0;
 UPDATE root SET indexed_at = NULL;
 ";
 
-/// What was made from files that are not there any more.
+/// Nodes and edges of files that no longer exist.
 const DROP_OWNED: &str = "
 DELETE FROM code_module WHERE file NOT IN (SELECT id FROM file);
 DELETE FROM code_lookup WHERE file NOT IN (SELECT id FROM file);
 ";
 
-/// Edges that lead nowhere.
+/// Edges with a missing node.
 const DROP_LOOSE: &str = "DELETE FROM edge WHERE src NOT IN (SELECT id FROM node) \
     OR dst NOT IN (SELECT id FROM node) RETURNING id";
 
-/// Folders that are in no other any more: whoever makes a folder puts it into one.
+/// Folders without a parent; every folder is created in one.
 const DROP_FOLDERS: &str = "DELETE FROM node WHERE owner = 0 \
     AND name LIKE 'folder:%' AND name NOT LIKE 'folder:%:' \
     AND id NOT IN (SELECT dst FROM edge WHERE owner = 0)";
 
-/// What nodes were found by that are gone.
+/// Lookup rows of missing nodes.
 const DROP_FOUND: &str = "
 DELETE FROM node_label WHERE node NOT IN (SELECT id FROM node);
 DELETE FROM node_value WHERE node NOT IN (SELECT id FROM node);
 ";
 
 impl Rescue<'_> {
-    /// Nodes, edges and what the code graph is made from.
+    /// Saves nodes, edges and the outlines of the code graph.
     pub(super) fn graph(&mut self) -> Result<(), StoreError> {
         let db = self.work.db;
         if !self.knows("SELECT owner FROM node") {
@@ -127,7 +127,7 @@ impl Rescue<'_> {
         let gaps = self.table(&EDGE)?;
         self.recover_edges(&gaps)?;
         if self.counted_before().is_some() {
-            // What is missing is counted in the end.
+            // Losses of these are computed at the end, from the counts.
             let is_counted = |table: &str| ["node", "edge"].contains(&table);
             let lost = &mut self.report.lost;
             lost.retain(|loss| loss.extent != Extent::Unknown || !is_counted(&loss.table));
@@ -136,11 +136,11 @@ impl Rescue<'_> {
         self.table(&CODE_LOOKUP)?;
         self.modules()?;
         self.drop_owned()?;
-        let (nodes, edges) = mend(db).during(db, "save the graph")?;
+        let (nodes, edges) = repair(db).during(db, "save the graph")?;
         for (at, (table, broken)) in [("node", nodes), ("edge", edges)].into_iter().enumerate() {
             self.graph_gone[at] += broken.len() as u64;
             let broken = broken.iter().map(i64::to_string).collect();
-            self.lose_named(table, Extent::Lost, broken, "they make no sense".to_owned());
+            self.lose_named(table, Extent::Lost, broken, "they are malformed".to_owned());
         }
         let loose = drop_loose(db).during(db, "save the graph")?;
         self.graph_gone[1] += loose.len() as u64;
@@ -153,7 +153,7 @@ impl Rescue<'_> {
         Ok(())
     }
 
-    /// Drops what was made from files that are not there any more.
+    /// Deletes what was derived from files that no longer exist.
     fn drop_owned(&mut self) -> Result<(), StoreError> {
         let db = self.work.db;
         for (at, table) in ["node", "edge"].into_iter().enumerate() {
@@ -163,14 +163,14 @@ impl Rescue<'_> {
             let gone = db.execute(&sql, []).during(db, "save the graph")? as u64;
             self.graph_gone[at] += gone;
             if gone > 0 {
-                let reason = "their files are to be indexed again".to_owned();
+                let reason = "their files will be indexed again".to_owned();
                 self.lose(table, Extent::Derived, gone, reason);
             }
         }
         db.execute_batch(DROP_OWNED).during(db, "save the graph")
     }
 
-    /// The numbers that were given: none is given twice.
+    /// The last ids assigned, so that none is reused.
     fn graph_row(&mut self) -> Result<(), StoreError> {
         let sql = "SELECT change + 1, last_node, last_edge FROM graph WHERE only = 1";
         let read = self.old.query_row(sql, [], |row| {
@@ -189,7 +189,7 @@ impl Rescue<'_> {
         db.execute(update, numbers).during(db, "save the graph").map(|_| ())
     }
 
-    /// Copies the names of modules. Without row numbers they can only be read from both ends.
+    /// Copies the names of modules. Without row numbers, they can only be read from both ends.
     fn modules(&mut self) -> Result<(), StoreError> {
         let db = self.work.db;
         let mut insert = db
@@ -220,9 +220,9 @@ impl Rescue<'_> {
     }
 }
 
-/// Lets nodes be found again, makes up names that are lost, and drops nodes and edges that
-/// make no sense: which.
-fn mend(db: &Connection) -> rusqlite::Result<(Vec<i64>, Vec<i64>)> {
+/// Rebuilds lookup rows, replaces lost names, and deletes malformed nodes and edges, whose ids
+/// are returned.
+fn repair(db: &Connection) -> rusqlite::Result<(Vec<i64>, Vec<i64>)> {
     let mut names = KnownNames::read(db)?;
     let mut broken = (Vec::new(), Vec::new());
     let mut statement =
@@ -257,8 +257,8 @@ fn mend(db: &Connection) -> rusqlite::Result<(Vec<i64>, Vec<i64>)> {
     Ok(broken)
 }
 
-/// Drops edges that lead nowhere, and folders that are nowhere: which edges. Those that
-/// are left are found by their ends then.
+/// Deletes edges with a missing node, which are returned, and folders without a parent; then
+/// rebuilds the endpoint tables.
 fn drop_loose(db: &Connection) -> rusqlite::Result<Vec<i64>> {
     let mut loose = Vec::new();
     loop {
@@ -271,11 +271,11 @@ fn drop_loose(db: &Connection) -> rusqlite::Result<Vec<i64>> {
         }
     }
     db.execute_batch(DROP_FOUND)?;
-    db.execute_batch(graph::FIND_ALL_EDGES)?;
+    db.execute_batch(graph::REBUILD_ENDS)?;
     Ok(loose)
 }
 
-/// Whether these are names of the right kind, after those that are lost were made up.
+/// Whether all names are of the right kind, after replacing lost ones.
 fn have_names(
     db: &Connection,
     names: &mut KnownNames,
@@ -283,6 +283,6 @@ fn have_names(
 ) -> rusqlite::Result<bool> {
     needed.try_fold(true, |so_far, (number, kind)| match names.is(number, kind) {
         Some(is_right) => Ok(so_far && is_right),
-        None => names.make_up(db, number, kind).map(|()| so_far),
+        None => names.insert_placeholder(db, number, kind).map(|()| so_far),
     })
 }

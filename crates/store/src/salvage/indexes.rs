@@ -1,5 +1,5 @@
-//! What indexes still know of rows that their table has lost. SQLite reads an index alone
-//! where it holds all columns that are asked for.
+//! What indexes still know about rows that their table lost. SQLite reads only the index if it
+//! has all requested columns.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,38 +11,38 @@ use super::ranges::Gaps;
 use crate::deadline::Deadline;
 use crate::sqlite::{During, explain};
 
-/// An index, or a table that repeats columns of another.
+/// An index, or a table that duplicates columns of another.
 pub(super) struct Index {
-    /// What stands after `FROM`.
+    /// The `FROM` clause.
     pub(super) from: &'static str,
     /// The column with the row number.
     pub(super) row: &'static str,
-    /// The columns of the index, in its order: their names in the table.
+    /// The indexed columns in order, by their names in the table.
     pub(super) columns: &'static [&'static str],
-    /// Whether no two rows have the same values in it.
+    /// Whether it is unique.
     pub(super) unique: bool,
-    /// Whether it has every row of the table.
+    /// Whether it covers every row of the table.
     pub(super) has_all: bool,
 }
 
 /// Columns of a row, by name.
-pub(super) type Known = BTreeMap<&'static str, Value>;
+pub(super) type KnownColumns = BTreeMap<&'static str, Value>;
 
-/// What the indexes of a table say that the table does not.
+/// What the indexes of a table know and the table does not.
 #[derive(Default)]
 pub(super) struct Evidence {
     /// Rows that are not in the new table.
-    pub(super) missing: BTreeMap<i64, Missing>,
-    /// Rows of which the new table says something else.
+    pub(super) missing: BTreeMap<i64, MissingRow>,
+    /// Rows that differ from the new table.
     pub(super) different: HashSet<i64>,
-    /// Whether all rows that there ever were are known.
+    /// Whether all rows that ever existed are known.
     pub(super) complete: bool,
 }
 
 #[derive(Default)]
-pub(super) struct Missing {
-    pub(super) known: Known,
-    /// Whether it can be told from a row whose number alone is damaged.
+pub(super) struct MissingRow {
+    pub(super) known: KnownColumns,
+    /// Whether it cannot be a row of which only the number is damaged.
     pub(super) is_sure: bool,
 }
 
@@ -54,11 +54,11 @@ impl Index {
         format!("SELECT {row}, {} FROM {from} ORDER BY {}", columns.join(", "), ordered.join(", "))
     }
 
-    /// Hands over what can be read, from both ends up to where the damage is; some rows twice
-    /// then. Returns whether it was all.
+    /// Passes on what can be read, from both ends up to the damage; then some rows may come
+    /// twice. Returns whether everything was read.
     ///
     /// # Errors
-    /// That time is up, or what `take` returned.
+    /// If the deadline passes, or the error that `take` returned.
     pub(super) fn read(
         &self,
         old: &Connection,
@@ -80,8 +80,8 @@ impl Index {
         Ok(false)
     }
 
-    /// Whether SQLite reads nothing but the index, and in its order: a table or a sort in
-    /// between would fail as a whole where the index is damaged.
+    /// Whether SQLite reads only the index, in its order: a table or a sort would make the
+    /// whole query fail where the index is damaged.
     fn is_read_alone(&self, old: &Connection) -> bool {
         let plan = || {
             old.prepare(&format!("EXPLAIN QUERY PLAN {}", self.select("ASC")))?
@@ -126,8 +126,8 @@ impl Index {
     }
 }
 
-/// Compares what the indexes know with what was saved of their table, whose row number is in
-/// the column `key`. A row of `known_lost` is none of our business.
+/// Compares the indexes with what was saved of their table, whose row number is in column `key`.
+/// Ignores rows in `known_lost`.
 pub(super) fn evidence(
     (old, new): (&Connection, &Connection),
     deadline: &Deadline,
@@ -167,7 +167,7 @@ pub(super) fn evidence(
 }
 
 impl Evidence {
-    /// How many row numbers of the gaps may have been rows that nothing is known of.
+    /// How many row numbers in the gaps may have been rows that no index knows.
     pub(super) fn unknown(&self, gaps: &Gaps) -> u64 {
         if self.complete {
             return 0;

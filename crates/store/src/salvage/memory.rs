@@ -1,4 +1,4 @@
-//! Memory: texts are saved whatever happened to what stands around them.
+//! Memory: texts are saved, whatever happened to their metadata.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use isolith_types::Metadata;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::indexes::{Index, Known};
+use super::indexes::{Index, KnownColumns};
 use super::rebuild::{Rescue, text};
-use super::report::{Extent, NAMED_IDS};
-use super::table::{Completed, Copy};
+use super::report::{Extent, MAX_NAMED_IDS};
+use super::table::{Completed, TableCopy};
 use crate::memory::{content_hash, id_of};
 use crate::read::memory::{tags_of, text_of};
 use crate::sqlite::During;
 
-const DRAWER: Copy = Copy {
+const DRAWER: TableCopy = TableCopy {
     table: "drawer",
     select: "SELECT number, id, content, wing, room, position, source, author, date, whole_day, \
              date_text, tags, metadata, passages, created_at, updated_at \
@@ -59,8 +59,8 @@ const DRAWER: Copy = Copy {
     is_derived: false,
 };
 
-/// Only to recognize the memory by: the ids of records say the same.
-const PASSAGE: Copy = Copy {
+/// Only used to recognize memory: the ids of records contain the same.
+const PASSAGE: TableCopy = TableCopy {
     table: "passage",
     select: "SELECT row, drawer FROM passage WHERE row BETWEEN ?1 AND ?2 ORDER BY row",
     insert: "INSERT INTO temp.old_passage (row, drawer) VALUES (?1, ?2)",
@@ -71,8 +71,8 @@ const PASSAGE: Copy = Copy {
     is_derived: false,
 };
 
-/// A collection from before there was a memory gives up its name. A memory whose own row was
-/// lost is in a collection that salvage has made up.
+/// A user's collection with the reserved name, from before there was memory, is renamed. If
+/// memory's own row was lost, it is a collection that salvage created.
 const FIND_MEMORY: &str = "
 UPDATE main.collection SET name = 'was-@memory-' || id WHERE name = '@memory' AND kind <> 'memory';
 UPDATE main.collection SET name = '@memory', kind = 'memory'
@@ -83,16 +83,16 @@ AND id = (SELECT r.collection FROM temp.old_passage p JOIN main.record r ON r.ro
 DROP TABLE temp.old_passage;
 ";
 
-/// Where texts go that have lost their place.
+/// The wing for texts whose drawer is lost.
 const RECOVERED: &str = "recovered";
 
-const NO_TEXT: &str = "nothing was left of their texts";
+const NO_TEXT: &str = "nothing of their texts could be saved";
 
 /// Ids of drawers, by what they have lost.
-type Lost = BTreeMap<&'static str, Vec<String>>;
+type LostDrawers = BTreeMap<&'static str, Vec<String>>;
 
 impl Rescue<'_> {
-    /// Drawers with what is left of their texts.
+    /// Saves drawers with what is left of their texts.
     pub(super) fn memory(&mut self) -> Result<(), StoreError> {
         let db = self.work.db;
         db.execute_batch("CREATE TEMP TABLE old_passage (row INTEGER, drawer INTEGER)")
@@ -104,29 +104,34 @@ impl Rescue<'_> {
             self.table(&PASSAGE)?;
             self.report.lost.truncate(before);
         }
-        let mend = || {
+        let repair = || {
             db.execute_batch(FIND_MEMORY)?;
-            let homeless = find_passages(db, self.work.now)?;
-            Ok((homeless, mend_drawers(db)?))
+            let orphaned = find_passages(db, self.work.now)?;
+            Ok((orphaned, repair_drawers(db)?))
         };
-        let (homeless, lost) = mend().during(db, "save drawers")?;
-        if homeless > 0 {
+        let (orphaned, lost) = repair().during(db, "save drawers")?;
+        if orphaned > 0 {
             let reason = format!("their texts are in the wing {RECOVERED:?} now");
-            self.lose("drawer", Extent::Partial, homeless, reason);
+            self.lose("drawer", Extent::Partial, orphaned, reason);
         }
         for (reason, ids) in lost {
             let extent = if reason == NO_TEXT { Extent::Lost } else { Extent::Partial };
             self.report.lost_ids.extend(ids.iter().cloned());
             self.lose_named("drawer", extent, ids, reason.to_owned());
         }
-        self.report.lost_ids.truncate(NAMED_IDS);
+        self.report.lost_ids.truncate(MAX_NAMED_IDS);
         Ok(())
     }
 }
 
-/// A drawer from its indexes: where it is, its source, and the hash that tells whether its
-/// text is whole. Its passages know when it was added.
-fn drawer_of(db: &Connection, number: i64, known: &Known, now: i64) -> rusqlite::Result<Completed> {
+/// Restores a drawer from its indexes: its location, its source, and the hash that tells whether
+/// its text is complete. Its passages know when it was added.
+fn drawer_of(
+    db: &Connection,
+    number: i64,
+    known: &KnownColumns,
+    now: i64,
+) -> rusqlite::Result<Completed> {
     let columns = ["id", "content", "wing", "room", "position"].map(|name| known.get(name));
     let [Some(id), Some(content), Some(wing), Some(room), Some(position)] = columns else {
         return Ok(Completed::Nothing);
@@ -144,15 +149,14 @@ fn drawer_of(db: &Connection, number: i64, known: &Known, now: i64) -> rusqlite:
     let source = known.get("source").cloned().unwrap_or(Value::Null);
     let mut row = vec![number.into(), id.clone(), content.clone(), wing.clone(), room.clone()];
     row.extend([position.clone(), source, Value::Null, Value::Null, 0.into(), Value::Null]);
-    // How many passages there are is counted with the text.
+    // The number of passages is set with the text.
     row.extend([text("[]"), text("{}"), 1.into(), created_at, now.into()]);
     Ok(Completed::Row(row, "their authors, dates, tags and metadata are lost"))
 }
 
-/// Gives passages to their drawers, as their ids say. Drawers that are lost are made up;
-/// returns how many.
+/// Assigns passages to drawers by their ids. Creates lost drawers and returns their number.
 fn find_passages(db: &Connection, now: i64) -> rusqlite::Result<u64> {
-    let mut homeless = 0;
+    let mut orphaned = 0;
     let mut records = db.prepare(
         "SELECT r.row, r.id, r.created_at, r.document IS NULL FROM collection c \
          JOIN record r ON r.collection = c.id WHERE c.kind = 'memory' ORDER BY r.row",
@@ -163,13 +167,13 @@ fn find_passages(db: &Connection, now: i64) -> rusqlite::Result<u64> {
     for (row, id, created_at, blank) in records {
         let number =
             id.split_once(':').and_then(|(drawer, _)| i64::from_str_radix(drawer, 16).ok());
-        // Nothing that a writer makes has no number or no text.
+        // Writers never create passages without a number or a text.
         let Some(number) = number.filter(|number| *number > 0 && !blank) else {
             remove_record(db, row)?;
             continue;
         };
-        // Its hash and its count come with the mending.
-        homeless += db
+        // `repair_drawers` sets its hash and count.
+        orphaned += db
             .prepare_cached(
                 "INSERT OR IGNORE INTO drawer (number, id, content, wing, room, position, source, \
                  whole_day, tags, metadata, passages, created_at, updated_at) \
@@ -181,18 +185,19 @@ fn find_passages(db: &Connection, now: i64) -> rusqlite::Result<u64> {
         db.prepare_cached("INSERT INTO passage (row, drawer) VALUES (?1, ?2)")?
             .execute([row, number])?;
     }
-    Ok(homeless)
+    Ok(orphaned)
 }
 
-/// Makes every drawer true to what is left of it.
-fn mend_drawers(db: &Connection) -> rusqlite::Result<Lost> {
+/// Makes every drawer consistent with what is left of it.
+fn repair_drawers(db: &Connection) -> rusqlite::Result<LostDrawers> {
     let numbers: Vec<u64> = db
         .prepare("SELECT number FROM drawer ORDER BY number")?
         .query_map([], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
-    let mut lost = Lost::new();
+    let mut lost = LostDrawers::new();
     for number in numbers {
-        for (reason, id) in [mend_labels(db, number)?, mend_text(db, number)?].into_iter().flatten()
+        for (reason, id) in
+            [repair_labels(db, number)?, repair_text(db, number)?].into_iter().flatten()
         {
             lost.entry(reason).or_default().push(id);
         }
@@ -203,7 +208,7 @@ fn mend_drawers(db: &Connection) -> rusqlite::Result<Lost> {
 /// What a drawer has lost, and its id.
 type Loss = Option<(&'static str, String)>;
 
-fn mend_labels(db: &Connection, number: u64) -> rusqlite::Result<Loss> {
+fn repair_labels(db: &Connection, number: u64) -> rusqlite::Result<Loss> {
     let (id, tags, metadata): (String, String, String) = db
         .prepare_cached("SELECT id, tags, metadata FROM drawer WHERE number = ?1")?
         .query_row([number], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
@@ -220,7 +225,7 @@ fn mend_labels(db: &Connection, number: u64) -> rusqlite::Result<Loss> {
     Ok(Some(("their tags or metadata could not be read", id)))
 }
 
-fn mend_text(db: &Connection, number: u64) -> rusqlite::Result<Loss> {
+fn repair_text(db: &Connection, number: u64) -> rusqlite::Result<Loss> {
     let text = text_of(db, number)?;
     let rows: Vec<i64> = db
         .prepare_cached("SELECT row FROM passage WHERE drawer = ?1")?
@@ -250,7 +255,7 @@ fn mend_text(db: &Connection, number: u64) -> rusqlite::Result<Loss> {
             .execute(params![number, hash, rows.len()])?;
     }
     if said == 0 && !rows.is_empty() {
-        // It was made up above.
+        // Created above, with a temporary id.
         db.prepare_cached("UPDATE drawer SET id = ?2 WHERE number = ?1")?
             .execute(params![number, id_of(&hash, 0)])?;
         return Ok(None);

@@ -1,16 +1,16 @@
-//! Nodes and edges whose rows are lost: the tables that they are found by still know labels,
-//! the properties that are looked up, and the ends of edges.
+//! Nodes and edges whose rows are lost: lookup tables still know labels, indexed properties, and
+//! the endpoints of edges.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isolith_graph::Value as Shown;
+use isolith_graph::Value as GraphValue;
 use isolith_protocol::StoreError;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::indexes::Index;
 use super::ranges::Gaps;
-use super::rebuild::{Rescue, breaks_a_rule};
+use super::rebuild::{Rescue, violates_schema};
 use super::report::Extent;
 use crate::graph::{NodeParts, from_lookup};
 use crate::sqlite::During;
@@ -49,11 +49,11 @@ const IN: Index = Index { from: "edge_in", columns: &["dst", "type", "src"], ..O
 struct LostNode {
     owner: Option<(i64, String)>,
     labels: BTreeSet<u32>,
-    properties: BTreeMap<u32, Shown>,
+    properties: BTreeMap<u32, GraphValue>,
 }
 
 impl Rescue<'_> {
-    /// Saves what is left of nodes in places that could not be read.
+    /// Saves what is left of nodes in unreadable ranges.
     pub(super) fn recover_nodes(&mut self, gaps: &Gaps) -> Result<(), StoreError> {
         if gaps.ranges.is_empty() {
             return Ok(());
@@ -70,7 +70,7 @@ impl Rescue<'_> {
             if save_node(db, node, &known).during(db, "save nodes")? {
                 match known.owner {
                     None => partial.push(node.to_string()),
-                    // Facts show it again as it was.
+                    // Will be rebuilt from the facts.
                     Some((owner, _)) if owner < 0 => {}
                     Some(_) => of_code += 1,
                 }
@@ -79,7 +79,7 @@ impl Rescue<'_> {
             }
         }
         self.graph_gone[0] += gone.len() as u64;
-        let reason = "properties that nodes are not looked up by are lost".to_owned();
+        let reason = "their properties that are not indexed are lost".to_owned();
         self.lose_named("node", Extent::Partial, partial, reason);
         self.lose_named("node", Extent::Lost, gone, "they could not be read".to_owned());
         if of_code > 0 {
@@ -122,8 +122,8 @@ impl Rescue<'_> {
         Ok((lost, owners_known))
     }
 
-    /// Saves what is left of edges in places that could not be read. Those of code and facts
-    /// are made again.
+    /// Saves what is left of edges in unreadable ranges. Edges of code and facts will be
+    /// rebuilt.
     pub(super) fn recover_edges(&mut self, gaps: &Gaps) -> Result<(), StoreError> {
         if gaps.ranges.is_empty() {
             return Ok(());
@@ -150,7 +150,7 @@ impl Rescue<'_> {
         for (edge, (kind, src, dst)) in lost {
             let owners = (owner_of(db, src), owner_of(db, dst));
             match (owners.0.during(db, "save edges")?, owners.1.during(db, "save edges")?) {
-                // Both made from something else, and so is what is between them.
+                // Both nodes are derived, so the edge is, too.
                 (Some(Some(_)), Some(Some(owner))) => of_code += u64::from(owner >= 0),
                 (Some(_), Some(_)) => {
                     db.execute(
@@ -174,13 +174,13 @@ impl Rescue<'_> {
         Ok(())
     }
 
-    /// How many nodes and edges the graph said that it had.
+    /// The numbers of nodes and edges according to the damaged graph.
     pub(super) fn counted_before(&self) -> Option<[u64; 2]> {
         let sql = "SELECT nodes, edges FROM graph WHERE only = 1";
         self.old.query_row(sql, [], |row| Ok([row.get(0)?, row.get(1)?])).ok()
     }
 
-    /// Compares the graph with what it said of itself, after facts are shown again: rows may
+    /// Compares the counts with those of the damaged graph, after facts were restored: rows may
     /// be gone without a trace.
     pub(super) fn count_graph(&mut self) -> Result<(), StoreError> {
         let Some(before) = self.counted_before() else { return Ok(()) };
@@ -189,14 +189,14 @@ impl Rescue<'_> {
             let there: u64 = db
                 .query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))
                 .during(db, "count what was saved")?;
-            // What shows a fact that is lost has been told with it.
-            let told = self.report.lost.iter().filter(|loss| {
+            // Nodes and edges of lost facts were already reported with those.
+            let reported = self.report.lost.iter().filter(|loss| {
                 loss.table == shows && matches!(loss.extent, Extent::Lost | Extent::Unknown)
             });
-            let told: u64 = told.map(|loss| loss.rows).sum::<u64>() + self.graph_gone[at];
-            let untold = before[at].saturating_sub(there).saturating_sub(told);
+            let reported: u64 = reported.map(|loss| loss.rows).sum::<u64>() + self.graph_gone[at];
+            let untold = before[at].saturating_sub(there).saturating_sub(reported);
             if untold > 0 {
-                let reason = "the graph had more of them; indexing makes those of code again";
+                let reason = "the graph had more of them; indexing recreates those of code";
                 self.lose(table, Extent::Unknown, untold, reason.to_owned());
             }
         }
@@ -204,7 +204,7 @@ impl Rescue<'_> {
     }
 }
 
-/// Whether there was a place for it.
+/// Returns false if its id or name is taken.
 fn save_node(db: &Connection, node: i64, known: &LostNode) -> rusqlite::Result<bool> {
     let parts = NodeParts {
         labels: known.labels.iter().copied().collect(),
@@ -219,12 +219,12 @@ fn save_node(db: &Connection, node: i64, known: &LostNode) -> rusqlite::Result<b
         .execute(params![node, labels, properties, owner, name]);
     match saved {
         Ok(_) => Ok(true),
-        Err(error) if breaks_a_rule(&error) => Ok(false),
+        Err(error) if violates_schema(&error) => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-/// The owner of a node; nothing if there is no such node.
+/// The owner of a node; `None` if there is no such node.
 fn owner_of(db: &Connection, node: i64) -> rusqlite::Result<Option<Option<i64>>> {
     db.prepare_cached("SELECT owner FROM node WHERE id = ?1")?
         .query_row([node], |row| row.get(0))

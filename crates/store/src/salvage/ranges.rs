@@ -1,4 +1,4 @@
-//! Reading a damaged table by ranges of row numbers, halving those that fail.
+//! Reads a damaged table by ranges of row numbers, bisecting those that fail.
 
 use std::ops::RangeInclusive;
 
@@ -6,22 +6,22 @@ use isolith_protocol::StoreError;
 
 use crate::deadline::Deadline;
 
-/// This many failures are worth it; what is left then counts as lost.
-const MOST_FAILURES: u64 = 200_000;
+/// Gives up after this many failures; the rest counts as lost.
+const MAX_FAILURES: u64 = 200_000;
 
-/// What a walk over a table could not read.
+/// What could not be read of a table.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Gaps {
-    /// How many row numbers are in ranges that could not be read.
+    /// Number of row numbers in unreadable ranges.
     pub(super) rows: u64,
     /// The ranges, in ascending order.
     pub(super) ranges: Vec<RangeInclusive<i64>>,
-    /// What was said about the first of them.
+    /// The error for the first range.
     pub(super) reason: String,
 }
 
 impl Gaps {
-    /// All of a table.
+    /// The whole table.
     pub(super) fn everything(reason: String) -> Self {
         Self { rows: u64::MAX, ranges: vec![i64::MIN..=i64::MAX], reason }
     }
@@ -40,13 +40,12 @@ impl Gaps {
     }
 }
 
-/// Reads `range` from below. `read` hands over what it can of a range, in ascending
-/// order, and returns the last row it handed over together with the error that stopped
-/// it, if one did.
+/// Reads `range` in ascending order. `read` passes on as much as it can of a range and returns
+/// the last row together with the error that stopped it, if any.
 pub(super) fn walk(
     range: RangeInclusive<i64>,
     deadline: &Deadline,
-    read: &mut dyn FnMut(RangeInclusive<i64>) -> Stop,
+    read: &mut dyn FnMut(RangeInclusive<i64>) -> RangeEnd,
 ) -> Result<Gaps, StoreError> {
     let mut gaps = Gaps::default();
     let mut failures = 0;
@@ -58,10 +57,10 @@ pub(super) fn walk(
             continue;
         }
         let reason = match read(range) {
-            Stop::End => continue,
-            Stop::Fatal(error) => return Err(error),
-            Stop::Damage { last, reason } => match last {
-                // What comes after it is tried on its own.
+            RangeEnd::End => continue,
+            RangeEnd::Fatal(error) => return Err(error),
+            RangeEnd::Damage { last, reason } => match last {
+                // Rows after it are tried separately.
                 Some(last) if last >= low => {
                     open.push(last.saturating_add(1)..=high);
                     continue;
@@ -73,7 +72,7 @@ pub(super) fn walk(
         if gaps.reason.is_empty() {
             gaps.reason = reason;
         }
-        if low == high || failures > MOST_FAILURES {
+        if low == high || failures > MAX_FAILURES {
             gaps.add(low, high);
             continue;
         }
@@ -85,17 +84,17 @@ pub(super) fn walk(
 }
 
 /// How reading a range ended.
-pub(super) enum Stop {
-    /// There was no more.
+pub(super) enum RangeEnd {
+    /// Everything was read.
     End,
     /// The file is damaged after the row `last`.
     Damage {
         /// The last row that could be read.
         last: Option<i64>,
-        /// What SQLite said.
+        /// SQLite's message.
         reason: String,
     },
-    /// It cannot go on at all.
+    /// Reading cannot continue at all.
     Fatal(StoreError),
 }
 
@@ -104,19 +103,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_but_the_damaged_rows_is_read() {
+    fn all_rows_but_the_damaged_ones_are_read() {
         let damaged = |row: i64| (300..310).contains(&row) || row == 77;
         let mut got = Vec::new();
         let gaps = walk(1..=1000, &Deadline::at(None), &mut |range| {
             let mut last = None;
             for row in range {
                 if damaged(row) {
-                    return Stop::Damage { last, reason: format!("row {row}") };
+                    return RangeEnd::Damage { last, reason: format!("row {row}") };
                 }
                 got.push(row);
                 last = Some(row);
             }
-            Stop::End
+            RangeEnd::End
         })
         .unwrap();
         let ranges = vec![77..=77, 300..=309];

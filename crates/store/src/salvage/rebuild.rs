@@ -1,4 +1,4 @@
-//! From what can still be read to a truth that is whole again.
+//! Rebuilding a consistent truth from what can still be read.
 
 use std::ops::RangeInclusive;
 
@@ -9,23 +9,23 @@ use rusqlite::{Connection, Row, TransactionBehavior, params, params_from_iter};
 use super::Embedder;
 use super::damaged::Damaged;
 use super::indexes::Index;
-use super::ranges::{Gaps, Stop, walk};
+use super::ranges::{Gaps, RangeEnd, walk};
 use super::record::Tally;
-use super::report::{Extent, Loss, NAMED_IDS, SalvageReport};
-use super::table::{Completed, Copy};
+use super::report::{Extent, Loss, MAX_NAMED_IDS, SalvageReport};
+use super::table::{Completed, TableCopy};
 use crate::create::now;
 use crate::deadline::Deadline;
 use crate::graph;
 use crate::sqlite::{During, explain};
-use crate::write::{KeptFiles, Work};
+use crate::write::{FileCache, Work};
 
-/// Where no number of a last row can be read, none is expected above this.
-const HIGHEST_ROW: i64 = 1 << 40;
+/// Assumed maximum where the last row number cannot be read.
+const MAX_ROW: i64 = 1 << 40;
 
-/// Rows are looked for up to this number where nothing says what the last one was.
+/// Row numbers to try where nothing indicates the last one.
 const UNKNOWN_ROWS: i64 = 1 << 20;
 
-const COLLECTION: Copy = Copy {
+const COLLECTION: TableCopy = TableCopy {
     table: "collection",
     select: "SELECT id, name, dimension, metric, model, settings, created_at, updated_at, kind \
              FROM collection WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
@@ -45,16 +45,16 @@ const COLLECTION: Copy = Copy {
     is_derived: false,
 };
 
-/// Before there was a code index; the migration gives away its name in the same way.
-const COLLECTION_OF_VERSION_1: Copy = Copy {
+/// Before there was a code index; like the migration, this renames a collection with its name.
+const COLLECTION_OF_VERSION_1: TableCopy = TableCopy {
     select: "SELECT id, CASE name WHEN '@code' THEN 'was-@code-' || id ELSE name END, dimension, metric, model, settings, created_at, updated_at, \
              'records' FROM collection WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
-    // The index has the names from before.
+    // The index has the old names.
     indexes: &[],
     ..COLLECTION
 };
 
-const RECEIPT: Copy = Copy {
+const RECEIPT: TableCopy = TableCopy {
     table: "receipt",
     select: "SELECT rowid, key, request, result, keep, at \
              FROM receipt WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid",
@@ -73,8 +73,8 @@ const RECEIPT: Copy = Copy {
     is_derived: false,
 };
 
-/// How far unfinished ingests are.
-const LOAD: Copy = Copy {
+/// Progress of unfinished loads.
+const LOAD: TableCopy = TableCopy {
     table: "load",
     select: "SELECT rowid, source, collection, rows, inserted, updated, unchanged, rejected, \
              finished, at FROM load WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid",
@@ -104,11 +104,11 @@ pub(super) fn rebuild(
     let transaction = new
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(|error| explain(&error, path.as_ref(), "begin to salvage"))?;
-    let kept = KeptFiles::default();
+    let file_cache = FileCache::default();
     let report = {
         let mut rescue = Rescue {
             old: &damaged.db,
-            work: Work { db: &transaction, deadline, now: now(), kept: &kept },
+            work: Work { db: &transaction, deadline, now: now(), file_cache: &file_cache },
             report: SalvageReport::default(),
             graph_gone: [0; 2],
         };
@@ -123,7 +123,7 @@ pub(super) struct Rescue<'a> {
     pub(super) old: &'a Connection,
     pub(super) work: Work<'a>,
     pub(super) report: SalvageReport,
-    /// Nodes and edges that are gone and told.
+    /// Lost nodes and edges that were already reported.
     pub(super) graph_gone: [u64; 2],
 }
 
@@ -142,7 +142,7 @@ impl Rescue<'_> {
         self.graph()?;
         self.memory()?;
         self.facts()?;
-        graph::show_facts(self.work.db)?;
+        graph::sync_facts(self.work.db)?;
         self.count_graph()?;
         self.table(&LOAD)?;
         self.table(&RECEIPT)?;
@@ -151,8 +151,8 @@ impl Rescue<'_> {
         Ok(())
     }
 
-    /// The name of a collection is in an index; its dimension follows from its vectors.
-    fn collections(&mut self, copy: &Copy, embedder: &Embedder<'_>) -> Result<(), StoreError> {
+    /// An index has a collection's name; its dimension follows from its vectors.
+    fn collections(&mut self, copy: &TableCopy, embedder: &Embedder<'_>) -> Result<(), StoreError> {
         let now = self.work.now;
         self.table_with(copy, &mut |id, known| {
             let Some(Value::Text(name)) = known.get("name") else { return Ok(Completed::Nothing) };
@@ -178,13 +178,13 @@ impl Rescue<'_> {
         .map(|_| ())
     }
 
-    /// Whether the old file is of a version with these columns. Its tables' definitions could
-    /// be read, or it would not be open.
+    /// Whether the old file's version has these columns. Its schema is readable, or the file
+    /// would not be open.
     pub(super) fn knows(&self, select: &str) -> bool {
         self.old.prepare(select).is_ok()
     }
 
-    /// The store's own id and numbers; a new id if they cannot be read.
+    /// Copies the store's uuid and counters; creates a new uuid if they cannot be read.
     fn store_row(&mut self) -> Result<(), StoreError> {
         let read = self.old.query_row(
             "SELECT uuid, created_at, last_change FROM store WHERE only = 1",
@@ -197,7 +197,7 @@ impl Rescue<'_> {
                     .db
                     .execute(
                         "UPDATE store SET uuid = ?1, created_at = ?2, last_change = ?3",
-                        params![uuid, created_at, last_change.clamp(0, HIGHEST_ROW)],
+                        params![uuid, created_at, last_change.clamp(0, MAX_ROW)],
                     )
                     .during(self.work.db, "save the store's id")?;
             }
@@ -206,7 +206,7 @@ impl Rescue<'_> {
         Ok(())
     }
 
-    /// Without row numbers it can only be read from both ends.
+    /// Without row numbers, the table can only be read from both ends.
     fn jobs(&mut self) -> Result<(), StoreError> {
         let mut insert = self
             .work
@@ -240,7 +240,7 @@ impl Rescue<'_> {
         Ok(())
     }
 
-    /// Walks over a table by row number; the first column is that number.
+    /// Reads a table by row number, which must be the first column.
     pub(super) fn walk(
         &self,
         select: &str,
@@ -265,26 +265,26 @@ impl Rescue<'_> {
                 Ok(())
             };
             match read() {
-                Ok(()) => Stop::End,
+                Ok(()) => RangeEnd::End,
                 Err(error) => match explain(&error, "truth.sqlite".as_ref(), "salvage") {
                     error @ (StoreError::Deadline { .. } | StoreError::DiskFull { .. }) => {
-                        Stop::Fatal(error)
+                        RangeEnd::Fatal(error)
                     }
-                    // It names the page.
-                    StoreError::Corrupt { reason, .. } => Stop::Damage { last, reason },
-                    _ => Stop::Damage { last, reason: error.to_string() },
+                    // The reason includes the page.
+                    StoreError::Corrupt { reason, .. } => RangeEnd::Damage { last, reason },
+                    _ => RangeEnd::Damage { last, reason: error.to_string() },
                 },
             }
         })
     }
 
-    /// The highest row number that can be expected in a table with these indexes.
+    /// The highest row number to expect in a table with these indexes.
     pub(super) fn highest(&self, table: &str, indexes: &[Index]) -> Result<i64, StoreError> {
         let by_table = self.old.query_row(&format!("SELECT max(rowid) FROM {table}"), [], |row| {
             Ok(row.get::<_, Option<i64>>(0)?.unwrap_or(0))
         });
         if let Ok(highest) = by_table {
-            return Ok(highest.clamp(0, HIGHEST_ROW));
+            return Ok(highest.clamp(0, MAX_ROW));
         }
         for index in indexes.iter().filter(|index| index.has_all) {
             let mut highest = 0;
@@ -293,10 +293,10 @@ impl Rescue<'_> {
                 Ok(())
             })?;
             if complete {
-                return Ok(highest.clamp(0, HIGHEST_ROW));
+                return Ok(highest.clamp(0, MAX_ROW));
             }
         }
-        // Numbers that were given out are noted.
+        // The last number assigned is recorded.
         let noted = match table {
             "record" => "SELECT last_change FROM store",
             "node" => "SELECT last_node FROM graph",
@@ -304,10 +304,10 @@ impl Rescue<'_> {
             _ => "SELECT 0",
         };
         let noted = self.old.query_row(noted, [], |row| row.get::<_, i64>(0)).unwrap_or(0);
-        Ok(if noted > 0 { noted.min(HIGHEST_ROW) } else { UNKNOWN_ROWS })
+        Ok(if noted > 0 { noted.min(MAX_ROW) } else { UNKNOWN_ROWS })
     }
 
-    /// Counts start afresh: segments are dropped, so that everything is unfolded.
+    /// Recomputes all counts. Segments are dropped, so everything is unfolded.
     fn recount(&mut self) -> rusqlite::Result<()> {
         let db = self.work.db;
         db.execute(
@@ -333,7 +333,7 @@ impl Rescue<'_> {
         Ok(())
     }
 
-    /// Notes row numbers that could not be read and that no index knows.
+    /// Reports row numbers that could not be read and that no index knows.
     pub(super) fn lose_unknown(&mut self, table: &str, rows: u64, reason: &str, is_derived: bool) {
         if rows > 0 {
             let rows = if rows >= UNKNOWN_ROWS.unsigned_abs() { 0 } else { rows };
@@ -346,7 +346,7 @@ impl Rescue<'_> {
         self.push(table, extent, rows, Vec::new(), reason);
     }
 
-    /// Notes rows that users know by these names.
+    /// Reports rows by the names that users know.
     pub(super) fn lose_named(
         &mut self,
         table: &str,
@@ -356,7 +356,7 @@ impl Rescue<'_> {
     ) {
         if !ids.is_empty() {
             let rows = ids.len() as u64;
-            ids.truncate(NAMED_IDS);
+            ids.truncate(MAX_NAMED_IDS);
             self.push(table, extent, rows, ids, reason);
         }
     }
@@ -370,8 +370,8 @@ impl Rescue<'_> {
     }
 }
 
-/// A value of the wrong type, a missing one, or a second one of a kind.
-pub(super) fn breaks_a_rule(error: &rusqlite::Error) -> bool {
+/// A wrong type, a missing value, or a duplicate.
+pub(super) fn violates_schema(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(
         code,

@@ -1,4 +1,4 @@
-//! One record on its way from the damaged truth into the new one.
+//! Copying one record from the damaged truth to the new one.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -9,41 +9,41 @@ use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 
 use super::Embedder;
 use super::records::kind_of;
-use super::report::{Extent, NAMED_IDS};
+use super::report::{Extent, MAX_NAMED_IDS};
 use crate::check::is_finite;
 use crate::sqlite::During;
 use crate::write::{Fields, Work};
 
-/// How records are read; the first column is the row number.
+/// The first column is the row number.
 pub(super) const RECORDS: &str = "SELECT row, collection, id, change, created_at, updated_at, \
     metadata, document FROM record WHERE row BETWEEN ?1 AND ?2 ORDER BY row";
 
-/// Saves records one by one, each with its vector, and notes which it could not.
+/// Saves records with their vectors one by one, and collects those that it cannot save.
 pub(super) struct RecordSaver<'a> {
     work: Work<'a>,
     vector: Statement<'a>,
     dimensions: HashMap<i64, Option<i64>>,
     fields: HashMap<i64, Fields<'a>>,
-    /// The collection whose vectors can be made again, and how.
+    /// The collection whose vectors can be recomputed, and how.
     memory: Option<i64>,
     embedder: &'a Embedder<'a>,
-    lost: Lost,
-    /// What keeps the new truth from being written.
+    lost: LostRecords,
+    /// The error that keeps the new truth from being written.
     failed: Option<StoreError>,
 }
 
-/// Records that could be read in part, but not saved.
+/// Records that were partly readable but could not be saved.
 #[derive(Default)]
-pub(super) struct Lost {
+pub(super) struct LostRecords {
     without_vector: Tally,
     broken: Tally,
-    /// Chunks of code: their files are indexed again.
+    /// Chunks of code: their files are reindexed.
     of_code: Tally,
     rows: HashSet<i64>,
 }
 
-impl Lost {
-    /// Those that there are, each with the table that is to blame.
+impl LostRecords {
+    /// The tallies that are not empty, each with the table that was damaged.
     pub(super) fn tallies(self) -> impl Iterator<Item = (&'static str, Extent, Tally)> {
         let all = [
             ("vector", Extent::Lost, self.without_vector),
@@ -54,14 +54,14 @@ impl Lost {
     }
 }
 
-/// What became of a record of which only a part is known.
+/// The result of restoring a partly known record.
 pub(super) enum Restored {
     Saved,
-    /// It is a chunk of code, which indexing makes again.
+    /// A chunk of code, which reindexing recreates.
     OfCode,
-    /// Its id or change is another record's.
+    /// Its id or change number belongs to another record.
     Taken,
-    /// Its vector is lost, or it is nothing without its text.
+    /// Its vector is lost, or it is useless without its text.
     NotEnough,
 }
 
@@ -92,7 +92,7 @@ impl<'a> RecordSaver<'a> {
                 .during(old, "read vectors")?,
             dimensions: dimensions().during(work.db, "read collections")?,
             fields: HashMap::new(),
-            lost: Lost::default(),
+            lost: LostRecords::default(),
             failed: None,
         })
     }
@@ -112,14 +112,14 @@ impl<'a> RecordSaver<'a> {
         let vector = self.vector.query_row([old.row], |row| row.get::<_, Vec<u8>>(0)).optional();
         let vector = match vector {
             Ok(Some(vector)) if is_finite(&vector) => Ok(Some(vector)),
-            vector => self.made_again(&old).map_or(vector, |made| Ok(Some(made))),
+            vector => self.recomputed_vector(&old).map_or(vector, |made| Ok(Some(made))),
         };
         let reason = match vector {
             Ok(Some(vector)) => {
                 match self.save(&old, &vector) {
                     Ok(true) => {}
                     Ok(false) => {
-                        let reason = "they break the rules of the schema".to_owned();
+                        let reason = "they violate the schema".to_owned();
                         self.lose(old, reason, false);
                     }
                     Err(error) => self.failed = Some(error),
@@ -146,12 +146,12 @@ impl<'a> RecordSaver<'a> {
         tally.add(Some(old.id), reason);
     }
 
-    /// Rows that could be read and were not saved.
+    /// Rows that could be read but were not saved.
     pub(super) fn lost_rows(&self) -> HashSet<i64> {
         self.lost.rows.clone()
     }
 
-    /// Saves a record without its text, with the vector that it has.
+    /// Saves a record without its text, if its vector is readable.
     pub(super) fn restore(&mut self, mut old: OldRecord) -> Result<Restored, StoreError> {
         match kind_of(self.work.db, old.collection)?.as_deref() {
             Some("code") => return Ok(Restored::OfCode),
@@ -175,13 +175,13 @@ impl<'a> RecordSaver<'a> {
         Ok(if self.save(&old, &vector)? { Restored::Saved } else { Restored::Taken })
     }
 
-    /// The vector of a passage, from its text.
-    fn made_again(&self, old: &OldRecord) -> Option<Vec<u8>> {
+    /// Recomputes the vector of a passage from its text.
+    fn recomputed_vector(&self, old: &OldRecord) -> Option<Vec<u8>> {
         let text = old.document.as_deref().filter(|_| self.memory == Some(old.collection))?;
         (self.embedder.embed)(text)
     }
 
-    pub(super) fn finish(self) -> Result<Lost, StoreError> {
+    pub(super) fn finish(self) -> Result<LostRecords, StoreError> {
         match self.failed {
             Some(error) => Err(error),
             None => Ok(self.lost),
@@ -226,7 +226,7 @@ impl OldRecord {
         })
     }
 
-    /// Returns false if it breaks a rule, such as an id that is there already.
+    /// Returns false if it violates a constraint, such as a duplicate id.
     fn save<'a>(
         &self,
         work: Work<'a>,
@@ -272,8 +272,8 @@ impl OldRecord {
     }
 }
 
-/// Makes sure that the record's collection exists, under a new name if its own is lost.
-/// Returns whether a vector of this many bytes may go there.
+/// Ensures that the record's collection exists, with a placeholder name if its own is lost.
+/// Returns whether a vector of this size fits.
 fn ensure_collection(
     work: Work<'_>,
     dimensions: &mut HashMap<i64, Option<i64>>,
@@ -287,7 +287,7 @@ fn ensure_collection(
     if let Some(Some(expected)) = dimensions.get(&collection) {
         return Ok(*expected == dimension);
     }
-    // A name that is lost is made up, a dimension is what the first vector has.
+    // A lost name is replaced; the dimension is that of the first vector.
     work.db
         .prepare_cached(
             "INSERT INTO collection (id, name, dimension, metric, created_at, updated_at) \
@@ -300,7 +300,7 @@ fn ensure_collection(
     Ok(true)
 }
 
-/// Records that could not be saved, for one reason.
+/// Records that could not be saved for the same reason.
 #[derive(Default)]
 pub(super) struct Tally {
     pub(super) count: u64,
@@ -314,7 +314,7 @@ impl Tally {
             self.reason = reason;
         }
         self.count += 1;
-        if self.ids.len() < NAMED_IDS {
+        if self.ids.len() < MAX_NAMED_IDS {
             self.ids.extend(id);
         }
     }

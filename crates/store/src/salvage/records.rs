@@ -1,5 +1,5 @@
-//! Records: those that can be read with their vectors, and what indexes and the side table
-//! of metadata still know of the others.
+//! Records: those that can be read with their vectors, and what indexes and the metadata fields
+//! still know of the others.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,10 +10,10 @@ use rusqlite::{OptionalExtension, params};
 use serde_json::{Value as Json, json};
 
 use super::Embedder;
-use super::indexes::{Index, Known, evidence};
+use super::indexes::{Index, KnownColumns, evidence};
 use super::rebuild::Rescue;
 use super::record::{OldRecord, RECORDS, RecordSaver, Restored};
-use super::report::{Extent, NAMED_IDS};
+use super::report::{Extent, MAX_NAMED_IDS};
 use crate::sqlite::During;
 use crate::write::IN_A_LIST;
 
@@ -34,11 +34,11 @@ const INDEXES: [Index; 2] = [
     },
 ];
 
-/// The side table, read by itself; a row is found once for each of its values.
+/// The table `field`, read by itself; a row occurs once for each of its values.
 const FIELD: Index =
     Index { from: "field", row: "row", columns: &["key", "value"], unique: false, has_all: false };
 
-/// Keys of the side table, in the order of the table and in that of its index.
+/// Keys of fields, in table order and in index order.
 const FIELD_KEYS: [Index; 2] = [
     Index {
         from: "field_key NOT INDEXED",
@@ -57,8 +57,8 @@ const FIELD_KEYS: [Index; 2] = [
 ];
 
 impl Rescue<'_> {
-    /// Records go together with their vectors or not at all: nothing is made up. What is
-    /// remembered is the text; its vector is made again from it.
+    /// Saves records with their vectors or not at all: nothing is invented. Vectors of passages
+    /// are recomputed from their texts.
     pub(super) fn records(&mut self, embedder: &Embedder<'_>) -> Result<(), StoreError> {
         let mut saver = RecordSaver::new(self.old, self.work, embedder)?;
         let highest = self.highest("record", &INDEXES)?;
@@ -80,10 +80,12 @@ impl Rescue<'_> {
             let metadata = metadata.get(row);
             let (fate, id) = restore(&mut saver, *row, &missing.known, metadata)?;
             match fate {
-                // The row is there under another number: the index is damaged.
-                Fate::Taken if !gaps.contains(*row) => {}
-                Fate::Taken => fates.entry((Extent::Lost, UNREADABLE)).or_default().push(id),
-                Fate::Is(extent, reason) => fates.entry((extent, reason)).or_default().push(id),
+                // The row exists under another number: the index is damaged.
+                RecordFate::Taken if !gaps.contains(*row) => {}
+                RecordFate::Taken => fates.entry((Extent::Lost, UNREADABLE)).or_default().push(id),
+                RecordFate::Is(extent, reason) => {
+                    fates.entry((extent, reason)).or_default().push(id)
+                }
             }
         }
         let lost = saver.finish()?;
@@ -108,7 +110,7 @@ impl Rescue<'_> {
 
     fn note_lost(&mut self, count: u64, ids: &[String]) {
         self.report.lost_records += count;
-        let room = NAMED_IDS.saturating_sub(self.report.lost_ids.len());
+        let room = MAX_NAMED_IDS.saturating_sub(self.report.lost_ids.len());
         self.report.lost_ids.extend(ids.iter().take(room).cloned());
     }
 
@@ -121,8 +123,8 @@ impl Rescue<'_> {
         rows.iter().map(id).collect::<Result<_, _>>().during(db, "read ids")
     }
 
-    /// Metadata of these rows, from the side table that filters look at. The order of lists
-    /// is not known there.
+    /// Restores the metadata of these rows from the filter fields. The order of lists is not
+    /// known there.
     fn metadata_of(&self, rows: HashSet<i64>) -> Result<HashMap<i64, Metadata>, StoreError> {
         if rows.is_empty() {
             return Ok(HashMap::new());
@@ -163,7 +165,7 @@ impl Rescue<'_> {
     }
 }
 
-/// A value of the side table as metadata has it.
+/// Converts a field's value to JSON.
 fn json_of(value: Value, of_type: i64) -> Option<Json> {
     match (value, of_type) {
         (Value::Integer(number), 0) => Some(json!(number)),
@@ -174,27 +176,27 @@ fn json_of(value: Value, of_type: i64) -> Option<Json> {
     }
 }
 
-enum Fate {
+enum RecordFate {
     Is(Extent, &'static str),
-    /// Its id or change is another record's.
+    /// Its id or change number belongs to another record.
     Taken,
 }
 
-const UNREADABLE: &str = "they could not be read; an index still knew them";
+const UNREADABLE: &str = "they could not be read, but an index still lists them";
 
-/// Saves what is known of a record, and says what became of it.
+/// Saves what is known of a record, and returns its fate.
 fn restore(
     saver: &mut RecordSaver<'_>,
     row: i64,
-    known: &Known,
+    known: &KnownColumns,
     metadata: Option<&Metadata>,
-) -> Result<(Fate, String), StoreError> {
+) -> Result<(RecordFate, String), StoreError> {
     let integer = |name: &str| match known.get(name) {
         Some(Value::Integer(number)) => Some(*number),
         _ => None,
     };
     let Some(Value::Text(id)) = known.get("id") else {
-        return Ok((Fate::Is(Extent::Lost, UNREADABLE), format!("row {row}")));
+        return Ok((RecordFate::Is(Extent::Lost, UNREADABLE), format!("row {row}")));
     };
     let record = integer("collection").map(|collection| OldRecord {
         row,
@@ -207,13 +209,13 @@ fn restore(
         document: None,
     });
     let fate = match record.map(|record| saver.restore(record)).transpose()? {
-        Some(Restored::Saved) => Fate::Is(
+        Some(Restored::Saved) => RecordFate::Is(
             Extent::Partial,
             "their documents and times are lost; ids, vectors and metadata were saved",
         ),
-        Some(Restored::OfCode) => Fate::Is(Extent::Derived, "chunks of code"),
-        Some(Restored::Taken) => Fate::Taken,
-        Some(Restored::NotEnough) | None => Fate::Is(Extent::Lost, UNREADABLE),
+        Some(Restored::OfCode) => RecordFate::Is(Extent::Derived, "chunks of code"),
+        Some(Restored::Taken) => RecordFate::Taken,
+        Some(Restored::NotEnough) | None => RecordFate::Is(Extent::Lost, UNREADABLE),
     };
     Ok((fate, id.clone()))
 }

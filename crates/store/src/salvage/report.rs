@@ -1,5 +1,4 @@
-//! What a salvage could not save, and the file that says so for as long as the damaged truth
-//! is kept.
+//! What a salvage could not save, and the report file that is kept as long as the damaged truth.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -12,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::folder::{StoreFolder, io_failure};
 use crate::identity::with_suffix;
 
-/// A loss names at most this many rows.
-pub(super) const NAMED_IDS: usize = 1000;
+/// Maximum number of ids per loss.
+pub(super) const MAX_NAMED_IDS: usize = 1000;
 
-/// The end of a report's file name; what comes before it is the damaged truth's.
+/// Suffix of a report; the rest of its name is that of the damaged truth.
 const SUFFIX: &str = ".report.json";
 
 /// What a salvage saved and what it could not.
@@ -27,52 +26,51 @@ pub struct SalvageReport {
     pub records: u64,
     /// Facts in the new truth.
     pub facts: u64,
-    /// What could not be saved as it was, by table and extent.
+    /// What could not be saved unchanged, by table and extent.
     pub lost: Vec<Loss>,
-    /// Ids of records and drawers that are lost, as far as an index still knew them; the
-    /// first thousand.
+    /// Ids of lost records and drawers, as far as an index still knew them; the first thousand.
     pub lost_ids: Vec<String>,
-    /// How many records are known to be lost.
+    /// Number of records known to be lost.
     pub lost_records: u64,
-    /// The damaged file.
+    /// Path of the damaged file.
     pub kept_as: PathBuf,
-    /// The file that says the same as this report.
+    /// Path of the report file with the same contents.
     pub report: PathBuf,
 }
 
 /// What could not be saved of one table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loss {
-    /// The table.
+    /// Name of the table.
     pub table: String,
-    /// What became of the rows.
+    /// What happened to the rows.
     pub extent: Extent,
-    /// How many rows; with [`Extent::Unknown`] at most so many, and 0 if nothing is known.
+    /// Number of rows; with [`Extent::Unknown`] an upper bound, or 0 if nothing is known.
     pub rows: u64,
-    /// The ids or names of the first thousand, as far as they are known.
+    /// Ids or names of the first thousand rows, as far as known.
     pub ids: Vec<String>,
-    /// Why, or what is missing.
+    /// The cause, or what is missing.
     pub reason: String,
 }
 
-/// What became of rows that were damaged.
+/// What happened to damaged rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Extent {
-    /// Nothing of them is in the new truth.
+    /// Not in the new truth.
     Lost,
     /// Some of their columns were saved.
     Partial,
-    /// Two copies of them disagree, and one was kept.
+    /// Two copies of them disagree; one was kept.
     Doubtful,
-    /// There may have been rows where nothing can be read.
+    /// There may have been rows in an unreadable range.
     Unknown,
-    /// They follow from files, and the next `isolith index` makes them again.
+    /// Derived from files; the next `isolith index` recreates them.
     Derived,
 }
 
 impl Loss {
-    /// The loss in words: how many of what, and the first ids.
+    /// Describes the loss: how many rows of what, and the first ids.
     pub fn in_words(&self, named: usize) -> String {
         let count = match (self.extent, self.rows) {
             (Extent::Unknown, 0) => format!("an unknown number of {}", in_words(&self.table, 0)),
@@ -97,7 +95,7 @@ impl Loss {
     }
 }
 
-/// What users call this many rows of a table.
+/// Describes this many rows of a table in users' terms.
 fn in_words(table: &str, rows: u64) -> String {
     let (one, many) = match table {
         "alias" => ("alias of an entity", "aliases of entities"),
@@ -120,10 +118,10 @@ fn in_words(table: &str, rows: u64) -> String {
     if rows == 1 { one.to_owned() } else { many.to_owned() }
 }
 
-/// The file that a salvage leaves beside the damaged truth.
+/// The report file that a salvage leaves next to the damaged truth.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedReport {
-    /// When the salvage was, in milliseconds since 1970.
+    /// Time of the salvage, in milliseconds since 1970.
     pub at: i64,
     /// Collections in the new truth.
     pub collections: u64,
@@ -131,13 +129,13 @@ pub struct SavedReport {
     pub records: u64,
     /// Facts in the new truth.
     pub facts: u64,
-    /// What could not be saved as it was.
+    /// What could not be saved unchanged.
     pub lost: Vec<Loss>,
 }
 
 impl SavedReport {
-    /// The reports of damaged truths that are still kept, each with its path, oldest first. A
-    /// report that cannot be read has none.
+    /// The reports of damaged truths that still exist, with their paths, oldest first. `None`
+    /// for a report that cannot be read.
     pub fn all(folder: &StoreFolder) -> Vec<(PathBuf, Option<Self>)> {
         let entries = std::fs::read_dir(folder.path()).into_iter().flatten().flatten();
         let mut reports: Vec<_> = entries
@@ -171,7 +169,7 @@ impl SavedReport {
     }
 }
 
-/// The report's path beside a truth.
+/// The path of the report for a truth.
 pub(super) fn beside(truth: &Path) -> PathBuf {
     with_suffix(truth, SUFFIX)
 }

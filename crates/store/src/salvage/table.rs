@@ -1,4 +1,4 @@
-//! Tables that are copied row by row. What cannot be read is completed from indexes.
+//! Copying tables row by row. Unreadable rows are restored from indexes.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -6,28 +6,28 @@ use isolith_protocol::StoreError;
 use rusqlite::types::Value;
 use rusqlite::{Row, params_from_iter};
 
-use super::indexes::{Index, Known, evidence};
+use super::indexes::{Index, KnownColumns, evidence};
 use super::ranges::Gaps;
-use super::rebuild::{Rescue, breaks_a_rule};
+use super::rebuild::{Rescue, violates_schema};
 use super::report::Extent;
 use crate::sqlite::During;
 
-/// How a table is copied as it is.
-pub(super) struct Copy {
+/// How to copy a table.
+pub(super) struct TableCopy {
     pub(super) table: &'static str,
-    /// The first column is the row number.
+    /// The first column must be the row number.
     pub(super) select: &'static str,
     pub(super) insert: &'static str,
     pub(super) columns: usize,
-    /// The columns with the row number and with what users know a row by.
+    /// The columns with the row number and with the name that users know.
     pub(super) key: &'static str,
     pub(super) name: &'static str,
     pub(super) indexes: &'static [Index],
-    /// Whether the rows follow from files, so that indexing makes them again.
+    /// Whether the rows are derived from files, so that indexing recreates them.
     pub(super) is_derived: bool,
 }
 
-/// What can be made of the columns that indexes know.
+/// What can be restored from the columns that indexes know.
 pub(super) enum Completed {
     /// A row, and what it lacks.
     Row(Vec<Value>, &'static str),
@@ -35,19 +35,19 @@ pub(super) enum Completed {
     Nothing,
 }
 
-/// Makes a row out of its number and the columns that are known.
-pub(super) type Complete<'a> = &'a mut dyn FnMut(i64, &Known) -> rusqlite::Result<Completed>;
+/// Builds a row from its number and its known columns.
+pub(super) type Complete<'a> = &'a mut dyn FnMut(i64, &KnownColumns) -> rusqlite::Result<Completed>;
 
 impl Rescue<'_> {
-    /// Copies a table that has row numbers, as it is. Returns where nothing could be read.
-    pub(super) fn table(&mut self, copy: &Copy) -> Result<Gaps, StoreError> {
+    /// Copies a table that has row numbers. Returns the ranges that could not be read.
+    pub(super) fn table(&mut self, copy: &TableCopy) -> Result<Gaps, StoreError> {
         self.table_with(copy, &mut |_, _| Ok(Completed::Nothing))
     }
 
-    /// Copies a table; rows that only indexes know are completed by the caller.
+    /// Copies a table; `complete` restores rows that only indexes know.
     pub(super) fn table_with(
         &mut self,
-        copy: &Copy,
+        copy: &TableCopy,
         complete: Complete<'_>,
     ) -> Result<Gaps, StoreError> {
         let db = self.work.db;
@@ -59,8 +59,8 @@ impl Rescue<'_> {
             let values = values.collect::<Result<Vec<_>, _>>()?;
             match insert.execute(params_from_iter(values)) {
                 Ok(_) => {}
-                // What breaks a rule of the schema was damaged.
-                Err(error) if breaks_a_rule(&error) => {
+                // Rows that violate the schema were damaged.
+                Err(error) if violates_schema(&error) => {
                     refused.insert(row.get(0)?, named(row, copy.name));
                 }
                 Err(error) => failed = Some(error),
@@ -79,7 +79,7 @@ impl Rescue<'_> {
 
     fn complete_from_indexes(
         &mut self,
-        copy: &Copy,
+        copy: &TableCopy,
         gaps: &Gaps,
         mut refused: BTreeMap<i64, String>,
         complete: Complete<'_>,
@@ -113,18 +113,20 @@ impl Rescue<'_> {
                         Ok(_) if lacks.is_empty() => continue,
                         Ok(_) if copy.is_derived => (Extent::Derived, lacks),
                         Ok(_) => (Extent::Partial, lacks),
-                        Err(error) if breaks_a_rule(&error) && was_damaged => {
-                            (lost_as, "an index knows them, but not enough of them")
+                        Err(error) if violates_schema(&error) && was_damaged => {
+                            (lost_as, "an index lists them, but not all of their columns")
                         }
-                        // The row is there under another number: the index is damaged.
-                        Err(error) if breaks_a_rule(&error) => continue,
+                        // The row exists under another number: the index is damaged.
+                        Err(error) if violates_schema(&error) => continue,
                         Err(error) => return Err(error).during(db, "complete a row"),
                     }
                 }
                 Completed::Nothing if was_damaged => {
-                    (lost_as, "they could not be read; an index still knew them")
+                    (lost_as, "they could not be read, but an index still lists them")
                 }
-                Completed::Nothing => (Extent::Doubtful, "an index has rows that the table lacks"),
+                Completed::Nothing => {
+                    (Extent::Doubtful, "an index has rows that are not in the table")
+                }
             };
             fates.entry(fate).or_default().push(name);
         }
@@ -132,7 +134,7 @@ impl Rescue<'_> {
             self.lose_named(copy.table, extent, ids, reason.to_owned());
         }
         let names = refused.into_values().collect();
-        let reason = "rows break the rules of the schema".to_owned();
+        let reason = "rows violate the schema".to_owned();
         self.lose_named(copy.table, lost_as, names, reason);
         let select = format!("SELECT {} FROM {} WHERE {} = ?1", copy.name, copy.table, copy.key);
         let name = |number: &i64| {

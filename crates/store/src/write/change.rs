@@ -1,4 +1,4 @@
-//! Change numbers and the counts that follow from them.
+//! Change numbers and the counts derived from them.
 
 use isolith_protocol::{CollectionState, Done, StoreError};
 use rusqlite::params;
@@ -7,7 +7,7 @@ use super::Work;
 use crate::read::collections;
 use crate::sqlite::During;
 
-/// The changes that one write makes in one collection, numbered as they come.
+/// The changes that one write makes in one collection, numbered in order.
 #[derive(Debug)]
 pub(super) struct Changes<'a> {
     work: Work<'a>,
@@ -33,7 +33,7 @@ impl<'a> Changes<'a> {
         })
     }
 
-    /// A new record: its number is its row as well.
+    /// Numbers a new record; the number is also its row.
     pub(super) fn inserted(&mut self) -> u64 {
         self.last += 1;
         self.records += 1;
@@ -46,16 +46,16 @@ impl<'a> Changes<'a> {
         self.last + 1
     }
 
-    /// A record that was replaced: its old version is dead.
+    /// Numbers a replaced record, whose old version is now dead.
     pub(super) fn replaced(&mut self, row: u64, old: u64) -> Result<u64, StoreError> {
         self.last += 1;
-        // One more in the tail, unless the old version was in it, and one tombstone.
+        // One more in the tail, unless the old version was already in it, and one tombstone.
         self.unfolded += if old > self.complete_to { 1 } else { 2 };
         self.bury(row, old)?;
         Ok(self.last)
     }
 
-    /// A record that is gone.
+    /// Records a deletion.
     pub(super) fn removed(&mut self, row: u64, old: u64) -> Result<(), StoreError> {
         self.last += 1;
         self.records -= 1;
@@ -63,7 +63,7 @@ impl<'a> Changes<'a> {
         self.bury(row, old)
     }
 
-    /// Writes the counts down; the reply with the state after it.
+    /// Stores the counts and returns the reply with the resulting state.
     pub(super) fn finish<R>(self, reply: R) -> Result<Done<R>, StoreError> {
         if self.last > self.first {
             self.write_counts().during(self.work.db, "count")?;
@@ -82,7 +82,7 @@ impl<'a> Changes<'a> {
             .and_then(|mut statement| {
                 statement.execute(params![self.collection, row, change, self.last])
             })
-            .during(self.work.db, "leave a tombstone")?;
+            .during(self.work.db, "write a tombstone")?;
         Ok(())
     }
 

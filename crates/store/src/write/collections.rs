@@ -27,7 +27,7 @@ impl Perform for RenameCollection {
     }
 }
 
-/// Makes a collection, or finds it as it is wanted.
+/// Creates a collection, or returns an existing one if it matches the specification.
 pub(super) fn create(
     work: Work<'_>,
     spec: &CollectionSpec,
@@ -48,7 +48,7 @@ pub(super) fn create(
     answer(work, &spec.name, CollectionCreated { created: true })
 }
 
-/// Makes a collection of which the name is free.
+/// Creates a collection; its name must be free.
 pub(super) fn insert(
     work: Work<'_>,
     spec: &CollectionSpec,
@@ -74,13 +74,13 @@ pub(super) fn insert(
     Ok(())
 }
 
-/// Takes the name away at once; the rows are purged later.
+/// Frees the name at once; the rows are purged later.
 pub(super) fn delete(work: Work<'_>, name: &str) -> Result<Done<CollectionDeleted>, StoreError> {
     let state = require_records(work.db, name)?;
     Ok(retire(work, state)?.into())
 }
 
-/// Takes the name away from a collection of any kind.
+/// Frees the name of a collection of any kind.
 pub(super) fn retire(
     work: Work<'_>,
     state: CollectionState,
@@ -100,7 +100,7 @@ pub(super) fn retire(
     Ok(CollectionDeleted { deleted: state.records, obsolete_files, more: true })
 }
 
-/// Gives a collection another name.
+/// Renames a collection.
 pub(super) fn rename(work: Work<'_>, from: &str, to: &str) -> Result<Done<()>, StoreError> {
     validate::name(to)?;
     let state = require_records(work.db, from)?;
@@ -119,8 +119,8 @@ pub(super) fn rename(work: Work<'_>, from: &str, to: &str) -> Result<Done<()>, S
 
 fn check_dimension(spec: &CollectionSpec) -> Result<(), StoreError> {
     match spec.dimension {
-        Some(dimension) if dimension == 0 || dimension > validate::HIGHEST_DIMENSION => {
-            let highest = validate::HIGHEST_DIMENSION;
+        Some(dimension) if dimension == 0 || dimension > validate::MAX_DIMENSION => {
+            let highest = validate::MAX_DIMENSION;
             let reason = format!("a collection's dimension is 1 to {highest}, not {dimension}");
             Err(StoreError::Invalid(reason))
         }
@@ -128,7 +128,7 @@ fn check_dimension(spec: &CollectionSpec) -> Result<(), StoreError> {
     }
 }
 
-/// One that is there already must be as it is wanted, as far as that was said.
+/// Checks that an existing collection matches the specification, as far as that is given.
 fn accept(
     work: Work<'_>,
     spec: &CollectionSpec,

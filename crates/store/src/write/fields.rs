@@ -1,4 +1,4 @@
-//! The side table that filters look at.
+//! The table `field`, which filters read.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use rusqlite::{CachedStatement, OptionalExtension, ToSql, params};
 use super::Work;
 use crate::sqlite::During;
 
-/// Elements of lists are kept apart from single values.
+/// Added to the type of list elements, to separate them from single values.
 pub(crate) const IN_A_LIST: u8 = 4;
 
-/// The number of a scalar's type in `field_key`.
+/// The type number of a scalar in `field_key`.
 pub(crate) fn type_of(scalar: &Scalar) -> u8 {
     match scalar {
         Scalar::Integer(_) | Scalar::Float(_) => 0,
@@ -22,7 +22,7 @@ pub(crate) fn type_of(scalar: &Scalar) -> u8 {
     }
 }
 
-/// A scalar as `field.value` holds it.
+/// A scalar as stored in `field.value`.
 pub(crate) struct AsValue<'a>(pub(crate) &'a Scalar);
 
 impl ToSql for AsValue<'_> {
@@ -36,11 +36,11 @@ impl ToSql for AsValue<'_> {
     }
 }
 
-/// The fields of one collection, for the time of one write.
+/// The fields of one collection, during one write.
 pub(crate) struct Fields<'a> {
     work: Work<'a>,
     collection: u64,
-    // Not kept longer than a write: numbers of keys that are rolled back are used again.
+    // Only valid during one write: ids of keys are reused after a rollback.
     keys: HashMap<String, [Option<i64>; 8]>,
     add: CachedStatement<'a>,
     remove: CachedStatement<'a>,
@@ -53,7 +53,7 @@ impl<'a> Fields<'a> {
             work,
             collection,
             keys: HashMap::new(),
-            // A list may have the same element twice.
+            // A list may contain the same element twice.
             add: prepare("INSERT OR IGNORE INTO field (key, value, row) VALUES (?1, ?2, ?3)")?,
             remove: prepare("DELETE FROM field WHERE key = ?1 AND value = ?2 AND row = ?3")?,
         })

@@ -26,7 +26,7 @@ pub(super) fn swap(work: Work<'_>, plan: &SwapPlan) -> Result<Done<SegmentsSwapp
     let state = by_id(work.db, plan.collection)?;
     let Some(state) = state.filter(|state| state.generation_number() == plan.from_generation)
     else {
-        // Someone else was faster, or the collection is gone: the new files are of no use.
+        // Someone else was faster, or the collection is gone: the new files are useless.
         let obsolete_files = files_of(plan);
         return Ok(SegmentsSwapped { swapped: false, obsolete_files }.into());
     };
@@ -72,10 +72,10 @@ fn check(plan: &SwapPlan, state: &CollectionState) -> Result<(), StoreError> {
         return invalid("a delta needs a base");
     }
     if plan.segments.iter().any(|segment| segment.level != plan.level) {
-        return invalid("a segment is of another level");
+        return invalid("a segment has the wrong level");
     }
     if plan.complete_to < state.complete_to() {
-        return invalid("it would go back");
+        return invalid("it would go back to an older state");
     }
     Ok(())
 }
@@ -93,7 +93,7 @@ fn replace(work: Work<'_>, plan: &SwapPlan, base_to: u64) -> rusqlite::Result<()
         plan.complete_to,
         work.now
     ])?;
-    // A new base takes the place of the old delta too.
+    // A new base replaces the old delta, too.
     db.prepare_cached("DELETE FROM segment WHERE collection = ?1 AND (?2 OR level = 'delta')")?
         .execute(params![plan.collection, plan.level == Level::Base])?;
     let mut insert = db.prepare_cached(
@@ -112,7 +112,7 @@ fn replace(work: Work<'_>, plan: &SwapPlan, base_to: u64) -> rusqlite::Result<()
             segment.quarantined
         ])?;
     }
-    // Dead versions that the old base holds keep their tombstones as long as it stays.
+    // Dead versions in the old base keep their tombstones as long as it stays.
     let keep_to = if plan.level == Level::Base { 0 } else { base_to };
     db.prepare_cached(
         "DELETE FROM tombstone WHERE collection = ?1 AND died <= ?2 AND change > ?3",
@@ -121,7 +121,7 @@ fn replace(work: Work<'_>, plan: &SwapPlan, base_to: u64) -> rusqlite::Result<()
     recount(work, plan)
 }
 
-/// What the fold did not see is still to be folded.
+/// What the fold did not include is still unfolded.
 fn recount(work: Work<'_>, plan: &SwapPlan) -> rusqlite::Result<()> {
     work.db
         .prepare_cached(
@@ -137,7 +137,7 @@ fn files_of(plan: &SwapPlan) -> Vec<String> {
     plan.segments.iter().map(|segment| segment.file.clone()).collect()
 }
 
-/// The files that the swap leaves without a reference.
+/// The files that are no longer referenced after the swap.
 fn obsolete(state: &CollectionState, plan: &SwapPlan) -> Vec<String> {
     let old = state.generation.iter().flat_map(|generation| &generation.segments);
     old.filter(|segment| plan.level == Level::Base || segment.level == Level::Delta)

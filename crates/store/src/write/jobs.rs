@@ -1,4 +1,4 @@
-//! Jobs that kill workers, remembered beyond the life of a front.
+//! Jobs that kill workers, remembered beyond the lifetime of a front.
 
 use isolith_protocol::{Done, ForgetPoison, Marked, RememberPoison, StoreError};
 use rusqlite::params;
@@ -30,7 +30,7 @@ pub(super) fn remember(
              VALUES (?1, ?2, ?3, ?4)",
         )
         .and_then(|mut statement| statement.execute(params![role, input, poison, work.now]))
-        .during(work.db, "remember a job")?;
+        .during(work.db, "quarantine a job")?;
     Ok(().into())
 }
 

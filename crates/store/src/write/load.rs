@@ -1,4 +1,4 @@
-//! How far an ingest has got, committed with each of its batches.
+//! The progress of a load, committed with each of its batches.
 
 use isolith_protocol::{CollectionState, LoadProgress, LoadStep, RecordsPut, StoreError};
 use rusqlite::{OptionalExtension, params};
@@ -6,11 +6,11 @@ use rusqlite::{OptionalExtension, params};
 use super::Work;
 use crate::sqlite::During;
 
-/// Whether a step is still to be done.
+/// Whether a step must still be done.
 pub(super) enum Continue {
-    /// It was done before.
+    /// Already done.
     Done(LoadProgress),
-    /// It is to be done, on top of this.
+    /// To be done, continuing from here.
     From(LoadProgress),
 }
 
@@ -21,9 +21,9 @@ pub(super) fn continue_at(
 ) -> Result<Continue, StoreError> {
     let known = find(work, step)?;
     let progress = match known {
-        // Of a collection that had the same name and is gone.
+        // Belongs to a deleted collection of the same name.
         Some((of, _)) if of != collection.id => LoadProgress::default(),
-        // A finished load that is started again is a new one.
+        // Restarting a finished load begins a new one.
         Some((_, progress)) if progress.finished && step.first_row == 0 => LoadProgress::default(),
         Some((_, progress)) => progress,
         None => LoadProgress::default(),
@@ -31,12 +31,12 @@ pub(super) fn continue_at(
     let end = step.first_row.saturating_add(step.rows_covered);
     if step.first_row > progress.rows {
         return Err(StoreError::Invalid(format!(
-            "the load has got to row {}, it cannot continue at row {}",
+            "the load is at row {} and cannot continue at row {}",
             progress.rows, step.first_row
         )));
     }
     let was_done = end <= progress.rows && (progress.finished || !step.finished);
-    // A step that covers nothing and finishes nothing has nothing to repeat.
+    // An empty step that does not finish the load cannot be a repetition.
     if was_done && end > 0 {
         return Ok(Continue::Done(progress));
     }
@@ -77,7 +77,7 @@ pub(super) fn record(
                 work.now
             ])
         })
-        .during(work.db, "write down how far the load has got")?;
+        .during(work.db, "write the progress of the load")?;
     Ok(after)
 }
 
@@ -92,10 +92,10 @@ fn find(work: Work<'_>, step: &LoadStep) -> Result<Option<(u64, LoadProgress)>, 
                 .query_row([&step.source], |row| Ok((row.get(6)?, progress_of(row)?)))
                 .optional()
         })
-        .during(work.db, "see how far the load has got")
+        .during(work.db, "read the progress of the load")
 }
 
-/// The first six columns as progress.
+/// Decodes the first six columns.
 pub(crate) fn progress_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<LoadProgress> {
     Ok(LoadProgress {
         rows: row.get(0)?,

@@ -23,7 +23,7 @@ use rusqlite::Connection;
 use rusqlite::wal::CheckpointMode;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use code::KeptFiles;
+pub(crate) use code::FileCache;
 pub(crate) use fields::{AsValue, Fields, IN_A_LIST, type_of};
 pub(crate) use load::progress_of;
 
@@ -42,39 +42,45 @@ use crate::sqlite::During;
 pub struct Writer {
     pub(crate) db: Db,
     durability: Durability,
-    /// How far the store has come, outside of it.
+    /// Records acknowledged commits outside the truth.
     mark: RefCell<MarkFile>,
-    /// When a log that readers hold on to may be tried again.
+    /// When truncating a log that readers hold may be tried again.
     next_truncate: Instant,
-    kept: KeptFiles,
+    file_cache: FileCache,
 }
 
-/// What a write works with, inside its transaction.
+/// The context of a write, inside its transaction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Work<'a> {
     pub(crate) db: &'a Connection,
     pub(crate) deadline: &'a Deadline,
     pub(crate) now: i64,
-    /// What linking has read before.
-    pub(crate) kept: &'a KeptFiles,
+    /// Files that linking has read before.
+    pub(crate) file_cache: &'a FileCache,
 }
 
-/// Readers that hold on to a long log are not waited for at every commit.
+/// Do not wait for readers of a long log at every commit.
 const TRUNCATE_PAUSE: Duration = Duration::from_secs(1);
 
 impl Writer {
     pub(crate) fn new(db: Db, mark: MarkFile, durability: Durability) -> Self {
         db.deadline.set(None);
         let mark = RefCell::new(mark);
-        Self { db, durability, mark, next_truncate: Instant::now(), kept: KeptFiles::default() }
+        Self {
+            db,
+            durability,
+            mark,
+            next_truncate: Instant::now(),
+            file_cache: FileCache::default(),
+        }
     }
 
-    /// Gives the following operations until then. Without one they wait for ever.
+    /// Sets the deadline of the following operations. Without one they wait forever.
     pub fn set_deadline(&self, deadline: impl Into<Option<Instant>>) {
         self.db.deadline.set(deadline.into());
     }
 
-    /// Stops operations from another thread.
+    /// Cancels operations from another thread.
     pub fn canceller(&self) -> Canceller {
         self.db.canceller()
     }
@@ -84,11 +90,11 @@ impl Writer {
         self.db.has_moved()
     }
 
-    /// Applies the writes in one transaction, each with its own result: a bad one fails
-    /// alone and leaves no key. Receipts of `confirmed` keys are removed.
+    /// Applies the writes in one transaction, each with its own result: an invalid one fails
+    /// alone and leaves no receipt. Receipts of `confirmed` keys are removed.
     ///
     /// # Errors
-    /// An error says that nothing of the group counts.
+    /// On error, none of the writes was applied.
     pub fn apply(
         &mut self,
         group: &[Write],
@@ -99,8 +105,8 @@ impl Writer {
         }
         self.db.refuse_if_moved()?;
         let applied = self.together_or_alone(group, confirmed);
-        // Folds and clearing up come after much was written, and often last: whoever
-        // opens the store next finds a short log, which need not be read back.
+        // Folds and clearing follow large writes and are often the last writes: whoever opens
+        // the store next finds a short log to read.
         let last =
             |write: &Write| matches!(write.action, Action::SwapSegments(_) | Action::Tidy(_));
         let last = group.iter().any(last);
@@ -108,10 +114,10 @@ impl Writer {
         applied
     }
 
-    /// Applies one write by itself.
+    /// Applies a single write.
     ///
     /// # Errors
-    /// What went wrong; then nothing was changed.
+    /// On error, nothing was changed.
     pub fn apply_one<O: WriteOperation>(
         &mut self,
         key: Key,
@@ -125,7 +131,7 @@ impl Writer {
     /// Copies the log into the file.
     ///
     /// # Errors
-    /// Whatever SQLite complained about; that others were in the way is not an error.
+    /// If SQLite fails; being blocked by other connections is not an error.
     pub fn checkpoint(&mut self, kind: Checkpoint) -> Result<CheckpointResult, StoreError> {
         let mode = match kind {
             Checkpoint::Passive => CheckpointMode::PASSIVE,
@@ -142,17 +148,16 @@ impl Writer {
         }
     }
 
-    /// Whether these writes must be on the disk before they are answered. The old files
-    /// are unlinked after a swap, so that it must not be lost in any case.
+    /// Whether these writes must be on disk before they are answered. A swap always must,
+    /// because the old files are deleted after it.
     fn must_sync(&self, group: &[Write]) -> bool {
         let swaps = |write: &Write| matches!(write.action, Action::SwapSegments(_));
         self.durability == Durability::Full || group.iter().any(swaps)
     }
 
-    /// Puts the log on the disk, and with it all commits so far. SQLite would do that
-    /// with the write lock held, one process after the other; so, processes that write
-    /// at the same time wait for the disk together. The log has no locks on it that
-    /// closing it again could drop; those are on the other two files.
+    /// Syncs the log, and with it all commits so far. SQLite would do that while holding the
+    /// write lock, one process after the other; here, concurrent writers wait for the disk
+    /// together. Closing the log drops no locks: those are on the other two files.
     fn sync_log(&self) -> Result<(), StoreError> {
         let log = with_suffix(&self.db.path, "-wal");
         let synced = std::fs::File::open(&log).and_then(|file| file.sync_data());
@@ -167,18 +172,18 @@ impl Writer {
         match self.attempt(group, confirmed)? {
             Attempt::Committed(results) => Ok(results),
             Attempt::Ended(error) => match group {
-                // Nothing was to be done but to confirm.
+                // There was nothing to do but confirm.
                 [] => Err(error),
                 [_] => {
-                    // What was confirmed need not wait for a write that succeeds. If
-                    // this fails too, the keys go when their day is over.
+                    // Confirmations do not have to wait for a successful write. If this fails,
+                    // too, the receipts expire.
                     if !confirmed.is_empty() && !error.ends_connection() {
                         let _ = self.attempt(&[], confirmed);
                     }
                     Ok(vec![Err(error)])
                 }
-                // Some of them may be kept before others fail, so that each has its own
-                // answer from here on.
+                // From here on each write has its own result, since some may be committed
+                // before others fail.
                 many => Ok(many
                     .chunks(1)
                     .map(|one| self.together_or_alone(one, confirmed)?.remove(0))
@@ -187,16 +192,16 @@ impl Writer {
         }
     }
 
-    /// One transaction. An error comes from outside of any write: nothing was tried, or
-    /// nothing can be said to have been kept.
+    /// Runs one transaction. An error is not caused by a single write: nothing was tried, or
+    /// the outcome is unknown.
     fn attempt(&self, group: &[Write], confirmed: &[Key]) -> Result<Attempt, StoreError> {
         let links = matches!(group, [Write { action: Action::LinkFiles(_), .. }]);
         if !links {
-            self.kept.forget();
+            self.file_cache.forget();
         }
         let attempt = self.transact(group, confirmed);
         if !links || !matches!(attempt, Ok(Attempt::Committed(_))) {
-            self.kept.forget();
+            self.file_cache.forget();
         }
         attempt
     }
@@ -207,8 +212,8 @@ impl Writer {
         let open = OpenTransaction(db);
         db.refuse_newer()?;
         let changed = db.connection.total_changes();
-        let kept = &self.kept;
-        let work = Work { db: &db.connection, deadline: &db.deadline, now: now(), kept };
+        let file_cache = &self.file_cache;
+        let work = Work { db: &db.connection, deadline: &db.deadline, now: now(), file_cache };
         receipts::remove(work, confirmed)?;
         let mut results = Vec::with_capacity(group.len());
         for write in group {
@@ -229,7 +234,7 @@ impl Writer {
             Ok(reached) => reached,
             Err(error) => return Ok(Attempt::Ended(error)),
         };
-        // This commit itself makes up for nothing that is missing.
+        // This commit itself does not make up for a missing one.
         let commits = reached.commits - u64::from(is_new);
         self.refuse_if_behind(Progress { commits, ..reached })?;
         if let Err(error) = control(db, "COMMIT") {
@@ -245,23 +250,23 @@ impl Writer {
         Ok(Attempt::Committed(results))
     }
 
-    /// A truth that has not come as far as was acknowledged must not be written to: what is
-    /// missing may still be in the log.
+    /// A truth that is behind what was acknowledged must not be written to: what is missing may
+    /// still be in the log.
     fn refuse_if_behind(&self, reached: Progress) -> Result<(), StoreError> {
         acknowledged::compare(&self.db.path, self.mark.borrow_mut().expected(), reached)
     }
 
-    /// Raises the mark to what is about to be acknowledged. That covers a write that is
-    /// answered from its receipt, too: its first answer may never have been given.
+    /// Raises the mark to what is about to be acknowledged. Includes writes answered from their
+    /// receipts: the first answer may never have arrived.
     fn note_acknowledged(&self, reached: Progress, durable: bool) {
         if let Err(error) = self.mark.borrow_mut().raise(reached, durable) {
-            // The write is in the truth all the same; only a loss of it would go unnoticed.
-            tracing::warn!(%error, "the mark of acknowledged commits cannot be raised");
+            // The write is stored anyway; only its loss would go unnoticed.
+            tracing::warn!(%error, "cannot update the mark of acknowledged commits");
         }
     }
 
-    /// Leaves a short log, so that little is in nothing else. To be called when nothing is
-    /// being written. What readers hold on to stays.
+    /// Truncates the log, so that little is stored only there. Call this when idle. Parts that
+    /// readers use stay.
     pub fn rest(&mut self) {
         if self.log_length() == 0 || self.db.has_moved() || log::is_broken(&self.db.path) {
             return;
@@ -277,23 +282,23 @@ impl Writer {
         std::fs::metadata(log).map_or(0, |metadata| metadata.len())
     }
 
-    /// Cuts a log back that is longer than this, unless readers hold on to it. So it
-    /// cannot grow without end.
+    /// Truncates a log that is longer than `limit`, unless readers use it, so that it cannot
+    /// grow forever.
     fn cut_log(&mut self, limit: u64) {
         let length = self.log_length();
         if length <= limit || Instant::now() < self.next_truncate {
             return;
         }
-        // The damage would get into the file, and what is beyond it would be gone.
+        // The damage would get into the file, and the commits after it would be lost.
         if log::is_broken(&self.db.path) {
-            tracing::warn!("the log is damaged and stays as it is; `isolith doctor` says more");
+            tracing::warn!("the log is damaged and was not truncated; run `isolith doctor`");
             self.next_truncate = Instant::now() + TRUNCATE_PAUSE;
             return;
         }
         let deadline = self.db.deadline.clone();
         let cut = deadline.within(pragmas::TRUNCATE_WAIT, || self.checkpoint(Checkpoint::Truncate));
         if !matches!(cut, Ok(CheckpointResult { complete: true })) {
-            tracing::debug!(length, "readers keep the log from being cut back");
+            tracing::debug!(length, "readers prevent truncating the log");
             self.next_truncate = Instant::now() + TRUNCATE_PAUSE;
         }
     }
@@ -302,13 +307,13 @@ impl Writer {
 /// How much of the log to copy into the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Checkpoint {
-    /// What nobody stands in the way of.
+    /// As much as possible without waiting.
     Passive,
-    /// All of it, and cut the log to nothing; waits for readers until the deadline.
+    /// All of it, and truncate the log; waits for readers until the deadline.
     Truncate,
 }
 
-/// What a checkpoint did.
+/// The result of a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointResult {
     /// Whether all of the log is in the file now.
@@ -317,24 +322,23 @@ pub struct CheckpointResult {
 
 enum Attempt {
     Committed(Vec<Result<Done<WriteReply>, StoreError>>),
-    /// Nothing of the group counts.
+    /// None of the group was applied.
     Ended(StoreError),
 }
 
-/// Whatever happens, no transaction stays open.
+/// Rolls back on drop, so that no transaction stays open.
 struct OpenTransaction<'a>(&'a Db);
 
 impl Drop for OpenTransaction<'_> {
     fn drop(&mut self) {
         if !self.0.connection.is_autocommit() {
-            // It can only fail because SQLite has rolled back by itself.
+            // Fails only if SQLite has already rolled back.
             let _ = control(self.0, "ROLLBACK");
         }
     }
 }
 
-/// Every commit that changes something has a number of its own. Returns how far the store has
-/// come with it.
+/// Numbers a commit that changes something. Returns the store's progress including it.
 fn count_commit(db: &Db, is_new: bool) -> Result<Progress, StoreError> {
     let statement = match is_new {
         true => "UPDATE store SET commits = commits + 1 RETURNING commits, last_change",
@@ -352,7 +356,7 @@ fn begin(db: &Db) -> Result<(), StoreError> {
     db.deadline.check("begin to write")?;
     loop {
         match control(db, "BEGIN IMMEDIATE") {
-            // Some conflicts do not ask the busy handler.
+            // Some conflicts bypass the busy handler.
             Err(StoreError::Busy { .. }) if db.deadline.wait_a_moment() => {}
             begun => return begun,
         }
@@ -367,28 +371,28 @@ fn in_savepoint(db: &Db, work: Work<'_>, write: &Write) -> Result<Done<WriteRepl
     }
     let taken_back = if result.is_err() { control(db, "ROLLBACK TO one") } else { Ok(()) };
     if let Err(error) = taken_back.and_then(|()| control(db, "RELEASE one")) {
-        // Nobody knows what is in the transaction now: nothing of it may be kept.
+        // The state of the transaction is unknown: nothing of it may be committed.
         drop(OpenTransaction(db));
         return Err(error);
     }
     result
 }
 
-/// Begins and ends transactions. What has begun is ended properly, whatever the time:
-/// a commit that is interrupted after the fact would be reported as failed.
+/// Begins and ends transactions, ignoring the deadline: a commit that is interrupted after the
+/// fact would be reported as failed.
 fn control(db: &Db, sql: &str) -> Result<(), StoreError> {
     let connection = &db.connection;
     let run = || connection.prepare_cached(sql)?.execute([]);
     db.deadline.uninterrupted(run).during(connection, sql).map(|_| ())
 }
 
-/// An operation as the truth carries it out.
+/// How the truth executes an operation.
 pub(crate) trait Perform: WriteOperation {
-    /// Carries it out, without looking at keys.
+    /// Executes the operation, regardless of receipts.
     fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError>;
 
-    /// Leaves something out of a reply that is too long for a receipt; false if nothing can be
-    /// left out.
+    /// Removes something from a reply that is too long for a receipt; false if nothing can be
+    /// removed.
     fn shorten(_reply: &mut Self::Reply) -> bool {
         false
     }
@@ -399,7 +403,7 @@ pub(crate) trait Perform: WriteOperation {
     }
 }
 
-/// Keeps the first half of what was rejected; false if there is nothing left.
+/// Keeps the first half of the rejected rows; false if there are none left.
 pub(crate) fn shorten(rejected: &mut Vec<(u64, String)>) -> bool {
     let was_empty = rejected.is_empty();
     rejected.truncate(rejected.len() / 2);

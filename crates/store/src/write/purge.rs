@@ -1,4 +1,4 @@
-//! Clearing away, in slices that leave room for other writers.
+//! Clearing deleted and expired rows, in slices that let other writers in.
 
 use std::time::{Duration, Instant};
 
@@ -20,26 +20,26 @@ impl Perform for Tidy {
     }
 }
 
-/// A slice ends after this long, whatever is left of its rows; committing it comes on top.
+/// Time limit of a slice, whatever is left; the commit is not included.
 const SLICE: Duration = Duration::from_millis(30);
 
-/// How many rows go between two looks at the clock.
+/// Number of rows between two checks of the clock.
 const STEP: u32 = 200;
 
-/// Keys and finished loads are kept a day.
+/// Receipts and finished loads are kept for a day.
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// An ingest that was not continued for so long will not be.
-const ABANDONED: i64 = 30 * DAY;
+/// An unfinished load is dropped after this long.
+const LOAD_EXPIRY: i64 = 30 * DAY;
 
-/// Then a job that killed workers may be tried again.
-const FORGIVEN: i64 = 7 * DAY;
+/// After this long, a quarantined job may be tried again.
+const QUARANTINE_EXPIRY: i64 = 7 * DAY;
 
-/// Free pages that are kept for what comes next, and given back at most at once.
+/// Number of free pages to keep, and the maximum returned at once.
 const FREE_PAGES: i64 = 1000;
 
-/// How many receipts are looked at in one go.
-const RECEIPTS: i64 = 5000;
+/// Maximum number of receipts per pass.
+const RECEIPT_BATCH: i64 = 5000;
 
 /// Removes rows of deleted collections.
 pub(super) fn purge(work: Work<'_>, limit: u32) -> Result<Done<Purged>, StoreError> {
@@ -56,17 +56,17 @@ pub(super) fn purge(work: Work<'_>, limit: u32) -> Result<Done<Purged>, StoreErr
     Ok(Purged { deleted: slice.gone, more }.into())
 }
 
-/// Removes what has had its day, and gives a little space back.
+/// Removes expired rows, and returns some free space.
 pub(super) fn tidy(work: Work<'_>) -> Result<Done<Purged>, StoreError> {
     let clear = || {
         let db = work.db;
         let (receipts, mut more) = expired_receipts(db, work.now - DAY)?;
         let loads = db
             .prepare_cached("DELETE FROM load WHERE at < CASE finished WHEN 1 THEN ?1 ELSE ?2 END")?
-            .execute(params![work.now - DAY, work.now - ABANDONED])?;
+            .execute(params![work.now - DAY, work.now - LOAD_EXPIRY])?;
         let jobs = db
             .prepare_cached("DELETE FROM quarantined_job WHERE at < ?1")?
-            .execute([work.now - FORGIVEN])?;
+            .execute([work.now - QUARANTINE_EXPIRY])?;
         more |= give_space_back(db)?;
         let deleted = receipts + loads as u64 + jobs as u64;
         Ok(Purged { deleted, more }.into())
@@ -74,7 +74,7 @@ pub(super) fn tidy(work: Work<'_>) -> Result<Done<Purged>, StoreError> {
     clear().during(work.db, "tidy")
 }
 
-/// How much of a purge may still be done in this transaction.
+/// What a purge may still do in this transaction.
 struct Slice {
     end: Instant,
     left: u32,
@@ -82,7 +82,7 @@ struct Slice {
 }
 
 impl Slice {
-    /// How many rows the next statement may take; 0 when the slice is over.
+    /// How many rows the next statement may delete; 0 when the slice is over.
     fn next(&self) -> u32 {
         if Instant::now() >= self.end { 0 } else { self.left.min(STEP) }
     }
@@ -100,7 +100,7 @@ fn first_deleted(db: &Connection) -> rusqlite::Result<Option<u64>> {
         .optional()
 }
 
-/// Returns whether it is all gone.
+/// Returns whether everything is deleted.
 fn clear_collection(db: &Connection, collection: u64, slice: &mut Slice) -> rusqlite::Result<bool> {
     let mut keys = db.prepare_cached("SELECT id FROM field_key WHERE collection = ?1")?;
     let keys: Vec<i64> =
@@ -141,8 +141,8 @@ fn clear_collection(db: &Connection, collection: u64, slice: &mut Slice) -> rusq
     Ok(true)
 }
 
-/// Runs the statements until the last of them finds nothing more, or the slice is over.
-/// Returns whether nothing is left.
+/// Runs the statements until the last one finds nothing more, or the slice is over. Returns
+/// whether nothing is left.
 fn clear_rows(
     db: &Connection,
     slice: &mut Slice,
@@ -165,15 +165,15 @@ fn clear_rows(
     }
 }
 
-/// Receipts lie in the order of their making, so that only the oldest are looked at.
+/// Receipts are stored in order of creation, so only the oldest are read.
 fn expired_receipts(db: &Connection, before: i64) -> rusqlite::Result<(u64, bool)> {
     let gone = db
         .prepare_cached(
             "DELETE FROM receipt WHERE rowid IN \
              (SELECT rowid FROM receipt ORDER BY rowid LIMIT ?1) AND at < ?2",
         )?
-        .execute(params![RECEIPTS, before])?;
-    Ok((gone as u64, gone as i64 == RECEIPTS))
+        .execute(params![RECEIPT_BATCH, before])?;
+    Ok((gone as u64, gone as i64 == RECEIPT_BATCH))
 }
 
 fn give_space_back(db: &Connection) -> rusqlite::Result<bool> {

@@ -22,10 +22,10 @@ impl Perform for PutRecords {
     }
 }
 
-/// An error names at most so many ids.
-const NAMED_IDS: usize = 5;
+/// Maximum number of ids in an error.
+const MAX_NAMED_IDS: usize = 5;
 
-/// Adds records, or replaces them.
+/// Adds or replaces records.
 pub(super) fn put(
     work: Work<'_>,
     collection: &str,
@@ -52,11 +52,11 @@ pub(super) fn put(
     let changes = Changes::begin(work, &state)?;
     let mut batch = Batch::new(work, &state, changes)?;
     for at in 0..records.ids.len() {
-        batch.put(&Row::of(records, at), mode)?;
+        batch.put(&RequestRow::of(records, at), mode)?;
     }
     let mut reply = batch.reply;
     if let (PutMode::Add { skip_existing: false }, true) = (mode, reply.rejected_count > 0) {
-        let ids = reply.rejected.iter().take(NAMED_IDS);
+        let ids = reply.rejected.iter().take(MAX_NAMED_IDS);
         let ids = ids.map(|(row, _)| records.ids[*row as usize].clone()).collect();
         return Err(StoreError::IdsExist { count: reply.rejected_count, ids });
     }
@@ -66,7 +66,7 @@ pub(super) fn put(
     batch.changes.finish(reply)
 }
 
-/// The first vector decides.
+/// Sets the dimension of a collection to that of its first vector.
 pub(super) fn fix_dimension(
     work: Work<'_>,
     state: &CollectionState,
@@ -80,7 +80,7 @@ pub(super) fn fix_dimension(
 }
 
 /// One record of a request.
-struct Row<'a> {
+struct RequestRow<'a> {
     at: usize,
     id: &'a str,
     document: Option<&'a str>,
@@ -88,7 +88,7 @@ struct Row<'a> {
     vector: &'a [u8],
 }
 
-impl<'a> Row<'a> {
+impl<'a> RequestRow<'a> {
     fn of(records: &'a Records, at: usize) -> Self {
         static EMPTY: std::sync::LazyLock<Metadata> = std::sync::LazyLock::new(Metadata::default);
         let width = records.dimension as usize * 4;
@@ -102,7 +102,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// What putting many records shares.
+/// Shared state of putting many records.
 struct Batch<'a> {
     work: Work<'a>,
     collection: u64,
@@ -135,7 +135,7 @@ impl<'a> Batch<'a> {
         })
     }
 
-    fn put(&mut self, row: &Row<'_>, mode: PutMode) -> Result<(), StoreError> {
+    fn put(&mut self, row: &RequestRow<'_>, mode: PutMode) -> Result<(), StoreError> {
         let number = self.changes.next();
         let inserted = self
             .insert
@@ -160,12 +160,12 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// The id is taken.
-    fn meet(&mut self, new: &Row<'_>, mode: PutMode) -> Result<(), StoreError> {
-        let old = Version::find(self.work, self.collection, new.id)?.ok_or_else(|| {
+    /// Handles a record whose id exists, according to the mode.
+    fn meet(&mut self, new: &RequestRow<'_>, mode: PutMode) -> Result<(), StoreError> {
+        let old = StoredVersion::find(self.work, self.collection, new.id)?.ok_or_else(|| {
             StoreError::Corrupt {
                 path: self.work.db.path().unwrap_or_default().into(),
-                reason: format!("the index of ids knows {:?}, the table does not", new.id),
+                reason: format!("{:?} is in the index of ids but not in the table", new.id),
             }
         })?;
         let same_vector = old.has_vector(self.work, new.vector)?;
@@ -175,7 +175,7 @@ impl<'a> Batch<'a> {
             _ if same => self.reply.unchanged += 1,
             PutMode::Add { .. } => {
                 self.reply.rejected_count += 1;
-                let reason = format!("id {:?} exists with other content", new.id);
+                let reason = format!("id {:?} exists with different content", new.id);
                 self.reply.rejected.push((new.at as u64, reason));
             }
             PutMode::Upsert => {
@@ -184,7 +184,7 @@ impl<'a> Batch<'a> {
                     self.work,
                     &mut self.changes,
                     &mut self.fields,
-                    New { document: new.document, metadata: new.metadata, vector },
+                    NewVersion { document: new.document, metadata: new.metadata, vector },
                 )?;
                 self.reply.updated += 1;
             }
@@ -193,23 +193,23 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// A record as it is now, about to be compared and perhaps replaced.
-pub(super) struct Version {
+/// The stored version of a record, to be compared and perhaps replaced.
+pub(super) struct StoredVersion {
     pub(super) row: u64,
     pub(super) change: u64,
     pub(super) metadata: Metadata,
     pub(super) document: Option<String>,
 }
 
-/// What takes its place.
-pub(super) struct New<'a> {
+/// The new version of a record.
+pub(super) struct NewVersion<'a> {
     pub(super) document: Option<&'a str>,
     pub(super) metadata: &'a Metadata,
-    /// `None` leaves the vector as it is.
+    /// `None` leaves the vector unchanged.
     pub(super) vector: Option<&'a [u8]>,
 }
 
-impl Version {
+impl StoredVersion {
     pub(super) fn find(
         work: Work<'_>,
         collection: u64,
@@ -254,7 +254,7 @@ impl Version {
         work: Work<'_>,
         changes: &mut Changes<'_>,
         fields: &mut Fields<'_>,
-        new: New<'_>,
+        new: NewVersion<'_>,
     ) -> Result<(), StoreError> {
         let change = changes.replaced(self.row, self.change)?;
         let write = || {

@@ -1,4 +1,4 @@
-//! Exactly once: a write and its receipt are committed together.
+//! Exactly-once writes: a write and its receipt are committed together.
 
 use std::io::BufWriter;
 
@@ -11,10 +11,10 @@ use super::{Perform, Work};
 use crate::read::collections;
 use crate::sqlite::During;
 
-/// A result takes no more room than this.
-const LONGEST_RESULT: usize = 4096;
+/// Maximum length of a stored reply.
+const MAX_RESULT_LEN: usize = 4096;
 
-/// Does the write, or answers what it answered the first time.
+/// Performs the write, or returns the reply of the first time.
 pub(super) fn once(work: Work<'_>, write: &Write) -> Result<Done<WriteReply>, StoreError> {
     write.action.perform_with(&mut Once { work, write })
 }
@@ -25,16 +25,15 @@ struct Once<'a> {
     write: &'a Write,
 }
 
-/// What a receipt keeps of an answer.
+/// The reply as stored in a receipt.
 #[derive(Deserialize, Serialize)]
-struct Kept<R> {
-    /// The [`ENCODING`] of the request whose hash is kept beside it.
+struct StoredReply<R> {
+    /// The [`ENCODING`] of the request whose hash is stored next to it.
     encoding: u32,
     reply: R,
 }
 
-/// The encoding of a receipt from before encodings had numbers, whose reply is the object
-/// itself.
+/// The encoding of receipts from before encodings were numbered; those contain the reply itself.
 const UNNUMBERED: u32 = 1;
 
 impl<O: Perform> PerformsWrite<O> for Once<'_> {
@@ -52,15 +51,15 @@ impl<O: Perform> PerformsWrite<O> for Once<'_> {
             .during(work.db, "look for a receipt")?;
         let Some((of, result)) = known else {
             let done = operation.perform(work)?;
-            keep::<O>(work, write, &request, done.reply.clone())?;
+            write_receipt::<O>(work, write, &request, done.reply.clone())?;
             return Ok(done);
         };
-        let (encoding, kept) = opened(work, &result)?;
-        // Hashes of different encodings cannot be compared: the key has to do.
+        let (encoding, stored) = opened(work, &result)?;
+        // Hashes of different encodings cannot be compared: the key must suffice.
         if encoding == ENCODING && of != request {
             return Err(StoreError::KeyReused);
         }
-        let mut reply: O::Reply = match serde_json::from_value(kept) {
+        let mut reply: O::Reply = match serde_json::from_value(stored) {
             Ok(reply) => reply,
             Err(_) if encoding != ENCODING => return Err(StoreError::KeyReused),
             Err(error) => return Err(unreadable(work, &error)),
@@ -75,7 +74,7 @@ impl<O: Perform> PerformsWrite<O> for Once<'_> {
     }
 }
 
-/// Forgets keys whose answers have arrived. Keys that the caller chose stay.
+/// Removes receipts whose replies have arrived. Keys chosen by the caller stay.
 pub(super) fn remove(work: Work<'_>, confirmed: &[Key]) -> Result<(), StoreError> {
     let remove_all = || {
         let mut remove =
@@ -85,7 +84,7 @@ pub(super) fn remove(work: Work<'_>, confirmed: &[Key]) -> Result<(), StoreError
     remove_all().during(work.db, "remove receipts")
 }
 
-/// The hash of a request, with the name of its operation.
+/// The hash of a request, including the name of its operation.
 fn hash<O: Perform>(operation: &O) -> Result<[u8; 16], StoreError> {
     let failed = |error: &dyn std::fmt::Display| {
         StoreError::Invalid(format!("the request cannot be encoded: {error}"))
@@ -100,7 +99,7 @@ fn hash<O: Perform>(operation: &O) -> Result<[u8; 16], StoreError> {
     Ok(short)
 }
 
-fn keep<O: Perform>(
+fn write_receipt<O: Perform>(
     work: Work<'_>,
     write: &Write,
     request: &[u8; 16],
@@ -114,27 +113,27 @@ fn keep<O: Perform>(
         .and_then(|mut statement| {
             statement.execute(params![write.key.0, request, result, write.keep, work.now])
         })
-        .during(work.db, "keep a receipt")?;
+        .during(work.db, "write a receipt")?;
     Ok(())
 }
 
-/// The reply as it is kept, without what does not fit.
+/// Encodes the reply, without what does not fit.
 fn short<O: Perform>(reply: O::Reply) -> String {
-    let mut kept = Kept { encoding: ENCODING, reply };
+    let mut stored = StoredReply { encoding: ENCODING, reply };
     loop {
-        let text = serde_json::to_string(&kept).unwrap_or_default();
-        if text.len() <= LONGEST_RESULT || !O::shorten(&mut kept.reply) {
+        let text = serde_json::to_string(&stored).unwrap_or_default();
+        if text.len() <= MAX_RESULT_LEN || !O::shorten(&mut stored.reply) {
             return text;
         }
     }
 }
 
-/// The encoding of a receipt and the reply in it.
+/// Decodes a receipt to its encoding and reply.
 fn opened(work: Work<'_>, result: &str) -> Result<(u32, Value), StoreError> {
-    let kept: Value = serde_json::from_str(result).map_err(|error| unreadable(work, &error))?;
-    Ok(match Kept::deserialize(&kept) {
-        Ok(Kept { encoding, reply }) => (encoding, reply),
-        Err(_) => (UNNUMBERED, kept),
+    let stored: Value = serde_json::from_str(result).map_err(|error| unreadable(work, &error))?;
+    Ok(match StoredReply::deserialize(&stored) {
+        Ok(StoredReply { encoding, reply }) => (encoding, reply),
+        Err(_) => (UNNUMBERED, stored),
     })
 }
 

@@ -1,4 +1,4 @@
-//! Counts that are wrong, made right again.
+//! Recomputing stored counts.
 
 use isolith_protocol::{Done, Marked, Recount, StoreError};
 
@@ -12,8 +12,8 @@ impl Perform for Recount {
     }
 }
 
-/// Counts records and what is unfolded of every collection, nodes and edges of the graph,
-/// and makes sure that the next change number is a new one.
+/// Recounts records and unfolded versions of every collection, and nodes and edges of the graph,
+/// and ensures that the next change number is new.
 pub(super) fn recount(work: Work<'_>) -> Result<Done<Marked>, StoreError> {
     let count = || {
         let updated = work.db.execute(
@@ -32,14 +32,14 @@ pub(super) fn recount(work: Work<'_>) -> Result<Done<Marked>, StoreError> {
              coalesce((SELECT max(died) FROM tombstone), 0))",
             [],
         )?;
-        // A file that does not have the chunks it should have is to be indexed again.
+        // A file without the expected number of chunks must be indexed again.
         work.db.execute(
             "UPDATE file SET hash = zeroblob(32), \
              chunks = (SELECT count(*) FROM chunk WHERE file = file.id) \
              WHERE chunks <> (SELECT count(*) FROM chunk WHERE file = file.id)",
             [],
         )?;
-        // Whether the text is still whole, its hash tells.
+        // Only the hash tells whether the text is complete.
         work.db.execute(
             "UPDATE drawer SET passages = (SELECT count(*) FROM passage WHERE drawer = number) \
              WHERE passages <> (SELECT count(*) FROM passage WHERE drawer = number)",

@@ -41,13 +41,13 @@ pub(super) fn remove(
     changes.finish(reply)
 }
 
-struct Found {
+struct FoundRows {
     found: Vec<u64>,
     missing: u64,
 }
 
-/// In ascending order, so that the tables are walked through once.
-fn rows_of(work: Work<'_>, collection: u64, ids: &[String]) -> rusqlite::Result<Found> {
+/// Rows of these ids, in ascending order, so that tables are read only once.
+fn rows_of(work: Work<'_>, collection: u64, ids: &[String]) -> rusqlite::Result<FoundRows> {
     let mut find =
         work.db.prepare_cached("SELECT row FROM record WHERE collection = ?1 AND id = ?2")?;
     let mut found = Vec::with_capacity(ids.len());
@@ -59,7 +59,7 @@ fn rows_of(work: Work<'_>, collection: u64, ids: &[String]) -> rusqlite::Result<
         }
     }
     found.sort_unstable();
-    Ok(Found { found, missing })
+    Ok(FoundRows { found, missing })
 }
 
 fn remove_one(

@@ -1,4 +1,4 @@
-//! Errors that come from inside SQLite, made by limiting the file's size.
+//! Errors from inside SQLite, caused by limiting the file's size.
 
 use isolate::InWorker;
 use isolith_protocol::{
@@ -56,7 +56,7 @@ fn records(writer: &Writer) -> i64 {
 }
 
 #[test]
-fn a_full_disk_fails_the_write_that_does_not_fit() {
+fn on_a_full_disk_only_the_write_that_does_not_fit_fails() {
     let (_place, mut writer) = store();
     limit_file(&writer, 30);
     let group = [put_long(1, 1), put_long(2, 5000), put_long(3, 1)];
@@ -66,7 +66,8 @@ fn a_full_disk_fails_the_write_that_does_not_fit() {
     assert!(matches!(error, StoreError::DiskFull { .. }), "{error}");
     assert_eq!(error.to_failure().code, isolith_types::Code::DiskFull);
     assert_eq!(records(&writer), 2);
-    // The failed one left no key: with room it is done, the others are not repeated.
+    // The failed write left no receipt: with enough space it succeeds, and the others are not
+    // repeated.
     limit_file(&writer, 10_000);
     let results = writer.apply(&group, &[]).unwrap();
     let repeated: Vec<bool> =
@@ -76,7 +77,7 @@ fn a_full_disk_fails_the_write_that_does_not_fit() {
 }
 
 #[test]
-fn confirmed_keys_go_even_if_the_write_fails() {
+fn confirmed_receipts_are_removed_even_if_the_write_fails() {
     let (_place, mut writer) = store();
     writer.apply(&[put_long(1, 1)], &[]).unwrap().remove(0).unwrap();
     let bad = write(2, DeleteCollection { name: "nothing".to_owned() });
@@ -109,7 +110,7 @@ fn a_swap_is_synced_whatever_the_durability() {
 }
 
 #[test]
-fn what_is_old_is_tidied_away() {
+fn expired_rows_are_removed() {
     let (_place, mut writer) = store();
     writer.apply(&[put_long(1, 1)], &[]).unwrap().remove(0).unwrap();
     let db = &writer.db.connection;
@@ -125,7 +126,7 @@ fn what_is_old_is_tidied_away() {
 }
 
 #[test]
-fn free_pages_are_given_back_in_slices() {
+fn free_pages_are_returned_in_slices() {
     let (_place, mut writer) = store();
     writer.apply(&[put_long(1, 30_000)], &[]).unwrap().remove(0).unwrap();
     let delete =

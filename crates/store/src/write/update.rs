@@ -5,7 +5,7 @@ use isolith_types::Metadata;
 
 use super::change::Changes;
 use super::fields::Fields;
-use super::put::{New, Version, fix_dimension};
+use super::put::{NewVersion, StoredVersion, fix_dimension};
 use super::validate;
 use super::{Perform, Work};
 use crate::read::collections;
@@ -16,7 +16,7 @@ impl Perform for UpdateRecords {
     }
 }
 
-/// Changes parts of records that are there.
+/// Changes parts of existing records.
 pub(super) fn update(
     work: Work<'_>,
     collection: &str,
@@ -31,7 +31,7 @@ pub(super) fn update(
     let mut fields = Fields::of(work, state.id)?;
     let mut reply = RecordsUpdated::default();
     for (patch, vector) in patches.iter().zip(&vectors) {
-        let Some(old) = Version::find(work, state.id, &patch.id)? else {
+        let Some(old) = StoredVersion::find(work, state.id, &patch.id)? else {
             reply.missing += 1;
             continue;
         };
@@ -51,14 +51,14 @@ pub(super) fn update(
             reply.unchanged += 1;
             continue;
         }
-        let new = New { document, metadata: &metadata, vector };
+        let new = NewVersion { document, metadata: &metadata, vector };
         old.replace(work, &mut changes, &mut fields, new)?;
         reply.updated += 1;
     }
     changes.finish(reply)
 }
 
-/// Checks all patches; their vectors as they are stored.
+/// Validates all patches and encodes their vectors.
 fn encode(patches: &[Patch], state: &CollectionState) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
     let mut seen = HashSet::with_capacity(patches.len());
     let mut dimension = state.dimension;
@@ -71,7 +71,7 @@ fn encode(patches: &[Patch], state: &CollectionState) -> Result<Vec<Option<Vec<u
             continue;
         };
         let found = u32::try_from(vector.len()).unwrap_or(u32::MAX);
-        if found == 0 || found > validate::HIGHEST_DIMENSION {
+        if found == 0 || found > validate::MAX_DIMENSION {
             return Err(bad(format!("the vector has dimension {found}")));
         }
         let expected = *dimension.get_or_insert(found);

@@ -1,20 +1,20 @@
-//! What may be stored. Nothing is written before all of a request has passed.
+//! Validates requests. Nothing is written before all of a request has passed.
 
 use std::collections::HashSet;
 
 use isolith_protocol::{CollectionState, Records, StoreError};
 use isolith_types::{LONGEST_VECTOR, Metric};
 
-/// Ids are at most this long.
-const LONGEST_ID: usize = 1000;
+/// Maximum length of an id, in bytes.
+const MAX_ID_LEN: usize = 1000;
 
-/// Vectors are at most this long.
-pub(super) const HIGHEST_DIMENSION: u32 = 65_536;
+/// Maximum dimension of a vector.
+pub(super) const MAX_DIMENSION: u32 = 65_536;
 
-/// Names of collections are at most this long.
-const LONGEST_NAME: usize = 512;
+/// Maximum length of a collection's name, in bytes.
+const MAX_NAME_LEN: usize = 512;
 
-/// Checks a batch against the collection that it goes to.
+/// Checks a batch against its collection.
 pub(super) fn records(records: &Records, collection: &CollectionState) -> Result<(), StoreError> {
     let count = records.ids.len();
     let lists = [("documents", records.documents.len()), ("metadatas", records.metadatas.len())];
@@ -46,16 +46,16 @@ pub(super) fn records(records: &Records, collection: &CollectionState) -> Result
     Ok(())
 }
 
-/// Checks an id that must not come twice.
+/// Checks an id, which must be unique in the request.
 pub(super) fn check_id<'a>(id: &'a str, seen: &mut HashSet<&'a str>) -> Result<(), String> {
     if id.is_empty() {
         return Err("the id is empty".to_owned());
     }
-    if id.len() > LONGEST_ID {
-        return Err(format!("the id is longer than {LONGEST_ID} bytes"));
+    if id.len() > MAX_ID_LEN {
+        return Err(format!("the id is longer than {MAX_ID_LEN} bytes"));
     }
     if !seen.insert(id) {
-        return Err("the id comes twice in one call".to_owned());
+        return Err("the id occurs twice in one call".to_owned());
     }
     Ok(())
 }
@@ -66,11 +66,11 @@ pub(super) fn vector_bytes(vector: &[u8], metric: Metric) -> Result<(), String> 
     let is_finite = numbers().fold(true, |all, number| all & number.is_finite());
     if !is_finite {
         let at = numbers().position(|number| !number.is_finite()).unwrap_or_default();
-        return Err(format!("number {at} of the vector is infinite or no number"));
+        return Err(format!("number {at} of the vector is infinite or NaN"));
     }
     let square = squared_length(vector);
     if square == 0.0 && metric == Metric::Cosine {
-        return Err("a zero vector has no direction, which cosine needs".to_owned());
+        return Err("a zero vector has no cosine similarity".to_owned());
     }
     if square.sqrt() > LONGEST_VECTOR {
         return Err(format!("the vector is longer than {LONGEST_VECTOR:e}"));
@@ -78,8 +78,8 @@ pub(super) fn vector_bytes(vector: &[u8], metric: Metric) -> Result<(), String> 
     Ok(())
 }
 
-/// In f64, which neither overflows nor vanishes, whatever the f32 are; in eight sums side
-/// by side, which the compiler turns into vector instructions.
+/// Uses f64, which neither overflows nor underflows for any f32, and eight parallel sums, which
+/// the compiler vectorizes.
 fn squared_length(vector: &[u8]) -> f64 {
     let square = |bytes: &[u8; 4]| f64::from(f32::from_le_bytes(*bytes)).powi(2);
     let (eights, rest) = vector.as_chunks::<4>().0.as_chunks::<8>();
@@ -92,13 +92,13 @@ fn squared_length(vector: &[u8]) -> f64 {
     sums.iter().sum::<f64>() + rest.iter().map(square).sum::<f64>()
 }
 
-/// Checks that vectors of this dimension may go there.
+/// Checks that vectors of this dimension fit the collection.
 pub(super) fn check_dimension(
     dimension: u32,
     collection: &CollectionState,
 ) -> Result<(), StoreError> {
-    if dimension == 0 || dimension > HIGHEST_DIMENSION {
-        let reason = format!("vectors have 1 to {HIGHEST_DIMENSION} numbers, not {dimension}");
+    if dimension == 0 || dimension > MAX_DIMENSION {
+        let reason = format!("vectors have 1 to {MAX_DIMENSION} numbers, not {dimension}");
         return Err(StoreError::Invalid(reason));
     }
     match collection.dimension {
@@ -118,12 +118,12 @@ pub(super) fn check_dimension(
 pub(super) fn name(name: &str) -> Result<(), StoreError> {
     let problem = if name.is_empty() {
         "is empty"
-    } else if name.len() > LONGEST_NAME {
+    } else if name.len() > MAX_NAME_LEN {
         "is longer than 512 bytes"
     } else if name.chars().any(char::is_control) {
-        "has control characters in it"
+        "contains control characters"
     } else if name.starts_with('@') {
-        "begins with @, which is kept for what the program makes itself"
+        "begins with @, which is reserved"
     } else {
         return Ok(());
     };
@@ -132,6 +132,6 @@ pub(super) fn name(name: &str) -> Result<(), StoreError> {
 
 /// An error about one row of a request.
 pub(super) fn bad(row: usize, id: &str, reason: String) -> StoreError {
-    let id = if id.len() > LONGEST_ID { "" } else { id };
+    let id = if id.len() > MAX_ID_LEN { "" } else { id };
     StoreError::BadRecord { row: row as u64, id: id.to_owned(), reason }
 }

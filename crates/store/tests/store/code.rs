@@ -242,14 +242,14 @@ fn bad_batches_are_refused_whole() {
     let mut no_lines = one("a");
     no_lines[0].chunks[0].end_line = 0;
     for (files, vectors, says) in [
-        (one(""), vec![1.0, 1.0], "\"\" is no path"),
-        (one("/etc/passwd"), vec![1.0, 1.0], "is no path of a file below a root"),
-        ([one("a"), one("a")].concat(), vec![1.0; 4], "comes twice"),
-        (no_lines, vec![1.0, 1.0], "has no lines 1 to 0"),
+        (one(""), vec![1.0, 1.0], "\"\" is not a valid path"),
+        (one("/etc/passwd"), vec![1.0, 1.0], "is not a valid path of a file below a root"),
+        ([one("a"), one("a")].concat(), vec![1.0; 4], "occurs twice"),
+        (no_lines, vec![1.0, 1.0], "has an invalid line range 1 to 0"),
         (one("a"), vec![1.0], "1 vectors of dimension 2 take 8 bytes, not 4"),
         (one("a"), vec![1.0; 4], "1 vectors of dimension 2 take 8 bytes, not 16"),
         (one("a"), vec![0.0, 0.0], "a:1"),
-        (one("a"), vec![1.0, f32::NAN], "infinite or no number"),
+        (one("a"), vec![1.0, f32::NAN], "infinite or NaN"),
     ] {
         let message = refused(store.one(batch(&files, &vectors)));
         assert!(message.contains(says), "{message}");
@@ -304,7 +304,7 @@ fn users_cannot_write_to_the_code_index() {
         RenameCollection { from: code(), to: "mine".to_owned() }.into(),
     ] {
         let message = refused(store.any(action));
-        assert_eq!(message, "@code is the code index; `isolith index` changes it");
+        assert_eq!(message, "@code is the code index; use `isolith index` to change it");
     }
     for action in [
         CreateCollection { spec: code_spec(2, MODEL), if_missing: true }.into(),
@@ -349,7 +349,7 @@ fn changing_the_model_replaces_the_index() {
     });
     let mut wrong = code_spec(3, "other");
     wrong.name = "mine".to_owned();
-    assert!(refused(store.one(SetCodeModel { spec: wrong })).contains("is called @code"));
+    assert!(refused(store.one(SetCodeModel { spec: wrong })).contains("must be named @code"));
 }
 
 #[test]

@@ -236,10 +236,10 @@ fn checks_name_problems_of_the_index() {
     assert_eq!(
         found(Check::Fields),
         [
-            "the chunk of row 107 makes no sense",
-            "the chunk of row 110 makes no sense",
-            "the chunk of row 113 makes no sense",
-            "the hash of file \"src/file_006.rs\" makes no sense",
+            "the chunk of row 107 is malformed",
+            "the chunk of row 110 is malformed",
+            "the chunk of row 113 is malformed",
+            "the hash of file \"src/file_006.rs\" is malformed",
         ]
     );
     drop(reader);

@@ -220,8 +220,8 @@ fn checks_name_problems() {
         problems.into_iter().map(|problem| problem.detail).collect()
     };
     assert_eq!(found(Check::Full), [""; 0]);
-    assert_eq!(found(Check::Schema), ["table foreign_to_us does not belong here"]);
-    assert_eq!(found(Check::References), ["vector row 3 refers to nothing in record"]);
+    assert_eq!(found(Check::Schema), ["table foreign_to_us is not part of the schema"]);
+    assert_eq!(found(Check::References), ["vector row 3 refers to a missing row in record"]);
     assert_eq!(
         found(Check::Counts),
         [
@@ -241,13 +241,13 @@ fn checks_name_problems() {
     assert_eq!(
         found(Check::Vectors),
         [
-            "the vector of \"id-3\" (row 4) has numbers that are not finite",
+            "the vector of \"id-3\" (row 4) has infinite or NaN numbers",
             "the vector of \"id-4\" (row 5) has 1 bytes; the dimension is 2"
         ]
     );
     assert_eq!(
         found(Check::Fields),
-        ["\"id-5\" (row 6) lacks its field \"n\"", "\"id-5\" (row 6) lacks its field \"tenth\""]
+        ["\"id-5\" (row 6) lacks the field \"n\"", "\"id-5\" (row 6) lacks the field \"tenth\""]
     );
 }
 

@@ -152,20 +152,23 @@ fn checks_name_problems_of_facts() {
             "alias \"a \" is looked up as \"b\"",
             "predicate \"works_at\" is looked up as \"works_at\"",
             "\"company-01\" is the name of one entity and an alias of another",
-            "fact f2 makes no sense",
-            "fact f3 makes no sense",
-            "fact f4 makes no sense",
-            "a source of fact f1 makes no sense",
-            "the graph does not show entity 3 as it is",
-            "the graph does not show fact f2 as it is",
-            "the graph does not show fact f4 as it is",
-            "the graph does not show fact f5 as it is",
-            "the graph does not show fact f6 as it is",
+            "fact f2 is malformed",
+            "fact f3 is malformed",
+            "fact f4 is malformed",
+            "a source of fact f1 is malformed",
+            "the graph is out of date for entity 3",
+            "the graph is out of date for fact f2",
+            "the graph is out of date for fact f4",
+            "the graph is out of date for fact f5",
+            "the graph is out of date for fact f6",
         ]
     );
     assert_eq!(
         found(Check::References),
-        ["fact row 5 refers to nothing in entity", "fact row 6 refers to nothing in fact"]
+        [
+            "fact row 5 refers to a missing row in entity",
+            "fact row 6 refers to a missing row in fact"
+        ]
     );
     drop(reader);
     let report = salvage(&folder);

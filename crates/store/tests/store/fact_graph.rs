@@ -194,7 +194,7 @@ fn cypher_cannot_change_facts() {
     ] {
         let refused = change(store, text).unwrap_err();
         assert_eq!(refused.code, Code::BadInput, "{text}");
-        let message = format!("{what} is one of the facts, which queries only read");
+        let message = format!("{what} belongs to the facts, which queries cannot change");
         assert_eq!(refused.message, message, "{text}");
         assert!(refused.hint.contains("isolith fact"), "{text}");
     }
@@ -239,12 +239,12 @@ fn a_graph_that_differs_from_the_facts_is_detected_and_repaired() {
     assert_eq!(
         details,
         [
-            "edge 900 is not found by its ends",
-            "edge 901 is not found by its ends",
-            "the graph does not show entity 2 as it is",
-            "the graph does not show fact f1 as it is",
-            "the graph does not show fact f2 as it is",
-            "1 rows of edge show facts that are not there",
+            "edge 900 is not indexed by its endpoints",
+            "edge 901 is not indexed by its endpoints",
+            "the graph is out of date for entity 2",
+            "the graph is out of date for fact f1",
+            "the graph is out of date for fact f2",
+            "edge has rows for missing facts: 1",
         ]
     );
     drop(reader);

@@ -130,7 +130,7 @@ fn a_row_updates_an_existing_node() {
     graph.nodes(None, "id:int\n1\n1\n").unwrap();
     assert_eq!(graph.rows("MATCH (p:Person {id: 1}) RETURN count(p)"), ["3"]);
     let several = graph.nodes(Some("id"), "id:int\n1\n");
-    assert_eq!(refused(several), "row 1: several nodes are (:Person {id: 1})");
+    assert_eq!(refused(several), "row 1: several nodes match (:Person {id: 1})");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_bad_row_fails_the_batch_or_is_skipped() {
     assert_eq!((made.rejected_count, left_out), (3, vec![12, 13, 14]));
     assert_eq!(graph.rows("MATCH (n) RETURN n.name ORDER BY n.id"), ["\"Ann\"", "\"Eve\""]);
     let edges = "a:int,b:int\n1,5\n1,7\n,1\n";
-    let message = "row 2: there is no node (:Person {id: 7})";
+    let message = "row 2: no such node: (:Person {id: 7})";
     assert_eq!(refused(graph.edges(edges)), message);
     assert_eq!(graph.rows("MATCH ()-[k]->() RETURN count(k)"), ["0"]);
     let made = graph.table(skipping(knows("id", "id"), edges)).unwrap();
@@ -178,12 +178,12 @@ fn invalid_tables_are_refused() {
     let nobody = "no node has the label Person and a property id";
     assert_eq!(refused(graph.edges("a:int,b:int\n1,2\n")), nobody);
     graph.nodes(Some("id"), PEOPLE).unwrap();
-    let two = "a table of edges has two columns at least";
+    let two = "a table of edges needs at least two columns";
     assert_eq!(refused(graph.edges("a:int\n1\n")), two);
-    let float = "column b cannot name nodes";
+    let float = "column b cannot be a node key";
     assert_eq!(refused(graph.edges("a:int,b:float\n1,2\n")), float);
-    assert_eq!(refused(graph.nodes(Some("height"), PEOPLE)), "column height cannot name nodes");
-    let missing = "no column is called \"key\", only id, name, height, active";
+    assert_eq!(refused(graph.nodes(Some("height"), PEOPLE)), "column height cannot be a node key");
+    let missing = "no column \"key\"; the table has id, name, height, active";
     assert_eq!(refused(graph.nodes(Some("key"), PEOPLE)), missing);
 }
 

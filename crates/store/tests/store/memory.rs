@@ -139,7 +139,7 @@ fn a_drawer_is_stored_as_it_was_written() {
     let records = put(MEMORY_COLLECTION, numbered(0..1), PutMode::Upsert);
     assert_eq!(refused(store.one(records)).0, Code::BadInput);
     let delete = DeleteCollection { name: MEMORY_COLLECTION.to_owned() };
-    assert!(refused(store.one(delete)).1.contains("`isolith memory` changes it"));
+    assert!(refused(store.one(delete)).1.contains("use `isolith memory` to change it"));
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn an_invalid_drawer_fails_the_whole_write() {
     let name = "n".repeat(501);
     let cases: [(NewDrawer, Code, &str); 8] = [
         (drawer(" \n\t"), Code::BadInput, "the text is blank"),
-        (drawer("..."), Code::BadInput, "no words"),
+        (drawer("..."), Code::BadInput, "no searchable words"),
         (drawer(&long), Code::TooLarge, "1048577 bytes"),
         (NewDrawer { wing: " ".to_owned(), ..drawer("a") }, Code::BadInput, "the wing has no name"),
         (NewDrawer { room: String::new(), ..drawer("a") }, Code::BadInput, "the room has no name"),

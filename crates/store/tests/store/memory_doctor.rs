@@ -96,9 +96,9 @@ fn checks_find_problems_of_drawers() {
         ("DELETE FROM passage WHERE drawer = 3", Check::Orphans, "has no passage"),
         ("DELETE FROM drawer WHERE number = 3", Check::Orphans, "has no drawer"),
         ("UPDATE passage SET row = 1 WHERE drawer = 3", Check::Orphans, "no record in the memory"),
-        ("UPDATE drawer SET wing = 'x' WHERE number = 3", Check::Fields, "is not the one it was"),
-        ("UPDATE drawer SET tags = '[1]' WHERE number = 3", Check::Fields, "make no sense"),
-        ("UPDATE drawer SET metadata = '{ }' WHERE number = 3", Check::Fields, "make no sense"),
+        ("UPDATE drawer SET wing = 'x' WHERE number = 3", Check::Fields, "content hash"),
+        ("UPDATE drawer SET tags = '[1]' WHERE number = 3", Check::Fields, "are malformed"),
+        ("UPDATE drawer SET metadata = '{ }' WHERE number = 3", Check::Fields, "are malformed"),
     ] {
         let (_place, folder) = closed();
         damage(&folder, sql);

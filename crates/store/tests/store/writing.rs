@@ -35,7 +35,7 @@ fn adds_and_upserts_report_counts() {
     assert_eq!(refused, StoreError::IdsExist { count: 1, ids: vec!["b".to_owned()] });
     let skipped = store.one(put("c", other.clone(), PutMode::Add { skip_existing: true })).unwrap();
     assert_eq!((skipped.inserted, skipped.rejected_count), (1, 1));
-    assert_eq!(skipped.rejected, [(0, "id \"b\" exists with other content".to_owned())]);
+    assert_eq!(skipped.rejected, [(0, "id \"b\" exists with different content".to_owned())]);
 
     let outcome = store.upsert(other);
     assert_eq!((outcome.updated, outcome.unchanged, outcome.count_after), (1, 1, 3));
@@ -137,22 +137,22 @@ fn bad_batches() -> Vec<(&'static str, Records, &'static str)> {
         (
             "c",
             with(|r| r.ids[1] = "a".to_owned()),
-            "row 1 (id \"a\"): the id comes twice in one call",
+            "row 1 (id \"a\"): the id occurs twice in one call",
         ),
         (
             "c",
             with(|r| r.vectors = bytes([1.0, 2.0, f32::NAN, 1.0]).into()),
-            "row 1 (id \"b\"): number 0 of the vector is infinite or no number",
+            "row 1 (id \"b\"): number 0 of the vector is infinite or NaN",
         ),
         (
             "c",
             with(|r| r.vectors = bytes([1.0, f32::INFINITY, 1.0, 1.0]).into()),
-            "row 0 (id \"a\"): number 1 of the vector is infinite or no number",
+            "row 0 (id \"a\"): number 1 of the vector is infinite or NaN",
         ),
         (
             "angles",
             with(|r| r.vectors = bytes([1.0, 2.0, 0.0, -0.0]).into()),
-            "row 1 (id \"b\"): a zero vector has no direction, which cosine needs",
+            "row 1 (id \"b\"): a zero vector has no cosine similarity",
         ),
         (
             "angles",
@@ -396,7 +396,7 @@ fn an_ingest_resumes_where_it_stopped() {
     let again = store.one(step(0, 10, false)).unwrap();
     assert_eq!((again.unchanged, again.load.unwrap().inserted), (10, 10));
     let gap = store.one(step(20, 10, false)).unwrap_err();
-    assert_eq!(gap.to_string(), "the load has got to row 10, it cannot continue at row 20");
+    assert_eq!(gap.to_string(), "the load is at row 10 and cannot continue at row 20");
     let last = store.one(step(10, 5, true)).unwrap().load.unwrap();
     assert_eq!((last.rows, last.inserted, last.finished), (15, 15, true));
     // Restarting a finished ingest is a new one, which finds everything unchanged.

@@ -1,18 +1,18 @@
-//! Rows that are edges.
+//! Importing edges.
 
 use isolith_protocol::TableEnd;
 use isolith_types::{Code, Failure};
 
 use super::Import;
-use super::find::Finder;
+use super::find::NodeFinder;
 use super::nodes::keyed;
-use super::table::MOST_ROWS;
+use super::table::MAX_ROWS;
 use crate::graph::TruthGraph;
 use crate::graph::bytes;
-use crate::graph::names::Kind;
+use crate::graph::names::NameKind;
 
-/// Two cells of one digit.
-const SHORTEST_ROW: u64 = 4;
+/// Two cells of one digit, a delimiter and a line break.
+const MIN_ROW_LEN: u64 = 4;
 
 impl Import<'_> {
     pub(super) fn edges(
@@ -21,13 +21,13 @@ impl Import<'_> {
         from: &TableEnd,
         to: &TableEnd,
     ) -> Result<(), Failure> {
-        let keys = self.keys_of_edges()?;
+        let keys = self.edge_keys()?;
         let graph = self.graph;
-        let rows = (self.table.rows.len() as u64 / SHORTEST_ROW).min(MOST_ROWS);
+        let rows = (self.table.rows.len() as u64 / MIN_ROW_LEN).min(MAX_ROWS);
         let mut starts = finder(graph, from, rows)?;
-        // The same nodes are looked up once.
+        // Both columns refer to the same kind of node: share one finder.
         let mut ends = if from == to { None } else { Some(finder(graph, to, rows)?) };
-        let kind = graph.number(Kind::Type, kind)?;
+        let kind = graph.number(NameKind::Type, kind)?;
         let mut bare = Vec::new();
         while let Some(cells) = self.next_row()? {
             let [start, end, properties @ ..] = &cells[..] else { continue };
@@ -52,22 +52,26 @@ impl Import<'_> {
         graph.write_bare_edges(kind, &bare)
     }
 
-    /// The numbers of the properties that edges get.
-    fn keys_of_edges(&self) -> Result<Vec<u32>, Failure> {
+    /// The ids of the edge properties.
+    fn edge_keys(&self) -> Result<Vec<u32>, Failure> {
         let [start, end, others @ ..] = &self.header.0[..] else {
-            let message = "a table of edges has two columns at least";
+            let message = "a table of edges needs at least two columns";
             let hint = "the first two say where edges begin and end: keys of nodes";
             return Err(Failure::new(Code::BadInput, message).with_hint(hint));
         };
         start.check_names()?;
         end.check_names()?;
-        others.iter().map(|column| self.graph.number(Kind::Key, &column.name)).collect()
+        others.iter().map(|column| self.graph.number(NameKind::Key, &column.name)).collect()
     }
 }
 
-/// Nodes for no more than this many rows.
-fn finder<'a>(graph: &TruthGraph<'_>, end: &'a TableEnd, rows: u64) -> Result<Finder<'a>, Failure> {
-    let mut finder = Finder::new(graph, end)?.ok_or_else(|| {
+/// A finder that preloads nodes if that pays off for this many rows.
+fn finder<'a>(
+    graph: &TruthGraph<'_>,
+    end: &'a TableEnd,
+    rows: u64,
+) -> Result<NodeFinder<'a>, Failure> {
+    let mut finder = NodeFinder::new(graph, end)?.ok_or_else(|| {
         let TableEnd { label, key } = end;
         let message = format!("no node has the label {label} and a property {key}");
         Failure::new(Code::BadInput, message).with_hint("import nodes before their edges")

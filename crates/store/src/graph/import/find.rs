@@ -1,4 +1,4 @@
-//! Nodes by what a cell says of them.
+//! Finding the node that a cell refers to.
 
 use isolith_graph::{Graph, KeyId, LabelId, LookupResult, Text, Value, equals};
 use isolith_protocol::TableEnd;
@@ -6,22 +6,22 @@ use isolith_types::{Code, Failure, FastMap};
 use rusqlite::params;
 use rusqlite::types::ValueRef;
 
-use crate::graph::{LONGEST_LOOKUP, TruthGraph, failure};
+use crate::graph::{MAX_LOOKUP_LEN, TruthGraph, failure};
 use crate::sqlite::During;
 
-/// All nodes of a label that have a property, and what it is.
+/// All nodes with a label and a property, and the property's value.
 const ALL_NODES: &str = "SELECT v.value, v.node FROM node_value v \
     CROSS JOIN node_label l ON l.label = ?2 AND l.node = v.node WHERE v.key = ?1";
 
-/// A cell that can name a node.
+/// A cell value that can identify a node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Name {
+pub(super) enum NodeKey {
     Number(i64),
     Text(Text),
 }
 
-impl Name {
-    /// Nothing for a cell that is empty.
+impl NodeKey {
+    /// `None` for an empty cell.
     pub(super) fn of(cell: &Value) -> Option<Self> {
         match cell {
             Value::Integer(number) => Some(Self::Number(*number)),
@@ -30,13 +30,13 @@ impl Name {
         }
     }
 
-    /// As the table of values has it; nothing for what cells cannot say, and for text that
-    /// is not there as a whole.
+    /// From a lookup value; `None` for types that cells cannot hold and for texts that may be
+    /// truncated.
     fn stored(value: ValueRef<'_>) -> Option<Self> {
         match value {
             ValueRef::Integer(number) => Some(Self::Number(number)),
             ValueRef::Real(number) if number.fract() == 0.0 => Some(Self::Number(number as i64)),
-            ValueRef::Text(text) if text.len() + 3 < LONGEST_LOOKUP => {
+            ValueRef::Text(text) if text.len() + 3 < MAX_LOOKUP_LEN => {
                 std::str::from_utf8(text).ok().map(|text| Self::Text(text.into()))
             }
             _ => None,
@@ -44,25 +44,25 @@ impl Name {
     }
 }
 
-/// What a cell names.
+/// The result of looking up a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Named {
+pub(super) enum KeyLookup {
     Nothing,
     One(i64),
     Several,
 }
 
-/// The nodes of a label by a property.
+/// Finds nodes of one label by one property.
 #[derive(Debug)]
-pub(super) struct Finder<'a> {
+pub(super) struct NodeFinder<'a> {
     end: &'a TableEnd,
     label: LabelId,
     key: KeyId,
-    known: FastMap<Name, Named>,
+    known: FastMap<NodeKey, KeyLookup>,
 }
 
-impl<'a> Finder<'a> {
-    /// Nothing if no node has the label, or the property.
+impl<'a> NodeFinder<'a> {
+    /// `None` if no node has the label or the property.
     pub(super) fn new(graph: &TruthGraph<'_>, end: &'a TableEnd) -> Result<Option<Self>, Failure> {
         let (Some(label), Some(key)) = (graph.label_id(&end.label)?, graph.key_id(&end.key)?)
         else {
@@ -79,38 +79,38 @@ impl<'a> Finder<'a> {
         Ok(Some(Self { end, label, key, known: FastMap::default() }))
     }
 
-    /// Reads all nodes at once, unless there are many more of them than will be asked for.
+    /// Loads all nodes at once, unless there are more of them than expected lookups.
     pub(super) fn learn(&mut self, graph: &TruthGraph<'_>, asked: u64) -> Result<(), Failure> {
         if graph.node_count(Some(self.label))? > asked {
             return Ok(());
         }
-        // Code is found by such texts through its files as well.
+        // Code is also found by these properties, through its files.
         let may_be_code = ["path", "id"].contains(&self.end.key.as_str());
-        graph.settle_nodes()?;
+        graph.flush_nodes()?;
         let mut read = || {
             let mut statement = graph.db.prepare_cached(ALL_NODES)?;
             let mut rows = statement.query(params![self.key.0, self.label.0])?;
             while let Some(row) = rows.next()? {
-                let Some(name) = Name::stored(row.get_ref(0)?) else { continue };
-                if may_be_code && matches!(name, Name::Text(_)) {
+                let Some(name) = NodeKey::stored(row.get_ref(0)?) else { continue };
+                if may_be_code && matches!(name, NodeKey::Text(_)) {
                     continue;
                 }
-                let node = Named::One(row.get(1)?);
-                self.known.entry(name).and_modify(|it| *it = Named::Several).or_insert(node);
+                let node = KeyLookup::One(row.get(1)?);
+                self.known.entry(name).and_modify(|it| *it = KeyLookup::Several).or_insert(node);
             }
             Ok(())
         };
         read().during(graph.db, "read nodes").map_err(failure)
     }
 
-    /// The one node that a cell names, or what is wrong with it. What was found is remembered.
+    /// Returns the only node that a cell refers to, or why there is none. Results are cached.
     pub(super) fn find(
         &mut self,
         graph: &TruthGraph<'_>,
         cell: &Value,
     ) -> Result<Result<i64, String>, Failure> {
-        let Some(name) = Name::of(cell) else {
-            return Ok(Err("it does not say where it begins and ends".to_owned()));
+        let Some(name) = NodeKey::of(cell) else {
+            return Ok(Err("the key of its start or end node is empty".to_owned()));
         };
         let named = match self.known.get(&name) {
             Some(named) => *named,
@@ -121,28 +121,32 @@ impl<'a> Finder<'a> {
             }
         };
         Ok(match named {
-            Named::One(node) => Ok(node),
-            Named::Nothing => Err(format!("there is no node {}", self.shown(cell))),
-            Named::Several => Err(self.several(cell)),
+            KeyLookup::One(node) => Ok(node),
+            KeyLookup::Nothing => Err(format!("no such node: {}", self.shown(cell))),
+            KeyLookup::Several => Err(self.several(cell)),
         })
     }
 
-    pub(super) fn look(&self, graph: &TruthGraph<'_>, cell: &Value) -> Result<Named, Failure> {
+    pub(super) fn look(&self, graph: &TruthGraph<'_>, cell: &Value) -> Result<KeyLookup, Failure> {
         let mut found = Vec::new();
         let how = graph.lookup(Some(self.label), self.key, cell, &mut found)?;
-        let mut named = Named::Nothing;
+        let mut named = KeyLookup::Nothing;
         for node in found {
             let is_right = how == LookupResult::Exact
                 || equals(&graph.node_property(node, self.key)?, cell) == Some(true);
             if is_right && graph.has_label(node, self.label)? {
-                named = if named == Named::Nothing { Named::One(node) } else { Named::Several };
+                named = if named == KeyLookup::Nothing {
+                    KeyLookup::One(node)
+                } else {
+                    KeyLookup::Several
+                };
             }
         }
         Ok(named)
     }
 
     pub(super) fn several(&self, cell: &Value) -> String {
-        format!("several nodes are {}", self.shown(cell))
+        format!("several nodes match {}", self.shown(cell))
     }
 
     fn shown(&self, cell: &Value) -> String {

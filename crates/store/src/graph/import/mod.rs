@@ -1,5 +1,5 @@
-//! Tables of nodes and edges, written in the order of the truth's own tables: far quicker
-//! than a query that unwinds the same rows.
+//! Bulk import of nodes and edges, written in table order: much faster than a query that unwinds
+//! the same rows.
 
 mod edges;
 mod find;
@@ -20,7 +20,7 @@ use super::{TruthGraph, is_due, query_failed};
 use crate::deadline::Deadline;
 use crate::write::{Perform, Work, shorten};
 
-/// Time is looked at after this many rows.
+/// The deadline is checked after this many rows.
 const CHECK_EVERY: u64 = 1024;
 
 impl Perform for ImportGraph {
@@ -33,7 +33,7 @@ impl Perform for ImportGraph {
     }
 }
 
-/// Writes rows in the transaction that is open.
+/// Imports rows in the open transaction.
 fn import(work: Work<'_>, table: &GraphTable) -> Result<Done<GraphImported>, StoreError> {
     let names = match &table.holds {
         TableHolds::Nodes { label, key } => vec![label, key.as_ref().unwrap_or(label)],
@@ -81,7 +81,7 @@ struct Import<'a> {
 }
 
 impl Import<'_> {
-    /// The cells of the next row that makes sense.
+    /// The cells of the next valid row.
     fn next_row(&mut self) -> Result<Option<Vec<Value>>, Failure> {
         loop {
             if self.rows.count.is_multiple_of(CHECK_EVERY) {
@@ -95,7 +95,7 @@ impl Import<'_> {
         }
     }
 
-    /// Leaves the row at hand out, or all of them.
+    /// Skips the current row, or fails the import.
     fn reject(&mut self, reason: String) -> Result<(), Failure> {
         let row = self.table.rows_before + self.rows.count;
         if self.table.skip_bad {

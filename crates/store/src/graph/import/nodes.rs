@@ -1,4 +1,4 @@
-//! Rows that are nodes.
+//! Importing nodes.
 
 use std::collections::hash_map::Entry;
 
@@ -7,23 +7,23 @@ use isolith_protocol::TableEnd;
 use isolith_types::{Failure, FastMap};
 
 use super::Import;
-use super::find::{Finder, Name, Named};
+use super::find::{KeyLookup, NodeFinder, NodeKey};
 use crate::graph::bytes;
-use crate::graph::names::Kind;
-use crate::graph::waiting::NewNode;
+use crate::graph::names::NameKind;
+use crate::graph::pending::NewNode;
 
-/// Where the node is that a key names.
+/// Where to find the node of a key.
 #[derive(Clone, Copy)]
-enum Place {
+enum KeyTarget {
     There(i64),
-    /// Among those that are to be made.
+    /// Index into the nodes still to be created.
     New(usize),
 }
 
 impl Import<'_> {
     pub(super) fn nodes(&mut self, label: &str, key: Option<&str>) -> Result<(), Failure> {
         let keys: Vec<u32> = (self.header.0.iter())
-            .map(|column| self.graph.number(Kind::Key, &column.name))
+            .map(|column| self.graph.number(NameKind::Key, &column.name))
             .collect::<Result<_, _>>()?;
         let mut new = Vec::new();
         match key {
@@ -40,8 +40,8 @@ impl Import<'_> {
         self.create(label, &keys, &new)
     }
 
-    /// Lays rows over the nodes that are there, and over rows before them with the same key.
-    /// The others are to be made.
+    /// Merges rows into existing nodes and into earlier rows with the same key; returns the
+    /// rows to create.
     fn merge(
         &mut self,
         end: &TableEnd,
@@ -50,34 +50,34 @@ impl Import<'_> {
     ) -> Result<(), Failure> {
         let at = self.header.position(&end.key)?;
         self.header.0[at].check_names()?;
-        let finder = Finder::new(self.graph, end)?;
-        let mut places: FastMap<Name, Place> = FastMap::default();
+        let finder = NodeFinder::new(self.graph, end)?;
+        let mut places: FastMap<NodeKey, KeyTarget> = FastMap::default();
         while let Some(cells) = self.next_row()? {
-            let Some(name) = Name::of(&cells[at]) else {
-                self.reject(format!("its {} is empty", end.key))?;
+            let Some(name) = NodeKey::of(&cells[at]) else {
+                self.reject(format!("the key {} is empty", end.key))?;
                 continue;
             };
             let unknown = match places.entry(name) {
                 Entry::Vacant(unknown) => unknown,
                 Entry::Occupied(known) => {
                     match *known.get() {
-                        Place::New(at) => lay_over(&mut new[at], cells),
-                        Place::There(node) => self.update(node, keys, &cells)?,
+                        KeyTarget::New(at) => merge_row(&mut new[at], cells),
+                        KeyTarget::There(node) => self.update(node, keys, &cells)?,
                     }
                     continue;
                 }
             };
             let named = finder.as_ref().map(|finder| finder.look(self.graph, &cells[at]));
-            match named.transpose()?.unwrap_or(Named::Nothing) {
-                Named::Nothing => {
-                    unknown.insert(Place::New(new.len()));
+            match named.transpose()?.unwrap_or(KeyLookup::Nothing) {
+                KeyLookup::Nothing => {
+                    unknown.insert(KeyTarget::New(new.len()));
                     new.push(cells);
                 }
-                Named::One(node) => {
-                    unknown.insert(Place::There(node));
+                KeyLookup::One(node) => {
+                    unknown.insert(KeyTarget::There(node));
                     self.update(node, keys, &cells)?;
                 }
-                Named::Several => {
+                KeyLookup::Several => {
                     let reason = finder.as_ref().map(|finder| finder.several(&cells[at]));
                     self.reject(reason.unwrap_or_default())?;
                 }
@@ -86,7 +86,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Gives a node the properties that it has not.
+    /// Sets the properties that differ.
     fn update(&mut self, node: i64, keys: &[u32], cells: &[Value]) -> Result<(), Failure> {
         for ((key, column), cell) in keys.iter().zip(&self.header.0).zip(cells) {
             let is_like_that = || {
@@ -101,10 +101,9 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Makes nodes.
     fn create(&mut self, label: &str, keys: &[u32], new: &[Vec<Value>]) -> Result<(), Failure> {
         let (graph, count) = (self.graph, new.len() as i64);
-        let label = graph.number(Kind::Label, label)?;
+        let label = graph.number(NameKind::Label, label)?;
         let labels = bytes::write_labels(&[label]);
         let first = graph.next_nodes(count);
         graph.gained_nodes(count);
@@ -113,13 +112,13 @@ impl Import<'_> {
             NewNode { node, properties }
         });
         graph.write_nodes(&labels, &nodes.collect::<Vec<_>>())?;
-        (first..first + count).try_for_each(|node| graph.show_label(node, label))?;
+        (first..first + count).try_for_each(|node| graph.index_label(node, label))?;
         for (column, key) in keys.iter().enumerate() {
             let cells = new.iter().map(|cells| &cells[column]).zip(first..);
             let cells: Vec<(&Value, i64)> = cells.filter(|(it, _)| !it.is_null()).collect();
             self.stats.properties_set += cells.len() as u64;
-            if graph.finds_by(*key)? {
-                cells.iter().try_for_each(|(cell, node)| graph.show_value(*node, *key, cell))?;
+            if graph.is_indexed_by(*key)? {
+                cells.iter().try_for_each(|(cell, node)| graph.index_value(*node, *key, cell))?;
             }
         }
         self.stats.nodes_created += new.len() as u64;
@@ -128,7 +127,7 @@ impl Import<'_> {
     }
 }
 
-/// What a row says, without empty cells.
+/// The non-empty cells of a row, with their keys.
 pub(super) fn keyed<'a>(
     keys: &'a [u32],
     cells: &'a [Value],
@@ -136,8 +135,8 @@ pub(super) fn keyed<'a>(
     keys.iter().copied().zip(cells).filter(|(_, cell)| !cell.is_null())
 }
 
-/// What a later row says counts.
-fn lay_over(row: &mut [Value], later: Vec<Value>) {
+/// Later rows take precedence.
+fn merge_row(row: &mut [Value], later: Vec<Value>) {
     for (cell, later) in row.iter_mut().zip(later) {
         if !later.is_null() {
             *cell = later;

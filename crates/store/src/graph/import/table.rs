@@ -1,35 +1,32 @@
-//! A table in CSV: a header that names columns and what is in them, and rows.
+//! CSV tables: a header with column names and types, then rows.
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use isolith_graph::Value;
 use isolith_types::{Code, Failure};
 
-/// This many rows are handed out at once: they are kept in memory, and others wait meanwhile.
-pub(super) const MOST_ROWS: u64 = 1 << 19;
+/// Maximum number of rows per batch: they are held in memory while other writes wait.
+pub(super) const MAX_ROWS: u64 = 1 << 19;
 
-/// What the cells of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ColumnType {
     Text,
     Integer,
     Float,
     Boolean,
 }
 
-/// A column.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: ColumnType,
 }
 
-/// The columns of a table.
 #[derive(Debug)]
 pub(super) struct Header(pub(super) Vec<Column>);
 
 impl Header {
-    /// Reads the first line: names, each with the type of its cells after a colon if they
-    /// are no text.
+    /// Parses the first line: column names, each optionally followed by a colon and a type
+    /// (text by default).
     pub(super) fn read(line: &str, delimiter: u8) -> Result<Self, Failure> {
         let mut record = ByteRecord::new();
         let _ = reader(line.as_bytes(), delimiter).read_byte_record(&mut record);
@@ -37,7 +34,7 @@ impl Header {
         for cell in &record {
             let column = Column::read(String::from_utf8_lossy(cell).trim())?;
             if columns.iter().any(|other| other.name == column.name) {
-                return Err(bad_header(format!("two columns are called {:?}", column.name)));
+                return Err(bad_header(format!("duplicate column {:?}", column.name)));
             }
             columns.push(column);
         }
@@ -47,12 +44,12 @@ impl Header {
         }
     }
 
-    /// Where the column of this name is.
+    /// The index of the column with this name.
     pub(super) fn position(&self, name: &str) -> Result<usize, Failure> {
         let place = self.0.iter().position(|column| column.name == name);
         place.ok_or_else(|| {
             let names: Vec<&str> = self.0.iter().map(|column| column.name.as_str()).collect();
-            bad_header(format!("no column is called {name:?}, only {}", names.join(", ")))
+            bad_header(format!("no column {name:?}; the table has {}", names.join(", ")))
         })
     }
 }
@@ -60,11 +57,11 @@ impl Header {
 impl Column {
     fn read(text: &str) -> Result<Self, Failure> {
         let (name, kind) = match text.rsplit_once(':') {
-            None => (text, Kind::Text),
-            Some((name, "string")) => (name, Kind::Text),
-            Some((name, "int")) => (name, Kind::Integer),
-            Some((name, "float")) => (name, Kind::Float),
-            Some((name, "bool")) => (name, Kind::Boolean),
+            None => (text, ColumnType::Text),
+            Some((name, "string")) => (name, ColumnType::Text),
+            Some((name, "int")) => (name, ColumnType::Integer),
+            Some((name, "float")) => (name, ColumnType::Float),
+            Some((name, "bool")) => (name, ColumnType::Boolean),
             Some((_, kind)) => {
                 return Err(bad_header(format!("{kind:?} in {text:?} is not a column type")));
             }
@@ -75,19 +72,19 @@ impl Column {
         }
     }
 
-    /// Refuses a column whose cells cannot be keys of nodes.
+    /// Rejects a column whose type cannot be a node key.
     pub(super) fn check_names(&self) -> Result<(), Failure> {
         match self.kind {
-            Kind::Text | Kind::Integer => Ok(()),
-            Kind::Float | Kind::Boolean => {
-                let message = format!("column {} cannot name nodes", self.name);
+            ColumnType::Text | ColumnType::Integer => Ok(()),
+            ColumnType::Float | ColumnType::Boolean => {
+                let message = format!("column {} cannot be a node key", self.name);
                 let hint = "what names nodes is text, or whole numbers (`:int`)";
                 Err(Failure::new(Code::BadInput, message).with_hint(hint))
             }
         }
     }
 
-    /// What a cell holds; nothing if it is empty.
+    /// Parses a cell; null if it is empty.
     fn value(&self, cell: &[u8]) -> Result<Value, String> {
         let Column { name, kind } = self;
         let text = std::str::from_utf8(cell).map_err(|_| format!("{name} is not valid UTF-8"))?;
@@ -95,17 +92,19 @@ impl Column {
             return Ok(Value::Null);
         }
         let value = match kind {
-            Kind::Text => Some(Value::text(text)),
-            Kind::Integer => text.trim().parse().ok().map(Value::Integer),
-            Kind::Float => text.trim().parse().ok().map(Value::Float),
-            Kind::Boolean => text.trim().to_ascii_lowercase().parse().ok().map(Value::Boolean),
+            ColumnType::Text => Some(Value::text(text)),
+            ColumnType::Integer => text.trim().parse().ok().map(Value::Integer),
+            ColumnType::Float => text.trim().parse().ok().map(Value::Float),
+            ColumnType::Boolean => {
+                text.trim().to_ascii_lowercase().parse().ok().map(Value::Boolean)
+            }
         };
         value.ok_or_else(|| {
             let wanted = match kind {
-                Kind::Text => "text",
-                Kind::Integer => "a whole number",
-                Kind::Float => "a number",
-                Kind::Boolean => "true or false",
+                ColumnType::Text => "text",
+                ColumnType::Integer => "a whole number",
+                ColumnType::Float => "a number",
+                ColumnType::Boolean => "true or false",
             };
             let shown: String = text.chars().take(40).collect();
             format!("{name} is {shown:?}, which is not {wanted}")
@@ -120,22 +119,21 @@ fn bad_header(message: String) -> Failure {
     )
 }
 
-/// The rows in some bytes of a table.
+/// Iterates over the rows in one block of a table.
 pub(super) struct Rows<'a> {
     header: &'a Header,
     reader: Reader<&'a [u8]>,
     record: ByteRecord,
     length: u64,
     is_last: bool,
-    /// How many rows were handed out.
+    /// Number of rows returned.
     pub(super) count: u64,
-    /// How many bytes these took.
+    /// Number of bytes these rows took.
     pub(super) taken: u64,
 }
 
 impl<'a> Rows<'a> {
-    /// If these bytes are not the last of the table, they may end within a row, which is
-    /// left to those that come after.
+    /// Unless `is_last`, the block may end within a row, which is left for the next block.
     pub(super) fn new(header: &'a Header, bytes: &'a [u8], delimiter: u8, is_last: bool) -> Self {
         Self {
             header,
@@ -150,14 +148,14 @@ impl<'a> Rows<'a> {
 
     /// The cells of the next row, or what is wrong with it.
     pub(super) fn next(&mut self) -> Option<Result<Vec<Value>, String>> {
-        if self.count == MOST_ROWS {
+        if self.count == MAX_ROWS {
             return None;
         }
-        // Bytes in memory can be read, and rows of any length are taken.
+        // Reading from memory cannot fail, and the number of cells may vary.
         let there = self.reader.read_byte_record(&mut self.record).unwrap_or(false);
         let end = self.reader.position().byte();
         if !there || (end == self.length && !self.is_last) {
-            // Lines without anything may come after the last row.
+            // Blank lines may follow the last row.
             self.taken = if there { self.taken } else { end };
             return None;
         }
@@ -168,7 +166,7 @@ impl<'a> Rows<'a> {
     fn cells(&self) -> Result<Vec<Value>, String> {
         let (found, named) = (self.record.len(), self.header.0.len());
         if found != named {
-            return Err(format!("it has {found} cells, but the table has {named} columns"));
+            return Err(format!("expected {named} cells, found {found}"));
         }
         let mut cells = Vec::with_capacity(named);
         for (column, cell) in self.header.0.iter().zip(&self.record) {
@@ -178,11 +176,10 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// All rows of a table as text, or why its header is refused; for fuzz targets. The table comes
-/// in two parts, of which the first ends at `cut`.
+/// Reads all rows of a table as text, in two blocks split at `cut`. For fuzz targets.
 ///
 /// # Errors
-/// If the header is refused.
+/// If the header is invalid.
 #[cfg(feature = "fuzzing")]
 pub fn read_cells(header: &str, bytes: &[u8], cut: usize) -> Result<Vec<String>, Failure> {
     let header = Header::read(header, b',')?;
@@ -209,7 +206,7 @@ mod tests {
         Header::read(line, b',').unwrap()
     }
 
-    /// All rows, how many bytes they took, and what is wrong with bad ones.
+    /// All rows or their errors, and the number of bytes consumed.
     fn rows(bytes: &[u8], is_last: bool) -> (Vec<Result<Vec<Value>, String>>, u64) {
         let header = header("id:int,name,score:float,ok:bool");
         let mut rows = Rows::new(&header, bytes, b',', is_last);
@@ -222,32 +219,32 @@ mod tests {
         let Header(columns) = header("id:int, name ,score:float,ok:bool,a:b:string,\"x,y\"");
         let column = |name: &str, kind| Column { name: name.to_owned(), kind };
         let expected = [
-            column("id", Kind::Integer),
-            column("name", Kind::Text),
-            column("score", Kind::Float),
-            column("ok", Kind::Boolean),
-            column("a:b", Kind::Text),
-            column("x,y", Kind::Text),
+            column("id", ColumnType::Integer),
+            column("name", ColumnType::Text),
+            column("score", ColumnType::Float),
+            column("ok", ColumnType::Boolean),
+            column("a:b", ColumnType::Text),
+            column("x,y", ColumnType::Text),
         ];
         assert_eq!(columns, expected);
     }
 
     #[test]
-    fn a_bad_header_is_refused() {
+    fn an_invalid_header_is_rejected() {
         for (line, expected) in [
             ("", "the header is empty"),
             ("a,,b", "a column has no name"),
-            ("a:int,a", "two columns are called \"a\""),
+            ("a:int,a", "duplicate column \"a\""),
             ("a:date", "\"date\" in \"a:date\" is not a column type"),
         ] {
             assert_eq!(Header::read(line, b',').unwrap_err().message, expected);
         }
         let missing = header("a,b").position("c").unwrap_err();
-        assert_eq!(missing.message, "no column is called \"c\", only a, b");
+        assert_eq!(missing.message, "no column \"c\"; the table has a, b");
     }
 
     #[test]
-    fn cells_are_values() {
+    fn cells_are_parsed_by_column_type() {
         let text = b"7,\"a \"\"b\"\",\nc\",1.5,TRUE\r\n\n-1,,,\n";
         let (all, taken) = rows(text, true);
         let full = vec![
@@ -262,11 +259,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_row_is_said() {
+    fn invalid_rows_have_a_reason() {
         let (all, _) = rows(b"1,x\nseven,x,1,true\n1,\xff,1,true\n1,x,1,maybe\n1,x,1,true", true);
         let wrong: Vec<String> = all.into_iter().filter_map(Result::err).collect();
         let expected = [
-            "it has 2 cells, but the table has 4 columns",
+            "expected 4 cells, found 2",
             "id is \"seven\", which is not a whole number",
             "name is not valid UTF-8",
             "ok is \"maybe\", which is not true or false",
@@ -275,16 +272,16 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_so_many_rows_are_taken() {
+    fn at_most_max_rows_are_read() {
         let header = header("id:int");
-        let text = "1\n".repeat(usize::try_from(MOST_ROWS).unwrap() + 3);
+        let text = "1\n".repeat(usize::try_from(MAX_ROWS).unwrap() + 3);
         let mut rows = Rows::new(&header, text.as_bytes(), b',', true);
         while rows.next().is_some() {}
-        assert_eq!((rows.count, rows.taken), (MOST_ROWS, 2 * MOST_ROWS));
+        assert_eq!((rows.count, rows.taken), (MAX_ROWS, 2 * MAX_ROWS));
     }
 
     #[test]
-    fn a_row_that_is_cut_off_is_left() {
+    fn an_incomplete_row_is_left_for_the_next_block() {
         let text = b"1,a,1,true\n2,\"b\nb\",1,true\n3,c,1,true\n";
         for cut in 0..text.len() {
             let (first, taken) = rows(&text[..cut], false);

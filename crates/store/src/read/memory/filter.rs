@@ -1,4 +1,4 @@
-//! Which drawers a filter allows, in SQL.
+//! Translates drawer filters to SQL.
 
 use isolith_types::{DrawerFilter, DrawerOrder, DrawerPage};
 use rusqlite::types::Value;
@@ -6,7 +6,7 @@ use rusqlite::{Connection, params_from_iter};
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// What a filter says, in SQL, about a row of `drawer`.
+/// Conditions on a row of `drawer`, with their parameters.
 pub(super) struct Conditions {
     pub(super) sql: String,
     pub(super) values: Vec<Value>,
@@ -20,7 +20,7 @@ impl Conditions {
             [("wing", wing), ("room", room), ("source", source), ("author", author)]
         {
             if let Some(wanted) = wanted {
-                // Names are stored without the space around them.
+                // Names are stored trimmed.
                 all.add(&format!("{name} = ?"), wanted.trim().to_owned());
             }
         }
@@ -29,7 +29,7 @@ impl Conditions {
             all.add(has, tag.trim().to_owned());
         }
         if let Some(since) = since {
-            // The first of the two can use an index.
+            // Only the first of the two can use an index.
             all.add("coalesce(date, created_at) > ?", since.start().saturating_sub(DAY));
             all.add("coalesce(date, created_at) + iif(whole_day, 86400000, 1) > ?", since.start());
         }
@@ -46,7 +46,7 @@ impl Conditions {
     }
 }
 
-/// The numbers of the drawers of a page, and how many the filter allows on all pages.
+/// The numbers of the drawers on a page, and the total number of matches.
 pub(super) fn numbers_of_page(
     db: &Connection,
     filter: &DrawerFilter,
@@ -77,7 +77,7 @@ pub(super) fn numbers_of_page(
     Ok((numbers, total))
 }
 
-/// The numbers of the drawers that a filter allows, the oldest first.
+/// The numbers of the drawers that match a filter, oldest first.
 pub(crate) fn numbers_matching(
     db: &Connection,
     filter: &DrawerFilter,

@@ -8,7 +8,7 @@ use super::super::Work;
 use super::super::change::Changes;
 use crate::sqlite::During;
 
-/// Writes the chunks of files, each as a record with its vector.
+/// Writes the chunks of files, each as a record with a vector.
 pub(super) struct ChunkWriter<'a> {
     work: Work<'a>,
     collection: u64,
@@ -39,7 +39,7 @@ impl<'a> ChunkWriter<'a> {
         })
     }
 
-    /// Inserts all chunks of a file that has none, with a vector of `width` bytes each.
+    /// Inserts all chunks of a file that has none, each with a vector of `width` bytes.
     pub(super) fn insert(
         &mut self,
         changes: &mut Changes<'_>,
@@ -64,8 +64,7 @@ impl<'a> ChunkWriter<'a> {
         vector: &[u8],
     ) -> rusqlite::Result<()> {
         self.id.clear();
-        // Of one width, so that the order of ids is the order of their making. Writing to
-        // a string cannot fail.
+        // Fixed width, so that ids sort in order of creation. Writing to a string cannot fail.
         let _ = write!(self.id, "{file:08x}:{position:04x}");
         self.record.execute(params![row, self.collection, self.id, self.work.now, chunk.text])?;
         self.vector.execute(params![row, vector])?;
@@ -101,7 +100,7 @@ pub(super) fn versions(work: Work<'_>, file: u64) -> Result<Vec<(u64, u64)>, Sto
     read().during(work.db, "look for chunks")
 }
 
-/// Removes all chunks of a file. Returns how many there were.
+/// Removes all chunks of a file and returns their number.
 pub(super) fn remove(
     work: Work<'_>,
     changes: &mut Changes<'_>,
@@ -125,7 +124,7 @@ pub(super) fn remove(
     Ok(versions.len() as u64)
 }
 
-/// Gives the chunks of a file other vectors, and with them another version each.
+/// Replaces the vectors of a file's chunks, which gives each a new version.
 pub(super) fn replace_vectors(
     work: Work<'_>,
     changes: &mut Changes<'_>,
@@ -147,12 +146,12 @@ pub(super) fn replace_vectors(
     Ok(())
 }
 
-/// As the truth has them: short, as they are in every row.
+/// Stored form of symbols; short, because every row has it.
 fn symbols(symbols: &[Symbol]) -> String {
     if symbols.is_empty() {
         return "[]".to_owned();
     }
     let short: Vec<(&str, SymbolKind, u32)> =
         symbols.iter().map(|symbol| (symbol.name.as_str(), symbol.kind, symbol.line)).collect();
-    serde_json::to_string(&short).expect("texts and numbers are always JSON")
+    serde_json::to_string(&short).expect("strings and numbers can always be encoded as JSON")
 }

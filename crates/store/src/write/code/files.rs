@@ -11,12 +11,12 @@ use rusqlite::{OptionalExtension, params};
 use super::super::change::Changes;
 use super::super::{Perform, Work, validate};
 use super::chunks::{self, ChunkWriter};
-use super::graph::{CodeGraph, Place, place_of};
+use super::graph::{CodeGraph, RootFile, place_of};
 use crate::read::code::root_exists;
 use crate::read::collections;
 use crate::sqlite::During;
 
-/// A slice of clearing ends after this long, whatever is left of its files.
+/// Time limit of a slice of clearing, whatever is left.
 const SLICE: Duration = Duration::from_millis(30);
 
 /// The vectors of a request.
@@ -27,9 +27,9 @@ pub(in crate::write) struct Vectors<'a> {
     pub(in crate::write) model: &'a str,
 }
 
-/// Where a file goes, and how old it is there.
+/// The new path of a file, and its age there.
 #[derive(Clone, Copy)]
-pub(in crate::write) struct Move<'a> {
+pub(in crate::write) struct FileMove<'a> {
     pub(in crate::write) from: &'a str,
     pub(in crate::write) to: &'a str,
     pub(in crate::write) version: &'a FileVersion,
@@ -53,7 +53,7 @@ impl Perform for MoveFile {
     fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
         let Self { root, from, to, version, dimension, vectors, model } = self;
         let vectors = Vectors { dimension: *dimension, bytes: vectors, model };
-        move_file(work, *root, Move { from, to, version }, vectors)
+        move_file(work, *root, FileMove { from, to, version }, vectors)
     }
 }
 
@@ -75,7 +75,7 @@ impl Perform for NoteGitFacts {
     }
 }
 
-/// Stores files, each in the place of what is there.
+/// Stores files, replacing existing ones with the same path.
 pub(in crate::write) fn put_files(
     work: Work<'_>,
     root: u64,
@@ -109,7 +109,7 @@ pub(in crate::write) fn put_files(
         let (own, rest) = left.split_at(file.chunks.len() * width);
         left = rest;
         writer.insert(&mut changes, id, &file.chunks, own, width)?;
-        graph.put(Place { root, file: id, path: &file.path }, file.graph)?;
+        graph.put(RootFile { root, file: id, path: &file.path }, file.graph)?;
         reply.inserted += file.chunks.len() as u64;
         reply.files += 1;
     }
@@ -117,7 +117,7 @@ pub(in crate::write) fn put_files(
     changes.finish(reply)
 }
 
-/// Notes the age of files that did not change.
+/// Records the age of files that did not change.
 pub(in crate::write) fn touch_files(
     work: Work<'_>,
     root: u64,
@@ -140,11 +140,11 @@ pub(in crate::write) fn touch_files(
     Ok(touch().during(work.db, "note the age of files")?.into())
 }
 
-/// Gives a file another path, and its chunks the vectors that go with it.
+/// Changes the path of a file, and the vectors of its chunks accordingly.
 pub(in crate::write) fn move_file(
     work: Work<'_>,
     root: u64,
-    step: Move<'_>,
+    step: FileMove<'_>,
     vectors: Vectors<'_>,
 ) -> Result<Done<FileMoved>, StoreError> {
     let state = index_of(work, Some(root))?;
@@ -165,7 +165,7 @@ pub(in crate::write) fn move_file(
         reply.deleted += remove_file(work, &mut changes, &mut graph, other)?;
     }
     if step.from != step.to {
-        graph.rename(Place { root, file: id, path: step.from }, step.to)?;
+        graph.rename(RootFile { root, file: id, path: step.from }, step.to)?;
     }
     graph.finish()?;
     work.db
@@ -207,7 +207,7 @@ pub(in crate::write) fn remove_files(
     changes.finish(reply)
 }
 
-/// Removes the first files of a root, or of all.
+/// Removes the first files of a root, or of all roots.
 pub(in crate::write) fn clear_files(
     work: Work<'_>,
     root: Option<u64>,
@@ -215,7 +215,7 @@ pub(in crate::write) fn clear_files(
 ) -> Result<Done<FilesCleared>, StoreError> {
     let state = index_of(work, root)?;
     let limit = u64::from(limit.max(1));
-    // One more than may go tells whether there is more.
+    // One more than allowed, to know whether there are more.
     let read = || {
         work.db
             .prepare_cached(
@@ -241,7 +241,7 @@ pub(in crate::write) fn clear_files(
     changes.finish(reply)
 }
 
-/// Notes what git says. Files that it knows and the index does not are left out.
+/// Records what git says about files. Files that are not in the index are skipped.
 pub(in crate::write) fn git_facts(
     work: Work<'_>,
     root: u64,
@@ -267,11 +267,11 @@ pub(in crate::write) fn git_facts(
         Ok((reply, authors))
     };
     require_root(work, root)?;
-    let (reply, authors) = note().during(work.db, "note what git says")?;
+    let (reply, authors) = note().during(work.db, "store facts from git")?;
     let graph = CodeGraph::begin(work)?;
     for (file, path, author) in authors {
         if let Some(author) = author {
-            graph.authored(Place { root, file, path }, author)?;
+            graph.authored(RootFile { root, file, path }, author)?;
         }
     }
     graph.finish()?;
@@ -279,8 +279,8 @@ pub(in crate::write) fn git_facts(
 }
 
 impl Vectors<'_> {
-    /// Checks them against the index and the chunks that they are for, which are named by
-    /// path and a number. Returns how many bytes each has.
+    /// Checks the vectors against the index and the chunks they belong to, each given as a path
+    /// and a number for errors. Returns the size of a vector in bytes.
     fn check<'p>(
         &self,
         state: &CollectionState,
@@ -315,7 +315,7 @@ impl Vectors<'_> {
     }
 }
 
-/// The code index, which is there if the root is.
+/// The code index, which exists if the root does.
 fn index_of(work: Work<'_>, root: Option<u64>) -> Result<CollectionState, StoreError> {
     if let Some(root) = root {
         require_root(work, root)?;
@@ -344,7 +344,7 @@ fn check_files(files: &[ParsedFile]) -> Result<(), StoreError> {
     for file in files {
         check_path(&file.path)?;
         if !seen.insert(file.path.as_str()) {
-            let reason = format!("file {:?} comes twice in one call", file.path);
+            let reason = format!("file {:?} occurs twice in one call", file.path);
             return Err(StoreError::Invalid(reason));
         }
         let bad = |chunk: &&isolith_types::Chunk| {
@@ -352,7 +352,7 @@ fn check_files(files: &[ParsedFile]) -> Result<(), StoreError> {
         };
         if let Some(chunk) = file.chunks.iter().find(bad) {
             let (start, end) = (chunk.start_line, chunk.end_line);
-            let reason = format!("file {:?} has no lines {start} to {end}", file.path);
+            let reason = format!("file {:?} has an invalid line range {start} to {end}", file.path);
             return Err(StoreError::Invalid(reason));
         }
     }
@@ -362,12 +362,14 @@ fn check_files(files: &[ParsedFile]) -> Result<(), StoreError> {
 fn check_path(path: &str) -> Result<(), StoreError> {
     let odd = path.split('/').any(|part| matches!(part, "" | "." | ".."));
     if odd || path.contains('\0') {
-        return Err(StoreError::Invalid(format!("{path:?} is no path of a file below a root")));
+        return Err(StoreError::Invalid(format!(
+            "{path:?} is not a valid path of a file below a root"
+        )));
     }
     Ok(())
 }
 
-/// Writes the file's own row. Returns its number, and whether it is new.
+/// Writes the file's own row. Returns its id, and whether it is new.
 fn put_file(work: Work<'_>, root: u64, file: &ParsedFile) -> rusqlite::Result<(u64, bool)> {
     let FileVersion { hash, size, modified } = &file.version;
     let chunks = file.chunks.len() as u64;
@@ -394,8 +396,8 @@ fn put_file(work: Work<'_>, root: u64, file: &ParsedFile) -> rusqlite::Result<(u
     if inserted > 0 {
         return Ok((work.db.last_insert_rowid() as u64, true));
     }
-    // What git said was said about another content. The edit is newer than any commit of
-    // the file, until there is one that is newer still.
+    // What git said was about the old content. The edit is newer than any commit of the file so
+    // far.
     let id = work
         .db
         .prepare_cached(
@@ -416,7 +418,7 @@ fn find(work: Work<'_>, root: u64, path: &str) -> Result<Option<u64>, StoreError
         .during(work.db, "look for a file")
 }
 
-/// Returns how many chunks went with it.
+/// Returns the number of chunks removed with it.
 fn remove_file(
     work: Work<'_>,
     changes: &mut Changes<'_>,
@@ -424,7 +426,7 @@ fn remove_file(
     id: u64,
 ) -> Result<u64, StoreError> {
     if let Some((root, path)) = place_of(work, id)? {
-        graph.remove(Place { root, file: id, path: &path })?;
+        graph.remove(RootFile { root, file: id, path: &path })?;
     }
     let gone = chunks::remove(work, changes, id)?;
     work.db

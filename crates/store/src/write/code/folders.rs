@@ -1,26 +1,30 @@
-//! What is around files in the graph: the project, its folders, and the people who wrote
-//! them. They are there as long as something leads to them.
+//! The surroundings of files in the graph: projects, folders and authors. They exist as long as
+//! something refers to them.
 
 use isolith_graph::{Direction, Graph, Value};
 use isolith_types::Failure;
 
-use super::graph::{AUTHORED, CONTAINS, Place};
+use super::graph::{AUTHORED, CONTAINS, RootFile};
 use crate::graph::{SHARED, TruthGraph};
 
-/// Puts a file into its folder, which is made if it is not there, and those around it.
-pub(super) fn contain(graph: &TruthGraph<'_>, place: Place<'_>, file: i64) -> Result<(), Failure> {
+/// Puts a file into its folder, creating missing folders.
+pub(super) fn contain(
+    graph: &TruthGraph<'_>,
+    place: RootFile<'_>,
+    file: i64,
+) -> Result<(), Failure> {
     let path = place.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let folder = folder(graph, place.root, path)?;
     graph.add_owned_edge(place.owner(), CONTAINS, (folder, file), &[])
 }
 
-/// The folder that a file is in, as a node.
-pub(super) fn of_file(graph: &TruthGraph<'_>, place: Place<'_>) -> Result<Option<i64>, Failure> {
+/// The node of a file's folder.
+pub(super) fn of_file(graph: &TruthGraph<'_>, place: RootFile<'_>) -> Result<Option<i64>, Failure> {
     let path = place.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     graph.owned(SHARED, &name_of(place.root, path))
 }
 
-/// Removes a folder that nothing is in, and those around it that are empty then.
+/// Removes a folder if it is empty, and then its parents if they are.
 pub(super) fn remove_if_empty(graph: &TruthGraph<'_>, mut folder: i64) -> Result<(), Failure> {
     let Some(contains) = graph.type_id(CONTAINS)? else { return Ok(()) };
     while graph.degree(folder, Direction::Out, &[contains])? == 0 {
@@ -35,10 +39,10 @@ pub(super) fn remove_if_empty(graph: &TruthGraph<'_>, mut folder: i64) -> Result
     Ok(())
 }
 
-/// Notes that somebody changed a file last, and nobody else.
+/// Sets the only author who changed a file last.
 pub(super) fn authored(
     graph: &TruthGraph<'_>,
-    place: Place<'_>,
+    place: RootFile<'_>,
     file: i64,
     author: &str,
 ) -> Result<(), Failure> {

@@ -1,5 +1,5 @@
-//! The graph of code: what a file defines becomes nodes when it is stored, what its names
-//! mean becomes edges in steps of their own, when all files are there.
+//! The code graph: definitions become nodes when a file is stored; references become edges in
+//! separate steps, once all files are stored.
 
 use std::collections::{BTreeSet, HashMap};
 use std::mem;
@@ -17,15 +17,15 @@ use crate::graph::{OwnedKeys, TruthGraph, query_failed};
 use crate::read::code::root_exists;
 use crate::sqlite::During;
 
-/// What contains what.
+/// Edge type: a folder contains a file, a file a definition.
 pub(super) const CONTAINS: &str = "CONTAINS";
-/// Who changed a file last.
+/// Edge type: the author who changed a file last.
 pub(super) const AUTHORED: &str = "AUTHORED";
 
-/// How the names of a file are to be looked up.
+/// Why a file's references must be resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
-    /// Once more: edges came of them before.
+    /// Again: it already has edges.
     Again = 1,
     /// For the first time.
     First = 2,
@@ -33,26 +33,26 @@ pub(super) enum Due {
 
 /// A file of a root.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct RootFile<'a> {
     pub(super) root: u64,
     pub(super) file: u64,
     pub(super) path: &'a str,
 }
 
-impl Place<'_> {
-    /// Whose its nodes and edges are.
+impl RootFile<'_> {
+    /// The owner of the file's nodes and edges.
     pub(super) fn owner(&self) -> i64 {
         self.file as i64
     }
 }
 
-/// Changes to the graph of code in one transaction.
+/// Changes to the code graph within one transaction.
 pub(super) struct CodeGraph<'a> {
     work: Work<'a>,
     graph: TruthGraph<'a>,
-    /// Whether any file has looked into others so far.
+    /// Whether any file was resolved so far.
     has_looked: bool,
-    /// What other files may have looked up and would now find otherwise, by root.
+    /// Keys that other files may have looked up and whose result has changed, by root.
     changed: HashMap<u64, BTreeSet<Key>>,
 }
 
@@ -67,8 +67,12 @@ impl<'a> CodeGraph<'a> {
         Ok(Self { work, graph, has_looked, changed: HashMap::new() })
     }
 
-    /// Puts what a file says in the place of what it said before.
-    pub(super) fn put(&mut self, place: Place<'_>, mut new: FileGraph) -> Result<(), StoreError> {
+    /// Replaces the nodes and outline of a file.
+    pub(super) fn put(
+        &mut self,
+        place: RootFile<'_>,
+        mut new: FileGraph,
+    ) -> Result<(), StoreError> {
         if self.has_looked {
             let old = self.outline(place.file)?;
             self.note_changes(place, old.as_ref(), Some(&new));
@@ -78,15 +82,15 @@ impl<'a> CodeGraph<'a> {
         self.keep(place, &new, &uses, due)
     }
 
-    /// Takes what a file said away.
-    pub(super) fn remove(&mut self, place: Place<'_>) -> Result<(), StoreError> {
+    /// Removes everything derived from a file.
+    pub(super) fn remove(&mut self, place: RootFile<'_>) -> Result<(), StoreError> {
         if self.has_looked
             && let Some(old) = self.outline(place.file)?
         {
             self.note_changes(place, Some(&old), None);
         }
         let folder = folders::of_file(&self.graph, place).map_err(query_failed)?;
-        // Every edge of the file has one of its nodes at an end.
+        // Every edge of the file starts or ends at one of its nodes.
         for (_, node) in self.graph.all_owned(place.owner()).map_err(query_failed)? {
             self.graph.remove_owned(place.owner(), node).map_err(query_failed)?;
         }
@@ -103,9 +107,9 @@ impl<'a> CodeGraph<'a> {
         Ok(())
     }
 
-    /// Gives a file another path: its nodes stay.
-    pub(super) fn rename(&mut self, old: Place<'_>, to: &str) -> Result<(), StoreError> {
-        let new = Place { path: to, ..old };
+    /// Changes the path of a file; its nodes stay.
+    pub(super) fn rename(&mut self, old: RootFile<'_>, to: &str) -> Result<(), StoreError> {
+        let new = RootFile { path: to, ..old };
         let Some(graph) = self.outline(old.file)? else { return Ok(()) };
         self.note_changes(old, Some(&graph), None);
         self.note_changes(new, None, Some(&graph));
@@ -119,8 +123,8 @@ impl<'a> CodeGraph<'a> {
         self.keep(new, &graph, &uses, due)
     }
 
-    /// Notes who changed a file last.
-    pub(super) fn authored(&self, place: Place<'_>, author: &str) -> Result<(), StoreError> {
+    /// Records who changed a file last.
+    pub(super) fn authored(&self, place: RootFile<'_>, author: &str) -> Result<(), StoreError> {
         let note = || {
             let Some(file) = self.graph.owned(place.owner(), "")? else { return Ok(()) };
             folders::authored(&self.graph, place, file, author)
@@ -128,7 +132,7 @@ impl<'a> CodeGraph<'a> {
         note().map_err(query_failed)
     }
 
-    /// Writes down what was counted, and which files have to be looked at again.
+    /// Stores counters, and marks the files that must be resolved again.
     pub(super) fn finish(self) -> Result<(), StoreError> {
         let Self { work, graph, changed, .. } = self;
         graph.finish()?;
@@ -141,19 +145,23 @@ impl<'a> CodeGraph<'a> {
         mark().during(work.db, "note what has to be resolved again")
     }
 
-    fn note_changes(&mut self, place: Place<'_>, old: Option<&FileGraph>, new: Option<&FileGraph>) {
+    fn note_changes(
+        &mut self,
+        place: RootFile<'_>,
+        old: Option<&FileGraph>,
+        new: Option<&FileGraph>,
+    ) {
         let keys = changed_keys(place.path, old, new);
         self.changed.entry(place.root).or_default().extend(keys);
     }
 
-    /// What the file defined and imported so far.
+    /// The stored definitions and imports of the file.
     fn outline(&self, file: u64) -> Result<Option<FileGraph>, StoreError> {
         link::outline(self.work.db, file)
     }
 
-    /// Puts the nodes of a file in the place of those that it had. Returns how it is due
-    /// to be resolved then.
-    fn put_nodes(&self, place: Place<'_>, graph: &FileGraph) -> Result<Due, StoreError> {
+    /// Replaces the nodes of a file. Returns how it must be resolved.
+    fn put_nodes(&self, place: RootFile<'_>, graph: &FileGraph) -> Result<Due, StoreError> {
         let put = || {
             let owner = place.owner();
             let mut old = self.graph.owned_rows(owner)?;
@@ -191,13 +199,13 @@ impl<'a> CodeGraph<'a> {
 
     fn keep(
         &self,
-        place: Place<'_>,
+        place: RootFile<'_>,
         outline: &FileGraph,
         uses: &Vec<Reference>,
         due: Due,
     ) -> Result<(), StoreError> {
         let encoded = |error: postcard::Error| {
-            StoreError::Invalid(format!("the graph of {:?} cannot be kept: {error}", place.path))
+            StoreError::Invalid(format!("cannot store the graph of {:?}: {error}", place.path))
         };
         let outline_bytes = postcard::to_stdvec(outline).map_err(encoded)?;
         let uses = postcard::to_stdvec(uses).map_err(encoded)?;
@@ -216,7 +224,7 @@ impl<'a> CodeGraph<'a> {
             }
             Ok(())
         };
-        keep().during(self.work.db, "keep the graph of a file")
+        keep().during(self.work.db, "store the graph of a file")
     }
 
     fn execute(&self, sql: &str, file: u64) -> Result<(), StoreError> {
@@ -239,7 +247,7 @@ impl Perform for LinkFiles {
     }
 }
 
-/// Marks the files of a root that have looked at any of these.
+/// Marks the files of a root that looked up any of these keys.
 fn mark_due(db: &Connection, root: u64, changed: &BTreeSet<Key>) -> rusqlite::Result<()> {
     let mut looked = db.prepare_cached("SELECT file, keys FROM code_lookup")?;
     let mut mark = db.prepare_cached(
@@ -255,7 +263,7 @@ fn mark_due(db: &Connection, root: u64, changed: &BTreeSet<Key>) -> rusqlite::Re
     Ok(())
 }
 
-/// The number of a file and its root, with its path.
+/// The root and path of a file.
 pub(super) fn place_of(work: Work<'_>, file: u64) -> Result<Option<(u64, String)>, StoreError> {
     work.db
         .prepare_cached("SELECT root, path FROM file WHERE id = ?1")
@@ -265,15 +273,15 @@ pub(super) fn place_of(work: Work<'_>, file: u64) -> Result<Option<(u64, String)
         .during(work.db, "look for a file")
 }
 
-/// What a file has as properties.
+/// Property names of a file's node.
 const OF_FILE: [&str; 4] = ["id", "name", "path", "language"];
 
-fn of_file(place: Place<'_>, graph: &FileGraph) -> [Value; 4] {
+fn of_file(place: RootFile<'_>, graph: &FileGraph) -> [Value; 4] {
     let name = place.path.rsplit('/').next().unwrap_or(place.path);
     [place.path, name, place.path, &graph.language].map(Value::text)
 }
 
-/// What a definition has.
+/// Property names of a definition's node.
 const OF_DEFINITION: [&str; 12] = [
     "id",
     "name",
@@ -291,7 +299,7 @@ const OF_DEFINITION: [&str; 12] = [
 
 fn of_definition(
     definition: &Definition,
-    place: Place<'_>,
+    place: RootFile<'_>,
     path: Value,
     language: Value,
 ) -> [Value; 12] {

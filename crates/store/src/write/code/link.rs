@@ -1,5 +1,4 @@
-//! From names to edges: files that have to be looked at again are resolved among the others
-//! of their root.
+//! Turns references into edges: resolves due files against the other files of their root.
 
 use std::time::{Duration, Instant};
 
@@ -10,29 +9,29 @@ use isolith_types::{Certainty, FileGraph, Reference};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::super::Work;
+use super::file_cache::ResolverFiles;
 use super::graph::{AUTHORED, CONTAINS, Due};
-use super::known::Files;
 use crate::graph::{TruthGraph, query_failed};
 use crate::sqlite::During;
 
-/// A slice ends after this long: others want to write, too.
+/// Time limit of a slice, so that others can write, too.
 const SLICE: Duration = Duration::from_millis(150);
 
-/// A slice looks at no more files than these.
+/// Maximum number of files per slice.
 const SLICE_FILES: u32 = 2_000;
 
-/// A file whose names are to be looked up.
+/// A file whose references must be resolved.
 struct DueFile {
     file: u64,
     path: String,
     is_first: bool,
 }
 
-/// Resolves files that are due until the slice is over.
+/// Resolves due files until the slice is over.
 pub(super) fn link(work: Work<'_>, root: u64) -> Result<Done<FilesLinked>, StoreError> {
     let due = due(work, root)?;
     let graph = TruthGraph::begin(work.db)?;
-    let files = Files::new(work, root, due.len())?;
+    let files = ResolverFiles::new(work, root, due.len())?;
     let end = Instant::now() + SLICE;
     let mut reply = FilesLinked::default();
     for file in &due {
@@ -73,10 +72,10 @@ fn due(work: Work<'_>, root: u64) -> Result<Vec<DueFile>, StoreError> {
     read().during(work.db, "look for files to resolve")
 }
 
-/// Puts the edges of a file in the place of those that it had.
+/// Replaces the edges of a file.
 fn write(
     graph: &TruthGraph<'_>,
-    files: &Files<'_>,
+    files: &ResolverFiles<'_>,
     due: &DueFile,
     resolution: &Resolution,
 ) -> Result<(), StoreError> {
@@ -107,7 +106,7 @@ fn write(
     Ok(())
 }
 
-/// Notes what a file has looked up, and that nothing more is to be done about it.
+/// Records what a file looked up, and that it is no longer due.
 fn note(db: &Connection, file: u64, keys: &[Key]) -> rusqlite::Result<()> {
     let keys: Vec<u8> = keys.iter().flat_map(|key| key.0.to_le_bytes()).collect();
     db.prepare_cached("INSERT OR REPLACE INTO code_lookup (file, keys) VALUES (?1, ?2)")?
@@ -116,13 +115,13 @@ fn note(db: &Connection, file: u64, keys: &[Key]) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The keys that were noted as these bytes.
+/// Decodes recorded keys.
 pub(super) fn keys(bytes: &[u8]) -> impl Iterator<Item = Key> {
     let (keys, _) = bytes.as_chunks();
     keys.iter().map(|key| Key(u32::from_le_bytes(*key)))
 }
 
-/// What a file defines and imports, if it is known.
+/// The definitions and imports of a file, if stored.
 pub(super) fn outline(db: &Connection, file: u64) -> Result<Option<FileGraph>, StoreError> {
     let bytes: Option<Vec<u8>> = db
         .prepare_cached("SELECT outline FROM code_graph WHERE file = ?1")
@@ -131,7 +130,7 @@ pub(super) fn outline(db: &Connection, file: u64) -> Result<Option<FileGraph>, S
     bytes.map(|bytes| decoded(db, &bytes)).transpose()
 }
 
-/// What a file refers to.
+/// The references of a file.
 pub(super) fn uses(db: &Connection, file: u64) -> Result<Vec<Reference>, StoreError> {
     let bytes: Option<Vec<u8>> = db
         .prepare_cached("SELECT uses FROM code_graph WHERE file = ?1")
@@ -140,7 +139,7 @@ pub(super) fn uses(db: &Connection, file: u64) -> Result<Vec<Reference>, StoreEr
     bytes.map_or(Ok(Vec::new()), |bytes| decoded(db, &bytes))
 }
 
-/// A value that was kept as bytes.
+/// Decodes a stored value.
 pub(super) fn decoded<T: serde::de::DeserializeOwned>(
     db: &Connection,
     bytes: &[u8],

@@ -1,11 +1,11 @@
 //! The code index: roots, files, and their chunks as records of one collection.
 
 mod chunks;
+mod file_cache;
 mod files;
 mod folders;
 mod graph;
-mod known;
 mod link;
 mod roots;
 
-pub(crate) use known::KeptFiles;
+pub(crate) use file_cache::FileCache;

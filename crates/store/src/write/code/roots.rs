@@ -35,7 +35,7 @@ impl Perform for SetCodeModel {
     }
 }
 
-/// Adds a root, or finds it; and the code index with it.
+/// Adds a root if it is new, and the code index with it.
 pub(in crate::write) fn add_root(
     work: Work<'_>,
     path: &str,
@@ -66,7 +66,7 @@ pub(in crate::write) fn add_root(
     Ok(Done::from(RootAdded { created, root }).with_collection(Some(state)))
 }
 
-/// Removes a root that has no files any more.
+/// Removes a root, which must have no files.
 pub(in crate::write) fn remove_root(work: Work<'_>, root: u64) -> Result<Done<()>, StoreError> {
     let state = root_state(work.db, root)?.ok_or(StoreError::NoRoot { root })?;
     if state.files > 0 {
@@ -80,7 +80,7 @@ pub(in crate::write) fn remove_root(work: Work<'_>, root: u64) -> Result<Done<()
     Ok(().into())
 }
 
-/// Notes the end of a complete run.
+/// Records the end of a complete run.
 pub(in crate::write) fn finish_index(work: Work<'_>, root: u64) -> Result<Done<()>, StoreError> {
     let updated = work
         .db
@@ -94,8 +94,8 @@ pub(in crate::write) fn finish_index(work: Work<'_>, root: u64) -> Result<Done<(
     Ok(Done { graph_due, ..().into() })
 }
 
-/// Makes the code index anew. A collection of its own for each model keeps folds that
-/// began under the old one from being recorded, and files of another dimension away.
+/// Recreates the code index for another model. The new collection has a new id, so folds and
+/// files prepared for the old one are rejected.
 pub(in crate::write) fn set_model(
     work: Work<'_>,
     spec: &CollectionSpec,
@@ -126,7 +126,7 @@ fn check(spec: &CollectionSpec) -> Result<(), StoreError> {
     match complete {
         true => Ok(()),
         false => Err(StoreError::Invalid(format!(
-            "the code index is called {CODE_COLLECTION} and has cosine, a dimension and a model"
+            "the code index must be named {CODE_COLLECTION} and have the metric cosine, a dimension and a model"
         ))),
     }
 }

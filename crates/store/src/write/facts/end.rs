@@ -3,11 +3,11 @@ use isolith_types::{EndedFact, Moment, Supersede, WhichFact};
 use rusqlite::params;
 
 use super::super::Work;
-use super::{entities, say, word};
+use super::{attribution, entities, state};
 use crate::facts::names::{self, Name};
 use crate::facts::validity::Validity;
 use crate::facts::{id_of, number_of};
-use crate::read::facts::{Kept, entity_number, kept_fact, kept_facts, predicate_number};
+use crate::read::facts::{StoredFact, entity_number, predicate_number, stored_fact, stored_facts};
 use crate::sqlite::During;
 
 /// Ends a fact.
@@ -20,24 +20,24 @@ pub(super) fn invalidate(
     end(work, &find(work, which, at)?, at)
 }
 
-/// Ends a fact and puts another in its place.
+/// Ends a fact and replaces it with another.
 pub(super) fn supersede(work: Work<'_>, change: &Supersede) -> Result<FactSuperseded, StoreError> {
     let object = Name::of_entity("object", &change.object)?;
     let object_type = names::type_of(change.object_type.as_deref())?;
-    let word = word(change.confidence, &change.provenance)?;
+    let attribution = attribution(change.confidence, &change.provenance)?;
     let at = change.at.unwrap_or(Moment::instant(work.now));
     let old = find(work, &change.old, at)?;
     let (object, _) = entities::find_or_make(work, &object, object_type)?;
     if object == old.object {
-        let reason = format!("{} says that already: name another object", id_of(old.id));
+        let reason = format!("{} already has this object: give another one", id_of(old.id));
         return Err(StoreError::Invalid(reason));
     }
     let ended = end(work, &old, at)?;
-    let said = say::Said { subject: old.subject, predicate: old.predicate, object };
-    let placed = say::say(work, said, Validity::new(Some(at), None)?, &word)?;
+    let statement = state::Statement { subject: old.subject, predicate: old.predicate, object };
+    let placed = state::state(work, statement, Validity::new(Some(at), None)?, &attribution)?;
     if let Some(by) = old.superseded_by.filter(|by| *by != placed.id) {
         let (old, by) = (id_of(old.id), id_of(by));
-        let reason = format!("{by} has taken the place of {old} already: supersede that one");
+        let reason = format!("{old} is already superseded by {by}: supersede that one");
         return Err(StoreError::Invalid(reason));
     }
     work.db
@@ -47,15 +47,15 @@ pub(super) fn supersede(work: Work<'_>, change: &Supersede) -> Result<FactSupers
     Ok(FactSuperseded { fact: placed.added(), ended_fact: ended })
 }
 
-/// Ends it then, unless it has ended then already. No end is put off.
-fn end(work: Work<'_>, kept: &Kept, at: Moment) -> Result<EndedFact, StoreError> {
-    let (id, before) = (id_of(kept.id), kept.validity);
+/// Ends a fact at this time, unless it already ended then. Never postpones an end.
+fn end(work: Work<'_>, fact: &StoredFact, at: Moment) -> Result<EndedFact, StoreError> {
+    let (id, before) = (id_of(fact.id), fact.validity);
     let as_it_was = |id| Ok(EndedFact { id, valid_to: before.to.unwrap_or(at), changed: false });
     if before.until == Some(at.start()) {
         return as_it_was(id);
     }
     if !before.outlasts(at.start()) {
-        let reason = format!("{id} is true {before}: it has ended before {at}");
+        let reason = format!("{id} is true {before}: it ended before {at}");
         return Err(StoreError::Invalid(reason));
     }
     let after = before.ended(at)?;
@@ -67,19 +67,19 @@ fn end(work: Work<'_>, kept: &Kept, at: Moment) -> Result<EndedFact, StoreError>
             "UPDATE fact SET valid_to = ?2, to_day = ?3, until = ?4, changed_at = ?5 WHERE id = ?1",
         )
         .and_then(|mut statement| {
-            statement.execute(params![kept.id, at.start(), at.is_day(), after.until, work.now])
+            statement.execute(params![fact.id, at.start(), at.is_day(), after.until, work.now])
         })
         .during(work.db, "end a fact")?;
     Ok(EndedFact { id, valid_to: at, changed: true })
 }
 
-/// The fact that is meant.
-fn find(work: Work<'_>, which: &WhichFact, at: Moment) -> Result<Kept, StoreError> {
+/// The fact that the request refers to.
+fn find(work: Work<'_>, which: &WhichFact, at: Moment) -> Result<StoredFact, StoreError> {
     match which {
         WhichFact::Id(id) => {
             let number = number_of(id)?;
             let missing = || StoreError::NoFact { what: id_of(number) };
-            kept_fact(work.db, number)?.ok_or_else(missing)
+            stored_fact(work.db, number)?.ok_or_else(missing)
         }
         WhichFact::Said { subject, predicate, object } => {
             find_said(work, subject, predicate, object.as_deref(), at)
@@ -93,7 +93,7 @@ fn find_said(
     predicate: &str,
     object: Option<&str>,
     at: Moment,
-) -> Result<Kept, StoreError> {
+) -> Result<StoredFact, StoreError> {
     let subject = Name::of_entity("subject", subject)?;
     let predicate = Name::of_predicate(predicate)?;
     let object = object.map(|object| Name::of_entity("object", object)).transpose()?;
@@ -104,17 +104,21 @@ fn find_said(
     };
     let number = |name: &Name| entity_number(work.db, &name.folded)?.ok_or_else(missing);
     let of = object.as_ref().map(number).transpose()?;
-    let said = predicate_number(work.db, &predicate.folded)?.ok_or_else(missing)?;
-    let there = kept_facts(work.db, number(&subject)?, said, of)?;
+    let statement = predicate_number(work.db, &predicate.folded)?.ok_or_else(missing)?;
+    let there = stored_facts(work.db, number(&subject)?, statement, of)?;
     let is_ambiguous = object.is_none();
     choose(there, is_ambiguous, at.start())?.ok_or_else(missing)
 }
 
-/// What has not ended by itself comes first, then what is true then, then what will be,
-/// and last what ended at that very moment: it may be asked for twice.
-fn choose(there: Vec<Kept>, ambiguous: bool, at: i64) -> Result<Option<Kept>, StoreError> {
-    let rank = |kept: &Kept| {
-        let validity = kept.validity;
+/// Prefers facts without an end, then those true at that time, then future ones, and last those
+/// that ended at that very moment: the request may be repeated.
+fn choose(
+    there: Vec<StoredFact>,
+    ambiguous: bool,
+    at: i64,
+) -> Result<Option<StoredFact>, StoreError> {
+    let rank = |fact: &StoredFact| {
+        let validity = fact.validity;
         match validity.until {
             None => Some(0),
             Some(_) if validity.is_true(at) => Some(1),
@@ -124,10 +128,11 @@ fn choose(there: Vec<Kept>, ambiguous: bool, at: i64) -> Result<Option<Kept>, St
         }
     };
     let Some(best) = there.iter().filter_map(rank).min() else { return Ok(None) };
-    let mut meant: Vec<Kept> = there.into_iter().filter(|kept| rank(kept) == Some(best)).collect();
+    let mut meant: Vec<StoredFact> =
+        there.into_iter().filter(|fact| rank(fact) == Some(best)).collect();
     if ambiguous && meant.len() > 1 {
-        let ids: Vec<String> = meant.iter().take(5).map(|kept| id_of(kept.id)).collect();
-        let reason = format!("several facts say such a thing ({}): name one", ids.join(", "));
+        let ids: Vec<String> = meant.iter().take(5).map(|fact| id_of(fact.id)).collect();
+        let reason = format!("several facts match ({}): give an id", ids.join(", "));
         return Err(StoreError::Invalid(reason));
     }
     Ok(meant.pop())

@@ -7,11 +7,10 @@ use crate::facts::names::{self, Name};
 use crate::read::facts::{entity_number, predicate_number, require_entity};
 use crate::sqlite::During;
 
-/// An entity has at most so many other names.
-const MOST_ALIASES: i64 = 100;
+/// Maximum number of aliases of an entity.
+const MAX_ALIASES: i64 = 100;
 
-/// The number of an entity, made if it is not there; and whether it was made. One whose
-/// type nobody knew gets this one.
+/// The id of an entity, and whether it was created. Sets the type if it was unknown.
 pub(super) fn find_or_make(
     work: Work<'_>,
     name: &Name,
@@ -38,7 +37,7 @@ pub(super) fn find_or_make(
     Ok((number, true))
 }
 
-/// The number of a predicate, made if it is not there.
+/// The id of a predicate, created if necessary.
 pub(super) fn predicate(work: Work<'_>, name: &Name) -> Result<i64, StoreError> {
     if let Some(number) = predicate_number(work.db, &name.folded)? {
         return Ok(number);
@@ -49,7 +48,7 @@ pub(super) fn predicate(work: Work<'_>, name: &Name) -> Result<i64, StoreError> 
         .during(work.db, "add a predicate")
 }
 
-/// Notes what is known of an entity.
+/// Sets the type and changes the aliases of an entity.
 pub(super) fn describe(
     work: Work<'_>,
     patch: &EntityPatch,
@@ -89,7 +88,7 @@ fn remove_alias(work: Work<'_>, entity: i64, alias: &Name) -> Result<u64, StoreE
             .prepare_cached("DELETE FROM alias WHERE entity = ?1 AND folded = ?2")?
             .execute(params![entity, alias.folded])
     };
-    remove().during(work.db, "take an alias away").map(|gone| gone as u64)
+    remove().during(work.db, "remove an alias").map(|gone| gone as u64)
 }
 
 fn add_alias(work: Work<'_>, entity: i64, alias: &Name) -> Result<u64, StoreError> {
@@ -106,7 +105,7 @@ fn add_alias(work: Work<'_>, entity: i64, alias: &Name) -> Result<u64, StoreErro
         let count: i64 = db
             .prepare_cached("SELECT count(*) FROM alias WHERE entity = ?1")?
             .query_row([entity], |row| row.get(0))?;
-        if count >= MOST_ALIASES {
+        if count >= MAX_ALIASES {
             return Ok(0);
         }
         db.prepare_cached("INSERT INTO alias (entity, name, folded) VALUES (?1, ?2, ?3)")?
@@ -114,7 +113,7 @@ fn add_alias(work: Work<'_>, entity: i64, alias: &Name) -> Result<u64, StoreErro
     };
     match add().during(work.db, "add an alias")? {
         0 => {
-            let reason = format!("an entity has at most {MOST_ALIASES} other names");
+            let reason = format!("an entity has at most {MAX_ALIASES} other names");
             Err(StoreError::Invalid(reason))
         }
         added => Ok(added as u64),

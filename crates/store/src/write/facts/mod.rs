@@ -2,7 +2,7 @@
 
 mod end;
 mod entities;
-mod say;
+mod state;
 
 use isolith_protocol::{
     AddFact, DescribeEntity, Done, EntityDescribed, FactAdded, FactEnded, InvalidateFact,
@@ -16,12 +16,12 @@ use crate::facts::number_of;
 use crate::facts::validity::Validity;
 use crate::graph::{TruthGraph, query_failed};
 use crate::read::facts::entity_named;
-use say::{Said, Word};
+use state::{Attribution, Statement};
 
 impl Perform for AddFact {
     fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
         let fact = add(work, &self.fact)?;
-        show_facts(work, [&fact.id])?;
+        sync_facts(work, [&fact.id])?;
         Ok(FactAdded { fact }.into())
     }
 }
@@ -29,7 +29,7 @@ impl Perform for AddFact {
 impl Perform for InvalidateFact {
     fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
         let ended_fact = end::invalidate(work, &self.which, self.at)?;
-        show_facts(work, [&ended_fact.id])?;
+        sync_facts(work, [&ended_fact.id])?;
         Ok(FactEnded { ended_fact }.into())
     }
 }
@@ -37,7 +37,7 @@ impl Perform for InvalidateFact {
 impl Perform for SupersedeFact {
     fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
         let reply = end::supersede(work, &self.change)?;
-        show_facts(work, [&reply.fact.id, &reply.ended_fact.id])?;
+        sync_facts(work, [&reply.fact.id, &reply.ended_fact.id])?;
         Ok(reply.into())
     }
 }
@@ -46,7 +46,7 @@ impl Perform for DescribeEntity {
     fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
         let (number, reply) = entities::describe(work, &self.patch)?;
         let graph = TruthGraph::begin(work.db)?;
-        graph.show_entity(number).map_err(query_failed)?;
+        graph.sync_entity(number).map_err(query_failed)?;
         graph.finish()?;
         Ok(reply.into())
     }
@@ -61,44 +61,47 @@ impl Perform for DescribeEntity {
     }
 }
 
-/// Has the graph show facts that have changed, and the entities that they name.
-fn show_facts<'a>(
+/// Updates the graph for changed facts and their entities.
+fn sync_facts<'a>(
     work: Work<'_>,
     ids: impl IntoIterator<Item = &'a String>,
 ) -> Result<(), StoreError> {
     let graph = TruthGraph::begin(work.db)?;
     for id in ids {
-        graph.show_fact(number_of(id)?).map_err(query_failed)?;
+        graph.sync_fact(number_of(id)?).map_err(query_failed)?;
     }
     graph.finish()
 }
 
-/// Adds a fact, or finds the one that says the same.
+/// Adds a fact, or returns the existing one with the same statement.
 fn add(work: Work<'_>, fact: &NewFact) -> Result<AddedFact, StoreError> {
     let subject = Name::of_entity("subject", &fact.subject)?;
     let predicate = Name::of_predicate(&fact.predicate)?;
     let object = Name::of_entity("object", &fact.object)?;
     let validity = Validity::new(fact.valid_from, fact.valid_to)?;
-    let word = word(fact.confidence, &fact.provenance)?;
+    let attribution = attribution(fact.confidence, &fact.provenance)?;
     let subject_type = names::type_of(fact.subject_type.as_deref())?;
     let object_type = names::type_of(fact.object_type.as_deref())?;
-    let said = Said {
+    let statement = Statement {
         subject: entities::find_or_make(work, &subject, subject_type)?.0,
         predicate: entities::predicate(work, &predicate)?,
         object: entities::find_or_make(work, &object, object_type)?.0,
     };
-    let placed = say::say(work, said, validity, &word)?;
+    let placed = state::state(work, statement, validity, &attribution)?;
     Ok(placed.added())
 }
 
-/// What somebody says of a fact, if it can be accepted.
-fn word(confidence: Option<f64>, provenance: &Provenance) -> Result<Word<'_>, StoreError> {
+/// Validates who states a fact and with what confidence.
+fn attribution(
+    confidence: Option<f64>,
+    provenance: &Provenance,
+) -> Result<Attribution<'_>, StoreError> {
     if let Some(confidence) = confidence.filter(|given| !(0.0..=1.0).contains(given)) {
         let reason = format!("a confidence is a number from 0 to 1, not {confidence}");
         return Err(StoreError::Invalid(reason));
     }
     let Provenance { drawer, file, agent } = provenance;
-    Ok(Word {
+    Ok(Attribution {
         confidence,
         drawer: names::label("drawer", drawer.as_deref())?,
         file: names::path(file.as_deref())?,

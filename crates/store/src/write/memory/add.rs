@@ -5,7 +5,7 @@ use rusqlite::params;
 use super::super::change::Changes;
 use super::super::{Perform, Work, shorten};
 use super::check::Content;
-use super::identity::{Place, place_for};
+use super::identity::{DrawerSlot, place_for};
 use super::memory_for;
 use super::passages::{Cut, PassageWriter};
 use crate::sqlite::During;
@@ -34,18 +34,19 @@ impl Perform for AddDrawers {
     }
 }
 
-/// This many drawers are added at once, at most.
-const MOST_DRAWERS: usize = 500;
+/// Maximum number of drawers per call.
+const MAX_DRAWERS: usize = 500;
 
-/// Adds drawers. Those that are there already stay as they are.
+/// Adds drawers. Existing ones are not changed.
 pub(in crate::write) fn add(
     work: Work<'_>,
     drawers: &[NewDrawer],
     skip_bad: bool,
     vectors: &DrawerVectors,
 ) -> Result<Done<DrawersAdded>, StoreError> {
-    if drawers.len() > MOST_DRAWERS {
-        let reason = format!("{} drawers are more than {MOST_DRAWERS} at once", drawers.len());
+    if drawers.len() > MAX_DRAWERS {
+        let reason =
+            format!("{} drawers in one call, at most {MAX_DRAWERS} are allowed", drawers.len());
         return Err(StoreError::Invalid(reason));
     }
     let state = memory_for(work, vectors)?;
@@ -64,12 +65,12 @@ pub(in crate::write) fn add(
             Err(error) => return Err(at_row(error, at, drawers.len())),
         };
         let added = match place_for(work, &content)? {
-            Place::Taken { id } => {
+            DrawerSlot::Taken { id } => {
                 reply.unchanged += 1;
                 reply.known.push(at as u32);
                 AddedDrawer { id: id.clone(), created: false, duplicate_of: Some(id) }
             }
-            Place::Free { id } => {
+            DrawerSlot::Free { id } => {
                 let number =
                     insert(work, &id, &content, cut.len()).during(work.db, "add a drawer")?;
                 writer.insert(&mut changes, number, &cut)?;
@@ -82,8 +83,8 @@ pub(in crate::write) fn add(
     changes.finish(reply)
 }
 
-/// What adding answered, where the receipt had no room for all of it: everything follows
-/// from the request and from what is there.
+/// Restores a reply that was too long for its receipt: everything follows from the request and
+/// the stored drawers.
 pub(in crate::write) fn again(
     work: Work<'_>,
     drawers: &[NewDrawer],
@@ -99,7 +100,7 @@ pub(in crate::write) fn again(
                 continue;
             }
         };
-        let (Place::Taken { id } | Place::Free { id }) = place_for(work, &content)?;
+        let (DrawerSlot::Taken { id } | DrawerSlot::Free { id }) = place_for(work, &content)?;
         let created = !reply.known.contains(&(at as u32));
         let duplicate_of = (!created).then(|| id.clone());
         reply.drawers.push(AddedDrawer { id, created, duplicate_of });
@@ -107,7 +108,7 @@ pub(in crate::write) fn again(
     Ok(())
 }
 
-/// The next position in a room.
+/// The next free position in a room.
 pub(super) fn next_position(work: Work<'_>, wing: &str, room: &str) -> rusqlite::Result<u64> {
     work.db
         .prepare_cached(
@@ -126,7 +127,7 @@ fn check<'a>(
     Ok((content, cut))
 }
 
-/// Says which of several drawers is meant.
+/// Adds the drawer's position in the request to an error.
 fn at_row(error: StoreError, at: usize, of: usize) -> StoreError {
     match error {
         error if of == 1 => error,
@@ -140,7 +141,7 @@ fn at_row(error: StoreError, at: usize, of: usize) -> StoreError {
     }
 }
 
-/// Writes the drawer's own row. Returns its number.
+/// Writes the drawer's own row and returns its number.
 fn insert(
     work: Work<'_>,
     id: &str,

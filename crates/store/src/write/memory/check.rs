@@ -1,24 +1,24 @@
-//! What may be stored as a drawer. Texts are taken as they are; what stands around them
-//! loses the space at its ends, and what is empty then is not there.
+//! Validates drawers. Texts are stored unchanged; other fields are trimmed, and empty ones count
+//! as not given.
 
 use isolith_protocol::StoreError;
 use isolith_types::{Drawer, DrawerPatch, LONGEST_DRAWER, Metadata, Moment, NewDrawer};
 
 use crate::memory::{ContentHash, content_hash};
 
-/// Names of wings, rooms and authors, tags, and dates in words are at most this long.
-const LONGEST_NAME: usize = 500;
+/// Maximum length of wings, rooms, authors, tags and textual dates, in bytes.
+const MAX_NAME_LEN: usize = 500;
 
-/// A source is at most this long.
-const LONGEST_SOURCE: usize = 4_000;
+/// Maximum length of a source, in bytes.
+const MAX_SOURCE_LEN: usize = 4_000;
 
-/// A drawer has at most this many tags.
-const MOST_TAGS: usize = 100;
+/// Maximum number of tags per drawer.
+const MAX_TAGS: usize = 100;
 
-/// Metadata is at most this long.
-const LONGEST_METADATA: usize = 64 << 10;
+/// Maximum length of metadata, in bytes.
+const MAX_METADATA_LEN: usize = 64 << 10;
 
-/// All of a drawer that somebody has written, as it is stored.
+/// The user-provided content of a drawer, in stored form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Content<'a> {
     pub(super) text: &'a str,
@@ -33,7 +33,7 @@ pub(super) struct Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    /// What a new drawer is to be.
+    /// The content of a new drawer.
     pub(super) fn of_new(new: &'a NewDrawer) -> Result<Self, StoreError> {
         Self {
             text: &new.text,
@@ -49,7 +49,7 @@ impl<'a> Content<'a> {
         .checked()
     }
 
-    /// What a drawer is.
+    /// The content of a stored drawer.
     pub(super) fn of_stored(drawer: &'a Drawer) -> Self {
         Self {
             text: &drawer.text,
@@ -64,7 +64,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// The same with a change.
+    /// This content with a patch applied.
     pub(super) fn with(&self, patch: &'a DrawerPatch) -> Result<Self, StoreError> {
         let or = |new: &'a Option<String>, old: Option<&'a str>| new.as_deref().or(old);
         Self {
@@ -91,9 +91,9 @@ impl<'a> Content<'a> {
         content_hash(self.wing, self.room, self.source, self.text)
     }
 
-    /// Tags as the truth has them.
+    /// Stored form of the tags.
     pub(super) fn tags_json(&self) -> String {
-        serde_json::to_string(&self.tags).expect("texts are always JSON")
+        serde_json::to_string(&self.tags).expect("strings can always be encoded as JSON")
     }
 
     fn checked(mut self) -> Result<Self, StoreError> {
@@ -103,17 +103,17 @@ impl<'a> Content<'a> {
         }
         self.wing = required("wing", self.wing)?;
         self.room = required("room", self.room)?;
-        self.source = optional("source", self.source, LONGEST_SOURCE)?;
-        self.author = optional("author", self.author, LONGEST_NAME)?;
-        self.date_text = optional("date in words", self.date_text, LONGEST_NAME)?;
+        self.source = optional("source", self.source, MAX_SOURCE_LEN)?;
+        self.author = optional("author", self.author, MAX_NAME_LEN)?;
+        self.date_text = optional("date in words", self.date_text, MAX_NAME_LEN)?;
         self.tags = tags(&self.tags)?;
-        limit("the metadata", self.metadata.as_str(), LONGEST_METADATA)?;
+        limit("the metadata", self.metadata.as_str(), MAX_METADATA_LEN)?;
         Ok(self)
     }
 }
 
 fn required<'a>(what: &str, name: &'a str) -> Result<&'a str, StoreError> {
-    let name = optional(what, Some(name), LONGEST_NAME)?;
+    let name = optional(what, Some(name), MAX_NAME_LEN)?;
     name.ok_or_else(|| StoreError::Invalid(format!("the {what} has no name")))
 }
 
@@ -127,23 +127,23 @@ fn optional<'a>(
     };
     limit(&format!("the {what}"), value, longest)?;
     if value.chars().any(char::is_control) {
-        return Err(StoreError::Invalid(format!("the {what} has control characters in it")));
+        return Err(StoreError::Invalid(format!("the {what} contains control characters")));
     }
     Ok(Some(value))
 }
 
-/// Each tag once, in the order given.
+/// Removes duplicate tags, keeping the order.
 fn tags<'a>(given: &[&'a str]) -> Result<Vec<&'a str>, StoreError> {
     let mut tags = Vec::with_capacity(given.len());
     for tag in given {
-        if let Some(tag) = optional("tag", Some(tag), LONGEST_NAME)?
+        if let Some(tag) = optional("tag", Some(tag), MAX_NAME_LEN)?
             && !tags.contains(&tag)
         {
             tags.push(tag);
         }
     }
-    if tags.len() > MOST_TAGS {
-        let reason = format!("{} tags are more than {MOST_TAGS}", tags.len());
+    if tags.len() > MAX_TAGS {
+        let reason = format!("{} tags, at most {MAX_TAGS} are allowed", tags.len());
         return Err(StoreError::Invalid(reason));
     }
     Ok(tags)

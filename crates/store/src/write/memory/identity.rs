@@ -1,5 +1,5 @@
-//! Which drawer a text is: the same text, in the same wing and room and from the same
-//! source, is the same drawer.
+//! The identity of drawers: the same text in the same wing and room, from the same source, is the
+//! same drawer.
 
 use isolith_protocol::StoreError;
 use rusqlite::OptionalExtension;
@@ -9,31 +9,31 @@ use super::check::Content;
 use crate::memory::{ContentHash, id_of};
 use crate::sqlite::During;
 
-/// Where a text goes.
-pub(super) enum Place {
-    /// A drawer has it already.
+/// Where a text belongs.
+pub(super) enum DrawerSlot {
+    /// An existing drawer has it.
     Taken {
-        /// The drawer's id.
+        /// That drawer's id.
         id: String,
     },
-    /// It becomes a drawer with this id.
+    /// It becomes a new drawer.
     Free {
-        /// The id to be.
+        /// The new drawer's id.
         id: String,
     },
 }
 
-/// Finds the drawer of a text, or the id that it gets.
-pub(super) fn place_for(work: Work<'_>, content: &Content<'_>) -> Result<Place, StoreError> {
+/// Finds the drawer with this content, or a free id for it.
+pub(super) fn place_for(work: Work<'_>, content: &Content<'_>) -> Result<DrawerSlot, StoreError> {
     let hash = content.hash();
     if let Some(id) = owner_of(work, &hash)? {
-        return Ok(Place::Taken { id });
+        return Ok(DrawerSlot::Taken { id });
     }
     let mut salt = 0;
     loop {
         let id = id_of(&hash, salt);
         if !is_taken(work, &id)? {
-            return Ok(Place::Free { id });
+            return Ok(DrawerSlot::Free { id });
         }
         salt += 1;
     }

@@ -17,7 +17,7 @@ use super::{Work, collections, validate};
 use crate::read::collections::{memory, require};
 use crate::sqlite::During;
 
-/// The memory that takes these vectors. It is made with the first drawer.
+/// The collection for these vectors, created with the first drawer.
 fn memory_for(work: Work<'_>, vectors: &DrawerVectors) -> Result<CollectionState, StoreError> {
     let Some(state) = memory(work.db)? else {
         let spec = memory_spec(vectors.dimension, vectors.model.as_str());
@@ -27,7 +27,7 @@ fn memory_for(work: Work<'_>, vectors: &DrawerVectors) -> Result<CollectionState
     validate::check_dimension(vectors.dimension, &state)?;
     match &state.model {
         Some(model) if *model == vectors.model => {}
-        // A salvage that lost the name of the model says none.
+        // Unknown after a salvage that lost the model's name.
         None => work
             .db
             .prepare_cached("UPDATE collection SET model = ?2 WHERE id = ?1")

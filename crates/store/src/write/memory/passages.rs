@@ -9,7 +9,7 @@ use super::super::{Work, validate};
 use crate::memory::passages;
 use crate::sqlite::During;
 
-/// A text as it is stored: its passages, with a vector each.
+/// A text to be stored: its passages, with a vector each.
 pub(super) struct Cut<'a> {
     passages: Vec<&'a str>,
     vectors: &'a [u8],
@@ -17,7 +17,7 @@ pub(super) struct Cut<'a> {
 }
 
 impl<'a> Cut<'a> {
-    /// Cuts a text for which vectors were made.
+    /// Splits a text and checks its vectors.
     pub(super) fn new(
         text: &'a str,
         vectors: &'a DrawerVectors,
@@ -27,7 +27,7 @@ impl<'a> Cut<'a> {
         let width = vectors.dimension as usize * 4;
         let vectors = vectors.of_drawers.get(at).map_or(&[][..], Vec::as_slice);
         if vectors.is_empty() {
-            let reason = "the text has no words that could be searched for".to_owned();
+            let reason = "the text has no searchable words".to_owned();
             return Err(StoreError::Invalid(reason));
         }
         if vectors.len() != passages.len() * width {
@@ -49,7 +49,7 @@ impl<'a> Cut<'a> {
     }
 }
 
-/// Writes the passages of drawers, each as a record with its vector.
+/// Writes the passages of drawers, each as a record with a vector.
 pub(super) struct PassageWriter<'a> {
     work: Work<'a>,
     collection: u64,
@@ -98,8 +98,7 @@ impl<'a> PassageWriter<'a> {
         vector: &[u8],
     ) -> rusqlite::Result<()> {
         let mut id = String::new();
-        // Of one width, so that the order of ids is the order of their making. Writing to
-        // a string cannot fail.
+        // Fixed width, so that ids sort in order of creation. Writing to a string cannot fail.
         let _ = write!(id, "{drawer:08x}:{place:04x}");
         self.record.execute(params![row, self.collection, id, self.work.now, text])?;
         self.vector.execute(params![row, vector])?;
@@ -108,7 +107,7 @@ impl<'a> PassageWriter<'a> {
     }
 }
 
-/// Removes all passages of a drawer. Returns how many there were.
+/// Removes all passages of a drawer and returns their number.
 pub(super) fn remove(
     work: Work<'_>,
     changes: &mut Changes<'_>,
@@ -133,8 +132,7 @@ pub(super) fn remove(
     Ok(versions.len() as u64)
 }
 
-/// Gives the passages of a drawer new versions, as what is searched beside their texts is
-/// another.
+/// Gives the passages of a drawer new versions, because other searchable fields have changed.
 pub(super) fn renew(
     work: Work<'_>,
     changes: &mut Changes<'_>,

@@ -17,11 +17,11 @@ impl Perform for DeleteDrawers {
     }
 }
 
-/// A slice of removing by filter ends after this long, or after this many drawers.
+/// Limits of a slice when removing by filter: time and number of drawers.
 const SLICE: Duration = Duration::from_millis(30);
 const SLICE_DRAWERS: u64 = 2_000;
 
-/// Removes drawers with their passages. By filter that may take several calls.
+/// Removes drawers with their passages. By filter, this may take several calls.
 pub(in crate::write) fn remove(
     work: Work<'_>,
     which: &WhichDrawers,
@@ -39,7 +39,7 @@ pub(in crate::write) fn remove(
     };
     let numbers = match which {
         WhichDrawers::Ids(ids) => numbers_of(work, ids, &mut reply.missing),
-        // One more than may go tells whether there is more.
+        // One more than allowed, to know whether there are more.
         WhichDrawers::Matching(filter) => numbers_matching(work.db, filter, SLICE_DRAWERS + 1),
     };
     let numbers = numbers.during(work.db, "look for drawers")?;

@@ -19,7 +19,7 @@ impl Perform for UpdateDrawer {
     }
 }
 
-/// Changes a drawer. Its id stays.
+/// Changes a drawer, which keeps its id.
 pub(in crate::write) fn update(
     work: Work<'_>,
     id: &str,
@@ -53,7 +53,7 @@ pub(in crate::write) fn update(
     changes.finish(DrawerUpdated { updated: 1 })
 }
 
-/// What of a drawer the words of a search are compared with, besides its text.
+/// The searchable fields of a drawer, apart from its text.
 fn searched<'a>(content: &'a Content<'_>) -> impl PartialEq + use<'a> {
     (content.author, content.tags.as_slice(), content.date_text, content.date)
 }

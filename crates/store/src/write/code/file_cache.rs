@@ -1,4 +1,4 @@
-//! The files of a root as the resolver asks for them, each read once.
+//! Provides the files of a root to the resolver, reading each only once.
 
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
@@ -13,79 +13,80 @@ use super::link::decoded;
 use crate::graph::{TruthGraph, query_failed};
 use crate::sqlite::During;
 
-/// How much is kept for the next slice, in bytes of outlines as they are stored.
-const MOST_KEPT: usize = 16 << 20;
+/// Limit of what is kept for the next slice, in bytes of stored outlines.
+const MAX_CACHED_BYTES: usize = 16 << 20;
 
-/// This many files that are due are worth a look at all paths.
-const MANY_DUE: usize = 50;
+/// With this many due files, it pays off to load all paths.
+const PRELOAD_PATHS_AFTER: usize = 50;
 
-/// What one slice has read of the files of a root, for the next. It holds as long as nothing
-/// but linking is written.
+/// The files of a root that one slice has read, cached for the next. Valid as long as nothing but
+/// linking is written.
 #[derive(Debug, Default)]
-pub(crate) struct KeptFiles(RefCell<Option<Read>>);
+pub(crate) struct FileCache(RefCell<Option<CachedFiles>>);
 
-impl KeptFiles {
-    /// Something else is written, or linking was in vain.
+impl FileCache {
+    /// Clears the cache: something else was written, or linking failed.
     pub(crate) fn forget(&self) {
         self.0.take();
     }
 }
 
-/// What was read, and of which root in which version of the store.
+/// What was read, for which root and version of the store.
 #[derive(Debug, Default)]
-struct Read {
+struct CachedFiles {
     root: u64,
     version: i64,
-    /// How long the outlines are in all, as they are stored.
+    /// Total size of the stored outlines.
     bytes: usize,
-    /// All paths, if many are going to be asked for: most of those are of no file.
+    /// All paths, if many will be requested: most of those do not exist.
     paths: Option<FastSet<String>>,
-    known: FastMap<String, Option<Arc<Known>>>,
-    named: FastMap<String, Named>,
+    file_cache: FastMap<String, Option<Arc<CachedFile>>>,
+    named: FastMap<String, NamedDefinitions>,
     modules: FastMap<String, Arc<[String]>>,
 }
 
-/// A file by its number, and what it defines and imports.
+/// A file's id, and its definitions and imports.
 #[derive(Debug)]
-struct Known {
+struct CachedFile {
     file: u64,
     graph: Arc<Outline>,
-    /// Its node, and those of its definitions in their order.
+    /// The nodes of the file and of its definitions, in order.
     nodes: OnceLock<Vec<Option<i64>>>,
 }
 
-/// What was found under a name.
+/// The definitions found for a name.
 #[derive(Debug)]
-enum Named {
+enum NamedDefinitions {
     /// All of them.
     All(Arc<[CodeNode]>),
-    /// There are more than these many.
+    /// More than this many.
     MoreThan(usize),
 }
 
-/// The files of a root. The resolver knows no errors: the first one is kept for whoever
-/// called it.
-pub(super) struct Files<'a> {
+/// The files of a root. The resolver's trait cannot return errors, so the first one is stored;
+/// see [`Self::check`].
+pub(super) struct ResolverFiles<'a> {
     db: &'a Connection,
     root: u64,
-    read: RefCell<Read>,
+    read: RefCell<CachedFiles>,
     trouble: RefCell<Option<StoreError>>,
 }
 
-impl<'a> Files<'a> {
-    /// The files, and what was kept of them if it still holds.
+impl<'a> ResolverFiles<'a> {
+    /// Uses the cache, if it is still valid.
     pub(super) fn new(work: Work<'a>, root: u64, due: usize) -> Result<Self, StoreError> {
         let db = work.db;
-        // It changes when another process has written.
+        // Changes when another process has written.
         let version: i64 = db
             .prepare_cached("PRAGMA data_version")
             .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
             .during(db, "see whether the store has changed")?;
-        let kept = work.kept.0.take();
-        let kept = kept.filter(|kept| (kept.root, kept.version) == (root, version));
-        let read = kept.unwrap_or_else(|| Read { root, version, ..Read::default() });
+        let cached = work.file_cache.0.take();
+        let cached = cached.filter(|cached| (cached.root, cached.version) == (root, version));
+        let read =
+            cached.unwrap_or_else(|| CachedFiles { root, version, ..CachedFiles::default() });
         let files = Self { db, root, read: RefCell::new(read), trouble: RefCell::default() };
-        if due >= MANY_DUE && files.read.borrow().paths.is_none() {
+        if due >= PRELOAD_PATHS_AFTER && files.read.borrow().paths.is_none() {
             let sql = "SELECT path, '' FROM file WHERE root = ?1";
             let paths = files.paths(sql, [root]).into_iter().map(|(path, _)| path).collect();
             files.check()?;
@@ -94,17 +95,17 @@ impl<'a> Files<'a> {
         Ok(files)
     }
 
-    /// Keeps what was read for the next slice, unless it is too much.
+    /// Caches what was read for the next slice, unless it is too large.
     pub(super) fn keep(self, work: Work<'_>) {
         let read = self.read.into_inner();
-        work.kept.0.replace(Some(read).filter(|read| read.bytes <= MOST_KEPT));
+        work.file_cache.0.replace(Some(read).filter(|read| read.bytes <= MAX_CACHED_BYTES));
     }
 
-    /// What a file defines and imports.
+    /// The definitions and imports of a file.
     pub(super) fn outline(&self, path: &str) -> Result<Option<Arc<Outline>>, StoreError> {
         let found = self.file_at(path);
         self.check()?;
-        Ok(found.map(|known| Arc::clone(&known.graph)))
+        Ok(found.map(|file_cache| Arc::clone(&file_cache.graph)))
     }
 
     /// The node of a file or of a definition in it.
@@ -114,36 +115,36 @@ impl<'a> Files<'a> {
         path: &str,
         definition: Option<u32>,
     ) -> Result<Option<i64>, StoreError> {
-        let Some(known) = self.file_at(path) else { return self.check().map(|()| None) };
-        let nodes = match known.nodes.get() {
+        let Some(file_cache) = self.file_at(path) else { return self.check().map(|()| None) };
+        let nodes = match file_cache.nodes.get() {
             Some(nodes) => nodes,
             None => {
-                let nodes = nodes_of(graph, &known)?;
-                known.nodes.get_or_init(|| nodes)
+                let nodes = nodes_of(graph, &file_cache)?;
+                file_cache.nodes.get_or_init(|| nodes)
             }
         };
         let at = definition.map_or(0, |index| index as usize + 1);
         Ok(nodes.get(at).copied().flatten())
     }
 
-    /// What kept anything from being read since this was asked last.
+    /// Returns the first error since the last call.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         self.trouble.take().map_or(Ok(()), Err)
     }
 
-    fn file_at(&self, path: &str) -> Option<Arc<Known>> {
-        if let Some(known) = self.read.borrow().known.get(path) {
-            return known.clone();
+    fn file_at(&self, path: &str) -> Option<Arc<CachedFile>> {
+        if let Some(file_cache) = self.read.borrow().file_cache.get(path) {
+            return file_cache.clone();
         }
         if self.read.borrow().paths.as_ref().is_some_and(|paths| !paths.contains(path)) {
             return None;
         }
         let found = self.noting(self.read_file(path)).flatten().map(Arc::new);
-        self.read.borrow_mut().known.insert(path.to_owned(), found.clone());
+        self.read.borrow_mut().file_cache.insert(path.to_owned(), found.clone());
         found
     }
 
-    fn read_file(&self, path: &str) -> Result<Option<Known>, StoreError> {
+    fn read_file(&self, path: &str) -> Result<Option<CachedFile>, StoreError> {
         let found: Option<(u64, Vec<u8>)> = self
             .db
             .prepare_cached(
@@ -158,13 +159,13 @@ impl<'a> Files<'a> {
         let Some((file, bytes)) = found else { return Ok(None) };
         self.read.borrow_mut().bytes += bytes.len();
         let graph = Arc::new(decoded::<FileGraph>(self.db, &bytes)?.into());
-        Ok(Some(Known { file, graph, nodes: OnceLock::new() }))
+        Ok(Some(CachedFile { file, graph, nodes: OnceLock::new() }))
     }
 
-    /// The definitions of a name, each with its file and what names it there. One more than
-    /// `most` tells that there are too many.
+    /// The definitions with a name, each as its file and its key there. Returns one more than
+    /// `most` if there are too many.
     fn named(&self, name: &str, most: usize) -> Vec<(String, String)> {
-        // Files have names, too, and are no definitions: those have one within their file.
+        // Excludes nodes of files, which have names, too: definitions have a non-empty key.
         self.paths(
             "SELECT f.path, n.name FROM graph_name k CROSS JOIN node_value v ON v.key = k.id \
              CROSS JOIN node n ON n.id = v.node AND n.owner > 0 AND n.name <> '' \
@@ -195,23 +196,26 @@ impl<'a> Files<'a> {
     }
 }
 
-/// The node of a file, and those of what it defines.
-fn nodes_of(graph: &TruthGraph<'_>, known: &Known) -> Result<Vec<Option<i64>>, StoreError> {
-    let nodes = graph.all_owned(known.file as i64).map_err(query_failed)?;
+/// The nodes of a file and of its definitions.
+fn nodes_of(
+    graph: &TruthGraph<'_>,
+    file_cache: &CachedFile,
+) -> Result<Vec<Option<i64>>, StoreError> {
+    let nodes = graph.all_owned(file_cache.file as i64).map_err(query_failed)?;
     let nodes: FastMap<String, i64> = nodes.into_iter().collect();
-    let definitions = known.graph.definitions.iter().map(Definition::local_id);
+    let definitions = file_cache.graph.definitions.iter().map(Definition::local_id);
     let names = std::iter::once(String::new()).chain(definitions);
     Ok(names.map(|name| nodes.get(&name).copied()).collect())
 }
 
-impl Project for Files<'_> {
+impl Project for ResolverFiles<'_> {
     fn file(&self, path: &str) -> Option<Arc<Outline>> {
-        self.file_at(path).map(|known| Arc::clone(&known.graph))
+        self.file_at(path).map(|file_cache| Arc::clone(&file_cache.graph))
     }
 
     fn files_of_module(&self, module: &str) -> Arc<[String]> {
-        if let Some(known) = self.read.borrow().modules.get(module) {
-            return Arc::clone(known);
+        if let Some(file_cache) = self.read.borrow().modules.get(module) {
+            return Arc::clone(file_cache);
         }
         let found = self.paths(
             "SELECT f.path, '' FROM code_module m CROSS JOIN file f ON f.id = m.file \
@@ -225,26 +229,31 @@ impl Project for Files<'_> {
 
     fn definitions_named(&self, name: &str, most: usize) -> Option<Arc<[CodeNode]>> {
         match self.read.borrow().named.get(name) {
-            Some(Named::All(nodes)) => return (nodes.len() <= most).then(|| Arc::clone(nodes)),
-            Some(Named::MoreThan(many)) if most <= *many => return None,
+            Some(NamedDefinitions::All(nodes)) => {
+                return (nodes.len() <= most).then(|| Arc::clone(nodes));
+            }
+            Some(NamedDefinitions::MoreThan(many)) if most <= *many => return None,
             _ => {}
         }
         let found = self.named(name, most);
         if found.len() > most {
-            self.read.borrow_mut().named.insert(name.to_owned(), Named::MoreThan(most));
+            self.read.borrow_mut().named.insert(name.to_owned(), NamedDefinitions::MoreThan(most));
             return None;
         }
         let mut nodes = Vec::new();
         for (path, local) in found {
-            let Some(known) = self.file_at(&path) else { continue };
+            let Some(file_cache) = self.file_at(&path) else { continue };
             let is_meant =
-                |index: &u32| known.graph.definitions[*index as usize].local_id() == local;
-            let definition = known.graph.named(name).find(is_meant);
+                |index: &u32| file_cache.graph.definitions[*index as usize].local_id() == local;
+            let definition = file_cache.graph.named(name).find(is_meant);
             nodes.extend(definition.map(|_| CodeNode { path, definition }));
         }
         nodes.sort();
         let nodes: Arc<[CodeNode]> = nodes.into();
-        self.read.borrow_mut().named.insert(name.to_owned(), Named::All(Arc::clone(&nodes)));
+        self.read
+            .borrow_mut()
+            .named
+            .insert(name.to_owned(), NamedDefinitions::All(Arc::clone(&nodes)));
         Some(nodes)
     }
 }

@@ -1,8 +1,8 @@
-//! Facts and entities as the graph shows them: a second copy of most of their columns.
+//! Facts and entities as stored in the graph: a second copy of most of their columns.
 
 use std::collections::HashMap;
 
-use isolith_graph::Value as Shown;
+use isolith_graph::Value as GraphValue;
 use isolith_types::Moment;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -13,30 +13,31 @@ use crate::facts::validity::Validity;
 use crate::graph::NodeParts;
 
 /// An entity's node.
-pub(super) struct ShownEntity {
+pub(super) struct GraphEntity {
     pub(super) name: String,
     pub(super) of_type: Option<String>,
     pub(super) aliases: Vec<String>,
 }
 
-impl ShownEntity {
-    /// The entity of this number in the graph of the new truth, if it is there.
+impl GraphEntity {
+    /// Reads an entity from the graph of the new truth, if it is there.
     pub(super) fn read(db: &Connection, number: i64) -> rusqlite::Result<Option<Self>> {
         let properties: Option<Vec<u8>> = db
             .prepare_cached("SELECT properties FROM node WHERE owner = ?1 AND name = ''")?
             .query_row([-number], |row| row.get(0))
             .optional()?;
-        let Some(mut shown) = properties.map(|it| named(db, &it)).transpose()?.flatten() else {
+        let Some(mut properties) = properties.map(|it| named(db, &it)).transpose()?.flatten()
+        else {
             return Ok(None);
         };
-        let of_type = one_text(&mut shown, "type");
-        let aliases = all_texts(&mut shown, "aliases");
-        Ok(one_text(&mut shown, "name").map(|name| Self { name, of_type, aliases }))
+        let of_type = one_text(&mut properties, "type");
+        let aliases = all_texts(&mut properties, "aliases");
+        Ok(one_text(&mut properties, "name").map(|name| Self { name, of_type, aliases }))
     }
 }
 
 /// A fact's edge.
-pub(super) struct ShownFact {
+pub(super) struct GraphFact {
     from: Option<Moment>,
     until: Option<Moment>,
     confidence: f64,
@@ -47,8 +48,8 @@ pub(super) struct ShownFact {
     pub(super) superseded_by: Option<i64>,
 }
 
-impl ShownFact {
-    /// A fact of which nothing but its words is known: nobody is sure of it.
+impl GraphFact {
+    /// A fact of which only the statement is known, with a confidence of 0.
     pub(super) fn unknown(now: i64) -> Self {
         Self {
             from: None,
@@ -62,7 +63,7 @@ impl ShownFact {
         }
     }
 
-    /// The fact of this number in the graph of the new truth, if it is there.
+    /// Reads a fact from the graph of the new truth, if it is there.
     pub(super) fn read(
         db: &Connection,
         number: i64,
@@ -76,20 +77,23 @@ impl ShownFact {
             )?
             .query_row(params![-number, -subject], |row| row.get(0))
             .optional()?;
-        let Some(mut shown) = properties.flatten().map(|it| named(db, &it)).transpose()?.flatten()
+        let Some(mut properties) =
+            properties.flatten().map(|it| named(db, &it)).transpose()?.flatten()
         else {
             return Ok(None);
         };
         let mut moment = |name: &str| {
-            let given = one_text(&mut shown, name)?;
+            let given = one_text(&mut properties, name)?;
             given.parse::<Moment>().ok()
         };
         let (from, until, recorded) =
             (moment("valid_from"), moment("valid_to"), moment("recorded_at"));
         let Some(recorded_at) = recorded.map(Moment::start) else { return Ok(None) };
-        let Some(Shown::Float(confidence)) = shown.remove("confidence") else { return Ok(None) };
-        let superseded_by = one_text(&mut shown, "superseded_by");
-        let mut first = |name: &str| all_texts(&mut shown, name).into_iter().next();
+        let Some(GraphValue::Float(confidence)) = properties.remove("confidence") else {
+            return Ok(None);
+        };
+        let superseded_by = one_text(&mut properties, "superseded_by");
+        let mut first = |name: &str| all_texts(&mut properties, name).into_iter().next();
         Ok(Some(Self {
             from,
             until,
@@ -102,11 +106,11 @@ impl ShownFact {
         }))
     }
 
-    /// Beginning and end with their precision, the end itself, and the confidence.
+    /// Start and end with their precision, `until`, and the confidence.
     pub(super) fn validity(&self) -> [Value; 6] {
         let (from, to) = (self.from, self.until);
         let validity = Validity::new(from, to)
-            // One that ended as it began was true for a moment.
+            // If it ended when it started, it was true for a moment.
             .or_else(|_| Validity::new(from, from))
             .unwrap_or(Validity { from: None, to, until: to.map(Moment::start) });
         let start = |it: Option<Moment>| it.map_or(Value::Null, |it| it.start().into());
@@ -127,8 +131,8 @@ impl ShownFact {
     }
 }
 
-/// Properties by name; nothing if the bytes make no sense.
-fn named(db: &Connection, bytes: &[u8]) -> rusqlite::Result<Option<HashMap<String, Shown>>> {
+/// Properties by name; `None` if the bytes are malformed.
+fn named(db: &Connection, bytes: &[u8]) -> rusqlite::Result<Option<HashMap<String, GraphValue>>> {
     let Some(parts) = NodeParts::read(&[], bytes) else { return Ok(None) };
     let mut all = HashMap::new();
     for (key, value) in parts.properties {
@@ -141,17 +145,17 @@ fn named(db: &Connection, bytes: &[u8]) -> rusqlite::Result<Option<HashMap<Strin
     Ok(Some(all))
 }
 
-fn one_text(shown: &mut HashMap<String, Shown>, name: &str) -> Option<String> {
-    match shown.remove(name)? {
-        Shown::Text(text) => Some(text.to_string()),
+fn one_text(properties: &mut HashMap<String, GraphValue>, name: &str) -> Option<String> {
+    match properties.remove(name)? {
+        GraphValue::Text(text) => Some(text.to_string()),
         _ => None,
     }
 }
 
-fn all_texts(shown: &mut HashMap<String, Shown>, name: &str) -> Vec<String> {
-    let Some(Shown::List(list)) = shown.remove(name) else { return Vec::new() };
+fn all_texts(properties: &mut HashMap<String, GraphValue>, name: &str) -> Vec<String> {
+    let Some(GraphValue::List(list)) = properties.remove(name) else { return Vec::new() };
     let texts = list.iter().filter_map(|it| match it {
-        Shown::Text(text) => Some(text.to_string()),
+        GraphValue::Text(text) => Some(text.to_string()),
         _ => None,
     });
     texts.collect()

@@ -1,15 +1,15 @@
-//! Rows of a table, many at once.
+//! Multi-row inserts.
 
 use rusqlite::Connection;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 
-/// How many rows one statement inserts at most.
-pub(super) const MOST: usize = 64;
+/// Maximum number of rows per statement.
+pub(super) const MAX_ROWS: usize = 64;
 
-/// Statements for as many rows as are left: each is prepared once.
-const SIZES: [usize; 3] = [MOST, 8, 1];
+/// Batch sizes, so that few distinct statements are prepared.
+const SIZES: [usize; 3] = [MAX_ROWS, 8, 1];
 
-/// Inserts rows. Those that are in order go beside the one before without being searched for.
+/// Inserts rows. Sorted rows are appended next to each other, without a search for each.
 pub(super) fn insert<'r, R, const N: usize>(
     db: &Connection,
     into: &str,
@@ -18,14 +18,14 @@ pub(super) fn insert<'r, R, const N: usize>(
 ) -> rusqlite::Result<()> {
     let mut left = rows;
     for size in SIZES {
-        let (many, fewer) = left.split_at(left.len() - left.len() % size);
+        let (batch, fewer) = left.split_at(left.len() - left.len() % size);
         left = fewer;
-        if many.is_empty() {
+        if batch.is_empty() {
             continue;
         }
         let values = vec![format!("({})", ["?"; N].join(", ")); size].join(", ");
         let mut statement = db.prepare_cached(&format!("INSERT {into} VALUES {values}"))?;
-        for rows in many.chunks_exact(size) {
+        for rows in batch.chunks_exact(size) {
             let mut at = 0;
             for row in rows {
                 for cell in cells(row) {

@@ -1,0 +1,226 @@
+use isolith_protocol::StoreError;
+use isolith_types::AddedFact;
+use rusqlite::{Connection, params};
+
+use super::super::Work;
+use crate::facts::id_of;
+use crate::facts::validity::{Fit, Validity};
+use crate::read::facts::{StoredFact, stored_facts};
+use crate::sqlite::During;
+
+/// A statement, as ids.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Statement {
+    pub(super) subject: i64,
+    pub(super) predicate: i64,
+    pub(super) object: i64,
+}
+
+/// Who states it, and with what confidence.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Attribution<'a> {
+    pub(super) confidence: Option<f64>,
+    pub(super) drawer: Option<&'a str>,
+    pub(super) file: Option<&'a str>,
+    pub(super) agent: Option<&'a str>,
+}
+
+/// The fact that a statement became part of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlacedStatement {
+    pub(super) id: i64,
+    pub(super) created: bool,
+    pub(super) updated: bool,
+}
+
+impl PlacedStatement {
+    /// As returned to the caller.
+    pub(super) fn added(self) -> AddedFact {
+        AddedFact { id: id_of(self.id), created: self.created, updated: self.updated }
+    }
+}
+
+/// Adds a statement as a new fact, unless an existing fact includes it.
+pub(super) fn state(
+    work: Work<'_>,
+    statement: Statement,
+    validity: Validity,
+    attribution: &Attribution<'_>,
+) -> Result<PlacedStatement, StoreError> {
+    let there =
+        stored_facts(work.db, statement.subject, statement.predicate, Some(statement.object))?;
+    match place(validity, &there, work.now)? {
+        None => {
+            let id =
+                insert(work, statement, validity, attribution).during(work.db, "add a fact")?;
+            Ok(PlacedStatement { id, created: true, updated: false })
+        }
+        Some((fact, validity)) => {
+            let updated =
+                learn(work, fact, validity, attribution).during(work.db, "add to a fact")?;
+            Ok(PlacedStatement { id: fact.id, created: false, updated })
+        }
+    }
+}
+
+/// The existing fact that includes this statement, and its resulting validity.
+fn place(
+    validity: Validity,
+    there: &[StoredFact],
+    now: i64,
+) -> Result<Option<(&StoredFact, Validity)>, StoreError> {
+    let fits = |fact: &StoredFact| validity.fit(fact.validity, fact.recorded_at, now);
+    let same = there.iter().find_map(|fact| match fits(fact) {
+        Fit::Same(from) => Some((fact, Validity { from, ..fact.validity })),
+        Fit::Beside | Fit::Clash => None,
+    });
+    let result = match same {
+        Some((fact, result)) if fact.validity == result => return Ok(same),
+        Some((_, result)) => result,
+        None => validity,
+    };
+    let others = there.iter().filter(|fact| same.is_none_or(|(same, _)| same.id != fact.id));
+    let mut clashes =
+        others.filter(|fact| result.fit(fact.validity, fact.recorded_at, now) == Fit::Clash);
+    match clashes.next() {
+        None => Ok(same),
+        Some(other) => Err(StoreError::FactOverlaps {
+            id: id_of(other.id),
+            there: other.validity.to_string(),
+            asked: validity.to_string(),
+            is_open: other.validity.until.is_none(),
+        }),
+    }
+}
+
+fn insert(
+    work: Work<'_>,
+    statement: Statement,
+    validity: Validity,
+    attribution: &Attribution<'_>,
+) -> rusqlite::Result<i64> {
+    let Validity { from, to, until } = validity;
+    work.db
+        .prepare_cached(
+            "INSERT INTO fact (subject, predicate, object, valid_from, from_day, valid_to, \
+             to_day, until, confidence, drawer, file, agent, recorded_at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        )?
+        .insert(params![
+            statement.subject,
+            statement.predicate,
+            statement.object,
+            from.map(|from| from.start()),
+            from.is_some_and(|from| from.is_day()),
+            to.map(|to| to.start()),
+            to.is_some_and(|to| to.is_day()),
+            until,
+            attribution.confidence.unwrap_or(1.0),
+            attribution.drawer,
+            attribution.file,
+            attribution.agent,
+            work.now
+        ])
+}
+
+/// Adds new information to an existing fact. Returns whether anything changed.
+fn learn(
+    work: Work<'_>,
+    fact: &StoredFact,
+    validity: Validity,
+    attribution: &Attribution<'_>,
+) -> rusqlite::Result<bool> {
+    let confidence = attribution.confidence.unwrap_or(fact.confidence);
+    let is_vouched = add_source(work, fact, confidence, attribution)?;
+    let is_new = is_vouched || confidence != fact.confidence || validity != fact.validity;
+    if is_new {
+        let from = validity.from;
+        work.db
+            .prepare_cached(
+                "UPDATE fact SET valid_from = ?2, from_day = ?3, confidence = ?4, \
+                 changed_at = ?5 WHERE id = ?1",
+            )?
+            .execute(params![
+                fact.id,
+                from.map(|from| from.start()),
+                from.is_some_and(|from| from.is_day()),
+                confidence,
+                work.now
+            ])?;
+    }
+    Ok(is_new)
+}
+
+/// Adds a source, unless it adds nothing new. With the second source, the first one is stored,
+/// too, since the fact's confidence may change.
+fn add_source(
+    work: Work<'_>,
+    fact: &StoredFact,
+    confidence: f64,
+    attribution: &Attribution<'_>,
+) -> rusqlite::Result<bool> {
+    let db = work.db;
+    let nothing =
+        [attribution.drawer, attribution.file, attribution.agent].iter().all(Option::is_none);
+    if nothing && attribution.confidence.is_none() {
+        return Ok(false);
+    }
+    let is_alone = !db
+        .prepare_cached("SELECT 1 FROM fact_source WHERE fact = ?1 LIMIT 1")?
+        .exists([fact.id])?;
+    let first = Attribution {
+        confidence: Some(fact.confidence),
+        drawer: fact.drawer.as_deref(),
+        file: fact.file.as_deref(),
+        agent: fact.agent.as_deref(),
+    };
+    let known = match is_alone {
+        true => {
+            (first.drawer, first.file, first.agent)
+                == (attribution.drawer, attribution.file, attribution.agent)
+                && confidence == fact.confidence
+        }
+        false => db
+            .prepare_cached(
+                "SELECT 1 FROM fact_source WHERE fact = ?1 AND confidence = ?2 \
+                 AND drawer IS ?3 AND file IS ?4 AND agent IS ?5 LIMIT 1",
+            )?
+            .exists(params![
+                fact.id,
+                confidence,
+                attribution.drawer,
+                attribution.file,
+                attribution.agent
+            ])?,
+    };
+    if known {
+        return Ok(false);
+    }
+    if is_alone {
+        insert_source(db, fact.id, fact.confidence, &first, fact.recorded_at)?;
+    }
+    insert_source(db, fact.id, confidence, attribution, work.now)?;
+    Ok(true)
+}
+
+fn insert_source(
+    db: &Connection,
+    fact: i64,
+    confidence: f64,
+    attribution: &Attribution<'_>,
+    recorded_at: i64,
+) -> rusqlite::Result<()> {
+    db.prepare_cached(
+        "INSERT INTO fact_source (fact, confidence, drawer, file, agent, recorded_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute(params![
+        fact,
+        confidence,
+        attribution.drawer,
+        attribution.file,
+        attribution.agent,
+        recorded_at
+    ])
+    .map(|_| ())
+}
