@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use isolate::Supervised;
-use isolith_source::walk::Walking;
+use isolith_source::walk::WalkOptions;
 use isolith_source::watch::{Change, FolderWatch, WatchError};
 use isolith_types::{Code, Failure};
 use tokio::sync::mpsc;
@@ -228,7 +228,7 @@ impl Watched {
             Failure::new(Code::NotFound, format!("{}: {error}", self.root.display()))
         })?;
         let except = self.engine.private_folders(&folder);
-        let what = Walking {
+        let what = WalkOptions {
             under: self.under.clone(),
             largest_file: 0,
             include_secrets: false,

@@ -7,7 +7,7 @@ use std::time::Instant;
 use isolith_protocol::ListFiles;
 use isolith_source::PARSER_VERSION;
 use isolith_source::secrets::is_secret_problem;
-use isolith_source::walk::{LeftOut, WalkPage, Walking, Why};
+use isolith_source::walk::{SkipReason, SkippedPath, WalkOptions, WalkPage};
 use isolith_types::{Code, Failure, FileVersion};
 
 use super::listing::Listing;
@@ -77,8 +77,8 @@ impl Plan {
     ) -> Result<Self, Failure> {
         let Run { place, folder, settings, options, watcher, .. } = run;
         let clock = Instant::now();
-        watcher(IndexProgress { stage: IndexStage::Walking, done: 0, total: 0 });
-        let what = Walking {
+        watcher(IndexProgress { stage: IndexStage::WalkOptions, done: 0, total: 0 });
+        let what = WalkOptions {
             under: place.under().to_owned(),
             largest_file: settings.max_file_size,
             include_secrets: options.include_secrets,
@@ -142,8 +142,11 @@ impl Comparison {
         }
     }
 
-    fn leave_out(&mut self, left_out: LeftOut, report: &mut IndexReport) {
-        if matches!(left_out.why, Why::Unreadable(_) | Why::TooMany(_) | Why::TooDeep) {
+    fn leave_out(&mut self, left_out: SkippedPath, report: &mut IndexReport) {
+        if matches!(
+            left_out.why,
+            SkipReason::Unreadable(_) | SkipReason::TooMany(_) | SkipReason::TooDeep
+        ) {
             self.unseen.push(left_out.path.clone());
         }
         match report.problems.len() < LISTED_PROBLEMS {
@@ -218,21 +221,21 @@ fn nothing_left(place: &Place) -> Failure {
     ))
 }
 
-fn problem(left_out: LeftOut) -> IndexProblem {
-    let LeftOut { path, why } = left_out;
+fn problem(left_out: SkippedPath) -> IndexProblem {
+    let SkippedPath { path, why } = left_out;
     let (code, message) = match why {
-        Why::Secret => ("secret", "looks like a secret by its name; not indexed".to_owned()),
-        Why::TooLarge(bytes) => {
+        SkipReason::Secret => ("secret", "looks like a secret by its name; not indexed".to_owned()),
+        SkipReason::TooLarge(bytes) => {
             ("too_large", format!("{bytes} bytes; --max-file-size raises the limit"))
         }
-        Why::Name => ("bad_name", "its name is not valid Unicode".to_owned()),
-        Why::Unreadable(reason) => ("unreadable", reason),
-        Why::Store => ("store", "it is a store of Isolith and was not read".to_owned()),
-        Why::TooMany(most) => {
+        SkipReason::Name => ("bad_name", "its name is not valid Unicode".to_owned()),
+        SkipReason::Unreadable(reason) => ("unreadable", reason),
+        SkipReason::Store => ("store", "it is a store of Isolith and was not read".to_owned()),
+        SkipReason::TooMany(most) => {
             ("too_many_files", format!("the folder has more than {most} entries and was not read"))
         }
-        Why::TooDeep => ("too_deep", "its path is too long and was not read".to_owned()),
-        Why::Rules(reason) => ("ignore_rules", format!("its rules are not used: {reason}")),
+        SkipReason::TooDeep => ("too_deep", "its path is too long and was not read".to_owned()),
+        SkipReason::Rules(reason) => ("ignore_rules", format!("its rules are not used: {reason}")),
     };
     IndexProblem { path, code, message }
 }

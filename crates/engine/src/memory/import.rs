@@ -14,7 +14,7 @@ use serde::Serialize;
 use tokio::sync::Notify;
 
 use crate::failure::of_call;
-use crate::ingest::{LET_OTHERS_IN, LISTED, Rejected, impatience, unexpected_reply};
+use crate::ingest::{LET_OTHERS_IN, LISTED, Rejected, no_progress, unexpected_reply};
 use crate::open::Engine;
 use crate::opened::OpenFile;
 use crate::status::WatchedPool;
@@ -127,7 +127,7 @@ impl<'a> Import<'a> {
     async fn run(self, receipt: &mut ImportReceipt) -> Result<(), Failure> {
         let outcome = tokio::select! {
             outcome = self.load(receipt) => outcome,
-            failure = impatience(self.options.patience, &self.alive) => Err(failure),
+            failure = no_progress(self.options.patience, &self.alive) => Err(failure),
         };
         self.intake.kill();
         if receipt.created > 0 {
