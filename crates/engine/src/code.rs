@@ -188,7 +188,7 @@ impl Engine {
     }
 
     async fn find_code(&self, query: SearchCode, started: Instant) -> Result<CodeHits, Failure> {
-        self.know_poisons().await;
+        self.load_quarantine().await;
         let found = self.ask_for_code(query.clone()).await?;
         let roots = self.allowed_roots(&found.roots);
         let found = match narrowed(&found.roots, &roots, &query.filter) {

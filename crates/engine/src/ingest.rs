@@ -171,7 +171,7 @@ impl<'a> Load<'a> {
     }
 
     async fn load(&self, receipt: &mut Receipt) -> Result<(), Failure> {
-        self.engine.know_poisons().await;
+        self.engine.load_quarantine().await;
         let known = match self.engine.collection(&self.options.collection).await {
             Ok(state) => Some(state),
             Err(failure) if matches!(failure.code, Code::NotFound | Code::NoStore) => None,

@@ -170,7 +170,7 @@ impl Engine {
         threshold: f32,
         limit: u32,
     ) -> Result<Vec<SimilarDrawer>, Failure> {
-        self.know_poisons().await;
+        self.load_quarantine().await;
         let (text, filter) = (text.to_owned(), filter.clone());
         let search = FindSimilarDrawers { text, filter, threshold, limit };
         let answered = self.ask_for(search).await?;

@@ -146,7 +146,7 @@ impl Engine {
         options: &IndexOptions,
         watcher: IndexWatcher,
     ) -> Result<IndexReport, Failure> {
-        self.know_poisons().await;
+        self.load_quarantine().await;
         let started = Instant::now();
         let memory = PeakMemory::watch(self);
         let place = Place::find(self, &options.path).await?;

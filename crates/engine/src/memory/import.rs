@@ -141,7 +141,7 @@ impl<'a> Import<'a> {
 
     async fn load(&self, receipt: &mut ImportReceipt) -> Result<(), Failure> {
         if !self.options.dry_run {
-            self.engine.know_poisons().await;
+            self.engine.load_quarantine().await;
         }
         let mut rows = *BATCH_ROWS.start() * 4;
         let mut turns = self.read(None, rows, &mut receipt.retries).await?;
