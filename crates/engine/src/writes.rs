@@ -151,7 +151,7 @@ impl Groups {
     async fn checkpoint(&mut self) {
         self.needs_checkpoint = false;
         let confirmed = std::mem::take(&mut self.confirmed);
-        let job = WriteJob { writes: Vec::new(), confirmed, checkpoint: true, time: None };
+        let job = WriteJob { writes: Vec::new(), confirmed, rest: true, time: None };
         let options = CallOptions { idempotent: true, ..CallOptions::default() };
         if let Err(error) = self.pool.call(&job, options).await {
             tracing::debug!(%error, "checkpoint failed");
@@ -177,7 +177,7 @@ impl Groups {
             answers.push(Some(waiting.answer));
         }
         let parts = if writes.len() == 1 {
-            let job = WriteJob { writes, confirmed, checkpoint: false, time };
+            let job = WriteJob { writes, confirmed, rest: false, time };
             let outcome = self.pool.call(&job, options).await;
             writes = job.writes;
             vec![BatchPart { items: 0..1, outcome }]
@@ -185,7 +185,7 @@ impl Groups {
             let job = |run: &[Write]| WriteJob {
                 writes: run.to_vec(),
                 confirmed: confirmed.clone(),
-                checkpoint: false,
+                rest: false,
                 time,
             };
             self.pool.call_batch(&writes, job, options).await
