@@ -71,7 +71,7 @@ impl Listing {
     /// The next page; none at the end.
     ///
     /// # Errors
-    /// SkipReason the walk cannot go on; `draining` if the program is stopping.
+    /// Why the walk cannot go on; `draining` if the program is stopping.
     pub(crate) async fn next(&mut self) -> Result<Option<WalkPage>, Failure> {
         if self.ended {
             return Ok(None);

@@ -106,7 +106,7 @@ pub enum IndexStage {
     /// Another run on the same root goes first.
     Waiting,
     /// Files are looked for.
-    WalkOptions,
+    Walking,
     /// Files are parsed and stored.
     Parsing,
     /// Names are looked up in the other files.

@@ -77,7 +77,7 @@ impl IndexPlan {
     ) -> Result<Self, Failure> {
         let Run { place, folder, settings, options, watcher, .. } = run;
         let clock = Instant::now();
-        watcher(IndexProgress { stage: IndexStage::WalkOptions, done: 0, total: 0 });
+        watcher(IndexProgress { stage: IndexStage::Walking, done: 0, total: 0 });
         let what = WalkOptions {
             under: place.under().to_owned(),
             largest_file: settings.max_file_size,

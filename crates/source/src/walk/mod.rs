@@ -37,7 +37,7 @@ pub struct SkippedPath {
     pub why: SkipReason,
 }
 
-/// SkipReason a file or folder was skipped.
+/// Why a file or folder was skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SkipReason {
     /// It looks like a private key or holds passwords.

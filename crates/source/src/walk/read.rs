@@ -20,7 +20,7 @@ pub struct Contents {
     pub modified: i64,
 }
 
-/// SkipReason a file was not read.
+/// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// It no longer exists.

@@ -70,7 +70,7 @@ impl WalkEntry {
     }
 }
 
-/// SkipReason a walk could not start.
+/// Why a walk could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum WalkError {
     /// The root cannot be read.
