@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use isolate::InWorker;
 use isolith_folder::Folder;
-use isolith_source::walk::{Contents, FoundFile, Walker, Walking, read};
+use isolith_source::walk::{Contents, FoundFile, WalkOptions, Walker, read};
 
 /// What `isolith index` leaves out by default.
 const LARGEST_FILE: u64 = 1 << 20;
@@ -18,7 +18,7 @@ pub(super) struct Files {
 
 impl Files {
     pub(super) fn of(code: &Path) -> Result<Self> {
-        let what = Walking {
+        let what = WalkOptions {
             under: String::new(),
             largest_file: LARGEST_FILE,
             include_secrets: false,

@@ -1,4 +1,4 @@
-//! A store that came from somewhere else: examined, and made this user's own.
+//! Adopts a store from another user or machine: checks it, then makes it this user's own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,24 +17,24 @@ use crate::location::PROJECT_FOLDER;
 use crate::open::{Engine, EngineOptions};
 use crate::trust::{Missing, StorePlace};
 
-/// How long adopting may take after the check.
+/// Deadline for adopting a store after the check.
 const ADOPT_DEADLINE: Duration = Duration::from_secs(300);
 
-/// What is known of a store that is not trusted yet.
+/// The result of examining a store that is not trusted yet.
 #[derive(Debug)]
 pub struct Examined {
-    /// What a full check found.
+    /// The report of a full check.
     pub report: DoctorReport,
-    /// Folders outside of the project whose code the store lists.
+    /// Indexed folders that lie outside of the project.
     pub outside: Vec<PathBuf>,
 }
 
-/// Examines a store that has no seal of this user, whole. Must be called within a tokio
+/// Runs a full check of a store without this user's seal. Must be called within a tokio
 /// runtime.
 ///
 /// # Errors
-/// `already_exists` if it is this user's already, `store_refused` if git tracks it or links
-/// are in it, `no_store` if there is none.
+/// `already_exists` if it is already trusted, `store_refused` if git tracks it or it contains
+/// links, `no_store` if there is none.
 pub async fn examine_foreign(
     place: &StorePlace,
     options: DoctorOptions,
@@ -66,10 +66,10 @@ pub async fn examine_foreign(
 }
 
 /// Makes a store this user's own: drops its derived files and receipts, gives it a new
-/// identity, and seals it. Derived files are rebuilt.
+/// identity, seals it, and rebuilds the derived files.
 ///
 /// # Errors
-/// `lock_held` while a process uses it, or what keeps it from being written.
+/// `lock_held` while another process uses it; any error of a write.
 pub async fn adopt(place: &StorePlace, program: Option<PathBuf>) -> Result<(), Failure> {
     let unsealed = place.unsealed()?;
     let uuid = new_uuid();
@@ -87,11 +87,11 @@ pub async fn adopt(place: &StorePlace, program: Option<PathBuf>) -> Result<(), F
     rebuild(place, program).await
 }
 
-/// Moves a store aside that is not to be used, whatever is in it. Returns where it went.
+/// Renames a store that must not be used, whatever its content. Returns its new path.
 ///
 /// # Errors
 /// `no_store` if there is none, `store_refused` if git tracks it, `bad_input` if it is the
-/// user's own or holds other files, too, or that it cannot be moved.
+/// user's own store or contains other files; or if it cannot be renamed.
 pub fn move_aside(place: &StorePlace) -> Result<PathBuf, Failure> {
     place.refuse_tracked()?;
     place.refuse_to_move()?;
@@ -111,7 +111,7 @@ pub fn move_aside(place: &StorePlace) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The folder of the project that a store belongs to.
+/// The project folder that a store belongs to.
 fn project_of(store: &Path) -> Option<PathBuf> {
     let is_project = store.file_name().is_some_and(|name| name == PROJECT_FOLDER);
     store.parent().filter(|_| is_project).map(Path::to_owned)
@@ -122,7 +122,7 @@ fn remove_derived(store: &Path) {
         let Ok(folder) = Folder::open(store.join(name)) else { continue };
         for entry in folder.entries().unwrap_or_default() {
             if is_segment(&entry.name) {
-                // The truth no longer names it.
+                // The database no longer refers to it.
                 let _ = folder.remove(&entry.name);
             }
         }

@@ -1,4 +1,4 @@
-//! Files as they are in the index, chunk by chunk.
+//! Reads indexed files, chunk by chunk.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::code::{is_fresh, nothing_indexed};
 use crate::index::Root;
 use crate::open::Engine;
 
-/// A file as it is in the index.
+/// A file in the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IndexedFile {
     /// The root's folder.
@@ -19,34 +19,33 @@ pub struct IndexedFile {
     pub path: String,
     /// The file's language.
     pub language: String,
-    /// Its pieces, in the order of lines.
+    /// Its chunks, in line order.
     pub chunks: Vec<IndexedChunk>,
     /// Whether the file has changed since it was indexed.
     pub stale: bool,
 }
 
-/// A piece of a file.
+/// A chunk of an indexed file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IndexedChunk {
     /// The first line, from 1.
     pub start_line: u32,
     /// The last line.
     pub end_line: u32,
-    /// What it mostly is.
+    /// The kind of most of its code.
     pub kind: ChunkKind,
-    /// The first name that it defines.
+    /// The first symbol that it defines.
     pub symbol: Option<String>,
     /// The code.
     pub text: String,
 }
 
 impl Engine {
-    /// A file as it is in the index. The path is absolute and has no steps that lead
-    /// nowhere; the file itself may be gone.
+    /// Reads a file from the index. `file` must be absolute and free of `.` and `..`; the
+    /// file itself need not exist any more.
     ///
     /// # Errors
-    /// `not_found` if the file is not in the index, or what keeps the store from being
-    /// read.
+    /// `not_found` if the file is not in the index; any error of a read.
     pub async fn indexed_file(&self, file: &Path) -> Result<IndexedFile, Failure> {
         let roots = self.roots().await?;
         if roots.is_empty() {

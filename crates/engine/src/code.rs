@@ -1,4 +1,4 @@
-//! Searching code: questions, and code that is like other code.
+//! Code search: by query, and by similarity to other code.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -21,23 +21,23 @@ use crate::open::{Engine, pool_settings};
 use crate::opened::OpenFile;
 use crate::search::Answered;
 
-/// What is looked for.
+/// A code search.
 #[derive(Debug, Clone)]
 pub struct CodeSearch {
     /// A question, words or a name.
     pub text: String,
-    /// What ranks hits.
+    /// How hits are ranked.
     pub mode: Mode,
-    /// How many hits.
+    /// Maximum number of hits.
     pub limit: u32,
-    /// Where.
+    /// Which code is searched.
     pub filter: CodeFilter,
-    /// What signals are worth; for evaluations.
+    /// Weights of the ranking signals; for evaluations.
     pub weights: Weights,
 }
 
 impl CodeSearch {
-    /// The usual way to look for `text`.
+    /// A search for `text` with default settings.
     pub fn new(text: &str, limit: u32) -> Self {
         Self {
             text: text.to_owned(),
@@ -49,29 +49,29 @@ impl CodeSearch {
     }
 }
 
-/// Which code is looked at. Empty lists allow everything.
+/// Restricts a code search. Empty lists allow everything.
 #[derive(Debug, Clone, Default)]
 pub struct CodeFilter {
-    /// In these languages, by any of their names.
+    /// Languages, by any of their names.
     pub languages: Vec<String>,
-    /// Whose path, relative to its root, matches one of these patterns.
+    /// Patterns for the path relative to its root.
     pub paths: Vec<String>,
-    /// Chunks of these kinds.
+    /// Kinds of chunks.
     pub kinds: Vec<ChunkKind>,
-    /// Chunks that define this name.
+    /// Only chunks that define this symbol.
     pub symbol: Option<String>,
-    /// Tests alone, or all but tests.
+    /// Only tests, or no tests.
     pub tests: Option<bool>,
-    /// Files that changed since: milliseconds since 1970.
+    /// Only files changed since, in milliseconds since 1970.
     pub since: Option<i64>,
-    /// Below these folders.
+    /// Only files below these folders.
     pub roots: Vec<PathBuf>,
 }
 
-/// The answer to a search.
+/// The result of a code search.
 #[derive(Debug, Clone)]
 pub struct CodeHits {
-    /// The best first.
+    /// Best first.
     pub hits: Vec<CodeHit>,
     /// Why the answer is incomplete.
     pub degraded: Option<String>,
@@ -79,7 +79,7 @@ pub struct CodeHits {
     pub took: Duration,
 }
 
-/// Code that was found.
+/// A chunk that a search found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CodeHit {
     /// The root's folder.
@@ -90,37 +90,37 @@ pub struct CodeHit {
     pub start_line: u32,
     /// The last line.
     pub end_line: u32,
-    /// The definition that fits best.
+    /// The best matching definition.
     pub symbol: Option<String>,
     /// The line of that definition.
     pub symbol_line: Option<u32>,
-    /// The definition around it.
+    /// The enclosing definition.
     pub parent: Option<String>,
-    /// How the first definition is declared.
+    /// The signature of the first definition.
     pub signature: Option<String>,
-    /// What it mostly is.
+    /// The kind of most of its code.
     pub kind: ChunkKind,
     /// The file's language.
     pub language: String,
-    /// Larger is better.
+    /// The score; larger is better.
     pub score: f32,
     /// The code.
     pub snippet: String,
-    /// The line that the snippet starts at.
+    /// The first line of the snippet.
     pub snippet_line: u32,
-    /// What put it here.
+    /// Why it ranks where it does.
     pub why: Vec<String>,
-    /// Whether the file has changed since it was indexed: then lines and text are those
-    /// of the past.
+    /// Whether the file has changed since it was indexed; lines and text are then those of
+    /// the indexed version.
     pub stale: bool,
 }
 
 impl Engine {
-    /// The code that answers a question.
+    /// Searches the indexed code.
     ///
     /// # Errors
-    /// `not_found` if nothing is indexed, `bad_input` for a filter, or what keeps the
-    /// store from being read.
+    /// `not_found` if nothing is indexed, `bad_input` for an invalid filter; any error of a
+    /// read.
     pub async fn search_code(&self, search: &CodeSearch) -> Result<CodeHits, Failure> {
         let started = Instant::now();
         let known = match search.filter.roots.is_empty() {
@@ -138,11 +138,11 @@ impl Engine {
         self.find_code(query, started).await
     }
 
-    /// The code that is like the code at a line of a file, which need not be indexed.
+    /// Finds code similar to that at a line of a file. The file need not be indexed.
     ///
     /// # Errors
-    /// `not_found` if the file or line is not there or nothing is indexed, or what keeps
-    /// the store from being read.
+    /// `not_found` if the file or line does not exist or nothing is indexed; any error of a
+    /// read.
     pub async fn similar_code(
         &self,
         file: &Path,
@@ -157,10 +157,10 @@ impl Engine {
         self.similar_to(&file, line, filter, limit).await
     }
 
-    /// The same for a file that is open already.
+    /// Same as [`Engine::similar_code`], for an open file.
     ///
     /// # Errors
-    /// The same.
+    /// As [`Engine::similar_code`].
     pub async fn similar_to(
         &self,
         file: &OpenFile,
@@ -188,12 +188,12 @@ impl Engine {
     }
 
     async fn find_code(&self, query: SearchCode, started: Instant) -> Result<CodeHits, Failure> {
-        self.know_poisons().await;
+        self.load_quarantine().await;
         let found = self.ask_for_code(query.clone()).await?;
         let roots = self.allowed_roots(&found.roots);
         let found = match narrowed(&found.roots, &roots, &query.filter) {
             None => found,
-            // The store has code that is not to be shown: it is asked again for the rest.
+            // The store has roots that this engine must not show: search again without them.
             Some(roots) if !roots.is_empty() => {
                 let filter = CodeScope { roots, ..query.filter.clone() };
                 self.ask_for_code(SearchCode { filter, ..query }).await?
@@ -219,9 +219,9 @@ impl Engine {
         Ok(found)
     }
 
-    /// The roots that this engine may answer for.
-    fn allowed_roots(&self, roots: &[RootPlace]) -> Vec<Place> {
-        let places = roots.iter().map(|root| Place {
+    /// The roots that this engine may read.
+    fn allowed_roots(&self, roots: &[RootPlace]) -> Vec<RootFolder> {
+        let places = roots.iter().map(|root| RootFolder {
             id: root.id,
             folder: self.root_folder(&root.path),
             finished: root.indexed_at.is_some(),
@@ -229,7 +229,7 @@ impl Engine {
         places.filter(|root| self.allows_root(&root.folder)).collect()
     }
 
-    /// The chunk at a line of a file, as it is on disk now.
+    /// The chunk at a line of a file, from its current content on disk.
     async fn example(
         &self,
         file: &OpenFile,
@@ -241,7 +241,7 @@ impl Engine {
             Failure::new(Code::BadInput, format!("{} cannot be read: {error}", real.display()))
         };
         let opened = file.file().map_err(|error| unreadable(&error))?;
-        let contents = read_file(&opened, LARGEST_EXAMPLE).map_err(|error| unreadable(&error))?;
+        let contents = read_file(&opened, MAX_EXAMPLE_BYTES).map_err(|error| unreadable(&error))?;
         let home = roots.iter().find(|root| real.starts_with(&root.folder));
         let inner = home.and_then(|root| Some((root.id, real.strip_prefix(&root.folder).ok()?)));
         let path = inner.map_or(Path::new(real.file_name().unwrap_or_default()), |(_, path)| path);
@@ -252,7 +252,7 @@ impl Engine {
             files: vec![FileToParse { path: path.clone(), hash, length, secret: None }],
             contents: Bulk::from(contents.bytes),
             plain: false,
-            // It is compared with others, and neither stored nor shown.
+            // Secrets are fine here: the code is only compared, neither stored nor shown.
             include_secrets: true,
         };
         let (parsed, vectors) = self.parse_one(&job).await?;
@@ -283,13 +283,13 @@ impl Engine {
     }
 }
 
-/// The largest file that is read for `similar`.
-const LARGEST_EXAMPLE: u64 = 32 << 20;
+/// Maximum size of a file for `similar`, in bytes.
+const MAX_EXAMPLE_BYTES: u64 = 32 << 20;
 
-/// Code that other code is to be like.
+/// The code to find similar code for.
 struct Example {
     vector: Bulk,
-    /// Where it is in the index: it is like itself, which nobody wants to know.
+    /// Its position in the index, to exclude it from its own results.
     place: Option<(u64, String, u32)>,
 }
 
@@ -326,44 +326,44 @@ pub(crate) fn nothing_indexed() -> Failure {
         .with_hint("`isolith index` indexes the working folder, `isolith index PATH` another one")
 }
 
-/// Where a root of the store is.
-struct Place {
+/// A root of the store and its folder.
+struct RootFolder {
     id: u64,
     folder: PathBuf,
-    /// Whether it was ever indexed to its end.
+    /// Whether an index run over it was ever completed.
     finished: bool,
 }
 
-/// The roots that a query may be about, if the store has others as well that it is about.
-fn narrowed(known: &[RootPlace], allowed: &[Place], filter: &CodeScope) -> Option<Vec<u64>> {
+/// The roots to restrict a query to, if it would otherwise cover roots that are not allowed.
+fn narrowed(known: &[RootPlace], allowed: &[RootFolder], filter: &CodeScope) -> Option<Vec<u64>> {
     let asked = |id: &u64| filter.roots.is_empty() || filter.roots.contains(id);
     let meant = known.iter().filter(|it| asked(&it.id)).count();
     let allowed: Vec<u64> = allowed.iter().map(|it| it.id).filter(asked).collect();
     (allowed.len() < meant).then_some(allowed)
 }
 
-/// What is to be said if a root was never indexed to its end, or lost files to damage.
-fn unfinished(roots: &[Place]) -> Option<String> {
+/// A notice if indexing of a root was never completed, or if it lost files to damage.
+fn unfinished(roots: &[RootFolder]) -> Option<String> {
     let root = roots.iter().find(|root| !root.finished)?;
     let folder = root.folder.display();
     Some(format!("indexing of {folder} was not finished: `isolith index {folder}` resumes it"))
 }
 
-/// Which files are still as they were indexed, each looked at once.
+/// Tells which files are unchanged since indexing; checks each file once.
 struct Fresh<'a> {
     engine: &'a Engine,
-    roots: &'a [Place],
-    /// The folders of roots that have hits, as far as they can be opened.
+    roots: &'a [RootFolder],
+    /// The folders of roots with hits, if they can be opened.
     folders: HashMap<u64, Option<Folder>>,
     files: HashMap<(u64, String), bool>,
 }
 
 impl<'a> Fresh<'a> {
-    fn of(engine: &'a Engine, roots: &'a [Place]) -> Self {
+    fn of(engine: &'a Engine, roots: &'a [RootFolder]) -> Self {
         Self { engine, roots, folders: HashMap::new(), files: HashMap::new() }
     }
 
-    /// The hit as it is shown; none if its root is not to be shown.
+    /// Converts a hit; `None` if its root must not be shown.
     fn shown(&mut self, hit: FoundChunk) -> Option<CodeHit> {
         let root = self.roots.iter().find(|root| root.id == hit.root)?;
         let open = || self.engine.open_root(&root.folder).ok();
@@ -391,8 +391,8 @@ impl<'a> Fresh<'a> {
     }
 }
 
-/// Whether a file has the content that was indexed. It is read only if its age says
-/// nothing.
+/// Whether a file still has its indexed content. It is read only if size and modification
+/// time do not decide.
 pub(crate) fn is_fresh(folder: &Folder, path: &str, version: &FileVersion) -> bool {
     let Ok(metadata) = folder.metadata(Path::new(path)) else { return false };
     if !metadata.is_file() || metadata.len() != version.size {

@@ -13,10 +13,11 @@ use crate::open::Engine;
 use crate::writes::Written;
 
 impl Engine {
-    /// Makes a collection. With `if_missing`, one of the same name and kind will do.
+    /// Creates a collection. With `if_missing`, an existing one of the same name and kind is
+    /// accepted.
     ///
     /// # Errors
-    /// `already_exists`, or what keeps it from being written.
+    /// `already_exists`; any error of a write.
     pub async fn create_collection(
         &self,
         spec: CollectionSpec,
@@ -25,10 +26,10 @@ impl Engine {
         self.write(CreateCollection { spec, if_missing }, None).await
     }
 
-    /// Deletes a collection; its rows go by and by.
+    /// Deletes a collection; its rows are removed in the background.
     ///
     /// # Errors
-    /// `not_found`, or what keeps it from being written.
+    /// `not_found`; any error of a write.
     pub async fn delete_collection(
         &self,
         name: &str,
@@ -39,46 +40,46 @@ impl Engine {
         Ok(written)
     }
 
-    /// Gives a collection another name.
+    /// Renames a collection.
     ///
     /// # Errors
-    /// `not_found`, `already_exists`, or what keeps it from being written.
+    /// `not_found`, `already_exists`; any error of a write.
     pub async fn rename_collection(&self, from: &str, to: &str) -> Result<Written<()>, Failure> {
         let operation = RenameCollection { from: from.to_owned(), to: to.to_owned() };
         self.write(operation, None).await
     }
 
-    /// The collections that users have made, by name.
+    /// Lists the collections created by users, by name.
     ///
     /// # Errors
-    /// What keeps the store from being read.
+    /// Any error of a read.
     pub async fn collections(&self) -> Result<Vec<Collection>, Failure> {
         let states = self.states().await?;
         let of_users = states.iter().filter(|state| state.kind == CollectionKind::Records);
         Ok(of_users.map(CollectionState::summary).collect())
     }
 
-    /// All collections, the code index among them, with their generations.
+    /// Lists all collections, including the code index, with their generations.
     ///
     /// # Errors
-    /// What keeps the store from being read.
+    /// Any error of a read.
     pub async fn states(&self) -> Result<Vec<CollectionState>, Failure> {
         Ok(self.ask(GetOverview).await?.collections)
     }
 
-    /// One collection.
+    /// Looks up a collection by name.
     ///
     /// # Errors
-    /// `not_found`, or what keeps the store from being read.
+    /// `not_found`; any error of a read.
     pub async fn collection(&self, name: &str) -> Result<CollectionState, Failure> {
         self.ask(GetCollection { name: name.to_owned() }).await
     }
 
-    /// Adds or replaces records. With a key, a repeat of the same call changes nothing
-    /// and answers the same.
+    /// Adds or replaces records. With a key, repeating the call changes nothing and returns
+    /// the same result.
     ///
     /// # Errors
-    /// What is wrong with the records, or keeps them from being written; then none is.
+    /// `bad_input` for invalid records; any error of a write. On error, nothing is written.
     pub async fn put(
         &self,
         collection: &str,
@@ -90,7 +91,7 @@ impl Engine {
         self.write(operation, key).await
     }
 
-    /// Changes parts of records; metadata is merged. Missing ids are counted.
+    /// Updates the given fields of records and merges metadata. Missing ids are counted.
     ///
     /// # Errors
     /// As [`Engine::put`].
@@ -106,7 +107,7 @@ impl Engine {
     /// Deletes records. Missing ids are counted.
     ///
     /// # Errors
-    /// `not_found` for the collection, or what keeps it from being written.
+    /// `not_found` for the collection; any error of a write.
     pub async fn delete(
         &self,
         collection: &str,
@@ -116,10 +117,10 @@ impl Engine {
         self.write(DeleteRecords { collection: collection.to_owned(), which }, key).await
     }
 
-    /// Records as they are stored: by ids in the order asked for, else by row.
+    /// Reads records: in the order of the given ids, otherwise in storage order.
     ///
     /// # Errors
-    /// `not_found` for the collection, or what keeps the store from being read.
+    /// `not_found` for the collection; any error of a read.
     pub async fn get(
         &self,
         collection: &str,
@@ -130,14 +131,14 @@ impl Engine {
         self.ask(GetRecords { collection: collection.to_owned(), which, page, vectors }).await
     }
 
-    /// Has an operation carried out by the writer, and notes what is due after it.
+    /// Sends an operation to the writer and schedules the folding that it makes due.
     pub(crate) async fn write<O: WriteOperation>(
         &self,
         operation: O,
         key: Option<Key>,
     ) -> Result<Written<O::Reply>, Failure> {
         let written = match self.inner.writes.send(operation, key).await {
-            // The next write goes to the store that is there now; this one was not written.
+            // This write was not applied; the next one goes to the new store.
             Err(failure) if is_another_store(&failure) && self.look_again()? => {
                 return Err(replaced(self.folder()));
             }
@@ -152,7 +153,7 @@ impl Engine {
         Ok(written)
     }
 
-    /// Has an operation answered by a reader.
+    /// Sends an operation to a reader.
     pub(crate) async fn ask<O: ReadOperation>(&self, operation: O) -> Result<O::Reply, Failure> {
         self.ask_for(operation).await.map(|answered| answered.reply)
     }

@@ -1,4 +1,4 @@
-//! What is known, and when it was true. docs/facts.md has the rules.
+//! Facts and entities. docs/facts.md describes the rules.
 
 use isolith_protocol::{
     AddFact, CountFacts, DescribeEntity, FactSuperseded, GetEntity, InvalidateFact, Key,
@@ -11,18 +11,18 @@ use isolith_types::{
 
 use crate::open::Engine;
 
-/// The most facts or entities that one answer has: a page of a thousand, and one that says
-/// that there are more.
+/// Maximum number of facts or entities in one reply: a page of a thousand, and one more to
+/// show that there are more.
 pub const MOST_FACTS: u32 = 1_001;
 
 impl Engine {
-    /// Adds a fact, or finds the one that says the same at the same times. With a key, a
-    /// repeat of the same call changes nothing and answers the same; so for all that write
-    /// facts.
+    /// Adds a fact, or finds the existing one with the same content and period. With a key,
+    /// repeating the call changes nothing and returns the same result; this holds for all
+    /// writes of facts.
     ///
     /// # Errors
-    /// `bad_input` for what cannot be a fact; `already_exists` if one that says the same
-    /// overlaps it and ends at another time; or what keeps it from being written.
+    /// `bad_input` for an invalid fact; `already_exists` if a fact with the same content
+    /// overlaps it and ends at another time; any error of a write.
     pub async fn add_fact(&self, fact: NewFact, key: Option<Key>) -> Result<AddedFact, Failure> {
         Ok(self.write(AddFact { fact }, key).await?.done.reply.fact)
     }
@@ -30,9 +30,9 @@ impl Engine {
     /// Ends a fact: at `at`, or now.
     ///
     /// # Errors
-    /// `not_found` if there is no such fact, or by what it says none that has not ended;
-    /// `bad_input` if it would end before it began, or has ended before; or what keeps it
-    /// from being written.
+    /// `not_found` if there is no such fact, or none that is still open if given by content;
+    /// `bad_input` if it would end before it began, or has already ended; any error of a
+    /// write.
     pub async fn invalidate_fact(
         &self,
         which: WhichFact,
@@ -42,8 +42,7 @@ impl Engine {
         Ok(self.write(InvalidateFact { which, at }, key).await?.done.reply.ended_fact)
     }
 
-    /// Ends a fact and puts another in its place, at the same moment and in one
-    /// transaction.
+    /// Ends a fact and adds its replacement from the same moment on, in one transaction.
     ///
     /// # Errors
     /// As [`Engine::invalidate_fact`] and [`Engine::add_fact`].
@@ -58,12 +57,11 @@ impl Engine {
         Ok(SupersededFact { old: old.id, id, created, at: old.valid_to })
     }
 
-    /// Notes what is known of an entity, which is made if it is not there. Returns it as
-    /// it is then.
+    /// Creates or updates an entity. Returns its new state.
     ///
     /// # Errors
-    /// `already_exists` if a name belongs to another entity, `bad_input` for what cannot be
-    /// a name, or what keeps it from being written.
+    /// `already_exists` if a name belongs to another entity, `bad_input` for an invalid name;
+    /// any error of a write.
     pub async fn describe_entity(
         &self,
         patch: EntityPatch,
@@ -73,21 +71,21 @@ impl Engine {
         described.entity.ok_or_else(|| Failure::new(Code::NotFound, "the entity was deleted"))
     }
 
-    /// What is known: what is true now comes first, then what will be, then what was. An
-    /// entity that nobody knows has no facts, which is not an error.
+    /// Lists facts: first those that are true now, then future, then past ones. An unknown
+    /// entity has no facts; that is not an error.
     ///
     /// # Errors
-    /// What keeps the store from being read.
+    /// Any error of a read.
     pub async fn query_facts(&self, query: &FactQuery) -> Result<Vec<Fact>, Failure> {
         let limit = query.limit.min(MOST_FACTS);
         self.ask(QueryFacts { query: FactQuery { limit, ..query.clone() } }).await
     }
 
-    /// Facts in the order in which they became true, those without any date last; of all
-    /// entities if none is named.
+    /// Lists facts by the time they became true, undated ones last; of all entities if none
+    /// is given.
     ///
     /// # Errors
-    /// What keeps the store from being read.
+    /// Any error of a read.
     pub async fn fact_timeline(
         &self,
         entity: Option<&str>,
@@ -98,27 +96,27 @@ impl Engine {
         self.ask(ListTimeline { entity, limit, offset }).await
     }
 
-    /// How many facts there are: true now, no longer, not yet.
+    /// Counts the current, past and future facts.
     ///
     /// # Errors
-    /// What keeps the store from being read.
+    /// Any error of a read.
     pub async fn fact_stats(&self) -> Result<FactStats, Failure> {
         self.ask(CountFacts).await
     }
 
-    /// What facts are about, by name.
+    /// Lists entities by name.
     ///
     /// # Errors
-    /// What keeps the store from being read.
+    /// Any error of a read.
     pub async fn entities(&self, query: &EntityQuery) -> Result<Vec<Entity>, Failure> {
         let limit = query.limit.min(MOST_FACTS);
         self.ask(ListEntities { query: EntityQuery { limit, ..query.clone() } }).await
     }
 
-    /// The entity that has this name or goes by it.
+    /// Finds an entity by its name or an alias.
     ///
     /// # Errors
-    /// `not_found`, or what keeps the store from being read.
+    /// `not_found`; any error of a read.
     pub async fn entity(&self, name: &str) -> Result<Entity, Failure> {
         let found = self.ask(GetEntity { name: name.to_owned() }).await?;
         found.ok_or_else(|| {

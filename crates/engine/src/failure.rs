@@ -1,11 +1,11 @@
-//! What the outside is told when a call fails.
+//! Converts failed calls into public failures.
 
 use std::path::Path;
 
 use isolate::{CallError, Death, DeathClass, End};
 use isolith_types::{Code, DeathNote, Failure};
 
-/// A failed call, in the words of [`Failure`].
+/// Converts the error of a call.
 pub fn of_call(error: &CallError) -> Failure {
     let (code, hint) = match error {
         CallError::BadRequest(_) => (Code::Failed, ""),
@@ -34,7 +34,7 @@ pub fn of_call(error: &CallError) -> Failure {
     }
 }
 
-/// What the outside is told of a death.
+/// The public description of a death.
 fn note(death: &Death) -> DeathNote {
     let (signal, exit_code) = match death.end {
         End::Signaled(signal) => (Some(signal), None),
@@ -44,13 +44,13 @@ fn note(death: &Death) -> DeathNote {
     DeathNote { class: death.class.to_string(), signal, exit_code }
 }
 
-/// Another store was found in the place of the one that was open.
+/// The store was replaced by another one while it was open.
 pub(crate) fn replaced(store: &Path) -> Failure {
     let message = format!("the store in {} was replaced while it was open", store.display());
     Failure::new(Code::StoreReplaced, message).with_hint("try again: another store is there now")
 }
 
-/// Whether a worker has found another store than the one that it was told of.
+/// Whether a worker found a different store than it was started for.
 pub(crate) fn is_another_store(failure: &Failure) -> bool {
     matches!(failure.code, Code::StoreReplaced | Code::StoreForeign | Code::NoStore)
 }

@@ -1,4 +1,4 @@
-//! Folding: when it is done, and by whom.
+//! Decides when to fold, and coordinates folding between processes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,21 +13,21 @@ use crate::failure::of_call;
 use crate::open::Engine;
 use crate::writes::fresh_key;
 
-/// How long to leave another process's builder alone before asking again.
+/// How long to wait before asking again while another process is building.
 pub(crate) const BUILDER_BUSY: Duration = Duration::from_millis(200);
 
-/// How often a server that has nothing else to do clears up.
+/// How often an idle server removes expired data.
 const TIDY_EVERY: Duration = Duration::from_secs(3600);
 
-/// Rows of deleted collections that go in one transaction.
+/// Rows of deleted collections removed in one transaction.
 const PURGE_ROWS: u32 = 2_000;
 
 impl Engine {
-    /// Makes a new generation of a collection's segments if one is due, or in any case
-    /// with `rebuild`.
+    /// Builds a new generation of a collection's segments if one is due, or always with
+    /// `rebuild`.
     ///
     /// # Errors
-    /// What keeps it from being built; the old generation stays.
+    /// If it cannot be built; the old generation stays in use.
     pub async fn fold(
         &self,
         collection: &str,
@@ -42,7 +42,7 @@ impl Engine {
     /// Rebuilds the segment of the graph.
     ///
     /// # Errors
-    /// What keeps it from being built; the graph is walked without.
+    /// If it cannot be built; the graph is then queried without a segment.
     pub(crate) async fn rebuild_graph(&self) -> Result<FoldDone, Failure> {
         let job = GraphJob { even_little: true, rebuild: true };
         self.build(&BuildJob::Graph(job), None).await
@@ -58,9 +58,8 @@ impl Engine {
         answer.map_err(|error| of_call(&error))?.reply
     }
 
-    /// Does what writes have left to be done: folds what is due, removes the rows of
-    /// deleted collections, leaves a short log. If another process is at it, that is
-    /// left to it.
+    /// Completes the work that writes have made due: folds, removes the rows of deleted
+    /// collections, shortens the log. Work that another process is doing is left to it.
     pub async fn settle(&self) {
         let due = std::mem::take(&mut *self.due());
         for what in due {
@@ -79,12 +78,12 @@ impl Engine {
         self.inner.due_changed.notify_one();
     }
 
-    /// Builds whenever something is due, as long as the engine lives.
+    /// Builds segments as they become due, as long as the engine lives.
     pub(crate) fn fold_in_background(&self) {
         let inner = Arc::downgrade(&self.inner);
         let due_changed = Arc::clone(&self.inner.due_changed);
         tokio::spawn(async move {
-            let mut rest = Rest::default();
+            let mut rest = BuildPause::default();
             while let Some(engine) = inner.upgrade().map(|inner| Engine { inner }) {
                 let next = engine.due().pop_first();
                 let Some(what) = next else {
@@ -148,7 +147,7 @@ impl Engine {
         }
     }
 
-    /// Removes what has had its day. What fails now is done another time.
+    /// Removes expired data. Failures are ignored: the next run tries again.
     async fn tidy(&self) {
         let _ = self.inner.writes.send(Tidy, None).await;
     }
@@ -164,13 +163,13 @@ impl Engine {
     }
 }
 
-/// How long the graph's segment is left as it is after it was built: it is always built as
-/// a whole, so that a graph that changes all the time would be built all the time.
+/// Limits how often the graph's segment is built: it is always built as a whole, so a graph
+/// that changes constantly would be rebuilt constantly.
 #[derive(Default)]
-struct Rest(Option<Instant>);
+struct BuildPause(Option<Instant>);
 
-impl Rest {
-    /// Building takes this part of the time at most.
+impl BuildPause {
+    /// Building takes at most one part in this many of the time.
     const PART: u32 = 10;
 
     fn after(&mut self, took: Duration) {

@@ -1,4 +1,4 @@
-//! Ingest: a file of ready records into a collection, in two passes.
+//! Ingest: loads a file of records into a collection, in two passes.
 
 mod receipt;
 
@@ -23,46 +23,46 @@ use crate::writes::Written;
 pub(crate) use receipt::LISTED;
 pub use receipt::{Receipt, Rejected};
 
-/// How a file is taken in.
+/// What to ingest, and how.
 #[derive(Debug, Clone)]
 pub struct IngestOptions {
     /// The file.
     pub file: PathBuf,
-    /// The same, opened by whoever decides what may be read. Without it, `file` is opened.
+    /// The file, if the caller has opened it to check access. Otherwise `file` is opened.
     pub opened: Option<OpenFile>,
-    /// Where its records go; made if it does not exist.
+    /// The collection; created if it does not exist.
     pub collection: String,
-    /// The length of its vectors; the first one decides if it is not given.
+    /// The dimension of the vectors; by default that of the first one.
     pub dimension: Option<u32>,
-    /// The metric of a collection that is made; by default cosine.
+    /// The metric of a new collection; by default cosine.
     pub metric: Option<Metric>,
-    /// The model that made the vectors, if it is known.
+    /// The model that produced the vectors, if known.
     pub model: Option<String>,
-    /// What happens to ids that exist.
+    /// What to do with existing ids.
     pub mode: PutMode,
-    /// What happens to bad rows.
+    /// What to do with invalid rows.
     pub on_error: OnError,
-    /// Give up after so long without progress.
+    /// Give up after this long without progress.
     pub patience: Duration,
 }
 
-/// What a bad row does to the rest of its file.
+/// What to do when a row is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnError {
-    /// Nothing of the file is written.
+    /// Write nothing of the file.
     Stop,
-    /// The row is left out and reported.
+    /// Skip the row and report it.
     Skip,
 }
 
-/// How far an ingest is.
+/// The progress of an ingest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IngestProgress {
-    /// What is being done.
+    /// The current pass.
     pub stage: IngestStage,
-    /// How much of it is done: bytes of the file, then rows.
+    /// Completed so far: bytes of the file in the first pass, rows in the second.
     pub done: u64,
-    /// How much there is.
+    /// The total, in the same unit.
     pub total: u64,
 }
 
@@ -75,10 +75,10 @@ pub enum IngestStage {
     Writing,
 }
 
-/// Takes progress.
+/// Receives progress.
 pub type Watcher = Arc<dyn Fn(IngestProgress) + Send + Sync>;
 
-/// The memory of the worker that reads the file.
+/// Memory limit of the worker that reads the file, in bytes.
 const INTAKE_MEMORY: u64 = 200 << 20;
 
 /// A batch aims to hold the write lock for this long.
@@ -86,15 +86,14 @@ const BATCH_TIME: Duration = Duration::from_millis(50);
 const BATCH_ROWS: std::ops::RangeInclusive<u32> = 32..=4_096;
 const BATCH_BYTES: u32 = 6 << 20;
 
-/// Between batches the lock is left alone for longer than waiting writers sleep, so
-/// that none of them starves.
+/// Pause between batches, longer than waiting writers sleep, so that none of them starves.
 pub(crate) const LET_OTHERS_IN: Duration = Duration::from_millis(2);
 
 impl Engine {
-    /// Takes a file in. The same file again continues a load that was interrupted, and
-    /// changes nothing after one that was not.
+    /// Ingests a file. Repeating the call resumes an interrupted load, and changes nothing
+    /// after a complete one.
     ///
-    /// The receipt says what was written, also when something failed half-way.
+    /// The receipt tells what was written, even if the load failed half-way.
     pub async fn ingest(&self, options: &IngestOptions, watcher: Watcher) -> Receipt {
         let started = Instant::now();
         let mut receipt = Receipt::new(&options.collection);
@@ -116,7 +115,7 @@ impl Engine {
     ) -> Result<(Pool<Intake>, WatchedPool), Failure> {
         let settings = PoolSettings {
             memory_cap: Some(memory),
-            // The watch over progress decides, not the length of the file.
+            // The job ends for lack of progress, not because the file is long.
             job_deadline: Duration::from_secs(7 * 24 * 3600),
             ..pool_settings(&self.inner.options, 1)
         };
@@ -128,15 +127,15 @@ impl Engine {
     }
 }
 
-/// Ends when nothing has moved for too long.
-pub(crate) async fn impatience(patience: Duration, alive: &Notify) -> Failure {
+/// Completes with a failure after `patience` without progress.
+pub(crate) async fn no_progress(patience: Duration, alive: &Notify) -> Failure {
     while tokio::time::timeout(patience, alive.notified()).await.is_ok() {}
     let message = format!("no progress for {} s", patience.as_secs());
     Failure::new(Code::Timeout, message)
         .with_hint("the same command continues; --timeout gives it more time")
 }
 
-/// One ingest under way.
+/// An ingest in progress.
 struct Load<'a> {
     engine: &'a Engine,
     options: &'a IngestOptions,
@@ -144,7 +143,7 @@ struct Load<'a> {
     intake: Pool<Intake>,
     _shown: WatchedPool,
     watcher: Watcher,
-    /// Told of any progress.
+    /// Notified of any progress.
     alive: Arc<Notify>,
 }
 
@@ -165,14 +164,14 @@ impl<'a> Load<'a> {
     async fn run(self, receipt: &mut Receipt) -> Result<(), Failure> {
         let outcome = tokio::select! {
             outcome = self.load(receipt) => outcome,
-            failure = impatience(self.options.patience, &self.alive) => Err(failure),
+            failure = no_progress(self.options.patience, &self.alive) => Err(failure),
         };
         self.intake.kill();
         outcome
     }
 
     async fn load(&self, receipt: &mut Receipt) -> Result<(), Failure> {
-        self.engine.know_poisons().await;
+        self.engine.load_quarantine().await;
         let known = match self.engine.collection(&self.options.collection).await {
             Ok(state) => Some(state),
             Err(failure) if matches!(failure.code, Code::NotFound | Code::NoStore) => None,
@@ -220,7 +219,7 @@ impl<'a> Load<'a> {
         };
         let answer = tokio::select! {
             answer = self.intake.call(pass, options) => answer,
-            // The program stops, and nothing is written yet that would have to be ended.
+            // The program is stopping, and nothing has been written yet.
             () = self.engine.inner.readers.drained() => Err(CallError::Draining { role: Intake::NAME }),
         };
         let answer = answer.map_err(|error| of_call(&error))?;
@@ -232,7 +231,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// A collection that exists must be what was asked for.
+    /// Checks that an existing collection has the requested metric and dimension.
     fn check_collection(&self, state: &CollectionState) -> Result<(), Failure> {
         let name = &state.name;
         if let Some(metric) = self.options.metric.filter(|metric| *metric != state.metric) {
@@ -258,11 +257,11 @@ impl<'a> Load<'a> {
             metric: self.options.metric.unwrap_or_default(),
             model: self.options.model.clone(),
         };
-        // Another process may make it at the same moment.
+        // Another process may create it at the same time.
         self.engine.create_collection(spec, true).await.map(drop)
     }
 
-    /// What tells this load from others.
+    /// Identifies this load.
     fn source(&self, layout: &Layout, collection: u64) -> String {
         let hash: String = layout.hash.iter().map(|byte| format!("{byte:02x}")).collect();
         let IngestOptions { mode, on_error, .. } = self.options;
@@ -271,7 +270,7 @@ impl<'a> Load<'a> {
 
     async fn progress(&self, source: &str) -> Result<LoadProgress, Failure> {
         let known = self.engine.ask(GetLoadProgress { source: source.to_owned() }).await?;
-        // A finished load that is run again looks at every row again.
+        // Repeating a finished load goes through all rows again.
         Ok(known.filter(|progress| !progress.finished).unwrap_or_default())
     }
 
@@ -355,7 +354,7 @@ impl<'a> Load<'a> {
     }
 }
 
-/// The rows of the file that records of a batch come from, counted from 1.
+/// The row numbers of a batch's records in the file, from 1.
 fn rows_of_records(layout: &Layout, before: u64) -> impl Iterator<Item = u64> {
     (before + 1..).filter(|row| !layout.is_rejected(*row))
 }
@@ -366,11 +365,11 @@ struct Batch {
     next: isolith_roles::Cursor,
 }
 
-/// As many rows as fit into the time that a batch may hold the write lock.
+/// The batch size whose write should hold the lock for about [`BATCH_TIME`].
 fn next_size(rows: u32, written: &Written<RecordsPut>) -> u32 {
     let ran = written.ran.as_secs_f64().max(1e-4);
     let fitting = f64::from(rows) * BATCH_TIME.as_secs_f64() / ran;
-    // Doubling at most, as one measurement says little.
+    // At most doubled, because a single measurement is unreliable.
     (fitting as u32).min(rows * 2).clamp(*BATCH_ROWS.start(), *BATCH_ROWS.end())
 }
 

@@ -1,5 +1,5 @@
-//! What Isolith does, as typed calls. The engine owns the pools of workers; it opens
-//! neither the truth nor a segment itself.
+//! Isolith's operations as typed calls. The engine owns the worker pools; it never opens the
+//! database or a segment itself.
 
 mod adopt;
 mod chunks;

@@ -1,4 +1,4 @@
-//! Which folder a command's store is.
+//! Finds the store that a command uses.
 
 use std::path::{Path, PathBuf};
 
@@ -6,13 +6,13 @@ use isolith_types::{Code, Failure};
 
 use crate::trust::StorePlace;
 
-/// The folder's name inside a project.
+/// The name of a project's store folder.
 pub(crate) const PROJECT_FOLDER: &str = ".isolith";
 
-/// What a command may look at to find its store.
+/// The environment in which a command looks for its store.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
-    /// `--store` or `ISOLITH_STORE`: settles it.
+    /// `--store` or `ISOLITH_STORE`: takes precedence over everything else.
     pub given: Option<PathBuf>,
     /// The working folder.
     pub working_folder: PathBuf,
@@ -20,20 +20,20 @@ pub struct Surroundings {
     pub data_home: Option<PathBuf>,
     /// `XDG_STATE_HOME`.
     pub state_home: Option<PathBuf>,
-    /// `ISOLITH_SECRET_FILE`: the secret that seals stores, where the state's folder cannot
-    /// hold it.
+    /// `ISOLITH_SECRET_FILE`: the secret that seals stores, if it cannot be in the state
+    /// folder.
     pub secret_file: Option<PathBuf>,
     /// The user's home folder.
     pub home: Option<PathBuf>,
 }
 
-/// Where a command looks if nothing was given.
+/// Where a command looks if no store was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope<'a> {
-    /// The project's store, which must be there.
+    /// The project's store, which must exist.
     Project,
-    /// The store of the project that this path lies in; where there is none, one in the
-    /// path itself.
+    /// The store of the project that contains this path; without one, a store in the path
+    /// itself.
     Indexed(&'a Path),
     /// The project's store if there is one, else the user's.
     ProjectThenUser,
@@ -41,7 +41,7 @@ pub enum Scope<'a> {
     User,
 }
 
-/// Where the store is; it need not exist.
+/// Finds the location of the store, which need not exist.
 ///
 /// # Errors
 /// If there is neither a project's store nor a home folder for the user's.
@@ -110,7 +110,7 @@ impl Surroundings {
     }
 
     fn base_folder(&self, set: Option<&Path>, default: &str) -> Option<PathBuf> {
-        // The specification says that a relative one is to be ignored.
+        // The XDG specification says to ignore relative paths.
         let set = set.filter(|path| path.is_absolute()).map(Path::to_owned);
         let base = set.or_else(|| Some(self.home.as_ref()?.join(default)))?;
         Some(base.join("isolith"))
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_project_comes_before_the_user() {
+    fn the_nearest_project_takes_precedence_over_the_user() {
         let scratch = tempfile::tempdir().unwrap();
         let deep = scratch.path().join("a/b");
         std::fs::create_dir_all(&deep).unwrap();

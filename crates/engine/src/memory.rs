@@ -1,4 +1,4 @@
-//! Memory: drawers, and the diaries that agents keep in them.
+//! Agent memory: drawers and diaries.
 
 mod import;
 
@@ -17,42 +17,41 @@ use isolith_types::{
 use crate::open::Engine;
 pub use import::{ImportOptions, ImportProgress, ImportReceipt, ImportWatcher};
 
-/// The room that diaries are in.
+/// The room for diaries.
 pub const DIARY_ROOM: &str = "diary";
 
-/// What became of drawers of which some could not be stored.
+/// The result of loading drawers, some of which may be rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LoadedDrawers {
-    /// For each drawer what became of it, or why it was left out.
+    /// The outcome for each drawer, or why it was rejected.
     pub drawers: Vec<Result<AddedDrawer, String>>,
-    /// Whether this was answered from the receipt of an earlier time.
+    /// Whether the result comes from the receipt of an earlier call.
     pub repeated: bool,
 }
 
 /// A drawer after a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpdatedDrawer {
-    /// As it is now.
+    /// Its new state.
     pub drawer: Drawer,
-    /// Whether it was another before.
+    /// Whether the update changed anything.
     pub changed: bool,
 }
 
-/// What was deleted.
+/// The result of deleting drawers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeletedDrawers {
-    /// How many drawers went.
+    /// Number of deleted drawers.
     pub deleted: u64,
-    /// How many ids were not there.
+    /// Number of ids that were not found.
     pub missing: u64,
 }
 
 impl Engine {
-    /// Remembers texts, all or none of them. One that is there already is left alone.
+    /// Stores texts, all or none of them. Existing ones are left unchanged.
     ///
     /// # Errors
-    /// `bad_input` or `too_large` for a text or what stands around it, or what keeps it
-    /// from being written.
+    /// `bad_input` or `too_large` for a text or its metadata; any error of a write.
     pub async fn add_drawers(
         &self,
         drawers: Vec<NewDrawer>,
@@ -63,10 +62,10 @@ impl Engine {
         Ok(self.write(add, key).await?.done.reply.drawers)
     }
 
-    /// Remembers those texts that can be stored, and says what is wrong with the others.
+    /// Stores the valid texts and reports what is wrong with the others.
     ///
     /// # Errors
-    /// What keeps all of them from being written.
+    /// Any error of a write that affects all of them.
     pub async fn load_drawers(
         &self,
         drawers: Vec<NewDrawer>,
@@ -85,19 +84,19 @@ impl Engine {
         Ok(LoadedDrawers { drawers: drawers.collect(), repeated })
     }
 
-    /// Drawers by their ids, in this order; none where one is not there.
+    /// Reads drawers in the order of the given ids; `None` for those that do not exist.
     ///
     /// # Errors
-    /// What keeps the store from being read.
+    /// Any error of a read.
     pub async fn drawers(&self, ids: Vec<String>) -> Result<Vec<Option<Drawer>>, Failure> {
         self.ask(GetDrawers { ids }).await
     }
 
-    /// Drawers that a filter allows, and how many it allows. There may be fewer than the
-    /// page has room for, if they are large.
+    /// Lists a page of the drawers that match a filter, and their total number. A page of
+    /// large drawers may be shorter than requested.
     ///
     /// # Errors
-    /// What keeps the store from being read.
+    /// Any error of a read.
     pub async fn list_drawers(
         &self,
         filter: &DrawerFilter,
@@ -111,8 +110,8 @@ impl Engine {
     /// Changes a drawer.
     ///
     /// # Errors
-    /// `not_found`, `already_exists` if another drawer has the new text, `bad_input`, or
-    /// what keeps it from being written.
+    /// `not_found`, `already_exists` if another drawer has the new text, `bad_input`; any
+    /// error of a write.
     pub async fn update_drawer(
         &self,
         id: &str,
@@ -129,11 +128,10 @@ impl Engine {
         Ok(UpdatedDrawer { drawer, changed })
     }
 
-    /// Deletes drawers; all that a filter allows in several steps, if they are many.
+    /// Deletes drawers by id or filter, in several transactions if there are many.
     ///
     /// # Errors
-    /// `bad_input` for a filter that allows everything, or what keeps it from being
-    /// written.
+    /// `bad_input` for a filter that matches everything; any error of a write.
     pub async fn delete_drawers(
         &self,
         which: WhichDrawers,
@@ -143,7 +141,7 @@ impl Engine {
         let mut key = key;
         loop {
             let delete = DeleteDrawers { which: which.clone() };
-            // A repeat of the first step goes on with the others.
+            // Only the first transaction has the key: a repeated call continues with the rest.
             let slice = self.write(delete, key.take()).await?.done.reply;
             done.deleted += slice.deleted;
             done.missing += slice.missing;
@@ -153,18 +151,18 @@ impl Engine {
         }
     }
 
-    /// All wings with their rooms, by name.
+    /// Lists all wings and their rooms, by name.
     ///
     /// # Errors
-    /// What keeps the store from being read.
+    /// Any error of a read.
     pub async fn taxonomy(&self) -> Result<Vec<Wing>, Failure> {
         self.ask(ListRooms).await
     }
 
-    /// Drawers with nearly the same text: those whose vectors have at least this cosine.
+    /// Finds near-duplicates: drawers whose vectors have at least this cosine similarity.
     ///
     /// # Errors
-    /// `bad_input` for a text without words, or what keeps the store from being read.
+    /// `bad_input` for a text without words; any error of a read.
     pub async fn similar_drawers(
         &self,
         text: &str,
@@ -172,7 +170,7 @@ impl Engine {
         threshold: f32,
         limit: u32,
     ) -> Result<Vec<SimilarDrawer>, Failure> {
-        self.know_poisons().await;
+        self.load_quarantine().await;
         let (text, filter) = (text.to_owned(), filter.clone());
         let search = FindSimilarDrawers { text, filter, threshold, limit };
         let answered = self.ask_for(search).await?;
@@ -184,8 +182,8 @@ impl Engine {
         Ok(drawers)
     }
 
-    /// Adds an entry to an agent's diary, under this day or today. Each entry is kept, even
-    /// if it says the same as another.
+    /// Adds an entry to an agent's diary, for the given day or today. Entries with equal text
+    /// are stored separately.
     ///
     /// # Errors
     /// As [`Engine::add_drawers`].
@@ -197,7 +195,7 @@ impl Engine {
         let DiaryEntry { agent, text, day, topic } = entry;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
-        // A repeat under the same key has to ask for the same.
+        // A repeat with the same key must send the same request.
         let source = match key {
             Some(key) => key.0.iter().fold("diary ".to_owned(), |mut source, byte| {
                 // Writing to a string cannot fail.
@@ -221,10 +219,10 @@ impl Engine {
         added.into_iter().next().ok_or_else(nothing)
     }
 
-    /// The last entries of an agent's diary, of one day or of all, in the order of time.
+    /// Reads the latest entries of an agent's diary, of one day or all, in chronological order.
     ///
     /// # Errors
-    /// What keeps the store from being read.
+    /// Any error of a read.
     pub async fn read_diary(
         &self,
         agent: &str,
@@ -245,15 +243,15 @@ impl Engine {
     }
 }
 
-/// An entry on its way into a diary.
+/// A new diary entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DiaryEntry {
-    /// Whose diary it is.
+    /// The agent who keeps the diary.
     pub agent: String,
     /// What happened.
     pub text: String,
-    /// When, if not today (UTC).
+    /// The day; by default today (UTC).
     pub day: Option<Moment>,
-    /// What it is about.
+    /// The topic.
     pub topic: Option<String>,
 }

@@ -42,7 +42,7 @@ impl fmt::Debug for Engine {
 pub(crate) struct Inner {
     pub(crate) place: StorePlace,
     pub(crate) folder: StoreFolder,
-    /// What workers are told at their start.
+    /// Settings passed to workers when they start.
     settings: Mutex<StoreSettings>,
     pub(crate) options: EngineOptions,
     pub(crate) readers: Pool<StoreReader>,
@@ -54,21 +54,21 @@ pub(crate) struct Inner {
     pub(crate) hooks: Hooks,
     pub(crate) tally: Arc<Tally>,
     pub(crate) serving: Serving,
-    /// What is left of answers that are longer than a page.
+    /// The remaining pages of long replies.
     pub(crate) spools: Arc<Spools>,
-    /// What wants new segments.
+    /// What is due for new segments.
     pub(crate) due: Mutex<BTreeSet<SegmentsOf>>,
-    /// Whether a query would have been quicker with a newer segment of the graph.
+    /// Whether a query would have been faster with an up-to-date graph segment.
     pub(crate) graph_wanted: AtomicBool,
     pub(crate) due_changed: Arc<Notify>,
-    /// Whether a collection was deleted whose rows are still there.
+    /// Whether rows of deleted collections remain to be removed.
     pub(crate) purge_due: AtomicBool,
     pub(crate) roots_seen: RootsSeen,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Whoever waits for something to be due learns that nothing ever will be.
+        // Wakes the background tasks, so that they end.
         self.due_changed.notify_one();
     }
 }
@@ -76,21 +76,21 @@ impl Drop for Inner {
 /// How an engine runs.
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
-    /// Whether a store is made where there is none.
+    /// Whether to create the store if it does not exist.
     pub create: bool,
     /// How durable a commit is.
     pub durability: Durability,
-    /// How long it lives, which decides about spares and background work.
+    /// Short-lived or long-lived: decides about spares and background work.
     pub life: Life,
-    /// How many reads run at the same time.
+    /// Maximum number of concurrent reads.
     pub readers: usize,
-    /// How long one job may take.
+    /// The deadline of a job.
     pub deadline: Duration,
     /// The program to start as workers; by default the running one.
     pub program: Option<PathBuf>,
-    /// What it may read and answer for, whatever roots the store has; by default anything.
+    /// The folders it may read, whatever roots the store has; by default everything.
     pub within: Option<Within>,
-    /// What the user has set. Projects add to it when they are indexed.
+    /// The user's settings. Settings of a project are added when it is indexed.
     pub settings: Layers,
 }
 
@@ -103,9 +103,9 @@ impl EngineOptions {
 /// How long an engine lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Life {
-    /// For one command: no spares; folding is left until [`Engine::settle`].
+    /// One command: no spares; folding waits for [`Engine::settle`].
     OneShot,
-    /// For long: spares, and folding in the background.
+    /// A server: spares, and folding in the background.
     Server,
 }
 
@@ -124,16 +124,16 @@ impl Default for EngineOptions {
     }
 }
 
-/// Crash reports that are kept.
+/// Maximum number of stored crash reports.
 pub(crate) const CRASH_REPORTS: usize = 200;
 
-/// A fold of millions of rows takes its time.
+/// Deadline of a fold, enough for millions of rows.
 const FOLD_DEADLINE: Duration = Duration::from_secs(1800);
 
-/// What a worker may use on any machine.
-const LEAST_CAP: u64 = 1 << 30;
+/// Minimum memory limit of a worker, in bytes.
+const MIN_WORKER_MEMORY: u64 = 1 << 30;
 
-/// How long a drained engine's workers may take to finish.
+/// How long workers may take to finish when the engine closes.
 const CLOSING: Duration = Duration::from_secs(10);
 
 impl Engine {
@@ -161,7 +161,7 @@ impl Engine {
         let (quarantine, news) = StoreQuarantine::new();
         let tally = Arc::new(Tally::default());
         let recent = Arc::new(Recent::new(Arc::clone(&tally)));
-        // A store that cannot be written goes without reports.
+        // A read-only store gets no crash reports.
         let crashes = CrashFolder::open(folder.crashes(), CRASH_REPORTS).ok();
         let hooks = Hooks {
             crashes: crashes.map(|folder| Arc::new(folder) as _),
@@ -196,7 +196,7 @@ impl Engine {
                 options,
             }),
         };
-        engine.remember_poisons(news);
+        engine.store_quarantine(news);
         if engine.inner.options.life == Life::Server {
             engine.fold_in_background();
             engine.keep_up();
@@ -205,11 +205,11 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Looks again whether the store may be used, after a worker has found another one than
-    /// it was told of. Returns whether it is another one, which workers now know.
+    /// Checks again whether the store may be used, after a worker has found a different one.
+    /// Returns whether it was replaced; workers then use the new one.
     pub(crate) fn look_again(&self) -> Result<bool, Failure> {
         let Inner { place, options, settings, readers, writer, builder, .. } = &*self.inner;
-        // Whoever looks last must not put back what another has seen before.
+        // A slower concurrent check must not overwrite a newer result.
         let mut known = settings.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = place.admit(options.missing())?;
         let now = store_settings(&folder, options);
@@ -229,21 +229,21 @@ impl Engine {
         self.inner.folder.path()
     }
 
-    /// The pools that there are now, to be drained or killed on a signal: the store's own, and
-    /// those of work that is under way, such as parsers.
+    /// All current pools, to be drained or killed on a signal: the store's own, and those of
+    /// running work, such as parsers.
     pub fn pools(&self) -> Vec<Arc<dyn Supervised>> {
         self.inner.pools()
     }
 
-    /// What was counted: jobs, starts, deaths.
+    /// Counters of jobs, worker starts and deaths.
     pub fn tally(&self) -> &Tally {
         &self.inner.tally
     }
 
     /// Lets running jobs finish, and stops all workers.
     pub async fn close(&self) {
-        // Whoever was killed by a job should not be killed by it tomorrow.
-        let _ = tokio::time::timeout(CLOSING, self.inner.quarantine.written_down()).await;
+        // Record poison jobs first, so that the next process refuses them.
+        let _ = tokio::time::timeout(CLOSING, self.inner.quarantine.stored()).await;
         let pools = self.pools();
         for pool in &pools {
             pool.begin_drain(CLOSING);
@@ -274,10 +274,10 @@ pub(crate) fn pool_settings(options: &EngineOptions, workers: usize) -> PoolSett
     settings
 }
 
-/// A worker that runs away is refused memory before the system looks for somebody to kill.
+/// A limit that stops a runaway worker before the system's OOM killer acts.
 fn half_of_memory() -> u64 {
     let system = rustix::system::sysinfo();
-    (system.totalram * u64::from(system.mem_unit) / 2).max(LEAST_CAP)
+    (system.totalram * u64::from(system.mem_unit) / 2).max(MIN_WORKER_MEMORY)
 }
 
 pub(crate) fn no_store(folder: &Path) -> Failure {
@@ -303,9 +303,8 @@ pub(crate) fn create_folder(path: &Path) -> Result<(), Failure> {
     })
 }
 
-/// A store inside a repository is no part of it. Somebody may have removed it and had it
-/// created again by a process that was still there. In a folder that holds other things,
-/// too, git may want to see those.
+/// Writes a `.gitignore` into the store, because a store must not become part of a
+/// repository. Not if the folder contains other files, which git may track.
 pub(crate) fn hide_from_git(folder: &StoreFolder) {
     let hidden = Folder::open(folder.path()).and_then(|opened| {
         let is_of_project = folder.path().file_name().is_some_and(|name| name == PROJECT_FOLDER);

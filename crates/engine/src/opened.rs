@@ -1,4 +1,4 @@
-//! Files that are opened once, by whoever decides what may be read.
+//! Files that are opened once, when access to them is checked.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use isolith_types::{Code, Failure};
 
-/// A regular file that is open for reading. What is read later is this file, whatever its
-/// path leads to by then.
+/// A regular file, open for reading. Later reads use this file, even if its path then leads
+/// elsewhere.
 #[derive(Debug, Clone)]
 pub struct OpenFile {
     path: PathBuf,
@@ -25,13 +25,13 @@ impl OpenFile {
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let fail = |error| unreadable(path, &error);
         let real = std::fs::canonicalize(path).map_err(fail)?;
-        // Opening a pipe would wait for somebody to write to it.
+        // Opening a pipe would block until somebody writes to it.
         let unblocked = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
         let file = File::options().read(true).custom_flags(unblocked).open(&real).map_err(fail)?;
         Self::opened(real, file)
     }
 
-    /// A file that is open already, and where it was then: absolute, without links.
+    /// Wraps an open file. `path` is where it was opened: absolute, without links.
     ///
     /// # Errors
     /// `bad_input` if it is not a regular file.
@@ -46,28 +46,28 @@ impl OpenFile {
         Ok(Self { path, file: Arc::new(file.into()), identity })
     }
 
-    /// Where it was when it was opened.
+    /// The path at which it was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// To be sent with a job.
+    /// The descriptor to send with a job.
     pub(crate) fn descriptor(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.file)
     }
 
-    /// To be read here.
+    /// A handle for reading in this process.
     pub(crate) fn file(&self) -> std::io::Result<File> {
         Ok(self.file.try_clone()?.into())
     }
 
-    /// What tells this file, as it is now, from others.
+    /// Identifies this version of the file.
     pub(crate) fn identity(&self) -> String {
         self.identity.clone()
     }
 }
 
-/// Why a file that was named cannot be read.
+/// The failure for a file that cannot be read.
 pub(crate) fn unreadable(file: &Path, error: &std::io::Error) -> Failure {
     let code = match error.kind() {
         std::io::ErrorKind::NotFound => Code::NotFound,

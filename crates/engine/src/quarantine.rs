@@ -1,4 +1,4 @@
-//! Jobs that kill, remembered in the truth.
+//! The quarantine of poison jobs, stored in the database.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use tokio::sync::watch;
 
 use crate::open::Engine;
 
-/// Answers from memory; what is new goes to the truth in the background, as pools ask
-/// and tell it with their lock held.
+/// Answers from memory and writes new entries to the database in the background, because
+/// pools call it with their lock held.
 pub(crate) struct StoreQuarantine {
     memory: MemoryQuarantine,
     news: UnboundedSender<Poison>,
-    /// How many are not in the truth yet.
+    /// Number of entries not yet in the database.
     unwritten: watch::Sender<usize>,
 }
 
@@ -25,13 +25,13 @@ impl StoreQuarantine {
         (Arc::new(Self { memory, news, unwritten: watch::Sender::new(0) }), receiver)
     }
 
-    /// Completes when all that is known is in the truth, or could not be written there.
-    pub(crate) async fn written_down(&self) {
+    /// Completes when all entries were written to the database, or failed to be.
+    pub(crate) async fn stored(&self) {
         // The sender lives as long as this does.
         let _ = self.unwritten.subscribe().wait_for(|unwritten| *unwritten == 0).await;
     }
 
-    /// Takes what the truth remembers.
+    /// Loads the entries stored in the database.
     fn recall(&self, jobs: &[PoisonedJob]) {
         for poison in jobs.iter().filter_map(|job| serde_json::from_str(&job.poison).ok()) {
             self.memory.add(poison);
@@ -45,13 +45,13 @@ impl Quarantine for StoreQuarantine {
     }
 
     fn add(&self, poison: Poison) {
-        // Without this one question nothing else can be asked, and its input is empty.
+        // Never quarantine the overview: without it nothing else can be asked.
         if poison.kind == GetOverview::NAME {
             return;
         }
         self.memory.add(poison.clone());
         self.unwritten.send_modify(|unwritten| *unwritten += 1);
-        // Without an engine to write it down, it lasts as long as the process.
+        // Without an engine to store it, the entry lasts as long as the process.
         if self.news.send(poison).is_err() {
             self.unwritten.send_modify(|unwritten| *unwritten -= 1);
         }
@@ -71,13 +71,13 @@ impl Quarantine for StoreQuarantine {
 }
 
 impl Engine {
-    /// Learns, once, which jobs killed workers before.
-    pub(crate) async fn know_poisons(&self) {
+    /// Loads the stored quarantine, once.
+    pub(crate) async fn load_quarantine(&self) {
         let inner = &self.inner;
         inner
             .poisons_known
             .get_or_init(|| async {
-                // A store that cannot say so is found out by the job itself.
+                // The job itself will report what is wrong with the store.
                 if let Ok(overview) = self.ask(GetOverview).await {
                     inner.quarantine.recall(&overview.poisons);
                 }
@@ -85,8 +85,8 @@ impl Engine {
             .await;
     }
 
-    /// Writes new poisons down, as long as the engine lives.
-    pub(crate) fn remember_poisons(&self, mut news: UnboundedReceiver<Poison>) {
+    /// Stores new entries, as long as the engine lives.
+    pub(crate) fn store_quarantine(&self, mut news: UnboundedReceiver<Poison>) {
         let inner = Arc::downgrade(&self.inner);
         tokio::spawn(async move {
             while let Some(poison) = news.recv().await {
@@ -97,7 +97,7 @@ impl Engine {
                     input: poison.input_hash.into_bytes(),
                 };
                 if let Err(failure) = inner.writes.send(remember, None).await {
-                    tracing::warn!(%failure, "a quarantined job could not be written down");
+                    tracing::warn!(%failure, "could not store a quarantined job");
                 }
                 inner.quarantine.unwritten.send_modify(|unwritten| *unwritten -= 1);
             }

@@ -1,4 +1,4 @@
-//! Searching memory.
+//! Memory search.
 
 use std::time::{Duration, Instant};
 
@@ -8,26 +8,26 @@ use isolith_types::{Code, DrawerFilter, DrawerHit, Failure};
 
 use crate::open::Engine;
 
-/// The longest question, in bytes.
-const LONGEST_QUESTION: usize = 64 << 10;
+/// Maximum length of a query, in bytes.
+const MAX_QUERY_BYTES: usize = 64 << 10;
 
-/// What is looked for in memory.
+/// A memory search.
 #[derive(Debug, Clone)]
 pub struct MemorySearch {
     /// A question, or words.
     pub text: String,
-    /// What ranks hits.
+    /// How hits are ranked.
     pub mode: Mode,
-    /// How many hits.
+    /// Maximum number of hits.
     pub limit: u32,
-    /// Where.
+    /// Which drawers are searched.
     pub filter: DrawerFilter,
-    /// What signals are worth; for evaluations.
+    /// Weights of the ranking signals; for evaluations.
     pub weights: MemoryWeights,
 }
 
 impl MemorySearch {
-    /// The usual way to look for `text`.
+    /// A search for `text` with default settings.
     pub fn new(text: &str, limit: u32) -> Self {
         Self {
             text: text.to_owned(),
@@ -39,10 +39,10 @@ impl MemorySearch {
     }
 }
 
-/// The answer to a search.
+/// The result of a memory search.
 #[derive(Debug, Clone)]
 pub struct MemoryHits {
-    /// The best first.
+    /// Best first.
     pub hits: Vec<DrawerHit>,
     /// Why the answer is incomplete.
     pub degraded: Option<String>,
@@ -51,21 +51,21 @@ pub struct MemoryHits {
 }
 
 impl Engine {
-    /// The drawers that answer a question.
+    /// Searches the drawers.
     ///
     /// # Errors
-    /// `bad_input` for a blank question, or what keeps the store from being read.
+    /// `bad_input` for a blank query; any error of a read.
     pub async fn search_memory(&self, search: &MemorySearch) -> Result<MemoryHits, Failure> {
         let started = Instant::now();
         if search.text.trim().is_empty() {
             return Err(Failure::new(Code::BadInput, "the query is empty")
                 .with_hint("pass a question or some words"));
         }
-        if search.text.len() > LONGEST_QUESTION {
-            let message = format!("a query has at most {LONGEST_QUESTION} bytes");
+        if search.text.len() > MAX_QUERY_BYTES {
+            let message = format!("a query has at most {MAX_QUERY_BYTES} bytes");
             return Err(Failure::new(Code::TooLarge, message).with_hint("shorten the query"));
         }
-        self.know_poisons().await;
+        self.load_quarantine().await;
         let query = SearchMemory {
             text: search.text.clone(),
             mode: search.mode,

@@ -1,6 +1,6 @@
-//! The seal of a store: a file with the store's uuid and a keyed hash of it that only a
-//! secret of this user can make. It shows that the store was made by this user here, and
-//! did not come with a clone or an archive.
+//! The seal of a store: a file with the store's uuid and a keyed hash of it, made with a
+//! secret of this user. It proves that this user created the store on this machine, and that
+//! it did not come with a clone or an archive.
 
 use std::io::{self, Read, Write};
 
@@ -8,31 +8,31 @@ use isolith_folder::Folder;
 
 use crate::secret::Secret;
 
-/// The file of a store's seal.
+/// The name of the seal's file.
 pub(crate) const SEAL: &str = "seal";
 const FIRST_LINE: &str = "isolith seal 1";
 
-/// Keeps the key apart from other uses of the same secret.
+/// Separates this key from other keys derived from the same secret.
 const CONTEXT: &str = "isolith 2026-11 seal of a store";
 
-/// No seal is longer.
-const MOST_BYTES: u64 = 256;
+/// Maximum length of a seal, in bytes.
+const MAX_SEAL_BYTES: u64 = 256;
 
-/// What a store's folder has in the place of a seal.
+/// The state of a store's seal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Seal {
-    /// A seal of this user, for the truth with this uuid.
+    /// A seal of this user, for the database with this uuid.
     Valid(String),
-    /// One that this user's secret did not make.
+    /// A seal not made with this user's secret.
     Invalid,
-    /// None.
+    /// There is no seal.
     Missing,
 }
 
 /// Reads the seal of the store in `folder`.
 ///
 /// # Errors
-/// That there is one which cannot be read.
+/// If there is a seal that cannot be read.
 pub(crate) fn read(folder: &Folder, secret: &Secret) -> io::Result<Seal> {
     let file = match folder.file(SEAL) {
         Ok(file) => file,
@@ -43,15 +43,15 @@ pub(crate) fn read(folder: &Folder, secret: &Secret) -> io::Result<Seal> {
         Err(error) => return Err(error),
     };
     let mut text = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut text)?;
+    file.take(MAX_SEAL_BYTES).read_to_end(&mut text)?;
     let uuid = std::str::from_utf8(&text).ok().and_then(|text| verified(text, secret));
     Ok(uuid.map_or(Seal::Invalid, |uuid| Seal::Valid(uuid.to_owned())))
 }
 
-/// Seals the store in `folder` for the truth with this uuid, in the place of any other seal.
+/// Seals the store in `folder` for the database with this uuid, replacing any other seal.
 ///
 /// # Errors
-/// As the system says.
+/// Any error from the system.
 pub(crate) fn replace(folder: &Folder, secret: &Secret, uuid: &str) -> io::Result<()> {
     let aside = write_aside(folder, secret, uuid)?;
     folder.rename(&aside, folder, SEAL)?;
@@ -61,7 +61,7 @@ pub(crate) fn replace(folder: &Folder, secret: &Secret, uuid: &str) -> io::Resul
 /// Seals the store in `folder` unless it has a seal: the first of several processes wins.
 ///
 /// # Errors
-/// As the system says.
+/// Any error from the system.
 pub(crate) fn create(folder: &Folder, secret: &Secret, uuid: &str) -> io::Result<()> {
     let aside = write_aside(folder, secret, uuid)?;
     match folder.rename_new(&aside, folder, SEAL) {
@@ -104,7 +104,7 @@ mod tests {
     const UUID: &str = "01234567-89ab-4cde-a012-3456789abcde";
 
     #[test]
-    fn only_the_secret_that_made_a_seal_accepts_it() {
+    fn a_seal_is_valid_only_with_its_own_secret() {
         let place = tempfile::tempdir().unwrap();
         let secret = |name| Secret::load_or_create(&place.path().join(name)).unwrap();
         let (mine, other) = (secret("mine"), secret("other"));
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(fs::read_dir(&store).unwrap().count(), 1);
 
         let text = fs::read_to_string(store.join("seal")).unwrap();
-        // As docs/format.md has it.
+        // The format is specified in docs/format.md.
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[..2], ["isolith seal 1", UUID]);
         assert!(lines.len() == 3 && lines[2].len() == 64 && text.ends_with('\n'), "{text}");

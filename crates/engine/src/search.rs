@@ -11,16 +11,16 @@ use isolith_types::{Code, Failure, Filter, Hit};
 use crate::failure::{is_another_store, of_call};
 use crate::open::Engine;
 
-/// The answer to a search.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hits {
-    /// The best first.
+    /// Best first.
     pub hits: Vec<Hit>,
     /// Why the answer is incomplete.
     pub degraded: Option<String>,
 }
 
-/// A reply, and whether a worker died over it before.
+/// A reply, and whether a worker died before it succeeded.
 #[derive(Debug)]
 pub(crate) struct Answered<R> {
     pub(crate) reply: R,
@@ -28,11 +28,11 @@ pub(crate) struct Answered<R> {
 }
 
 impl Engine {
-    /// The records nearest to `vector`.
+    /// Finds the records nearest to `vector`.
     ///
     /// # Errors
-    /// `not_found` for the collection, `bad_input` for the vector or the filter, or
-    /// what keeps the store from being read.
+    /// `not_found` for the collection, `bad_input` for the vector or the filter; any error
+    /// of a read.
     pub async fn nearest(
         &self,
         collection: &str,
@@ -46,8 +46,8 @@ impl Engine {
         self.search(collection, search).await
     }
 
-    /// The records nearest to the vector of `text`, where the collection's vectors come
-    /// from the model in this program.
+    /// Finds the records nearest to the embedding of `text`. The collection's vectors must
+    /// come from the built-in model.
     ///
     /// # Errors
     /// `model_unavailable` if they do not; otherwise as [`Engine::nearest`].
@@ -71,10 +71,10 @@ impl Engine {
         self.search(collection, search).await
     }
 
-    /// The vector that the model in this program makes of a text.
+    /// Embeds a text with the built-in model.
     ///
     /// # Errors
-    /// `bad_input` if it has no words, or what keeps the store from being read.
+    /// `bad_input` if it has no words; any error of a read.
     pub async fn embed(&self, text: &str) -> Result<Vec<f32>, Failure> {
         let vector = self.vector_of(text).await?;
         let value = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().unwrap_or_default());
@@ -89,7 +89,7 @@ impl Engine {
         }
     }
 
-    /// The records whose documents fit `text` best.
+    /// Finds the records whose documents match `text` best.
     ///
     /// # Errors
     /// As [`Engine::nearest`].
@@ -109,7 +109,7 @@ impl Engine {
         collection: &str,
         search: O,
     ) -> Result<Hits, Failure> {
-        self.know_poisons().await;
+        self.load_quarantine().await;
         let Answered { reply, blamed } = self.ask_for(search).await?;
         let RecordsFound { hits, degraded, searched } = reply;
         if searched.quarantined {
@@ -119,8 +119,8 @@ impl Engine {
         Ok(Hits { hits, degraded })
     }
 
-    /// Asks a reader. A worker that died of the job is blamed on the segments it had
-    /// open if the next one, without them, succeeded.
+    /// Asks a reader. If a worker dies and the retry succeeds without segments, the segments
+    /// are blamed.
     pub(crate) async fn ask_for<O: ReadOperation>(
         &self,
         operation: O,
@@ -158,8 +158,8 @@ impl Engine {
         reply.map(|reply| Answered { reply, blamed })
     }
 
-    /// Takes segments of a collection out of use that failed their check, or without which a
-    /// deadly search succeeded.
+    /// Quarantines segments of a collection that failed their check, or without which a
+    /// search that killed a worker succeeded.
     pub(crate) async fn quarantine_segments(
         &self,
         collection: &str,
@@ -169,7 +169,7 @@ impl Engine {
         self.quarantine(SegmentsOf::Collection(collection.to_owned()), searched, blamed).await;
     }
 
-    /// As [`Engine::quarantine_segments`], of anything.
+    /// As [`Engine::quarantine_segments`], for collections and the graph.
     pub(crate) async fn quarantine(&self, whose: SegmentsOf, searched: &Searched, blamed: bool) {
         let guilty = |damage: &&Damage| damage.kind != DamageKind::Unreadable;
         let mut culprits: Vec<Damage> = searched.damaged.iter().filter(guilty).cloned().collect();
@@ -199,11 +199,11 @@ impl Engine {
             Ok(_) => self.keep_for_diagnosis(&prefix, &culprits),
             Err(failure) => tracing::warn!(%failure, "damaged segments could not be recorded"),
         }
-        // At once in a server, else if the command settles.
+        // Immediately in a server; in a command, when it settles.
         self.build_later(whose);
     }
 
-    /// Moves damaged files out of the way; of all whose names begin alike, one set is kept.
+    /// Moves damaged files to the quarantine; only one set per prefix is kept.
     fn keep_for_diagnosis(&self, prefix: &str, culprits: &[Damage]) {
         let open = |folder| Folder::open(folder);
         let (segments, quarantine) =
@@ -223,7 +223,7 @@ impl Engine {
                 Err(error) => tracing::debug!(file = damage.file, %error, "nothing to quarantine"),
             }
         }
-        // Another process may have been faster: what it keeps is the same set.
+        // Another process may have been faster; it keeps the same set.
         if !kept {
             return;
         }

@@ -1,4 +1,4 @@
-//! Secrets of this user: random keys in private files outside every store.
+//! The user's secrets: random keys in private files outside of every store.
 
 use std::fmt::{self, Write as _};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -12,7 +12,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 const KEY_BYTES: usize = 32;
 
-/// What a new secret costs.
+/// What losing the secret means.
 const LOST: &str = "restore it, or move it away: a new one is created on the next run, and your \
      project stores have to be adopted again (`isolith adopt`)";
 
@@ -57,7 +57,7 @@ impl Secret {
         };
         refuse_exposed(&file, path)?;
         let mut text = String::new();
-        // One byte more than it may have shows that it has too many.
+        // One byte over the limit is enough to detect a file that is too long.
         let most = 2 * KEY_BYTES as u64 + 2;
         file.take(most)
             .read_to_string(&mut text)
@@ -116,7 +116,7 @@ fn create(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let aside = Aside(folder.join(format!(".new-{:016x}", fastrand::u64(..))));
+    let aside = TemporaryFile(folder.join(format!(".new-{:016x}", fastrand::u64(..))));
     let mut key = [0; KEY_BYTES];
     fill(&mut key)?;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside.0)?;
@@ -128,12 +128,12 @@ fn create(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A file that is gone at the end.
-struct Aside(PathBuf);
+/// A temporary file, removed when dropped.
+struct TemporaryFile(PathBuf);
 
-impl Drop for Aside {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        // A leftover has a name of its own.
+        // A leftover does no harm: its name is unique.
         let _ = fs::remove_file(&self.0);
     }
 }

@@ -13,7 +13,7 @@ use crate::open::Engine;
 /// The first line of an export.
 #[derive(Serialize, Deserialize)]
 struct Header {
-    /// The version of the form.
+    /// The version of the export format.
     isolith_export: u32,
     collection: CollectionSpec,
 }
@@ -29,19 +29,18 @@ struct Line<'a> {
 
 const VERSION: u32 = 1;
 
-/// A header is short; anything longer is a record.
-const LONGEST_HEADER: u64 = 64 << 10;
+/// Maximum length of a header; anything longer is a record.
+const MAX_HEADER_BYTES: u64 = 64 << 10;
 
-/// Numbers in the vectors of one page: 8 MB of them.
+/// Maximum number of vector components in one page: 8 MB.
 const PAGE_NUMBERS: u32 = 2 << 20;
 
 impl Engine {
-    /// Writes a collection as JSONL: a header, then a line for each record, in the
-    /// order of arrival. Records that are written meanwhile may or may not be in it.
+    /// Writes a collection as JSONL: a header, then one line per record, in insertion order.
+    /// Records written in the meantime may or may not be included.
     ///
     /// # Errors
-    /// `not_found`, what keeps the store from being read, or the sink from being
-    /// written to.
+    /// `not_found`; any error of a read, or of writing to the sink.
     pub async fn export(
         &self,
         name: &str,
@@ -77,7 +76,7 @@ impl Engine {
     }
 }
 
-/// The collection that an exported file holds.
+/// Reads the collection's specification from an exported file.
 ///
 /// # Errors
 /// `bad_input` if the file is not an export, `not_found` if there is none.
@@ -91,7 +90,7 @@ pub fn exported_collection(file: &Path) -> Result<CollectionSpec, Failure> {
         _ => bad(Code::BadInput, &error.to_string()),
     })?;
     let mut line = Vec::new();
-    let read = BufReader::new(open.take(LONGEST_HEADER)).read_until(b'\n', &mut line);
+    let read = BufReader::new(open.take(MAX_HEADER_BYTES)).read_until(b'\n', &mut line);
     read.map_err(|error| bad(Code::BadInput, &error.to_string()))?;
     let header: Header = serde_json::from_slice(&line)
         .map_err(|_| bad(Code::BadInput, "its first line is not the header of an export"))?;

@@ -1,5 +1,5 @@
-//! What a server does by itself: learning at its start what was left to be done, and
-//! checking segments again and again.
+//! Background work of a server: completes unfinished work at startup, and checks segments
+//! periodically.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use crate::open::Engine;
 const CHECK_EVERY: Duration = Duration::from_secs(30);
 
 impl Engine {
-    /// Looks after the store, as long as the engine lives.
+    /// Maintains the store, as long as the engine lives.
     pub(crate) fn keep_up(&self) {
         let inner = Arc::downgrade(&self.inner);
         tokio::spawn(async move {
@@ -30,7 +30,7 @@ impl Engine {
         });
     }
 
-    /// What processes that died have left to be done.
+    /// Takes over unfinished work of dead processes.
     async fn take_over(&self) {
         let Ok(overview) = self.ask(GetOverview).await else { return };
         let Overview { collections, purge_due, graph, .. } = overview;
@@ -46,12 +46,12 @@ impl Engine {
         }
     }
 
-    /// Puts segments into quarantine that were damaged since they were opened.
+    /// Quarantines segments that were damaged since they were opened.
     async fn check_segments(&self) {
         let Ok(found) = self.ask(VerifySegments).await else { return };
         for (whose, searched) in found {
-            // A file that is gone may have been replaced by a fold meanwhile; whoever
-            // opens it finds out.
+            // A missing file may have been replaced by a fold in the meantime; the next
+            // reader finds out.
             let damaged = searched.damaged.iter().filter(|it| it.kind == DamageKind::Damaged);
             let searched = Searched { damaged: damaged.cloned().collect(), ..searched.clone() };
             self.quarantine(whose, &searched, false).await;

@@ -1,4 +1,4 @@
-//! Keeping an index fresh: one watcher for each root, across processes.
+//! Keeps an index up to date: one watcher per root, across processes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use isolate::Supervised;
-use isolith_source::walk::Walking;
+use isolith_source::walk::WalkOptions;
 use isolith_source::watch::{Change, FolderWatch, WatchError};
 use isolith_types::{Code, Failure};
 use tokio::sync::mpsc;
@@ -17,48 +17,48 @@ use crate::index::{
 };
 use crate::open::Engine;
 
-/// What a watcher tells.
+/// An event from a watcher.
 #[derive(Debug)]
 pub enum WatchEvent {
-    /// Another process watches the root; this one waits for it to end.
+    /// Another process watches the root; this one takes over when that ends.
     Waiting,
-    /// The index is up to date, and changes are waited for.
+    /// The index is up to date; waiting for changes.
     Watching,
-    /// Something has changed; the index will be renewed when no more changes come.
+    /// Files have changed; the index will be updated when changes stop arriving.
     Changed,
     /// The index was updated.
     Updated(IndexReport),
-    /// The index could not be updated; it is tried again.
+    /// The update failed and will be retried.
     Failed(Failure),
-    /// Changes cannot be watched for; the folder is looked through now and then.
+    /// The folder cannot be watched and is polled instead.
     Polling(String),
 }
 
-/// Takes what a watcher tells.
+/// Receives events from a watcher.
 pub type WatchListener = Arc<dyn Fn(WatchEvent) + Send + Sync>;
 
-/// So long must nothing change before the index is updated: a save or a switch of
-/// branches is many changes.
+/// How long changes must pause before the index is updated: a save or a branch switch makes
+/// many changes.
 const QUIET: Duration = Duration::from_millis(150);
 
-/// A change waits no longer than this for the others.
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// Maximum time that an update is delayed by further changes.
+const MAX_WAIT: Duration = Duration::from_secs(2);
 
-/// How often a folder is looked through that cannot be watched, or that is not there.
+/// How often to poll a folder that cannot be watched or does not exist.
 const POLL: Duration = Duration::from_secs(5);
 
-/// How often another process's watch is tried to be taken over.
+/// How often to try to take over from another process.
 const TAKE_OVER: Duration = Duration::from_secs(1);
 
-/// Changes that may wait; beyond these everything is taken for changed.
-const WAITING: usize = 4_096;
+/// Maximum number of queued changes; beyond it, everything counts as changed.
+const MAX_QUEUED: usize = 4_096;
 
 impl Engine {
-    /// Keeps the index of a folder up to date until the engine is drained. Of a root that
-    /// holds more than that folder, nothing else is looked at.
+    /// Keeps the index of a folder up to date until the engine is drained. If the folder is
+    /// part of a root, the rest of the root is ignored.
     ///
     /// # Errors
-    /// What keeps the first run from being done.
+    /// Any error of the first run.
     pub async fn watch(
         &self,
         options: &IndexOptions,
@@ -80,13 +80,13 @@ impl Engine {
         listener: &WatchListener,
     ) -> Result<(), Failure> {
         let _lock = self.only_watcher(root, listener).await?;
-        let (sender, changes) = mpsc::channel(WAITING);
+        let (sender, changes) = mpsc::channel(MAX_QUEUED);
         let store = std::fs::canonicalize(self.folder()).unwrap_or_else(|_| self.folder().into());
         let overflow = Arc::new(AtomicBool::new(false));
         let tell = tell(sender, store, Arc::clone(&overflow));
         let whole = &if under.is_empty() { root.to_owned() } else { root.join(under) };
         let mut watched = Watched::start(self, root, under, tell, listener);
-        // Watching begins before the first run, so that nothing falls between them.
+        // Start watching before the first run, so that no change is missed.
         watched.cover(None, listener).await;
         let first = self.renew(whole, options).await?;
         listener(WatchEvent::Updated(first));
@@ -109,7 +109,7 @@ impl Engine {
                     listener(WatchEvent::Updated(report));
                 }
                 Err(failure) if failure.code == Code::Draining => return Ok(()),
-                // Somebody dropped the index: there is nothing to be kept fresh.
+                // The index was removed: there is nothing left to update.
                 Err(failure) if failure.code == Code::NotFound && root.is_dir() => {
                     return Err(failure);
                 }
@@ -133,7 +133,7 @@ impl Engine {
         self.index(&options, silent).await
     }
 
-    /// Asks git again if there may be commits that came after it was last asked.
+    /// Reads the git history again if there may be new commits.
     async fn renew_history(&self, root: &Path, asked: &mut Option<i64>) {
         if !has_moved_since(root, *asked) {
             return;
@@ -170,9 +170,9 @@ impl Engine {
 struct Watched {
     engine: Engine,
     root: PathBuf,
-    /// The part of the root that is watched; empty for all of it.
+    /// The part of the root that is watched; empty for the whole root.
     under: String,
-    /// None if there is nothing to watch with.
+    /// `None` if the system provides no watches.
     watch: Option<FolderWatch>,
 }
 
@@ -189,24 +189,23 @@ impl Watched {
         Self { engine: engine.clone(), root: root.to_owned(), under: under.to_owned(), watch }
     }
 
-    /// Watches the folders that are there now, those of a part that changed anew: one that
-    /// was removed has lost its watch, and another may be in its place. Returns the part
-    /// with all folders that were not watched before.
+    /// Updates the set of watched folders. Folders in the changed part are watched afresh,
+    /// because a removed and recreated folder has lost its watch. Returns the part of the
+    /// root with all folders that were not watched before.
     async fn cover(&mut self, part: Option<PathBuf>, listener: &WatchListener) -> PathBuf {
         let mut all = part.clone().unwrap_or_else(|| self.whole());
         let mut anew = part;
         while self.watch.is_some() {
             let covered = match self.folders().await {
                 Ok(folders) => self.watch_these(folders, anew.take()).await,
-                // A root that is not there, or cannot be listed now, is looked at again.
+                // A root that does not exist, or cannot be listed now, is retried later.
                 Err(failure) => {
                     tracing::debug!(%failure, "the folders to watch are not known");
                     return all;
                 }
             };
             match covered {
-                // A folder that was made while its parent was not watched yet is found by
-                // looking again.
+                // List again: a folder may have been created before its parent was watched.
                 Ok(added) if added.is_empty() => break,
                 Ok(added) => added.iter().for_each(|folder| all = common(&all, folder)),
                 Err(reason) => listener(WatchEvent::Polling(reason)),
@@ -228,7 +227,7 @@ impl Watched {
             Failure::new(Code::NotFound, format!("{}: {error}", self.root.display()))
         })?;
         let except = self.engine.private_folders(&folder);
-        let what = Walking {
+        let what = WalkOptions {
             under: self.under.clone(),
             largest_file: 0,
             include_secrets: false,
@@ -240,22 +239,22 @@ impl Watched {
         let mut listing = Listing::begin(&self.engine, &folder, what, &settings.ignored)?;
         let mut folders = Vec::new();
         while let Some(page) = listing.next().await? {
-            // Those on the way to a part are no part of it.
+            // Skip the folders that only lead to the part.
             let found = page.folders.iter().map(|folder| self.root.join(folder));
             folders.extend(found.filter(|folder| folder.starts_with(self.whole())));
         }
         Ok(folders)
     }
 
-    /// Watches these and no others, those in `anew` from the beginning; returns those that
-    /// were not watched before. After an error nothing is watched.
+    /// Replaces the set of watched folders, and restarts the watches in `anew`; returns the
+    /// folders that were not watched before. After an error, nothing is watched.
     async fn watch_these(
         &mut self,
         folders: Vec<PathBuf>,
         anew: Option<PathBuf>,
     ) -> Result<Vec<PathBuf>, String> {
         let Some(mut watch) = self.watch.take() else { return Ok(Vec::new()) };
-        // The watch waits for its own thread.
+        // Changing the watches blocks until their thread has responded.
         let covering = tokio::task::spawn_blocking(move || {
             if let Some(anew) = &anew {
                 watch.forget(anew);
@@ -274,14 +273,14 @@ impl Watched {
     }
 }
 
-/// Passes changes on, and never waits: the watch's own thread calls it.
+/// Forwards changes without blocking: it runs on the watch's own thread.
 fn tell(
     sender: mpsc::Sender<Change>,
     store: PathBuf,
     overflow: Arc<AtomicBool>,
 ) -> impl Fn(Change) + Send + 'static {
     move |change| {
-        // What is indexed is written there: it would never come to an end.
+        // Ignore the store: indexing writes to it, which would trigger indexing again.
         if matches!(&change, Change::Path(path) if path.starts_with(&store)) {
             return;
         }
@@ -291,30 +290,30 @@ fn tell(
     }
 }
 
-/// Changes, gathered.
+/// The queue of changes.
 struct Changes {
     changes: mpsc::Receiver<Change>,
-    /// Whether there were more than could be kept.
+    /// Whether the queue has overflowed.
     overflow: Arc<AtomicBool>,
     root: PathBuf,
 }
 
 impl Changes {
-    /// The smallest part of the root that holds all of the next changes; none at the end.
+    /// The smallest part of the root that contains all of the next changes; `None` at the end.
     async fn next(&mut self, listener: &WatchListener) -> Option<PathBuf> {
         let first = self.changes.recv().await?;
         listener(WatchEvent::Changed);
         Some(self.gather(first).await)
     }
 
-    /// The same, or all of the root after some time.
+    /// As [`Self::next`], or the whole root after a timeout.
     async fn next_or_all(&mut self, wait: Duration, listener: &WatchListener) -> Option<PathBuf> {
         match tokio::time::timeout(wait, self.changes.recv()).await {
             Ok(Some(first)) => {
                 listener(WatchEvent::Changed);
                 Some(self.gather(first).await)
             }
-            // Without a watch nothing is ever told; that is not an end.
+            // Without a watch there are no events; that is not the end.
             Ok(None) => {
                 tokio::time::sleep(wait).await;
                 Some(self.root.clone())
@@ -325,7 +324,7 @@ impl Changes {
 
     async fn gather(&mut self, first: Change) -> PathBuf {
         let mut part = self.part_of(first);
-        let latest = Instant::now() + LONGEST_WAIT;
+        let latest = Instant::now() + MAX_WAIT;
         while let Some(left) = latest.checked_duration_since(Instant::now()) {
             match tokio::time::timeout(QUIET.min(left), self.changes.recv()).await {
                 Ok(Some(next)) => part = common(&part, &self.part_of(next)),
@@ -335,7 +334,7 @@ impl Changes {
         if self.overflow.swap(false, Ordering::Relaxed) {
             return self.root.clone();
         }
-        // What went away is seen from the folder that it was in.
+        // The removal of a path shows in its parent folder.
         while !part.is_dir() && part != self.root && part.pop() {}
         if part.starts_with(&self.root) { part } else { self.root.clone() }
     }
@@ -343,13 +342,13 @@ impl Changes {
     fn part_of(&self, change: Change) -> PathBuf {
         match change {
             Change::Everything => self.root.clone(),
-            // Rules hold for everything below them.
+            // Rules apply to everything in their folder.
             Change::Path(path) => path.parent().map(Path::to_owned).unwrap_or(path),
         }
     }
 }
 
-/// The deepest folder that both lie in.
+/// The deepest folder that contains both.
 fn common(a: &Path, b: &Path) -> PathBuf {
     let same = a.components().zip(b.components()).take_while(|(a, b)| a == b);
     same.map(|(component, _)| component).collect()
@@ -360,7 +359,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_are_gathered_to_their_common_folder() {
+    fn changes_are_combined_into_their_common_folder() {
         let common = |a: &str, b: &str| super::common(Path::new(a), Path::new(b));
         assert_eq!(common("/a/b/c", "/a/b/d"), Path::new("/a/b"));
         assert_eq!(common("/a/b", "/a/b/c"), Path::new("/a/b"));

@@ -1,5 +1,4 @@
-//! What an engine of a server may read and answer for: folders that were allowed, whatever
-//! the store says.
+//! Restricts a server's engine to allowed folders, whatever the store contains.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +14,7 @@ use isolith_types::{Code, Failure};
 use crate::location::PROJECT_FOLDER;
 use crate::open::Engine;
 
-/// Folders below which files may be read, without the stores in them.
+/// Folders whose files may be read, except for the stores in them.
 #[derive(Debug, Clone, Default)]
 pub struct Within {
     folders: Vec<PathBuf>,
@@ -23,8 +22,8 @@ pub struct Within {
 }
 
 impl Within {
-    /// These folders, but for these stores, which need not exist. Other stores are known by
-    /// what is in them.
+    /// Allows these folders, except for these stores, which need not exist. Other stores are
+    /// recognised by their content.
     pub fn new(folders: Vec<PathBuf>, stores: Vec<PathBuf>) -> Self {
         let real = |paths: Vec<PathBuf>| {
             paths.into_iter().filter_map(|path| Some(real_path(&path)?.0)).collect()
@@ -32,33 +31,33 @@ impl Within {
         Self { folders: real(folders), stores: real(stores) }
     }
 
-    /// Whether a path lies in one of the folders and in no store. It is absolute and has no
-    /// links; it need not exist.
+    /// Whether a path lies in one of the folders and in no store. It must be absolute and
+    /// without links; it need not exist.
     pub fn allows(&self, path: &Path) -> bool {
         let is_in = |folder: &PathBuf| path.starts_with(folder);
         self.folders.iter().any(is_in) && !self.stores.iter().any(is_in) && !is_in_store(path)
     }
 
-    /// Opens a folder that is allowed. No link is followed: a path that has become one since
-    /// it was looked at leads nowhere.
+    /// Opens an allowed folder. Follows no link, so that a path replaced by a link since the
+    /// check fails.
     ///
     /// # Errors
-    /// `PermissionDenied` if it is not allowed, or what the system says.
+    /// `PermissionDenied` if it is not allowed; any error from the system.
     pub fn folder(&self, path: &Path) -> io::Result<Folder> {
         let (folder, inner) = self.outer(path)?;
         folder.beneath(&inner)
     }
 
-    /// Opens a file that is allowed, in the same way.
+    /// Opens an allowed file in the same way.
     ///
     /// # Errors
-    /// The same.
+    /// As [`Self::folder`].
     pub fn file(&self, path: &Path) -> io::Result<File> {
         let (folder, inner) = self.outer(path)?;
         folder.file_beneath(&inner)
     }
 
-    /// The folder that a path lies in, open, and the rest of the path.
+    /// Opens the allowed folder that contains a path; also returns the rest of the path.
     fn outer(&self, path: &Path) -> io::Result<(Folder, PathBuf)> {
         if self.allows(path) {
             for folder in &self.folders {
@@ -73,13 +72,13 @@ impl Within {
     }
 }
 
-/// The path without links, and whether anything is there. Of a path to nothing, the part that
-/// exists is resolved: whoever asks must not learn from an error what lies outside.
+/// Resolves the links of a path, and tells whether it exists. If not, its existing part is
+/// resolved, so that errors do not reveal what lies outside.
 pub fn real_path(path: &Path) -> Option<(PathBuf, bool)> {
     if let Ok(path) = std::fs::canonicalize(path) {
         return Some((path, true));
     }
-    // A link that leads nowhere may lead somewhere soon, and not where it seems to be.
+    // The target of a dangling link may appear later, outside of the allowed folders.
     if path.symlink_metadata().is_ok_and(|it| it.is_symlink()) {
         return None;
     }
@@ -87,7 +86,7 @@ pub fn real_path(path: &Path) -> Option<(PathBuf, bool)> {
     Some((above.join(path.file_name()?), false))
 }
 
-/// Whether a path lies in a store, going by names and by what is in the folders above it.
+/// Whether a path lies in a store, judging by the names and contents of the folders above it.
 fn is_in_store(path: &Path) -> bool {
     path.ancestors().any(|folder| {
         folder.file_name().is_some_and(|name| name == PROJECT_FOLDER)
@@ -99,13 +98,13 @@ fn is_in_store(path: &Path) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct RootsSeen(Mutex<Option<Instant>>);
 
-/// So long is it believed: one call of a tool may be many queries.
-const BELIEVED: Duration = Duration::from_secs(1);
+/// How long the result is cached: one tool call may make many queries.
+const CACHED_FOR: Duration = Duration::from_secs(1);
 
 impl RootsSeen {
     fn recently(&self) -> bool {
         let seen = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.is_some_and(|seen| seen.elapsed() < BELIEVED)
+        seen.is_some_and(|seen| seen.elapsed() < CACHED_FOR)
     }
 
     fn note(&self) {
@@ -114,12 +113,12 @@ impl RootsSeen {
 }
 
 impl Engine {
-    /// Whether this engine may answer for the root in this folder.
+    /// Whether this engine may read the root in this folder.
     pub(crate) fn allows_root(&self, folder: &Path) -> bool {
         self.inner.options.within.as_ref().is_none_or(|within| within.allows(folder))
     }
 
-    /// Opens the folder of a root, if that is where it says and this engine may read it.
+    /// Opens the folder of a root, if its path has no links and this engine may read it.
     pub(crate) fn open_root(&self, folder: &Path) -> io::Result<Folder> {
         match &self.inner.options.within {
             Some(within) => within.folder(folder),
@@ -133,8 +132,8 @@ impl Engine {
         }
     }
 
-    /// Folders in a root that belong to the program, relative to it: the engine's own store,
-    /// and what its server keeps from everybody.
+    /// Folders that must not be indexed, relative to the root: the engine's own store, and
+    /// the stores that its server hides.
     pub(crate) fn private_folders(&self, root: &Folder) -> Vec<String> {
         let more = self.inner.options.within.as_ref().map(|within| &within.stores[..]);
         let folders = more.unwrap_or_default().iter().map(PathBuf::as_path).chain([self.folder()]);
@@ -145,8 +144,8 @@ impl Engine {
         folders.filter_map(inner).collect()
     }
 
-    /// An error if the store knows roots that this engine must not answer for: queries of the
-    /// graph can reach all of them.
+    /// Fails if the store has roots that this engine must not read, because graph queries can
+    /// reach all of them.
     pub(crate) async fn check_all_roots(&self) -> Result<(), Failure> {
         if self.inner.options.within.is_none() || self.inner.roots_seen.recently() {
             return Ok(());
@@ -178,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stores_are_no_part_of_what_is_allowed() {
+    fn stores_in_allowed_folders_are_not_allowed() {
         let place = tempfile::tempdir().unwrap();
         let top = fs::canonicalize(place.path()).unwrap();
         for folder in ["a/src", "a/.isolith", "a/other/segments", "a/given", "a/sealed", "b"] {

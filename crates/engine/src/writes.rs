@@ -13,31 +13,31 @@ use tokio::sync::{mpsc, oneshot};
 use crate::failure::of_call;
 use crate::graph::{patience_of, time_of};
 
-/// The most that is sent together.
+/// Limits of a group.
 const GROUP_ROWS: usize = 1_000;
 const GROUP_BYTES: usize = 4 << 20;
 
-/// After so long without a write, the log is copied into the file.
+/// After this long without a write, the log is copied into the database file.
 const IDLE: Duration = Duration::from_secs(3);
 
-/// Writes that may wait.
-const WAITING: usize = 4_096;
+/// Maximum number of queued writes.
+const MAX_QUEUED: usize = 4_096;
 
-/// A write that was done.
+/// A completed write.
 #[derive(Debug, Clone)]
 pub struct Written<R> {
-    /// What it answered, and what is due after it.
+    /// Its reply, and the work that it makes due.
     pub done: Done<R>,
-    /// The process that did it.
+    /// The process id of the writer.
     pub worker_pid: u32,
-    /// The workers that died of it before.
+    /// The workers that died before it succeeded.
     pub deaths: Vec<Death>,
     /// How long the transaction's job ran.
     pub ran: Duration,
 }
 
 impl Written<WriteReply> {
-    /// With the reply of the operation that was sent.
+    /// Converts the reply to that of the operation.
     fn typed<O: WriteOperation>(self) -> Result<Written<O::Reply>, Failure> {
         let Self { done, worker_pid, deaths, ran } = self;
         let Done { reply, repeated, collection, fold_due, graph_due } = done;
@@ -48,12 +48,12 @@ impl Written<WriteReply> {
     }
 }
 
-/// The way to the writer.
+/// Queue of writes; groups them into jobs for the writer.
 pub(crate) struct WriteQueue {
-    inbox: mpsc::Sender<Waiting>,
+    inbox: mpsc::Sender<QueuedWrite>,
 }
 
-struct Waiting {
+struct QueuedWrite {
     write: Write,
     answer: AnswerSender,
 }
@@ -63,16 +63,15 @@ type AnswerSender = oneshot::Sender<Result<Written<WriteReply>, Failure>>;
 impl WriteQueue {
     /// `deadline` is how long a query may take.
     pub(crate) fn start(pool: Pool<StoreWriter>, folder: StoreFolder, deadline: Duration) -> Self {
-        let (inbox, waiting) = mpsc::channel(WAITING);
-        let (next, confirmed, unrested) = (None, Vec::new(), false);
-        let groups = Groups { pool, folder, deadline, waiting, next, confirmed, unrested };
+        let (inbox, waiting) = mpsc::channel(MAX_QUEUED);
+        let (next, confirmed, needs_checkpoint) = (None, Vec::new(), false);
+        let groups = Groups { pool, folder, deadline, waiting, next, confirmed, needs_checkpoint };
         tokio::spawn(groups.run());
         Self { inbox }
     }
 
-    /// Has an operation carried out, under the caller's key or a fresh one. Dropping the
-    /// future takes back a write that was not sent yet, and otherwise only drops its
-    /// answer.
+    /// Sends an operation, under the caller's key or a fresh one. Dropping the future cancels
+    /// a write that was not sent yet; otherwise it only drops the reply.
     pub(crate) async fn send<O: WriteOperation>(
         &self,
         operation: O,
@@ -83,7 +82,7 @@ impl WriteQueue {
         let action = operation.into();
         let write = Write { key: key.unwrap_or_else(fresh_key), keep, action };
         let stopping = || of_call(&CallError::Draining { role: "store-writer" });
-        self.inbox.send(Waiting { write, answer }).await.map_err(|_| stopping())?;
+        self.inbox.send(QueuedWrite { write, answer }).await.map_err(|_| stopping())?;
         let written = written.await.unwrap_or_else(|_| Err(stopping()))?;
         written.typed::<O>()
     }
@@ -93,19 +92,19 @@ pub(crate) fn fresh_key() -> Key {
     Key(fastrand::u128(..).to_le_bytes())
 }
 
-/// The task that makes groups.
+/// The task that forms groups.
 struct Groups {
     pool: Pool<StoreWriter>,
     folder: StoreFolder,
     /// How long a query may take.
     deadline: Duration,
-    waiting: mpsc::Receiver<Waiting>,
-    /// The first write that did not fit into the group before.
-    next: Option<Waiting>,
-    /// Keys whose answers were delivered, to be forgotten with the next job.
+    waiting: mpsc::Receiver<QueuedWrite>,
+    /// The first write that did not fit into the previous group.
+    next: Option<QueuedWrite>,
+    /// Keys whose replies were delivered; the next job removes them.
     confirmed: Vec<Key>,
-    /// Whether something was written since the log was last copied into the file.
-    unrested: bool,
+    /// Whether something was written since the last checkpoint.
+    needs_checkpoint: bool,
 }
 
 impl Groups {
@@ -115,10 +114,10 @@ impl Groups {
         }
     }
 
-    async fn next_group(&mut self) -> Option<Vec<Waiting>> {
+    async fn next_group(&mut self) -> Option<Vec<QueuedWrite>> {
         let first = match self.next.take() {
             Some(first) => first,
-            None => self.first_or_rest().await?,
+            None => self.next_or_checkpoint().await?,
         };
         let Handling { mut rows, mut bytes, alone, .. } = first.write.action.handling();
         let mut group = vec![first];
@@ -132,39 +131,39 @@ impl Groups {
             }
             group.push(next);
         }
-        // Whoever has gone away wants nothing written.
+        // Drop writes whose caller has gone away.
         group.retain(|waiting| !waiting.answer.is_closed());
         Some(group)
     }
 
-    /// The next write. If it is long in coming, what was written is copied from the log into
-    /// the file, so that little is in the log alone.
-    async fn first_or_rest(&mut self) -> Option<Waiting> {
-        if self.unrested {
+    /// The next write. When idle, copies the log into the database file, so that little is in
+    /// the log alone.
+    async fn next_or_checkpoint(&mut self) -> Option<QueuedWrite> {
+        if self.needs_checkpoint {
             match tokio::time::timeout(IDLE, self.waiting.recv()).await {
                 Ok(first) => return first,
-                Err(_) => self.rest().await,
+                Err(_) => self.checkpoint().await,
             }
         }
         self.waiting.recv().await
     }
 
-    async fn rest(&mut self) {
-        self.unrested = false;
+    async fn checkpoint(&mut self) {
+        self.needs_checkpoint = false;
         let confirmed = std::mem::take(&mut self.confirmed);
         let job = WriteJob { writes: Vec::new(), confirmed, rest: true, time: None };
         let options = CallOptions { idempotent: true, ..CallOptions::default() };
         if let Err(error) = self.pool.call(&job, options).await {
-            tracing::debug!(%error, "the log was not copied into the file");
+            tracing::debug!(%error, "checkpoint failed");
         }
     }
 
-    async fn write(&mut self, group: Vec<Waiting>) {
+    async fn write(&mut self, group: Vec<QueuedWrite>) {
         if group.is_empty() {
             return;
         }
-        self.unrested = true;
-        // Every write has its key, so a job whose fate is unknown may be sent again.
+        self.needs_checkpoint = true;
+        // Every write has a key, so a job with an unknown outcome may be sent again.
         let mut options = CallOptions { idempotent: true, ..CallOptions::default() };
         let is_query = group.iter().any(|it| matches!(it.write.action, Action::ChangeGraph(_)));
         let time = is_query.then(|| time_of(self.deadline));
@@ -220,7 +219,7 @@ impl Groups {
                 result.map(|done| Written { done, worker_pid, deaths: deaths.clone(), ran });
             let done = written.is_ok() && !writes[index].keep;
             if let Some(answer) = answers[index].take() {
-                // The answer may have been dropped; the write is done all the same.
+                // The caller may be gone; the write is done nevertheless.
                 let _ = answer.send(written);
             }
             if done {
@@ -229,7 +228,7 @@ impl Groups {
         }
     }
 
-    /// Says who was in the way, if a write has waited in vain and somebody still is.
+    /// Names the holder of the write lock, if a write timed out waiting for it.
     fn name_holder(&self, failure: Failure) -> Failure {
         if failure.code != Code::Timeout {
             return failure;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
 use isolith_folder::Folder;
-use isolith_source::walk::{Place, RulesAbove, WalkError, WalkPage, Walker, Walking};
+use isolith_source::walk::{RulesAbove, WalkError, WalkOptions, WalkPage, WalkPosition, Walker};
 use isolith_types::{Code, Failure};
 use serde::{Deserialize, Serialize};
 
@@ -26,11 +26,11 @@ pub struct WalkJob {
     /// by its job.
     pub input: String,
     /// What is listed.
-    pub what: Walking,
+    pub what: WalkOptions,
     /// The rules of the folders above the root.
     pub above: Vec<RulesAbove>,
     /// Where the page before ended.
-    pub after: Option<Place>,
+    pub after: Option<WalkPosition>,
     /// About how many files, folders and problems.
     pub limit: u32,
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use isolate_types::InWorker;
 use isolith_folder::Folder;
 use isolith_source::secrets::{Secrets, is_secret_name};
-use isolith_source::walk::{Walker, Walking, read};
+use isolith_source::walk::{WalkOptions, Walker, read};
 
 fn main() {
     let secrets = Secrets::new();
@@ -14,7 +14,7 @@ fn main() {
     for folder in std::env::args().skip(1) {
         let folder = Path::new(&folder);
         let Ok(root) = Folder::resolve(folder) else { continue };
-        let what = Walking {
+        let what = WalkOptions {
             under: String::new(),
             largest_file: 1 << 20,
             include_secrets: false,

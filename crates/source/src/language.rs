@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// What a file is written in.
+/// The language of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names say it")]
 #[non_exhaustive]
@@ -59,8 +59,8 @@ pub enum Language {
 }
 
 impl Language {
-    /// The language of a file, by its name, else by the `#!` line at its head. A header
-    /// `.h` is C++ if its head looks like it.
+    /// Detects a file's language by its name, otherwise by its `#!` line. A `.h` header is
+    /// C++ if its head looks like C++.
     pub fn of(path: &str, head: &[u8]) -> Self {
         let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
         if let Some(entry) = ENTRIES.iter().find(|entry| entry.has_file(file)) {
@@ -80,7 +80,7 @@ impl Language {
         }
     }
 
-    /// The languages that a file can be in, as far as its name tells.
+    /// The languages that a file with this name can be in.
     pub fn of_name(path: &str) -> Vec<Self> {
         match Self::of(path, b"") {
             Self::C if path.ends_with(".h") => vec![Self::C, Self::Cpp],
@@ -88,13 +88,12 @@ impl Language {
         }
     }
 
-    /// The name in the truth, in filters and in JSON.
+    /// The name used in the database, in filters and in JSON.
     pub fn name(self) -> &'static str {
         self.entry().map_or("text", |entry| entry.name)
     }
 
-    /// The language that people call by this name: its own name, a common short form, or
-    /// one of its extensions, in letters of any case.
+    /// Finds a language by its name, a common alias or one of its extensions, ignoring case.
     pub fn from_name(name: &str) -> Option<Self> {
         let name = name.trim().to_lowercase();
         let name = name.as_str();
@@ -105,17 +104,17 @@ impl Language {
             .map(|entry| entry.language)
     }
 
-    /// Every language that is told apart, in the order of docs/languages.md.
+    /// All languages, in the order of docs/languages.md.
     pub fn all() -> impl Iterator<Item = Self> {
         ENTRIES.iter().map(|entry| entry.language)
     }
 
-    /// Whether its files are parsed, so that chunks follow definitions.
+    /// Whether files in this language are parsed, so that chunks follow definitions.
     pub fn has_grammar(self) -> bool {
         self.entry().is_some_and(|entry| entry.grammar)
     }
 
-    fn entry(self) -> Option<&'static Entry> {
+    fn entry(self) -> Option<&'static LanguageEntry> {
         ENTRIES.iter().find(|entry| entry.language == self)
     }
 }
@@ -126,19 +125,19 @@ impl fmt::Display for Language {
     }
 }
 
-struct Entry {
+struct LanguageEntry {
     language: Language,
     name: &'static str,
     grammar: bool,
     aliases: &'static [&'static str],
     extensions: &'static [&'static str],
-    /// Names of files; one that ends in `.` stands for all that begin with it.
+    /// File names; one that ends in `.` is a prefix.
     files: &'static [&'static str],
-    /// Programs that a `#!` line may name, without their version.
+    /// Interpreters that a `#!` line may name, without version.
     interpreters: &'static [&'static str],
 }
 
-impl Entry {
+impl LanguageEntry {
     fn has_file(&self, file: &str) -> bool {
         self.files
             .iter()
@@ -165,7 +164,7 @@ const fn parsed(
     language: Language,
     name: &'static str,
     extensions: &'static [&'static str],
-) -> Entry {
+) -> LanguageEntry {
     let mut entry = plain(language, name, extensions);
     entry.grammar = true;
     entry
@@ -175,8 +174,8 @@ const fn plain(
     language: Language,
     name: &'static str,
     extensions: &'static [&'static str],
-) -> Entry {
-    Entry {
+) -> LanguageEntry {
+    LanguageEntry {
         language,
         name,
         grammar: false,
@@ -189,7 +188,7 @@ const fn plain(
 
 use Language as L;
 
-static ENTRIES: &[Entry] = &[
+static ENTRIES: &[LanguageEntry] = &[
     parsed(L::Rust, "rust", &["rs"]),
     parsed(L::Python, "python", &["py", "pyi", "pyw"])
         .called(&["python3"])
@@ -278,8 +277,8 @@ static ENTRIES: &[Entry] = &[
     plain(L::Text, "text", &["txt"]).called(&["plain", "plaintext"]),
 ];
 
-/// What tells a C++ header from one in C. Looked for at the beginnings of lines, where a
-/// comment seldom has it.
+/// Distinguishes C++ headers from C headers. Only the start of a line counts, so that
+/// comments seldom match.
 const CPP_STARTS: [&[u8]; 8] = [
     b"namespace ",
     b"template",
@@ -321,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_files_tell_the_language() {
+    fn language_is_detected_from_the_file_name() {
         let table: &[(&str, &str, Language)] = &[
             ("src/main.rs", "", L::Rust),
             ("a/b.PY", "", L::Python),
@@ -348,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn names_lead_back_to_their_language() {
+    fn every_name_maps_back_to_its_language() {
         for language in Language::all() {
             assert_eq!(Language::from_name(language.name()), Some(language));
         }
@@ -369,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_or_extension_has_two_languages() {
+    fn names_and_extensions_are_unambiguous() {
         let mut seen = std::collections::HashSet::new();
         for entry in ENTRIES {
             for extension in entry.extensions {

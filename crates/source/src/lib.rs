@@ -1,14 +1,13 @@
-//! Files of source code and prose, cut into chunks.
+//! Splits source code and prose into chunks.
 //!
-//! [`Language`] tells by a file's name and first bytes what it is written in; no parser
-//! is involved, so the front may ask. [`Chunker`] cuts the text: where a grammar is at
-//! hand at the starts of definitions, in Markdown at headings, otherwise at blank lines.
-//! Grammars are native code that a hostile file may crash, which is why a chunker lives
-//! in a worker.
+//! [`Language`] detects a file's language from its name and first bytes; it uses no parser,
+//! so the front may call it. [`Chunker`] splits the text: at the start of definitions if the
+//! language has a grammar, at headings in Markdown, otherwise at blank lines. Grammars are
+//! native code that a hostile file may crash, so a chunker runs in a worker.
 //!
-//! [`walk`] finds the files of a folder, in a worker, and reads them; [`watch`] tells when
-//! they change. [`secrets`] knows names and texts that do not belong into an index. The rest
-//! opens no file.
+//! [`walk`] finds the files of a folder, in a worker, and reads them; [`watch`] reports
+//! changes. [`secrets`] recognises names and texts that must not be indexed. Nothing else
+//! opens a file.
 
 mod chunk;
 mod graph;
@@ -20,10 +19,10 @@ pub mod watch;
 pub use chunk::{Chunked, Chunker, Mode};
 pub use language::Language;
 
-/// The version of what a file becomes here: chunks, symbols, definitions and references, and
-/// whether it holds a secret. The index keeps it with every file, and a run parses files of
-/// earlier versions again. Raise it whenever the same file gives something else that is worth
-/// parsing every file of every user for: a grammar, a rule, a fix. A change of the encoding of
-/// `FileGraph` needs a new version of the store's schema as well, because what is stored could
-/// not be read until then.
+/// Version of the parser's output: chunks, symbols, definitions, references, and whether a
+/// file holds a secret. The index stores it with every file and parses files of earlier
+/// versions again. Raise it whenever the output changes enough to justify parsing every file
+/// of every user again: a grammar, a rule, a fix. A change to the encoding of `FileGraph` also
+/// needs a new schema version of the store, because stored graphs are read before files are
+/// parsed again.
 pub const PARSER_VERSION: u32 = 1;

@@ -1,4 +1,4 @@
-//! Telling when files of a folder change.
+//! Reports changes to the files of a folder.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -6,27 +6,27 @@ use std::path::PathBuf;
 use notify::event::EventKind;
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher};
 
-/// What changed.
+/// A change to a watched folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// Something at this path, or a folder with all that is in it.
+    /// This path changed; if it is a folder, anything in it may have changed.
     Path(PathBuf),
-    /// More than could be told.
+    /// Events were lost: anything may have changed.
     Everything,
 }
 
 /// Why folders cannot be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// The system allows no more watches.
+    /// The limit on inotify watches is reached.
     #[error("the system allows no more watches (fs.inotify.max_user_watches)")]
     TooMany,
-    /// The system refused.
+    /// Any other error from the system.
     #[error("{0}")]
     Refused(String),
 }
 
-/// Watches folders, each by itself: those that the ignore rules leave out cost nothing.
+/// Watches folders individually, not recursively, so that ignored folders cost nothing.
 #[derive(Debug)]
 pub struct FolderWatch {
     watcher: RecommendedWatcher,
@@ -34,13 +34,13 @@ pub struct FolderWatch {
 }
 
 impl FolderWatch {
-    /// A watch over nothing yet. Changes are told on a thread of its own.
+    /// Starts without any folder. `tell` is called on a dedicated thread.
     ///
     /// # Errors
-    /// If the system has no watches to give.
+    /// If the system provides no watches.
     pub fn start(tell: impl Fn(Change) + Send + 'static) -> Result<Self, WatchError> {
         let told = move |event: notify::Result<Event>| match event {
-            // Reading changes nothing.
+            // Reads are not changes.
             Ok(event) if matches!(event.kind, EventKind::Access(_)) => {}
             Ok(event) if event.need_rescan() => tell(Change::Everything),
             Ok(event) => event.paths.into_iter().for_each(|path| tell(Change::Path(path))),
@@ -50,16 +50,16 @@ impl FolderWatch {
         Ok(Self { watcher, covered: HashSet::new() })
     }
 
-    /// Watches these folders from now on, and no others. Folders that are gone by now, or
-    /// closed to us, are left out. Returns those that were not watched before.
+    /// Replaces the set of watched folders. Folders that no longer exist or cannot be read
+    /// are skipped. Returns those that were not watched before.
     ///
     /// # Errors
-    /// If the system has no more watches to give; some folders are watched then.
+    /// If the system runs out of watches; some of the folders are watched then.
     pub fn cover(&mut self, folders: Vec<PathBuf>) -> Result<Vec<PathBuf>, WatchError> {
         let mut added = Vec::new();
         let folders: HashSet<PathBuf> = folders.into_iter().collect();
         for gone in self.covered.difference(&folders) {
-            // A folder that was removed took its watch with it.
+            // Removing a folder also removes its watch.
             let _ = self.watcher.unwatch(gone);
         }
         self.covered.retain(|folder| folders.contains(folder));
@@ -79,7 +79,7 @@ impl FolderWatch {
         Ok(added)
     }
 
-    /// Forgets a folder that was removed, so that one in its place is watched again.
+    /// Forgets a removed folder, so that a new one at the same path is watched again.
     pub fn forget(&mut self, folder: &std::path::Path) {
         let below: Vec<PathBuf> =
             self.covered.iter().filter(|covered| covered.starts_with(folder)).cloned().collect();
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_in_covered_folders_are_told() {
+    fn changes_in_watched_folders_are_reported() {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().join(name);
         fs::create_dir(at("seen")).unwrap();
@@ -126,7 +126,7 @@ mod tests {
         let mut watch = FolderWatch::start(move |change| sender.send(change).unwrap()).unwrap();
         watch.cover(vec![at("seen"), at("nothing")]).unwrap();
         fs::write(at("ignored/a.rs"), "a").unwrap();
-        // As editors save: written aside, then renamed.
+        // The way editors save: write a temporary file, then rename it.
         fs::write(at("seen/a.tmp"), "a").unwrap();
         fs::rename(at("seen/a.tmp"), at("seen/a.rs")).unwrap();
         let wanted = Change::Path(at("seen/a.rs"));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_comes_again_is_watched_again() {
+    fn a_recreated_folder_is_watched_again() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("folder");
         fs::create_dir(&folder).unwrap();

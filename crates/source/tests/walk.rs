@@ -7,7 +7,7 @@ use std::path::Path;
 use ignore::WalkBuilder;
 use isolate_types::InWorker;
 use isolith_folder::Folder;
-use isolith_source::walk::{IGNORE_FILE, Walker, Walking, rules_above};
+use isolith_source::walk::{IGNORE_FILE, WalkOptions, Walker, rules_above};
 use proptest::prelude::*;
 
 const NAMES: [&str; 6] = ["a", "b", "out", "x.rs", "y.log", "z.rs"];
@@ -46,7 +46,7 @@ fn expected(root: &Path) -> Vec<String> {
 fn found(root: &Path) -> Vec<String> {
     let folder = Folder::resolve(root).unwrap();
     let (rules, _) = rules_above(folder.path(), None);
-    let what = Walking {
+    let what = WalkOptions {
         under: String::new(),
         largest_file: 1 << 20,
         include_secrets: false,

@@ -1,4 +1,4 @@
-//! Jobs that are not tried again because they killed workers.
+//! Lists and releases quarantined jobs.
 
 use isolate::{Poison, Quarantine};
 use isolith_protocol::{ForgetPoison, GetOverview};
@@ -10,7 +10,7 @@ use crate::open::Engine;
 /// A job in quarantine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct QuarantinedJob {
-    /// The hash of its input, by which it is known again.
+    /// The hash of its input, which identifies it.
     pub id: String,
     /// The role whose workers it killed.
     pub role: String,
@@ -22,14 +22,14 @@ pub struct QuarantinedJob {
     pub unix_ms: u64,
 }
 
-/// This many characters of an id are enough to name a job.
-const LEAST_ID: usize = 4;
+/// Minimum number of characters of an id to select a job.
+const MIN_ID_CHARS: usize = 4;
 
 impl Engine {
     /// All jobs in quarantine, the newest first.
     ///
     /// # Errors
-    /// What keeps the store from being read.
+    /// Any error of a read.
     pub async fn quarantined_jobs(&self) -> Result<Vec<QuarantinedJob>, Failure> {
         let poisons = self.ask(GetOverview).await?.poisons;
         let mut jobs: Vec<QuarantinedJob> = poisons
@@ -50,12 +50,11 @@ impl Engine {
         Ok(jobs)
     }
 
-    /// Lets a job be tried again; the first characters of its id will do. Without an id,
-    /// all of them. Returns those that were let go.
+    /// Releases the job whose id starts with `id`, or all jobs if `None`. Returns the
+    /// released jobs.
     ///
     /// # Errors
-    /// `not_found`, `bad_input` if the id is too short to tell, or what keeps it from
-    /// being written.
+    /// `not_found`, `bad_input` if the id is too short or ambiguous; any error of a write.
     pub async fn release_jobs(&self, id: Option<&str>) -> Result<Vec<QuarantinedJob>, Failure> {
         let jobs = self.quarantined_jobs().await?;
         let Some(id) = id else {
@@ -80,8 +79,9 @@ impl Engine {
 
 fn choose(jobs: &[QuarantinedJob], id: &str) -> Result<QuarantinedJob, Failure> {
     let hint = "`isolith doctor --quarantine list` shows them all";
-    if id.len() < LEAST_ID {
-        let message = format!("{id:?} is too short: give {LEAST_ID} characters of the id or more");
+    if id.len() < MIN_ID_CHARS {
+        let message =
+            format!("{id:?} is too short: give {MIN_ID_CHARS} characters of the id or more");
         return Err(Failure::new(Code::BadInput, message).with_hint(hint));
     }
     let fitting: Vec<&QuarantinedJob> = jobs.iter().filter(|job| job.id.starts_with(id)).collect();
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_is_named_by_the_start_of_its_id() {
+    fn a_job_is_selected_by_a_prefix_of_its_id() {
         let job = |id: &str| QuarantinedJob {
             id: id.to_owned(),
             role: "parse".to_owned(),

@@ -1,4 +1,4 @@
-//! A truth that lacks commits that were acknowledged.
+//! Recovers acknowledged commits from a damaged log.
 
 use isolith_roles::{ProbeJob, ProbeReply};
 use isolith_store::{LogRecovery, Missing};
@@ -6,28 +6,28 @@ use isolith_types::{Code, Failure};
 
 use super::Doctor;
 
-/// What is left to be done once the log was looked at.
+/// What remains to be done after the log was recovered.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AfterLog {
     Nothing,
-    /// There are commits that only a salvage gets at.
+    /// Some commits can be recovered only by a salvage.
     Salvage,
-    /// The truth is older than the segments that were made from it.
+    /// The database is older than the segments built from it.
     Rebuild,
 }
 
 impl Doctor {
-    /// Makes a new truth of the old one and its log, and says what is lost.
+    /// Rebuilds the database from the old one and its log, and reports what is lost.
     pub(super) async fn recover_log(&self, done: &mut Vec<String>) -> Result<AfterLog, Failure> {
         let recovery = match self.probe(ProbeJob::RecoverLog, self.salvage_deadline()).await {
             Ok(ProbeReply::Recovered(recovery)) => recovery,
             Ok(_) => return Err(Failure::new(Code::Failed, "unexpected reply from the probe")),
-            // The file itself may be damaged, too.
+            // The database file itself may also be damaged.
             Err(failure) if failure.code == Code::Corrupt => return Ok(AfterLog::Salvage),
             Err(failure) => return Err(failure),
         };
         let Some(recovery) = recovery else { return Ok(AfterLog::Nothing) };
-        done.extend(tell(&recovery));
+        done.extend(describe(&recovery));
         Ok(match recovery {
             LogRecovery { kept_as: None, .. } => AfterLog::Salvage,
             recovery if recovery.lost_commits() > 0 => AfterLog::Rebuild,
@@ -36,7 +36,7 @@ impl Doctor {
     }
 }
 
-fn tell(recovery: &LogRecovery) -> Vec<String> {
+fn describe(recovery: &LogRecovery) -> Vec<String> {
     let Missing { from, to, recoverable_to, .. } = &recovery.missing;
     let commits = |count: u64| match count {
         1 => "1 acknowledged commit".to_owned(),
@@ -51,10 +51,10 @@ fn tell(recovery: &LogRecovery) -> Vec<String> {
             to.commits,
         )];
     };
-    let mut told = Vec::new();
+    let mut messages = Vec::new();
     let saved = (recoverable_to.commits + 1).saturating_sub(from.commits);
     let kept = format!("the damaged files are {}", kept_as.display());
-    told.push(match saved.min(to.commits + 1 - from.commits) {
+    messages.push(match saved.min(to.commits + 1 - from.commits) {
         0 => format!("rebuilt the database from the rest of the damaged log; {kept}"),
         saved => format!("recovered {} from the damaged log; {kept}", commits(saved)),
     });
@@ -69,9 +69,9 @@ fn tell(recovery: &LogRecovery) -> Vec<String> {
             let (first, last) = (recoverable_to.change + 1, to.change);
             text.push_str(&format!(", with changes {first} to {last} of records"));
         }
-        told.push(text);
+        messages.push(text);
     }
-    told
+    messages
 }
 
 #[cfg(test)]
@@ -80,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    fn told(recoverable: (u64, u64), kept: bool) -> String {
+    fn messages(recoverable: (u64, u64), kept: bool) -> String {
         let at = |(commits, change)| Progress { commits, change };
         let missing = Missing {
             from: at((5, 11)),
@@ -91,24 +91,26 @@ mod tests {
             parts: Vec::new(),
         };
         let kept_as = kept.then(|| "truth.sqlite.damaged-1".into());
-        tell(&LogRecovery { missing, kept_as }).join("\n")
+        describe(&LogRecovery { missing, kept_as }).join("\n")
     }
 
     #[test]
-    fn losses_are_said() {
+    fn losses_are_reported() {
         let kept = "the damaged files are truth.sqlite.damaged-1";
         let all = format!("recovered 3 acknowledged commits from the damaged log; {kept}");
-        assert_eq!(told((7, 20), true), all);
+        assert_eq!(messages((7, 20), true), all);
         let some = format!(
             "recovered 1 acknowledged commit from the damaged log; {kept}\nlost 2 acknowledged \
              commits (numbers 6 to 7), with changes 13 to 20 of records"
         );
-        assert_eq!(told((5, 12), true), some);
+        assert_eq!(messages((5, 12), true), some);
         let none = format!(
             "rebuilt the database from the rest of the damaged log; {kept}\nlost 3 acknowledged commits \
              (numbers 5 to 7), with changes 11 to 20 of records"
         );
-        assert_eq!(told((4, 10), true), none);
-        assert!(told((5, 12), false).starts_with("3 acknowledged commits (numbers 5 to 7) cannot"));
+        assert_eq!(messages((4, 10), true), none);
+        assert!(
+            messages((5, 12), false).starts_with("3 acknowledged commits (numbers 5 to 7) cannot")
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Examining a store, and mending it.
+//! Checks a store and repairs it.
 
 mod jobs;
 mod log;
@@ -28,16 +28,16 @@ use crate::trust::{Missing, StorePlace};
 pub use jobs::QuarantinedJob;
 pub use report::{CheckReport, DoctorReport};
 
-/// What a doctor is to do.
+/// Options of a doctor run.
 #[derive(Debug, Clone, Default)]
 pub struct DoctorOptions {
-    /// Take the time for everything: indexes are compared with their tables.
+    /// Run the slow checks, too: compare indexes with their tables.
     pub full: bool,
-    /// Mend what can be mended.
+    /// Repair what can be repaired.
     pub repair: bool,
-    /// Change nothing, not even what is over its limit.
+    /// Change nothing; do not even remove expired data.
     pub only_look: bool,
-    /// How long one check may take; by default it depends on the size of the store.
+    /// Deadline of a check; by default it depends on the size of the store.
     pub deadline: Option<Duration>,
     /// The program to start as workers; by default the running one.
     pub program: Option<PathBuf>,
@@ -48,22 +48,22 @@ pub struct Doctor {
     folder: StoreFolder,
     options: DoctorOptions,
     probes: Pool<Probe>,
-    /// None if the store must not be used.
+    /// `None` if the store must not be used.
     engine: Option<Engine>,
     on_check: Box<dyn Fn(&CheckReport) + Send + Sync>,
 }
 
-/// A check of an empty store may take this long.
-const LEAST_DEADLINE: Duration = Duration::from_secs(60);
+/// Minimum deadline of a check.
+const MIN_DEADLINE: Duration = Duration::from_secs(60);
 
-/// A slow disk reads this many bytes in a second.
-const BYTES_A_SECOND: u64 = 4 << 20;
+/// Assumed throughput of a slow disk.
+const BYTES_PER_SECOND: u64 = 4 << 20;
 
 /// A salvage may take this many times as long as a check.
 const SALVAGE_FACTOR: u32 = 10;
 
 impl Doctor {
-    /// Prepares to examine the store in `place`, whatever its state. Must be called within a
+    /// Prepares to check the store in `place`, whatever its state. Must be called within a
     /// tokio runtime. `on_check` is called after each check.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ impl Doctor {
         let (folder, engine) = match place.admit(Missing::Refuse) {
             Ok(folder) => (folder, Engine::open(place, engine_options).ok()),
             Err(failure) if place.needs_seal() || refuses(&failure) => return Err(failure),
-            // Whatever else speaks against it is found by the checks.
+            // The checks will find any other problem.
             Err(_) => (StoreFolder::new(place.path()), None),
         };
         let crashes = engine.as_ref().and_then(|_| {
@@ -98,7 +98,7 @@ impl Doctor {
         Ok(Self { folder, options, probes, engine, on_check: Box::new(on_check) })
     }
 
-    /// The workers that look at the store.
+    /// The pool of workers that check the store.
     pub(crate) fn probes(&self) -> &Pool<Probe> {
         &self.probes
     }
@@ -110,8 +110,8 @@ impl Doctor {
         pools
     }
 
-    /// Examines the store, and mends it if that was asked for. What is over its limit
-    /// goes in any case.
+    /// Checks the store, and repairs it if requested. Removes expired data unless told to
+    /// change nothing.
     pub async fn run(&self) -> DoctorReport {
         let mut repaired = match self.options.only_look {
             true => Vec::new(),
@@ -123,12 +123,12 @@ impl Doctor {
             let before = repaired.len();
             error = self.repair(&found, &mut repaired, &mut lost).await.err();
             if repaired.len() > before {
-                self.let_readers_try_again().await;
+                self.release_read_jobs().await;
                 found = self.examine().await;
             }
         }
         let sound = found.iter().all(|examined| examined.report.status <= Health::Warn);
-        // Waiting for a process that does nothing would only take time.
+        // An idle engine need not be waited for.
         let stuck = write_lock_holder(&self.folder).is_some_and(|holder| holder.is_stopped());
         if let Some(engine) =
             self.engine.as_ref().filter(|_| sound && !stuck && !self.options.only_look)
@@ -156,14 +156,14 @@ impl Doctor {
         for check in Check::ALL {
             let started = Instant::now();
             let finding = match check {
-                // Who they are can be seen from here alone.
+                // Only the front can reach the sockets of other fronts.
                 Check::Locks => locks(&self.folder, std::process::id()),
                 check => self.check(check, self.deadline(check, bytes)).await,
             };
             all.push(self.examined(check.name(), finding, started));
         }
         let started = Instant::now();
-        let (finding, _) = self.look_for_fronts().await;
+        let (finding, _) = self.check_fronts().await;
         all.push(self.examined("fronts", finding, started));
         all
     }
@@ -193,34 +193,34 @@ impl Doctor {
     }
 
     fn deadline(&self, check: Check, bytes: u64) -> Duration {
-        let more = if check.reads_everything() { bytes / BYTES_A_SECOND } else { 0 };
-        self.options.deadline.unwrap_or(LEAST_DEADLINE + Duration::from_secs(more))
+        let more = if check.reads_everything() { bytes / BYTES_PER_SECOND } else { 0 };
+        self.options.deadline.unwrap_or(MIN_DEADLINE + Duration::from_secs(more))
     }
 
     fn salvage_deadline(&self) -> Duration {
         let bytes = bytes_below(self.folder.path());
-        SALVAGE_FACTOR * (LEAST_DEADLINE + Duration::from_secs(bytes / BYTES_A_SECOND))
+        SALVAGE_FACTOR * (MIN_DEADLINE + Duration::from_secs(bytes / BYTES_PER_SECOND))
     }
 
     async fn enforce_limits(&self) -> Vec<String> {
         if self.engine.is_none() {
             return Vec::new();
         }
-        let mut done = match self.probe(ProbeJob::EnforceLimits, LEAST_DEADLINE).await {
+        let mut done = match self.probe(ProbeJob::EnforceLimits, MIN_DEADLINE).await {
             Ok(ProbeReply::Mended(done)) => done,
-            // The check of what is kept will show it.
+            // The check of expired data will report it.
             _ => Vec::new(),
         };
-        let (_, removed) = self.look_for_fronts().await;
+        let (_, removed) = self.check_fronts().await;
         if removed > 0 {
             done.push(format!("removed {removed} sockets of processes that are gone"));
         }
         done
     }
 
-    /// Whether the live fronts answer. Removes the sockets of dead ones and says how
-    /// many those were.
-    async fn look_for_fronts(&self) -> (Finding, usize) {
+    /// Checks whether live fronts answer. Removes the sockets of dead ones and returns how
+    /// many there were.
+    async fn check_fronts(&self) -> (Finding, usize) {
         let Ok(folder) = RunFolder::open(&self.folder.run()) else {
             return (Finding::new(Health::Ok, "no process has the store open for long"), 0);
         };
@@ -250,13 +250,13 @@ impl Doctor {
     }
 }
 
-/// A check and what can be done about what it found.
+/// A check's report and the repairs that it suggests.
 struct Examined {
     report: CheckReport,
     cures: Vec<Cure>,
 }
 
-/// Whether a store must not even be looked at.
+/// Whether a store must not even be checked.
 fn refuses(failure: &Failure) -> bool {
     matches!(failure.code, Code::NoStore | Code::StoreForeign | Code::StoreRefused)
 }
@@ -265,9 +265,9 @@ fn probe_settings(options: &DoctorOptions) -> PoolSettings {
     let mut settings = PoolSettings {
         workers: 1,
         recycle_after: Some(1),
-        job_deadline: LEAST_DEADLINE,
+        job_deadline: MIN_DEADLINE,
         retry: RetryPolicy { strikes: 1, ..RetryPolicy::default() },
-        // One check that crashes says nothing about the next.
+        // A check that crashes must not stop the others.
         breaker: BreakerPolicy { deaths: usize::MAX, ..BreakerPolicy::default() },
         environment: isolith_roles::environment(),
         ..PoolSettings::default()
@@ -278,7 +278,7 @@ fn probe_settings(options: &DoctorOptions) -> PoolSettings {
     settings
 }
 
-/// What to say of a check whose worker did not answer.
+/// Describes why a check's worker did not answer.
 fn explain(error: &CallError, deadline: Duration) -> Failure {
     match error {
         CallError::Died { class: DeathClass::Timeout, .. } => Failure::new(

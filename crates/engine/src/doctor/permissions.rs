@@ -1,4 +1,5 @@
-//! Gives everything in a store's folder its mode. Workers may not change any.
+//! Repairs the modes of the files in a store. Runs in the front, because workers may not
+//! change modes.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -11,26 +12,26 @@ use rustix::io::Errno;
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-/// A store has folders in its folder, and nothing deeper.
-const MOST_DEPTH: u32 = 8;
+/// Maximum depth; a store itself has only one level of folders.
+const MAX_DEPTH: u32 = 8;
 
-/// Gives the folder and all below it the mode that it should have, and says how many had
-/// another. Links are not followed, and what belongs to somebody else stays as it is.
+/// Corrects the modes of the folder and everything in it, and returns how many were wrong.
+/// Follows no links and leaves files of other users alone.
 ///
 /// # Errors
-/// The first that could not be changed or read.
+/// The first file or folder that could not be changed or read.
 pub(super) fn mend(folder: &Path) -> io::Result<u64> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let handle = rustix::fs::openat(CWD, folder, flags, Mode::empty())?;
     let mended = set_mode(&handle, &rustix::fs::fstat(&handle)?)?;
-    Ok(u64::from(mended) + mend_below(&handle, MOST_DEPTH)?)
+    Ok(u64::from(mended) + mend_below(&handle, MAX_DEPTH)?)
 }
 
 fn mend_below(folder: &OwnedFd, depth: u32) -> io::Result<u64> {
     let mut mended = 0;
     for name in names(folder)? {
         mended += match mend_entry(folder.as_fd(), &name, depth) {
-            // Another process removed it meanwhile.
+            // Another process removed it in the meantime.
             Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
             mended => mended.map_err(|error| {
                 io::Error::new(error.kind(), format!("{}: {error}", name.to_string_lossy()))
@@ -41,7 +42,7 @@ fn mend_below(folder: &OwnedFd, depth: u32) -> io::Result<u64> {
 }
 
 fn mend_entry(folder: BorrowedFd<'_>, name: &CStr, depth: u32) -> io::Result<u64> {
-    // Opened without the right to read it: it may be a pipe, or have no rights at all.
+    // Opened with O_PATH: it may be a pipe, or have no permissions at all.
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let handle = rustix::fs::openat(folder, name, flags, Mode::empty())?;
     let stat = rustix::fs::fstat(&handle)?;
@@ -66,7 +67,7 @@ fn names(folder: &OwnedFd) -> io::Result<Vec<CString>> {
     Ok(names)
 }
 
-/// Whether the mode was another one.
+/// Sets the mode; returns whether it was different.
 fn set_mode(handle: &OwnedFd, stat: &Stat) -> io::Result<bool> {
     let wanted = match FileType::from_raw_mode(stat.st_mode) {
         FileType::Symlink => return Ok(false),
@@ -76,8 +77,8 @@ fn set_mode(handle: &OwnedFd, stat: &Stat) -> io::Result<bool> {
     if stat.st_mode & 0o777 == wanted || !is_ours(stat) {
         return Ok(false);
     }
-    // A handle without rights cannot be changed by `fchmod`; this names what it is a
-    // handle of, and no path is looked up.
+    // `fchmod` fails on an O_PATH handle; this path names the open file itself, without
+    // another lookup.
     let place = format!("/proc/self/fd/{}", handle.as_raw_fd());
     match rustix::fs::chmod(place, Mode::from_raw_mode(wanted)) {
         Ok(()) => Ok(true),
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_gets_its_mode_and_nothing_else_does() {
+    fn only_files_of_the_store_get_their_mode() {
         let place = tempfile::tempdir().unwrap();
         let (store, outside) = (place.path().join("store"), place.path().join("outside"));
         fs::create_dir_all(store.join("segments")).unwrap();
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_the_place_of_the_store_is_refused() {
+    fn a_link_in_place_of_the_store_is_refused() {
         let place = tempfile::tempdir().unwrap();
         set(place.path(), 0o755);
         let link = place.path().join("link");

@@ -1,4 +1,4 @@
-//! Mending what the checks found.
+//! Repairs what the checks found.
 
 use std::time::{Duration, Instant};
 
@@ -9,33 +9,33 @@ use isolith_store::{Loss, SalvageReport};
 use isolith_types::{Code, Failure};
 
 use super::log::AfterLog;
-use super::{Doctor, Examined, LEAST_DEADLINE, permissions};
+use super::{Doctor, Examined, MIN_DEADLINE, permissions};
 use crate::open::{Engine, no_store};
 
 /// How long to wait for another process's builder.
 const BUILDER_PATIENCE: Duration = Duration::from_secs(600);
 const BUILDER_BUSY: Duration = Duration::from_millis(200);
 
-/// Transactions in which old keys are removed, and free space is given back.
-const MOST_TIDYING: u32 = 100;
+/// Maximum number of transactions for removing expired data.
+const MAX_CLEANUP_TRANSACTIONS: u32 = 100;
 
-/// Lost ids that are named.
-const NAMED_IDS: usize = 10;
+/// Maximum number of lost ids to list.
+const MAX_LISTED_IDS: usize = 10;
 
-/// What is to be done, in this order.
+/// The repairs to make, in this order.
 #[derive(Default)]
-struct Plan {
+struct RepairPlan {
     permissions: bool,
     recover_log: bool,
     salvage: bool,
     recount: bool,
     leftovers: bool,
     rebuilds: Vec<Rebuild>,
-    /// Damaged segments of the graph, if it needs another one.
+    /// Damaged graph segments, if the graph needs a new one.
     graph: Option<Vec<Damage>>,
 }
 
-impl Plan {
+impl RepairPlan {
     fn of(found: &[Examined]) -> Self {
         let mut plan = Self::default();
         for cure in found.iter().flat_map(|examined| &examined.cures) {
@@ -54,7 +54,7 @@ impl Plan {
         plan
     }
 
-    /// Several checks may ask for the same collection, with other files to blame.
+    /// Merges requests: several checks may blame different files of one collection.
     fn add(&mut self, rebuild: &Rebuild) {
         match self.rebuilds.iter_mut().find(|known| known.id == rebuild.id) {
             None => self.rebuilds.push(rebuild.clone()),
@@ -70,15 +70,15 @@ impl Plan {
 }
 
 impl Doctor {
-    /// Does what the checks ask for, and says what was done. What cannot be done does not
-    /// keep the rest from being done; the first such failure comes back.
+    /// Makes the repairs and reports them in `done`. Continues after a failed repair;
+    /// returns the first failure.
     pub(super) async fn repair(
         &self,
         found: &[Examined],
         done: &mut Vec<String>,
         lost: &mut Vec<Loss>,
     ) -> Result<(), Failure> {
-        let mut plan = Plan::of(found);
+        let mut plan = RepairPlan::of(found);
         let mut first = Ok(());
         if plan.permissions {
             first = first.and(self.mend_permissions(done));
@@ -91,7 +91,7 @@ impl Doctor {
             }
         }
         if plan.salvage {
-            // Nothing else can be relied on before.
+            // Everything else relies on an intact database.
             lost.extend(self.salvage(done).await?);
             first = first.and(self.rebuild_all(done).await);
         }
@@ -113,7 +113,7 @@ impl Doctor {
     }
 
     fn mend_permissions(&self, done: &mut Vec<String>) -> Result<(), Failure> {
-        // Nothing is changed in a folder that must not be used.
+        // Change nothing in a folder that must not be used.
         self.folder.check().map_err(|error| error.to_failure())?;
         let path = self.folder.path();
         let mended = permissions::mend(path).map_err(|error| {
@@ -129,7 +129,7 @@ impl Doctor {
     }
 
     async fn mend(&self, job: ProbeJob, done: &mut Vec<String>) -> Result<(), Failure> {
-        match self.probe(job, LEAST_DEADLINE).await? {
+        match self.probe(job, MIN_DEADLINE).await? {
             ProbeReply::Mended(mended) => done.extend(mended),
             _ => return Err(Failure::new(Code::Failed, "unexpected reply from the probe")),
         }
@@ -139,7 +139,7 @@ impl Doctor {
     async fn salvage(&self, done: &mut Vec<String>) -> Result<Vec<Loss>, Failure> {
         match self.probe(ProbeJob::Salvage, self.salvage_deadline()).await {
             Ok(ProbeReply::Salvaged(report)) => {
-                done.extend(tell(&report));
+                done.extend(describe(&report));
                 Ok(report.lost)
             }
             Ok(_) => Err(Failure::new(Code::Failed, "unexpected reply from the probe")),
@@ -183,11 +183,11 @@ impl Doctor {
         let started = Instant::now();
         loop {
             let folded = match engine.fold(collection, true, None).await {
-                // It was deleted meanwhile.
+                // It was deleted in the meantime.
                 Err(failure) if failure.code == Code::NotFound => return Ok(()),
                 folded => folded?,
             };
-            // Without a new generation, another process builds or was faster.
+            // No new generation: another process is building, or was faster.
             if folded.generation.is_some() {
                 let rows = folded.rows;
                 done.push(format!("rebuilt the segments of {collection} from {rows} records"));
@@ -204,7 +204,7 @@ impl Doctor {
             if built.rows > 0 {
                 done.push(format!("rebuilt the segment of the graph from {} edges", built.rows));
             }
-            // A graph that has changed meanwhile, or is small, does without.
+            // A graph that has changed in the meantime, or is small, needs no segment.
             if !built.busy {
                 return Ok(());
             }
@@ -212,9 +212,9 @@ impl Doctor {
         }
     }
 
-    /// What killed readers may have been the store that they read, and that is another
-    /// one now.
-    pub(super) async fn let_readers_try_again(&self) {
+    /// Releases quarantined read jobs: they may have failed because of the damage that is now
+    /// repaired.
+    pub(super) async fn release_read_jobs(&self) {
         let Ok(engine) = self.engine() else { return };
         let role = Some(StoreReader::NAME.to_owned());
         let _ = engine.write(ForgetPoison { role, input: None }, None).await;
@@ -229,11 +229,11 @@ impl Doctor {
 }
 
 impl Engine {
-    /// Removes what has had its day: keys of writes, finished loads, old jobs in
-    /// quarantine. Returns how many; a store that cannot be written keeps them.
+    /// Removes expired data: keys of writes, finished loads, old quarantined jobs. Returns
+    /// how many; 0 if the store cannot be written.
     pub(super) async fn remove_expired(&self) -> u64 {
         let mut removed = 0;
-        for _ in 0..MOST_TIDYING {
+        for _ in 0..MAX_CLEANUP_TRANSACTIONS {
             match self.write(Tidy, None).await {
                 Ok(written) => {
                     removed += written.done.reply.deleted;
@@ -251,7 +251,7 @@ impl Engine {
     }
 }
 
-/// Waits a moment for another process's builder, but not for ever.
+/// Waits a moment for another process's builder; fails after [`BUILDER_PATIENCE`].
 async fn wait_for_builder(started: Instant, whose: &str) -> Result<(), Failure> {
     if started.elapsed() > BUILDER_PATIENCE {
         let message = format!("{whose}: another process keeps building segments");
@@ -261,18 +261,18 @@ async fn wait_for_builder(started: Instant, whose: &str) -> Result<(), Failure> 
     Ok(())
 }
 
-/// What became of a salvage, in sentences.
-fn tell(report: &SalvageReport) -> Vec<String> {
+/// Describes the result of a salvage.
+fn describe(report: &SalvageReport) -> Vec<String> {
     let SalvageReport { collections, records, facts, lost, kept_as, report, .. } = report;
     let facts = if *facts > 0 { format!(" and {facts} facts") } else { String::new() };
-    let mut told = vec![format!(
+    let mut messages = vec![format!(
         "saved {records} records in {collections} collections{facts} into a new truth; the damaged \
          one is {}",
         kept_as.display()
     )];
-    told.extend(lost.iter().map(|loss| loss.in_words(NAMED_IDS)));
+    messages.extend(lost.iter().map(|loss| loss.in_words(MAX_LISTED_IDS)));
     if !lost.is_empty() {
-        told.push(format!("the whole report of what was lost is {}", report.display()));
+        messages.push(format!("the whole report of what was lost is {}", report.display()));
     }
-    told
+    messages
 }

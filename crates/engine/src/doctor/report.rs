@@ -1,4 +1,4 @@
-//! What a doctor says.
+//! The report of a doctor run.
 
 use isolith_roles::{Check, Health};
 use isolith_store::Loss;
@@ -10,24 +10,24 @@ use serde::Serialize;
 pub struct DoctorReport {
     /// Whether everything works and this run lost nothing; there may be warnings.
     pub ok: bool,
-    /// What was looked at.
+    /// The results of the checks.
     pub checks: Vec<CheckReport>,
-    /// What was done about it, in sentences.
+    /// The repairs that were made, in sentences.
     pub repaired: Vec<String>,
-    /// What a salvage in this run could not save as it was.
+    /// Data that a salvage in this run could not recover unchanged.
     pub lost: Vec<Loss>,
-    /// What kept a repair from being done.
+    /// Why a repair failed.
     pub error: Option<Failure>,
 }
 
-/// What one check found.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CheckReport {
     /// The check's name.
     pub name: &'static str,
-    /// How bad it is.
+    /// The severity.
     pub status: Health,
-    /// What was seen, for people.
+    /// A human-readable description.
     pub detail: String,
     /// How long it took.
     pub seconds: f64,
@@ -45,14 +45,14 @@ impl DoctorReport {
         Self { ok, checks, repaired, lost, error }
     }
 
-    /// Whether the store lacks something because of damage, now or in a salvage before.
+    /// Whether data was lost to damage, now or in an earlier salvage.
     pub fn has_losses(&self) -> bool {
         let told_before =
             |check: &CheckReport| check.name == Check::Losses.name() && check.status != Health::Ok;
         !self.lost.is_empty() || self.checks.iter().any(told_before)
     }
 
-    /// The first check that found damage which cannot be rebuilt from the data.
+    /// The first check that found damage to the data itself, not only to derived files.
     pub fn damaged_data(&self) -> Option<&CheckReport> {
         let derived = [Check::Generations, Check::Segments, Check::SelfQueries].map(Check::name);
         let is_bad =
@@ -60,7 +60,7 @@ impl DoctorReport {
         self.checks.iter().find(is_bad)
     }
 
-    /// The worst that any check found.
+    /// The worst severity of all checks.
     pub fn worst(&self) -> Health {
         self.checks.iter().map(|check| check.status).max().unwrap_or(Health::Ok)
     }
@@ -68,11 +68,11 @@ impl DoctorReport {
     /// The exit status of a command that ends with this report.
     pub fn exit_status(&self) -> u8 {
         match &self.error {
-            // Nothing can be said for sure before the others have let go.
+            // The result is uncertain while other processes use the store.
             Some(error) if error.code == Code::LockHeld => error.code.exit_status(),
             _ if self.worst() == Health::Corrupt => Code::Corrupt.exit_status(),
             Some(error) => error.code.exit_status(),
-            // Corruption was found, and not all of it could be repaired.
+            // Corruption was found and not fully repaired.
             None if !self.lost.is_empty() => Code::Corrupt.exit_status(),
             None if self.ok => 0,
             None => Code::Failed.exit_status(),

@@ -1,4 +1,4 @@
-//! Whether a query changes the graph, where there is no store yet.
+//! Classifies queries as reads or writes when there is no store yet.
 
 use std::sync::Arc;
 
@@ -9,17 +9,16 @@ use isolith_types::Failure;
 use crate::failure::of_call;
 use crate::open::{EngineOptions, pool_settings};
 
-/// Decides about queries without a store: one is created for a query that writes, never for
-/// one that reads. The parser runs in a worker of its own, like everything that reads what
-/// somebody else has written.
+/// Tells whether a query writes, without a store: a write creates the store, a read does
+/// not. The parser runs in its own worker, because queries are untrusted input.
 #[derive(Debug)]
 pub struct QueryCheck(Pool<CypherCheck>);
 
 impl QueryCheck {
-    /// Must be called within a tokio runtime. The worker starts with the first question.
+    /// Must be called within a tokio runtime. The worker starts with the first query.
     ///
     /// # Errors
-    /// That no worker can be started.
+    /// If no worker can be started.
     pub fn start(options: &EngineOptions) -> Result<Self, Failure> {
         let pool = Pool::start(&(), pool_settings(options, 1), Hooks::default());
         Ok(Self(pool.map_err(|error| of_call(&error))?))
@@ -33,7 +32,7 @@ impl QueryCheck {
     /// Whether the query changes the graph.
     ///
     /// # Errors
-    /// `bad_input` for what is wrong with the query; or why nobody could read it.
+    /// `bad_input` for an invalid query; any error of the worker.
     pub async fn changes_graph(&self, query: &str) -> Result<bool, Failure> {
         let options = CallOptions { idempotent: true, ..CallOptions::default() };
         let answer = self.0.call(&query.to_owned(), options).await;

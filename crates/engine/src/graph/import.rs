@@ -1,4 +1,4 @@
-//! Tables of nodes and edges into the graph.
+//! Imports tables of nodes and edges into the graph.
 
 use std::fs::File;
 use std::io::Read;
@@ -15,47 +15,47 @@ use crate::ingest::{LISTED, OnError, Rejected};
 use crate::open::Engine;
 use crate::opened::unreadable;
 
-/// What one transaction writes at most: others wait for it.
+/// Maximum size of a transaction, because other writes wait for it.
 const BLOCK_BYTES: usize = 16 << 20;
 
-/// The first line of a table is no longer than this.
-const LONGEST_HEADER: usize = 64 << 10;
+/// Maximum length of a table's header.
+const MAX_HEADER_BYTES: usize = 64 << 10;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A file in CSV that becomes nodes or edges.
+/// A CSV file to import as nodes or edges.
 #[derive(Debug, Clone)]
 pub struct GraphImport {
     /// The file.
     pub file: PathBuf,
-    /// What its rows are.
+    /// Whether its rows are nodes or edges.
     pub holds: TableHolds,
-    /// What is between cells.
+    /// The delimiter.
     pub delimiter: u8,
-    /// What happens to bad rows.
+    /// What to do with invalid rows.
     pub on_error: OnError,
-    /// With a key, a repeat writes only what was not written before.
+    /// With a key, repeating the import writes only what was not written before.
     pub key: Option<Key>,
 }
 
-/// What became of a table. Only what is durable is counted.
+/// The result of an import. Counts include only durable writes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct GraphImported {
-    /// Whether all of it was taken in, but for rows that were to be skipped.
+    /// Whether the import is complete, except for rows that were skipped on request.
     pub success: bool,
-    /// Rows that were gone through, without the header.
+    /// Rows processed, without the header.
     pub rows: u64,
-    /// Nodes that were made.
+    /// Nodes created.
     pub nodes_created: u64,
-    /// Relationships that were made.
+    /// Relationships created.
     pub relationships_created: u64,
-    /// Properties that were set.
+    /// Properties set.
     pub properties_set: u64,
-    /// Rows that were left out, the first of them.
+    /// The first rejected rows.
     pub rejected: Vec<Rejected>,
-    /// How many rows were left out.
+    /// Number of rejected rows.
     pub rejected_rows: u64,
-    /// Whether an earlier call with the same key had written some of it.
+    /// Whether an earlier call with the same key wrote some of it.
     pub repeated: bool,
     /// How long it took.
     pub seconds: f64,
@@ -64,8 +64,8 @@ pub struct GraphImported {
 }
 
 impl Engine {
-    /// Writes a table to the graph, one transaction for every 16 MB or half a million rows of
-    /// it: what comes before a failure stays. `watch` is told how many bytes of how many were written.
+    /// Imports a table, in one transaction per 16 MB or half a million rows. Rows before a
+    /// failure stay. `watch` receives the bytes written and the total.
     pub async fn import_graph(
         &self,
         import: &GraphImport,
@@ -86,7 +86,7 @@ impl Engine {
         watch: impl Fn(u64, u64),
         done: &mut GraphImported,
     ) -> Result<(), Failure> {
-        let mut table = Table::open(&import.file)?;
+        let mut table = TableReader::open(&import.file)?;
         while let Some((bytes, is_last)) = table.block()? {
             let rows = GraphTable {
                 holds: import.holds.clone(),
@@ -129,26 +129,26 @@ impl GraphImported {
     }
 }
 
-/// The key of the block that begins there.
+/// The key of the block at this offset.
 fn of_block(Key(bytes): Key, start: u64) -> Key {
     Key((u128::from_le_bytes(bytes) ^ u128::from(start)).to_le_bytes())
 }
 
 /// A table that is read block by block.
-struct Table {
+struct TableReader {
     path: PathBuf,
     file: File,
     header: String,
-    /// What was read and not written yet.
+    /// Bytes read but not written yet.
     waiting: Vec<u8>,
     is_at_end: bool,
     was_asked: bool,
     length: u64,
-    /// How many bytes were written, the header included.
+    /// Bytes written, including the header.
     done: u64,
 }
 
-impl Table {
+impl TableReader {
     fn open(path: &Path) -> Result<Self, Failure> {
         let file = File::open(path).map_err(|error| unreadable(path, &error))?;
         let about = file.metadata().map_err(|error| unreadable(path, &error))?;
@@ -169,8 +169,8 @@ impl Table {
         let line = self.waiting.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.waiting);
         let mark = self.waiting.len() - line.len();
         let length = line.iter().position(|byte| *byte == b'\n').unwrap_or(line.len());
-        let header = std::str::from_utf8(&line[..length.min(LONGEST_HEADER)]);
-        let (Ok(header), true) = (header, length <= LONGEST_HEADER) else {
+        let header = std::str::from_utf8(&line[..length.min(MAX_HEADER_BYTES)]);
+        let (Ok(header), true) = (header, length <= MAX_HEADER_BYTES) else {
             let message = format!("{} does not begin with column names", self.path.display());
             return Err(Failure::new(Code::BadInput, message)
                 .with_hint("it has to be text in CSV, as in `id:int,name`"));
@@ -181,10 +181,10 @@ impl Table {
         Ok(())
     }
 
-    /// The rows that were not taken yet, and whether they are the last.
+    /// The next rows, and whether they are the last.
     fn block(&mut self) -> Result<Option<(Vec<u8>, bool)>, Failure> {
         self.fill()?;
-        // What has no rows is written, too: its header may be wrong.
+        // Send a table without rows, too: its header may be invalid.
         if self.was_asked && self.waiting.is_empty() {
             return Ok(None);
         }
@@ -192,7 +192,7 @@ impl Table {
         Ok(Some((self.waiting.clone(), self.is_at_end)))
     }
 
-    /// These bytes were written.
+    /// Marks these bytes as written.
     fn take(&mut self, bytes: u64) {
         let count = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.waiting.len());
         self.waiting.drain(..count);
@@ -218,7 +218,7 @@ mod tests {
         let path = place.path().join("table.csv");
         let rows = "1,x\n".repeat(BLOCK_BYTES / 4 + 10);
         std::fs::write(&path, format!("\u{feff}id:int,name\r\n{rows}")).unwrap();
-        let mut table = Table::open(&path).unwrap();
+        let mut table = TableReader::open(&path).unwrap();
         assert_eq!(table.header, "id:int,name");
         let (bytes, is_last) = table.block().unwrap().unwrap();
         assert_eq!((bytes.len(), is_last), (BLOCK_BYTES, false));
@@ -231,18 +231,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_refused() {
+    fn files_without_a_header_are_refused() {
         let place = tempfile::tempdir().unwrap();
         let file = |name: &str, bytes: &[u8]| {
             let path = place.path().join(name);
             std::fs::write(&path, bytes).unwrap();
             path
         };
-        let refused = |path: &Path| Table::open(path).map(|_| ()).unwrap_err().code;
+        let refused = |path: &Path| TableReader::open(path).map(|_| ()).unwrap_err().code;
         assert_eq!(refused(&place.path().join("none")), Code::NotFound);
         assert_eq!(refused(place.path()), Code::BadInput);
         assert_eq!(refused(&file("binary", b"\xff\xfe\x00\n1,2\n")), Code::BadInput);
-        assert_eq!(refused(&file("long", &[b'a'; LONGEST_HEADER + 1])), Code::BadInput);
-        assert!(Table::open(&file("header", b"id:int")).is_ok());
+        assert_eq!(refused(&file("long", &[b'a'; MAX_HEADER_BYTES + 1])), Code::BadInput);
+        assert!(TableReader::open(&file("header", b"id:int")).is_ok());
     }
 }

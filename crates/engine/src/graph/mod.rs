@@ -1,6 +1,7 @@
 //! The graph of a store: Cypher, and what people ask of their code.
 
 mod check;
+mod describe;
 mod import;
 mod name;
 mod overview;
@@ -10,7 +11,6 @@ mod row;
 mod shown;
 mod spool;
 mod symbol;
-mod told;
 mod unused;
 mod walk;
 
@@ -24,6 +24,7 @@ use isolith_protocol::{ChangeGraph, CypherQuery, GraphAnswer, Key, RunCypher, Se
 use isolith_types::{Code, Failure};
 
 pub use check::QueryCheck;
+pub use describe::Side;
 pub use import::{GraphImport, GraphImported};
 pub use overview::{FileImport, GraphSize, HotBy, Hotspot, ImportCycle, Kinds, Ties};
 use pages::blocking;
@@ -33,7 +34,6 @@ pub use shown::datum_text;
 pub use spool::Row as GraphRow;
 pub(crate) use spool::Spools;
 use spool::{Arriving, Rest};
-pub use told::Side;
 pub use walk::{Impact, Listed, Neighbours, Reached, SymbolPath, Walk};
 
 use crate::open::Engine;

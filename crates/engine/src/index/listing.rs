@@ -7,7 +7,7 @@ use isolate::{CallError, CallOptions, Pool, PoolSettings, Supervised};
 use isolith_folder::Folder;
 use isolith_history::repository_of;
 use isolith_roles::{Walk, WalkJob};
-use isolith_source::walk::{LeftOut, RulesAbove, WalkPage, Walking, rules_above};
+use isolith_source::walk::{RulesAbove, SkippedPath, WalkOptions, WalkPage, rules_above};
 use isolith_types::Failure;
 
 use crate::failure::of_call;
@@ -33,7 +33,7 @@ pub(crate) struct Listing {
     _shown: WatchedPool,
     job: WalkJob,
     /// Rules outside of the root that cannot be used; told with the first page.
-    left_out: Vec<LeftOut>,
+    left_out: Vec<SkippedPath>,
     ended: bool,
 }
 
@@ -42,7 +42,7 @@ impl Listing {
     pub(crate) fn begin(
         engine: &Engine,
         folder: &Folder,
-        what: Walking,
+        what: WalkOptions,
         ignored: &[RulesAbove],
     ) -> Result<Self, Failure> {
         let settings = PoolSettings {

@@ -3,7 +3,7 @@
 mod history;
 mod listing;
 mod lock;
-mod memory;
+mod peak_memory;
 mod pipeline;
 mod place;
 mod plan;
@@ -30,11 +30,11 @@ use crate::open::{Engine, hide_from_git};
 pub(crate) use history::has_moved_since;
 pub(crate) use listing::Listing;
 pub(crate) use lock::{RootLock, lock_file};
-use memory::PeakMemory;
+use peak_memory::PeakMemory;
 use pipeline::Pipeline;
 pub(crate) use place::Place;
 pub use place::Root;
-use plan::Plan;
+use plan::IndexPlan;
 pub use report::{FileCounts, IndexProblem, IndexReport, Seconds};
 pub(crate) use settings::RootSettings;
 pub use settings::indexed_languages;
@@ -146,7 +146,7 @@ impl Engine {
         options: &IndexOptions,
         watcher: IndexWatcher,
     ) -> Result<IndexReport, Failure> {
-        self.know_poisons().await;
+        self.load_quarantine().await;
         let started = Instant::now();
         let memory = PeakMemory::watch(self);
         let place = Place::find(self, &options.path).await?;
@@ -258,7 +258,7 @@ impl Engine {
         run: Run<'_>,
         report: &mut IndexReport,
     ) -> Result<bool, Failure> {
-        let plan = match Plan::make(self, run, report).await {
+        let plan = match IndexPlan::make(self, run, report).await {
             Err(failure) if is_stop(&failure) => return Ok(true),
             plan => plan?,
         };

@@ -1,5 +1,5 @@
-//! The way of changed files: read in the front, parsed in workers, stored by the writer.
-//! What is under way is bounded by the number of tasks and the size of a batch.
+//! Indexes changed files: the front reads them, workers parse them, the writer stores them.
+//! The number of tasks and the batch size bound the memory in use.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,33 +18,32 @@ use isolith_types::{Code, Failure, FileVersion};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
-use super::plan::{Plan, ToRead};
+use super::plan::{IndexPlan, ToRead};
 use super::{IndexProblem, IndexProgress, IndexReport, IndexStage, IndexWatcher, Run};
 use crate::failure::of_call;
 use crate::open::{Engine, pool_settings};
 use crate::status::WatchedPool;
 
-/// A batch is about this large: enough that the way to a worker costs little and that a page
-/// of the truth is seldom written again, so small that its transaction is short.
+/// Target size of a batch: large enough to amortise the call to a worker and to seldom
+/// rewrite a database page, small enough to keep its transaction short.
 const BATCH_BYTES: usize = 768 << 10;
 const BATCH_FILES: usize = 128;
 
-/// The first batch is smaller, and each is twice the one before until they are as large as
-/// that: all parsers of a small project have something to do.
+/// Size of the first batch. Batches double until they reach the target, so that a small
+/// project keeps all parsers busy.
 const FIRST_BATCH_BYTES: usize = 96 << 10;
 
-/// The memory of a worker that parses.
+/// Memory limit of a parser, in bytes.
 const PARSER_MEMORY: u64 = 512 << 20;
 
-/// Paths that are removed or touched in one transaction.
+/// Maximum number of paths removed or touched in one transaction.
 const MANY_PATHS: usize = 500;
 
-/// How often a batch is tried again while parsers are not started for having died too
-/// often, and how long it waits at most.
-const MOST_REFUSALS: u32 = 12;
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// How often a batch is retried while the parsers' breaker is open, and the longest pause.
+const MAX_REFUSALS: u32 = 12;
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 
-/// Renamed files that are on their way at the same time.
+/// Maximum number of concurrent renames.
 const MOVES: usize = 16;
 
 /// One run over the files of a plan.
@@ -69,21 +68,21 @@ struct File {
     note: FileToParse,
     modified: i64,
     bytes: Bytes,
-    /// Whether its content is in the index already, cut as text.
+    /// Whether its content is already indexed as plain text.
     again: bool,
 }
 
-/// What reading found out beside contents.
+/// Files that need no parsing, or could not be read.
 #[derive(Debug, Default)]
-struct Aside {
-    /// Same content, other age.
+struct Unparsed {
+    /// Same content, different modification time.
     touched: Vec<(String, FileVersion)>,
-    /// Same content, other path.
+    /// Same content, different path.
     moved: Vec<Move>,
     problems: Vec<IndexProblem>,
-    /// Went away between the walk and now.
+    /// Removed since the walk.
     vanished: u64,
-    /// Known files that must not be taken for unchanged or gone: they were not read.
+    /// Indexed files that could not be read, and so count neither as unchanged nor as removed.
     failed: u64,
 }
 
@@ -94,7 +93,7 @@ struct Move {
     version: FileVersion,
 }
 
-/// What became of parsed files.
+/// The results of parsing and storing.
 #[derive(Debug, Default)]
 struct Stored {
     indexed: u64,
@@ -133,15 +132,23 @@ impl Pipeline {
         })
     }
 
-    pub(super) async fn run(self, plan: Plan, report: &mut IndexReport) -> Result<(), Failure> {
+    pub(super) async fn run(
+        self,
+        plan: IndexPlan,
+        report: &mut IndexReport,
+    ) -> Result<(), Failure> {
         let pipeline = Arc::new(self);
         let outcome = Arc::clone(&pipeline).work(plan, report).await;
         pipeline.parsers.kill();
         outcome
     }
 
-    async fn work(self: Arc<Self>, plan: Plan, report: &mut IndexReport) -> Result<(), Failure> {
-        let Plan { to_read, gone } = plan;
+    async fn work(
+        self: Arc<Self>,
+        plan: IndexPlan,
+        report: &mut IndexReport,
+    ) -> Result<(), Failure> {
+        let IndexPlan { to_read, gone } = plan;
         self.total.store(to_read.len() as u64, Ordering::Relaxed);
         let (sender, batches) = mpsc::channel(1);
         let reader = Reader {
@@ -150,7 +157,7 @@ impl Pipeline {
             gone: if self.rebuild { Gone::default() } else { Gone::of(&gone) },
             batches: sender,
             batch: Vec::new(),
-            aside: Aside::default(),
+            aside: Unparsed::default(),
         };
         let reading = tokio::task::spawn_blocking(move || reader.run(to_read));
         let batches = Arc::new(Mutex::new(batches));
@@ -170,7 +177,7 @@ impl Pipeline {
                 Err(failure) => outcome = Err(failure),
             }
         }
-        // The reader ends when nobody takes its batches any more.
+        // The reader ends when its channel is closed.
         let aside = reading.await.map_err(|error| Failure::new(Code::Failed, error.to_string()))?;
         outcome?;
         self.settle_aside(aside, gone, report).await
@@ -192,7 +199,7 @@ impl Pipeline {
             };
             let Some(batch) = next else { return (stored, Ok(())) };
             if let Err(failure) = self.store_batch(&batch, &mut stored).await {
-                // Nobody reads on for a run that has failed.
+                // Stop the reader of a failed run.
                 batches.lock().await.close();
                 return (stored, Err(failure));
             }
@@ -219,12 +226,12 @@ impl Pipeline {
                     (Err(error), [file]) if blames_input(&error) => {
                         self.put_plain(file, &error, stored).await?;
                     }
-                    // Several deadly files at once are not a reason to give up on the others.
+                    // Several crashing files in one batch must not fail the others.
                     (Err(CallError::BreakerOpen { retry_after, .. }), files)
-                        if refusals < MOST_REFUSALS =>
+                        if refusals < MAX_REFUSALS =>
                     {
                         refusals += 1;
-                        tokio::time::sleep(retry_after.min(LONGEST_PAUSE)).await;
+                        tokio::time::sleep(retry_after.min(MAX_PAUSE)).await;
                         left.push(files);
                     }
                     (Err(error), _) => return Err(of_call(&error)),
@@ -234,7 +241,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Stores a file as text that kills its parser.
+    /// Stores a file that crashes its parser as plain text.
     async fn put_plain(
         &self,
         file: &File,
@@ -313,11 +320,11 @@ impl Pipeline {
 
     async fn settle_aside(
         self: &Arc<Self>,
-        aside: Aside,
+        aside: Unparsed,
         gone: Vec<(String, FileVersion)>,
         report: &mut IndexReport,
     ) -> Result<(), Failure> {
-        let Aside { touched, moved, problems, vanished, failed } = aside;
+        let Unparsed { touched, moved, problems, vanished, failed } = aside;
         let root = self.root;
         report.files.seen -= vanished;
         report.files.failed += failed;
@@ -350,8 +357,8 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Some at a time, so that they share transactions. Returns the former paths of files
-    /// that could not be moved: they are removed, and the next run takes them for new.
+    /// Renames files concurrently, so that they share transactions. Returns the old paths of
+    /// those that failed: they are removed, and the next run indexes the files as new.
     async fn rename_all(self: &Arc<Self>, moved: Vec<Move>) -> Result<Vec<String>, Failure> {
         let mut moves = JoinSet::new();
         let mut waiting = moved.into_iter();
@@ -375,7 +382,7 @@ impl Pipeline {
         }
     }
 
-    /// The path is part of the vectors: they are made again from the stored chunks.
+    /// Embeds the stored chunks again, because the path is part of their vectors.
     async fn rename(&self, it: Move) -> Result<(), Failure> {
         let Move { from, to, version } = it;
         let embed = EmbedMovedFile { root: self.root, path: from.clone(), as_path: to.clone() };
@@ -394,7 +401,7 @@ impl Pipeline {
 }
 
 impl Stored {
-    /// Counts a file that was parsed, and lists what is to be said of it.
+    /// Counts a parsed file and lists its problems.
     fn note(&mut self, path: &str, note: &ParseNote, include_secrets: bool) {
         let mut list = |code, message| {
             self.problems.push(IndexProblem { path: path.to_owned(), code, message });
@@ -447,11 +454,11 @@ struct Reader {
     gone: Gone,
     batches: mpsc::Sender<Vec<File>>,
     batch: Vec<File>,
-    aside: Aside,
+    aside: Unparsed,
 }
 
 impl Reader {
-    fn run(mut self, to_read: Vec<ToRead>) -> Aside {
+    fn run(mut self, to_read: Vec<ToRead>) -> Unparsed {
         let (mut bytes, mut enough) = (0, FIRST_BATCH_BYTES);
         for file in to_read {
             if self.batches.is_closed() {
@@ -470,13 +477,13 @@ impl Reader {
             }
         }
         if !self.batch.is_empty() {
-            // If nobody takes it, the run has failed and says so.
+            // Sending fails only if the run has failed, which reports its own error.
             let _ = self.batches.blocking_send(std::mem::take(&mut self.batch));
         }
         self.aside
     }
 
-    /// Decides what is to be done with a content; returns how much is to be parsed.
+    /// Decides what to do with a file; returns the number of bytes to parse.
     fn take(&mut self, file: ToRead, contents: Contents) -> usize {
         let ToRead { path, known, again, outdated, secret } = file;
         let Contents { bytes, modified } = contents;
@@ -507,7 +514,7 @@ impl Reader {
     }
 }
 
-/// Files that went away, by content: one that turns up elsewhere was renamed.
+/// Removed files by content hash: one that appears elsewhere was renamed.
 #[derive(Debug, Default)]
 struct Gone(HashMap<[u8; 32], Vec<String>>);
 
@@ -521,8 +528,8 @@ impl Gone {
         by_content
     }
 
-    /// The former path of a file with this content. In another language its chunks would
-    /// be others.
+    /// The old path of a file with this content, if it has the same language: in another
+    /// language, its chunks would differ.
     fn take(&mut self, path: &str, version: &FileVersion) -> Option<String> {
         let language = |path: &str| Language::of(path, &[]);
         let paths = self.0.get_mut(&version.hash)?;

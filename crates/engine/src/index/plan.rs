@@ -1,4 +1,4 @@
-//! What a run has to do: the files on disk against those in the index.
+//! Plans a run by comparing the files on disk with those in the index.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::Instant;
 use isolith_protocol::ListFiles;
 use isolith_source::PARSER_VERSION;
 use isolith_source::secrets::is_secret_problem;
-use isolith_source::walk::{LeftOut, WalkPage, Walking, Why};
+use isolith_source::walk::{SkipReason, SkippedPath, WalkOptions, WalkPage};
 use isolith_types::{Code, Failure, FileVersion};
 
 use super::listing::Listing;
@@ -15,9 +15,9 @@ use super::place::Place;
 use super::{IndexProblem, IndexProgress, IndexReport, IndexStage, Run};
 use crate::open::Engine;
 
-/// What a run has to do.
+/// The work of a run.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct IndexPlan {
     /// Files that are new or look changed.
     pub(super) to_read: Vec<ToRead>,
     /// Files in the index that are no longer there.
@@ -28,11 +28,11 @@ pub(super) struct Plan {
 #[derive(Debug)]
 pub(super) struct ToRead {
     pub(super) path: String,
-    /// What the index has of it.
+    /// Its indexed version.
     pub(super) known: Option<FileVersion>,
-    /// Whether what the index has is less than it should be, whatever the content is now.
+    /// Whether its indexed version is incomplete, so that it must be parsed even if unchanged.
     pub(super) again: bool,
-    /// Whether an earlier version of the parser made what the index has.
+    /// Whether it was indexed by an earlier parser version.
     pub(super) outdated: bool,
     /// What the index says of a secret in it.
     pub(super) secret: Option<String>,
@@ -41,7 +41,7 @@ pub(super) struct ToRead {
 /// What the index has of a file.
 struct Known {
     version: FileVersion,
-    /// Whether it had to be cut as text, or lost chunks to damage.
+    /// Whether it was indexed as plain text after a failure, or lost chunks to damage.
     lacking: bool,
     /// Whether an earlier version of the parser made it.
     outdated: bool,
@@ -51,8 +51,8 @@ struct Known {
 }
 
 impl Known {
-    /// The version by which a renamed file is known again. One that has to be parsed anyway
-    /// is known by none.
+    /// The version by which a renamed file is recognised; none for one that must be parsed
+    /// anyway.
     fn under_another_name(self) -> FileVersion {
         let hash = if self.lacking || self.outdated { [0; 32] } else { self.version.hash };
         FileVersion { hash, ..self.version }
@@ -62,10 +62,10 @@ impl Known {
 /// Files that are listed with one job.
 const PAGE: u32 = 5_000;
 
-/// Problems of a walk that are listed; more are counted.
-const LISTED_PROBLEMS: usize = 10_000;
+/// Maximum number of listed problems of a walk; more are only counted.
+const MAX_LISTED_PROBLEMS: usize = 10_000;
 
-impl Plan {
+impl IndexPlan {
     /// Compares disk and index.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Plan {
         let Run { place, folder, settings, options, watcher, .. } = run;
         let clock = Instant::now();
         watcher(IndexProgress { stage: IndexStage::Walking, done: 0, total: 0 });
-        let what = Walking {
+        let what = WalkOptions {
             under: place.under().to_owned(),
             largest_file: settings.max_file_size,
             include_secrets: options.include_secrets,
@@ -87,7 +87,7 @@ impl Plan {
             languages: settings.languages.clone(),
         };
         let mut listing = Listing::begin(engine, folder, what, &settings.ignored)?;
-        // The worker that walks starts while the index is read.
+        // The walking worker starts while the index is read.
         let (known, page) = tokio::join!(known_files(engine, run), listing.next());
         let mut comparison = Comparison::new(known?, options.rebuild);
         let had_files = !comparison.known.is_empty();
@@ -104,20 +104,20 @@ impl Plan {
     }
 }
 
-/// The files of a walk against those in the index, page by page.
+/// Compares the files of a walk with those in the index, page by page.
 struct Comparison {
-    plan: Plan,
-    /// What the index has and the walk has not come to yet.
+    plan: IndexPlan,
+    /// Indexed files that the walk has not reached yet.
     known: HashMap<String, Known>,
     rebuild: bool,
-    /// Paths that could not be looked at.
+    /// Paths that could not be read.
     unseen: Vec<String>,
     unlisted: u64,
 }
 
 impl Comparison {
     fn new(known: HashMap<String, Known>, rebuild: bool) -> Self {
-        Self { plan: Plan::default(), known, rebuild, unseen: Vec::new(), unlisted: 0 }
+        Self { plan: IndexPlan::default(), known, rebuild, unseen: Vec::new(), unlisted: 0 }
     }
 
     fn take(&mut self, page: WalkPage, report: &mut IndexReport) {
@@ -142,17 +142,20 @@ impl Comparison {
         }
     }
 
-    fn leave_out(&mut self, left_out: LeftOut, report: &mut IndexReport) {
-        if matches!(left_out.why, Why::Unreadable(_) | Why::TooMany(_) | Why::TooDeep) {
+    fn leave_out(&mut self, left_out: SkippedPath, report: &mut IndexReport) {
+        if matches!(
+            left_out.why,
+            SkipReason::Unreadable(_) | SkipReason::TooMany(_) | SkipReason::TooDeep
+        ) {
             self.unseen.push(left_out.path.clone());
         }
-        match report.problems.len() < LISTED_PROBLEMS {
+        match report.problems.len() < MAX_LISTED_PROBLEMS {
             true => report.problems.push(problem(left_out)),
             false => self.unlisted += 1,
         }
     }
 
-    fn end(mut self, report: &mut IndexReport) -> Plan {
+    fn end(mut self, report: &mut IndexReport) -> IndexPlan {
         for path in &self.unseen {
             keep_unseen(&mut self.known, path);
         }
@@ -201,7 +204,7 @@ async fn known_files(
     }
 }
 
-/// What cannot be looked at is not gone: what is known of it stays.
+/// Keeps the index of paths that cannot be read: they may still exist.
 fn keep_unseen(known: &mut HashMap<String, Known>, path: &str) {
     known.retain(|known, _| {
         let rest = known.strip_prefix(path);
@@ -209,7 +212,7 @@ fn keep_unseen(known: &mut HashMap<String, Known>, path: &str) {
     });
 }
 
-/// A folder that is not mounted looks empty; what is known of it must not go for that.
+/// Refuses to empty an index: a folder that is not mounted looks empty, too.
 fn nothing_left(place: &Place) -> Failure {
     let folder = place.folder().display();
     let message = format!("{folder} has no files any more, and its index has some");
@@ -218,21 +221,21 @@ fn nothing_left(place: &Place) -> Failure {
     ))
 }
 
-fn problem(left_out: LeftOut) -> IndexProblem {
-    let LeftOut { path, why } = left_out;
+fn problem(left_out: SkippedPath) -> IndexProblem {
+    let SkippedPath { path, why } = left_out;
     let (code, message) = match why {
-        Why::Secret => ("secret", "looks like a secret by its name; not indexed".to_owned()),
-        Why::TooLarge(bytes) => {
+        SkipReason::Secret => ("secret", "looks like a secret by its name; not indexed".to_owned()),
+        SkipReason::TooLarge(bytes) => {
             ("too_large", format!("{bytes} bytes; --max-file-size raises the limit"))
         }
-        Why::Name => ("bad_name", "its name is not valid Unicode".to_owned()),
-        Why::Unreadable(reason) => ("unreadable", reason),
-        Why::Store => ("store", "it is a store of Isolith and was not read".to_owned()),
-        Why::TooMany(most) => {
+        SkipReason::Name => ("bad_name", "its name is not valid Unicode".to_owned()),
+        SkipReason::Unreadable(reason) => ("unreadable", reason),
+        SkipReason::Store => ("store", "it is a store of Isolith and was not read".to_owned()),
+        SkipReason::TooMany(most) => {
             ("too_many_files", format!("the folder has more than {most} entries and was not read"))
         }
-        Why::TooDeep => ("too_deep", "its path is too long and was not read".to_owned()),
-        Why::Rules(reason) => ("ignore_rules", format!("its rules are not used: {reason}")),
+        SkipReason::TooDeep => ("too_deep", "its path is too long and was not read".to_owned()),
+        SkipReason::Rules(reason) => ("ignore_rules", format!("its rules are not used: {reason}")),
     };
     IndexProblem { path, code, message }
 }

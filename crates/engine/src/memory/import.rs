@@ -14,7 +14,7 @@ use serde::Serialize;
 use tokio::sync::Notify;
 
 use crate::failure::of_call;
-use crate::ingest::{LET_OTHERS_IN, LISTED, Rejected, impatience, unexpected_reply};
+use crate::ingest::{LET_OTHERS_IN, LISTED, Rejected, no_progress, unexpected_reply};
 use crate::open::Engine;
 use crate::opened::OpenFile;
 use crate::status::WatchedPool;
@@ -127,7 +127,7 @@ impl<'a> Import<'a> {
     async fn run(self, receipt: &mut ImportReceipt) -> Result<(), Failure> {
         let outcome = tokio::select! {
             outcome = self.load(receipt) => outcome,
-            failure = impatience(self.options.patience, &self.alive) => Err(failure),
+            failure = no_progress(self.options.patience, &self.alive) => Err(failure),
         };
         self.intake.kill();
         if receipt.created > 0 {
@@ -141,7 +141,7 @@ impl<'a> Import<'a> {
 
     async fn load(&self, receipt: &mut ImportReceipt) -> Result<(), Failure> {
         if !self.options.dry_run {
-            self.engine.know_poisons().await;
+            self.engine.load_quarantine().await;
         }
         let mut rows = *BATCH_ROWS.start() * 4;
         let mut turns = self.read(None, rows, &mut receipt.retries).await?;

@@ -1,6 +1,6 @@
-//! What tells a secret from an example of one.
+//! Tells secrets from placeholders and examples.
 
-/// Bits for each byte, by how often each byte occurs.
+/// Shannon entropy in bits per byte.
 pub(super) fn entropy(bytes: &[u8]) -> f32 {
     let mut counts = [0_u32; 256];
     bytes.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
@@ -12,7 +12,7 @@ pub(super) fn entropy(bytes: &[u8]) -> f32 {
     counts.into_iter().filter(|count| *count > 0).map(bits).sum()
 }
 
-/// Words that stand for a secret where one is to be put in.
+/// Words that occur in placeholders.
 const WORDS: &[&str] = &[
     "example",
     "placeholder",
@@ -42,10 +42,10 @@ const WORDS: &[&str] = &[
     "----",
 ];
 
-/// This many equal bytes in a row are nobody's secret.
+/// A value with this many equal bytes in a row is not a secret.
 const REPEATED: usize = 6;
 
-/// Whether a value stands for a secret and is none.
+/// Whether a value is a placeholder for a secret.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
     let has = |word: &str| lower.windows(word.len()).any(|it| it == word.as_bytes());
@@ -53,13 +53,13 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
     repeated || WORDS.iter().any(|word| has(word))
 }
 
-/// Whether a value is written by a program, or read from somewhere else when it runs.
+/// Whether a value is a template or an expression that is evaluated at run time.
 pub(super) fn is_template(value: &[u8]) -> bool {
     const MARKS: &[u8] = b"${}<>%*()[]";
     value.iter().any(|byte| MARKS.contains(byte))
 }
 
-/// Whether a value looks drawn at random: a mixture, without words that a person chose.
+/// Whether a value looks random: high entropy and no placeholder.
 pub(super) fn is_random(value: &[u8], least_entropy: f32) -> bool {
     let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
     let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).count();

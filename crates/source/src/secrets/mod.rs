@@ -1,13 +1,13 @@
-//! Files that hold secrets: private keys, passwords, tokens of services.
+//! Detects files that hold secrets: private keys, passwords, access tokens.
 //!
-//! [`is_secret_name`] knows files that are secrets by their names. [`Secrets`] looks into
-//! texts: an automaton finds the fixed part of every rule in one pass over the text, and
-//! each place it finds is checked by a bounded look at the bytes around it, so that the
-//! cost is linear in the text. Pure; nothing of a secret is in a [`Finding`].
+//! [`is_secret_name`] recognises files by name. [`Secrets`] scans text: an automaton finds
+//! the fixed part of every rule in one pass, and each match is verified against a bounded
+//! number of surrounding bytes, so that the cost is linear in the text. A [`Finding`]
+//! contains no part of the secret.
 //!
-//! The rules describe the formats that services publish and that scanners such as gitleaks
-//! know. A rule prefers to miss an odd secret to raising an alarm for ordinary code: what
-//! is found is left out of the index as a whole file.
+//! The rules describe formats that services publish and that scanners such as gitleaks
+//! know. They prefer to miss an unusual secret over a false alarm on ordinary code, because
+//! a finding excludes the whole file from the index.
 
 mod judge;
 mod names;
@@ -20,19 +20,19 @@ pub use names::is_secret_name;
 use shapes::{SHAPES, Shape};
 use tokens::{TOKENS, Token};
 
-/// What [`Finding::problem`] begins with.
+/// Prefix of [`Finding::problem`].
 const PROBLEM: &str = "secret: ";
 
-/// A line with this word in it is not looked at. gitleaks reads it in the same way.
+/// Findings on a line with this marker are ignored, as in gitleaks.
 const ALLOWED: &[u8] = b"gitleaks:allow";
 
-/// How much of a line is looked at for that word.
+/// How far to look for the marker on either side of a match, in bytes.
 const LINE: usize = 1 << 10;
 
-/// How many costly checks a text gets: a secret is not hidden behind hundreds of others.
+/// Maximum number of costly checks per text, to bound the cost of repeated keywords.
 const COSTLY_CHECKS: usize = 32;
 
-/// Where a text holds a secret, and of which kind.
+/// A secret found in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finding {
     /// The name of the rule.
@@ -42,20 +42,20 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// How the index records a file with such a secret; two findings of the same file that
-    /// are treated alike have the same record.
+    /// The text that the index records for the file. Equal findings with equal treatment
+    /// give equal texts.
     pub fn problem(&self, included: bool) -> String {
         let treated = if included { "included" } else { "left out" };
         format!("{PROBLEM}{} on line {}, {treated}", self.rule, self.line)
     }
 }
 
-/// Whether the index's record of a file came from [`Finding::problem`].
+/// Whether a problem recorded in the index came from [`Finding::problem`].
 pub fn is_secret_problem(problem: &str) -> bool {
     problem.starts_with(PROBLEM)
 }
 
-/// The rules, ready for use.
+/// The compiled rules.
 pub struct Secrets {
     automaton: Option<AhoCorasick>,
     rules: Vec<Rule>,
@@ -74,7 +74,7 @@ impl Default for Secrets {
 }
 
 impl Secrets {
-    /// Builds the automaton: some milliseconds.
+    /// Builds the automaton, which takes a few milliseconds.
     pub fn new() -> Self {
         let mut keys: Vec<&str> = Vec::new();
         let mut rules = Vec::new();
@@ -88,9 +88,9 @@ impl Secrets {
                 rules.push(Rule::Shape(shape));
             }
         }
-        // The fastest form, and with so few keys not a large one.
+        // A DFA is the fastest form, and small with so few keywords.
         let automaton = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(&keys);
-        // It fails only for a set of gigabytes; a test builds it.
+        // Building fails only if the automaton would need gigabytes; tests build it.
         Self { automaton: automaton.ok(), rules }
     }
 
@@ -122,7 +122,7 @@ impl Secrets {
     }
 }
 
-/// Whether whoever wrote the line says that there is nothing to be found.
+/// Whether the line carries the marker that suppresses findings.
 fn is_allowed(bytes: &[u8], at: usize) -> bool {
     let before = bytes[..at].iter().rev().take(LINE).take_while(|it| **it != b'\n').count();
     let after = bytes[at..].iter().take(LINE).take_while(|it| **it != b'\n').count();

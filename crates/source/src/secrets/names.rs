@@ -1,6 +1,6 @@
-//! Files that are secrets by their names.
+//! Recognises secret files by name.
 
-/// Of files that hold keys, certificates with keys, or passwords.
+/// Extensions of files that hold keys, certificates with keys, or passwords.
 const EXTENSIONS: &[&str] = &[
     "agekey",
     "bks",
@@ -20,7 +20,7 @@ const EXTENSIONS: &[&str] = &[
     "tfstate",
 ];
 
-/// Whole names.
+/// Complete file names.
 const NAMES: &[&str] = &[
     ".boto",
     ".dockercfg",
@@ -45,7 +45,7 @@ const NAMES: &[&str] = &[
     "wallet.dat",
 ];
 
-/// What shells and consoles remember of what was typed, passwords among it.
+/// Histories of shells and consoles, which may contain typed passwords.
 const HISTORIES: &[&str] = &[
     "ash_history",
     "bash_history",
@@ -63,21 +63,21 @@ const HISTORIES: &[&str] = &[
     "zsh_history",
 ];
 
-/// Kinds of keys that ssh-keygen names files after.
+/// Key types in the file names that ssh-keygen chooses.
 const SSH_KEYS: &[&str] = &["rsa", "dsa", "ecdsa", "ed25519", "xmss"];
 
-/// A file that shows how to write one without being one.
+/// Marks in the names of sample files, which hold no secrets.
 const SAMPLES: &[&str] =
     &["example", "examples", "sample", "samples", "template", "tmpl", "dist", "defaults", "schema"];
 
-/// What is about keys, and is none.
+/// Marks in the names of files that are about keys but hold none.
 const ABOUT: &[&str] = &[
     "adoc", "c", "cc", "cpp", "cs", "css", "go", "h", "hpp", "html", "java", "js", "json", "jsx",
     "kt", "lock", "md", "mdx", "php", "pub", "py", "rb", "rs", "rst", "scala", "sh", "swift",
     "toml", "ts", "tsx", "vue", "yaml", "yml",
 ];
 
-/// Whether a file of this name holds a private key or passwords, whatever is in it.
+/// Whether a file of this name is treated as a secret, whatever its content.
 pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     if let Some(variant) = name.strip_prefix(".env")
@@ -96,8 +96,8 @@ pub fn is_secret_name(name: &str) -> bool {
         || is_cloud_key(&name, extension)
 }
 
-/// Whether a file of this name holds a key: a private one, or a public one or a certificate,
-/// which its text tells.
+/// Whether a file of this name holds a key or certificate; its text tells whether the key is
+/// private.
 pub(super) fn is_key_name(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
@@ -116,7 +116,7 @@ fn is_ssh_key(name: &str, extension: &str) -> bool {
         && !ABOUT.contains(&extension)
 }
 
-/// What the consoles of cloud services offer as a download.
+/// Credential files as downloaded from the consoles of cloud services.
 fn is_cloud_key(name: &str, extension: &str) -> bool {
     match extension {
         "json" => name.starts_with("client_secret_") || name.contains("firebase-adminsdk"),
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_known_by_name() {
+    fn secret_files_are_recognised_by_name() {
         let secret = [
             ".env",
             ".env.local",

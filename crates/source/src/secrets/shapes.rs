@@ -1,5 +1,5 @@
-//! Secrets that are known by what stands around them. Each check looks at a bounded
-//! stretch of the text on either side of its key, or at the whole text a few times.
+//! Secrets recognised by their context. Each check reads a bounded number of bytes on either
+//! side of its keyword, or the whole text a few times.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use super::judge::{
     entropy, is_base64, is_base64_url, is_placeholder, is_random, is_template, is_word,
 };
 
-/// Words that a secret stands beside, and how it is told from an example.
+/// Keywords that occur beside a secret, and the check that rejects examples.
 pub(super) struct Shape {
     pub(super) rule: &'static str,
     pub(super) keys: &'static [&'static str],
     pub(super) check: fn(&[u8], Range<usize>) -> bool,
-    /// Whether the check looks far: it is not done for every key in a text that repeats it.
+    /// Whether the check reads much text; the number of such checks per text is limited.
     pub(super) costly: bool,
 }
 
@@ -158,10 +158,10 @@ pub(super) const SHAPES: &[Shape] = &[
     },
 ];
 
-/// How far a check looks beyond its key.
+/// How many bytes a check reads beyond its keyword.
 const NEAR: usize = 4 << 10;
 
-/// A header alone, in code that writes or reads keys, is followed by no key.
+/// Requires key material after the header: code that handles keys contains only the header.
 fn is_private_key(bytes: &[u8], at: Range<usize>) -> bool {
     let before = &bytes[at.start.saturating_sub(40)..at.start];
     let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -172,7 +172,7 @@ fn is_private_key(bytes: &[u8], at: Range<usize>) -> bool {
     let end = find(after, b"-----").or_else(|| find(after, b"---- END")).unwrap_or(after.len());
     let mut material = Vec::new();
     for run in after[..end].split(|byte| !is_base64(*byte)) {
-        // In a string of a program the letter of an escaped line end sticks to what follows.
+        // In a string literal, the letter of an escaped line end precedes the next line.
         if run.len() >= 20 {
             material.extend_from_slice(run);
         }
@@ -180,8 +180,8 @@ fn is_private_key(bytes: &[u8], at: Range<usize>) -> bool {
     material.len() >= 48 && entropy(&material) >= 3.3 && !is_drawn(&material)
 }
 
-/// Whether the text of a key file is for everybody to see: public keys, certificates,
-/// requests for them, parameters.
+/// Whether a key file holds only public data: public keys, certificates, certificate
+/// requests, parameters.
 pub(super) fn is_public_key(bytes: &[u8]) -> bool {
     let opens = |line: &[u8]| {
         let line = line.trim_ascii();
@@ -192,7 +192,7 @@ pub(super) fn is_public_key(bytes: &[u8]) -> bool {
     blank || headers.peek().is_some() && headers.all(|line| !contains(line, b"PRIVATE"))
 }
 
-/// Whether key material was typed by somebody: a few letters over and over.
+/// Whether key material was made up by hand: a few letters repeated.
 fn is_drawn(material: &[u8]) -> bool {
     let mut seen = [false; 256];
     material.iter().for_each(|byte| seen[usize::from(*byte)] = true);
@@ -289,8 +289,8 @@ fn is_aws_secret(bytes: &[u8], at: Range<usize>) -> bool {
     assigned(bytes, at.end).is_some_and(|value| value.len() == 40 && is_random(value, 4.0))
 }
 
-/// Databases and queues, where a password in an address is the rule; in other addresses
-/// only what nobody would type.
+/// Schemes of databases and queues, where any password in the URL counts; in other URLs it
+/// must look random.
 const SERVERS: &[&str] = &[
     "postgres",
     "mysql",
@@ -349,7 +349,7 @@ fn is_connection_string(bytes: &[u8], at: Range<usize>) -> bool {
         && !is_common(value)
 }
 
-/// Whether a host is this machine, a name inside a test's network, or an example.
+/// Whether a host is local, a name in a test network, or an example.
 fn is_local(host: &[u8]) -> bool {
     let name = host.split(|byte| *byte == b':').next().unwrap_or_default().to_ascii_lowercase();
     let dotted = name.contains(&b'.');
@@ -360,7 +360,7 @@ fn is_local(host: &[u8]) -> bool {
     !dotted || local || is_template(&name) || words.iter().any(|it| contains(&name, it))
 }
 
-/// Passwords of documentation and tests.
+/// Whether a password is a common one in documentation and tests.
 fn is_common(password: &[u8]) -> bool {
     const COMMON: &[&str] = &[
         "password", "passwd", "pass", "secret", "postgres", "mysql", "root", "admin", "guest",
@@ -383,7 +383,7 @@ fn is_common(password: &[u8]) -> bool {
     })
 }
 
-/// Three parts with dots between them, the first of which opens a JSON object.
+/// Three parts separated by dots, the first of which starts a JSON object.
 fn is_web_token(bytes: &[u8], at: Range<usize>) -> bool {
     let part = |byte: u8| is_base64_url(byte) || byte == b'.';
     if at.start > 0 && part(bytes[at.start - 1]) {
@@ -400,7 +400,7 @@ fn is_web_token(bytes: &[u8], at: Range<usize>) -> bool {
     signed && is_random(signature, 3.5) && is_about_somebody(&decode(claims))
 }
 
-/// Whether the claims of a token are about somebody: those of examples are about nobody.
+/// Whether the claims of a token name a real subject, not that of an example.
 fn is_about_somebody(claims: &[u8]) -> bool {
     const EXAMPLES: &[&str] = &["1234567890", "John Doe", "johndoe", "example", "foobar"];
     const CLAIMS: &[&str] = &["\"iss\"", "\"sub\"", "\"aud\"", "\"role\"", "\"scope"];
@@ -408,7 +408,7 @@ fn is_about_somebody(claims: &[u8]) -> bool {
     claims.len() >= 32 && CLAIMS.iter().any(has) && !EXAMPLES.iter().any(has)
 }
 
-/// The bytes of base64 for addresses, as far as it is any.
+/// Decodes the longest valid prefix of URL-safe base64.
 fn decode(text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let (mut bits, mut held) = (0_u32, 0);
@@ -461,7 +461,7 @@ fn is_wireguard(bytes: &[u8], at: Range<usize>) -> bool {
     value.len() == 44 && value.ends_with(b"=") && is_random(value, 4.0)
 }
 
-/// A value that no person typed and no program computes, for a key that is called one.
+/// A random-looking literal assigned to a name that means a secret.
 fn is_assigned_secret(bytes: &[u8], at: Range<usize>) -> bool {
     let Some(value) = assigned(bytes, at.end) else { return false };
     let has = |kind: fn(&u8) -> bool| value.iter().filter(|byte| kind(byte)).count() >= 3;
@@ -475,7 +475,7 @@ fn is_long_base64(value: &[u8], least: usize) -> bool {
     value.len() >= least && is_random(value, 3.5)
 }
 
-/// The value that a key is given: `key = "value"`, `"key": "value"`, `key => 'value'`.
+/// The value assigned to a key: `key = "value"`, `"key": "value"`, `key => 'value'`.
 fn assigned(bytes: &[u8], after_key: usize) -> Option<&[u8]> {
     let rest = near(bytes, after_key);
     let skip = |rest: &mut &[u8], some: &[u8], most: usize| {
@@ -491,7 +491,7 @@ fn assigned(bytes: &[u8], after_key: usize) -> Option<&[u8]> {
     skip(&mut rest, b"\"'\\` \t", 6);
     let part = |byte: &u8| byte.is_ascii_graphic() && !b"\"'`\\,;<>(){}[]$".contains(byte);
     let length = rest.iter().take_while(|byte| part(byte)).count();
-    // A call or an index is not a value.
+    // A call or an index expression is not a literal.
     let ends = rest.get(length).is_none_or(|byte| !b"([{$<".contains(byte));
     (length > 0 && ends).then(|| &rest[..length])
 }

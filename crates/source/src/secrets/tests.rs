@@ -1,9 +1,8 @@
-//! Samples are put together here from pieces, so that this file holds nothing that a
-//! scanner would take for a secret.
+//! Samples are assembled from pieces, so that scanners find no secret in this file.
 
 use super::*;
 
-/// Letters that look drawn at random, the same in every run.
+/// Pseudo-random letters, the same in every run.
 fn random(seed: u64, letters: &str, count: usize) -> String {
     let letters: Vec<char> = letters.chars().collect();
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -211,7 +210,7 @@ fn planted_secrets_are_found() {
 }
 
 #[test]
-fn examples_and_code_are_no_secrets() {
+fn examples_and_code_are_not_secrets() {
     let secrets = Secrets::new();
     let key = format!("{} {}", "PRIVATE", "KEY");
     let dashes = "-".repeat(5);
@@ -245,10 +244,9 @@ fn examples_and_code_are_no_secrets() {
     }
 }
 
-/// Texts made to have every check look as far as it may: the cost is in proportion to the
-/// length.
+/// Worst-case texts, where every check reads as far as it can: the cost stays linear.
 #[test]
-fn no_text_takes_long() {
+fn worst_case_texts_are_scanned_quickly() {
     let secrets = Secrets::new();
     let key = format!("BEGIN {} {}-----", "PRIVATE", "KEY");
     let patterns = [

@@ -1,8 +1,8 @@
-//! Tokens that begin with letters which their service gave them to be found by.
+//! Tokens recognised by the prefix that their service assigns.
 
 use super::judge::{entropy, is_placeholder, is_word};
 
-/// A prefix, and what comes after it.
+/// A token's prefix and body.
 pub(super) struct Token {
     pub(super) rule: &'static str,
     pub(super) prefix: &'static str,
@@ -11,7 +11,7 @@ pub(super) struct Token {
     most: usize,
 }
 
-/// The letters of a token's body.
+/// The alphabet of a token's body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Body {
     /// Of both cases, and digits.
@@ -22,11 +22,11 @@ enum Body {
     Small,
     /// 0-9, a-f, A-F.
     Hex,
-    /// As in base64 for addresses: with `-` and `_`.
+    /// URL-safe base64: with `-` and `_`.
     Url,
-    /// As in base64.
+    /// Standard base64.
     Base64,
-    /// As in base64 for addresses, in parts with dots between them.
+    /// Parts in URL-safe base64, separated by dots.
     Dotted,
 }
 
@@ -43,7 +43,7 @@ impl Body {
         }
     }
 
-    /// What a body drawn at random passes nearly always, and words nearly never.
+    /// An entropy that random bodies nearly always exceed, and words nearly never.
     fn least_entropy(self) -> f32 {
         match self {
             Self::Hex => 2.6,
@@ -54,7 +54,7 @@ impl Body {
 }
 
 impl Token {
-    /// Whether a token begins here, where its prefix is.
+    /// Whether a token starts at `at`, where its prefix was found.
     pub(super) fn matches(&self, bytes: &[u8], at: usize) -> bool {
         if at > 0 && is_word(bytes[at - 1]) {
             return false;
@@ -63,7 +63,7 @@ impl Token {
         let seen = &after[..after.len().min(self.most + 1)];
         let length = seen.iter().position(|byte| !self.body.has(*byte)).unwrap_or(seen.len());
         let body = &seen[..length];
-        // A number in it keeps long names in code from being taken for tokens.
+        // Requiring a digit excludes long identifiers.
         (self.least..=self.most).contains(&length)
             && body.iter().any(u8::is_ascii_digit)
             && entropy(body) >= self.body.least_entropy()
@@ -85,7 +85,7 @@ const fn range(
     Token { rule, prefix, body, least, most }
 }
 
-/// Every service whose tokens can be told by their beginning.
+/// All tokens that can be recognised by their prefix.
 pub(super) const TOKENS: &[Token] = &[
     // Clouds.
     exact("aws-access-key", "AKIA", Body::Capitals, 16),

@@ -1,109 +1,108 @@
-//! Which files of a folder belong to its code, and what is in them.
+//! Finds and reads the source files of a folder.
 //!
-//! Reading ignore files and listing a tree that somebody else made is work for a worker:
-//! [`Walker`] asks for its token. What it finds is read by the front, plainly ([`read`]).
+//! Parsing ignore files and listing an untrusted tree is work for a worker, so [`Walker`]
+//! requires a worker's token. The front reads the files that it finds ([`read`]).
 
-mod ignoring;
+mod ignore_rules;
+mod names;
 mod read;
-mod rules;
 mod tree;
 
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-pub use ignoring::{LARGEST_RULES, MOST_PATTERNS, RulesAbove, rules_above};
+pub use ignore_rules::{MAX_IGNORE_FILE_BYTES, MAX_PATTERNS, RulesAbove, rules_above};
+pub use names::IGNORE_FILE;
 pub use read::{Contents, ReadError, read, read_file};
-pub use rules::IGNORE_FILE;
 pub use tree::{WalkError, Walker};
 
-/// A file that belongs to the code.
+/// A source file found by a walk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundFile {
     /// Relative to the root, with slashes.
     pub path: String,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub size: u64,
-    /// When it was changed: nanoseconds since 1970.
+    /// Modification time in nanoseconds since 1970.
     pub modified: i64,
 }
 
-/// A file or folder that was left out although nobody asked for that.
+/// A file or folder that was skipped although no rule ignores it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOut {
-    /// Relative to the root, with slashes; as well as it can be shown.
+pub struct SkippedPath {
+    /// Relative to the root, with slashes; lossy if not valid Unicode.
     pub path: String,
-    /// Why.
-    pub why: Why,
+    /// The reason, which the index report shows.
+    pub why: SkipReason,
 }
 
-/// Why something was left out.
+/// Why a file or folder was skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Why {
+pub enum SkipReason {
     /// It looks like a private key or holds passwords.
     Secret,
     /// It has this many bytes.
     TooLarge(u64),
     /// Its name is not valid Unicode.
     Name,
-    /// It cannot be looked at.
+    /// It cannot be read, with the system's message.
     Unreadable(String),
     /// It is a store of Isolith.
     Store,
     /// It is a folder with more than this many entries.
     TooMany(u64),
-    /// It is so deep below the root that the system cannot open it.
+    /// Its path is too long for the system to open.
     TooDeep,
-    /// It is an ignore file whose rules are not used, for this reason.
+    /// It is an ignore file whose rules cannot be used, for this reason.
     Rules(String),
 }
 
-/// What is walked through, and for what.
+/// Which part of a root is walked, and what is listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Walking {
-    /// The part of the root that is meant, a folder or a file; empty for all of it. The
-    /// rules of the root hold for its parts.
+pub struct WalkOptions {
+    /// The folder or file in the root to walk; empty for the whole root. The root's rules
+    /// apply in any case.
     pub under: String,
-    /// Larger files are left out, and listed.
+    /// Larger files are skipped and reported.
     pub largest_file: u64,
-    /// Whether files are shown whose names say that they are secrets, hidden ones too.
+    /// Whether files with names of secrets are listed, including hidden ones.
     pub include_secrets: bool,
-    /// Whether folders are listed, and files are not.
+    /// Whether to list folders instead of files.
     pub folders: bool,
-    /// Folders that are left out in silence, by their paths.
+    /// Paths of folders that are skipped without a report.
     pub except: Vec<String>,
-    /// The languages whose files are listed; empty for all of them.
+    /// List only files in these languages; empty for all.
     pub languages: Vec<String>,
 }
 
-/// How far a walk has come: an opaque place from which another one can go on.
+/// An opaque position in a walk, from which another walk can resume.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place(Vec<u8>);
+pub struct WalkPosition(Vec<u8>);
 
-impl Place {
-    /// Whether all of an entry lies before this place, or is it. The path of a folder ends
-    /// with a slash.
+impl WalkPosition {
+    /// Whether the position is past the whole entry. A folder's path must end with a slash.
     fn is_after(&self, path: &[u8], is_folder: bool) -> bool {
         path <= &self.0[..] && !(is_folder && self.0.starts_with(path))
     }
 
-    /// Whether the place lies in this folder.
+    /// Whether the position lies in this folder.
     fn is_below(&self, folder: &[u8]) -> bool {
         self.0.starts_with(folder)
     }
 }
 
-/// What a walk found since the page before.
+/// What a walk found since the previous page.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WalkPage {
-    /// In the order of their paths.
+    /// Sorted by path.
     pub files: Vec<FoundFile>,
-    /// The folders, in their order, if these were asked for. The root is empty.
+    /// Sorted by path; empty unless requested. The root is the empty path.
     pub folders: Vec<String>,
-    /// What was left out.
-    pub left_out: Vec<LeftOut>,
-    /// Where to go on; none at the end.
-    pub next: Option<Place>,
+    /// Files and folders that were skipped.
+    pub left_out: Vec<SkippedPath>,
+    /// Where to resume; `None` at the end.
+    pub next: Option<WalkPosition>,
 }
 
 impl WalkPage {
@@ -112,13 +111,13 @@ impl WalkPage {
     }
 }
 
-/// Whether a folder is a store, by the names that are in it.
+/// Whether a folder looks like a store; `has` tells whether it contains a name.
 pub fn looks_like_store(has: impl Fn(&str) -> bool) -> bool {
     let rest = ["segments", "lock", "quarantine", "acknowledged"];
     has("truth.sqlite") || has("seal") && rest.into_iter().any(has)
 }
 
-/// When a file was changed: nanoseconds since 1970.
+/// A file's modification time in nanoseconds since 1970; 0 if unknown.
 pub fn modified(metadata: &std::fs::Metadata) -> i64 {
     let since = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     since.and_then(|since| i64::try_from(since.as_nanos()).ok()).unwrap_or(0)
@@ -134,8 +133,8 @@ mod tests {
     use super::*;
     use isolith_folder::Folder;
 
-    fn what(under: &str) -> Walking {
-        Walking {
+    fn what(under: &str) -> WalkOptions {
+        WalkOptions {
             under: under.to_owned(),
             largest_file: 100,
             include_secrets: false,
@@ -162,7 +161,7 @@ mod tests {
             fs::write(path, text).unwrap();
         }
 
-        fn walker(&self, what: Walking, after: Option<Place>) -> Walker {
+        fn walker(&self, what: WalkOptions, after: Option<WalkPosition>) -> Walker {
             let root = Folder::resolve(self.0.path()).unwrap();
             Walker::begin(root, what, &[], after, InWorker::in_process()).unwrap()
         }
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_leave_out_paths_and_languages() {
+    fn settings_exclude_paths_and_languages() {
         let place = Tree::new(&[
             ("a.rs", ""),
             ("b.py", ""),
@@ -190,7 +189,7 @@ mod tests {
             let languages = languages.iter().map(|it| (*it).to_owned()).collect();
             let rules = RulesAbove::of_settings(prefix.to_owned(), &[pattern.to_owned()]);
             let root = Folder::resolve(place.0.path()).unwrap();
-            let what = Walking { languages, ..what("") };
+            let what = WalkOptions { languages, ..what("") };
             let token = InWorker::in_process();
             let mut walker = Walker::begin(root, what, &[rules], None, token).unwrap();
             let files = walker.page(usize::MAX, &|| false).files;
@@ -220,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_obeys_the_rules_of_the_whole() {
+    fn the_rules_of_the_root_apply_to_its_parts() {
         let place = Tree::new(&[
             ("a/one.rs", ""),
             ("a/b/two.rs", ""),
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_listed() {
+    fn skipped_files_are_reported() {
         let large = "x".repeat(101);
         let place = Tree::new(&[
             (".env", "PASSWORD=1"),
@@ -252,15 +251,15 @@ mod tests {
         assert_eq!(
             listed,
             [
-                (".env", &Why::Secret),
-                ("deploy/.env.production", &Why::Secret),
-                ("infra/terraform.tfstate", &Why::Secret),
-                ("keys/id_ed25519_work", &Why::Secret),
-                ("keys/id_rsa", &Why::Secret),
-                ("large.rs", &Why::TooLarge(101)),
+                (".env", &SkipReason::Secret),
+                ("deploy/.env.production", &SkipReason::Secret),
+                ("infra/terraform.tfstate", &SkipReason::Secret),
+                ("keys/id_ed25519_work", &SkipReason::Secret),
+                ("keys/id_rsa", &SkipReason::Secret),
+                ("large.rs", &SkipReason::TooLarge(101)),
             ]
         );
-        let all = Walking { include_secrets: true, ..what("") };
+        let all = WalkOptions { include_secrets: true, ..what("") };
         let walked = place.walker(all, None).page(usize::MAX, &|| false);
         let paths: Vec<_> = walked.files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn links_lead_nowhere() {
+    fn links_are_not_followed() {
         let place = Tree::new(&[("a/file.rs", "")]);
         symlink(place.0.path(), place.0.path().join("a/loop")).unwrap();
         symlink("/etc/passwd", place.0.path().join("a/passwd.rs")).unwrap();
@@ -285,14 +284,14 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_can_be_called_off() {
+    fn a_walk_can_be_cancelled() {
         let place = Tree::new(&[("a.rs", ""), ("b.rs", "")]);
         let page = place.walker(what(""), None).page(usize::MAX, &|| true);
         assert_eq!((page.files.len(), page.next), (1, None));
     }
 
     #[test]
-    fn pages_come_in_the_order_of_paths_and_can_be_continued_by_another_walk() {
+    fn pages_are_in_path_order_and_another_walk_can_resume() {
         let place = Tree::new(&[
             ("b/one.rs", ""),
             ("b/c/two.rs", ""),
@@ -306,7 +305,7 @@ mod tests {
         let paths: Vec<&str> = whole.files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["a.rs", "b.rs", "b/c.rs", "b/c/two.rs", "b/one.rs", "z/last.rs"]);
         assert!(paths.is_sorted());
-        // As after a death before each page: a new walker each time.
+        // A new walker for each page, as if the worker had died each time.
         let (mut pages, mut after) = (WalkPage::default(), None);
         loop {
             let page = place.walker(what(""), after).page(1, &|| false);
@@ -321,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_listed_as_a_walk_goes_through_them() {
+    fn folders_are_listed_in_walk_order() {
         let place = Tree::new(&[
             ("src/deep/a.rs", ""),
             ("out/b.rs", ""),
@@ -329,13 +328,13 @@ mod tests {
             ("empty/.keep", ""),
             (".gitignore", "out/"),
         ]);
-        let page = place.walker(Walking { folders: true, ..what("") }, None).page(9, &|| false);
+        let page = place.walker(WalkOptions { folders: true, ..what("") }, None).page(9, &|| false);
         assert_eq!(page.folders, ["", "empty", "src", "src/deep"]);
         assert_eq!(page.files, []);
     }
 
     #[test]
-    fn stores_are_left_out_wherever_they_are() {
+    fn stores_are_skipped_everywhere() {
         let place = Tree::new(&[
             ("a.rs", ""),
             ("data/truth.sqlite", ""),
@@ -348,10 +347,10 @@ mod tests {
         let page = place.walk("");
         assert_eq!(place.paths(""), ["a.rs", "zoo/b.rs", "zoo/seal"]);
         let left_out: Vec<_> = page.left_out.iter().map(|it| (&it.path[..], &it.why)).collect();
-        assert_eq!(left_out, [("data", &Why::Store), ("other", &Why::Store)]);
+        assert_eq!(left_out, [("data", &SkipReason::Store), ("other", &SkipReason::Store)]);
         assert_eq!(place.walk("data/notes.md").files, []);
         let except = vec!["data".to_owned(), "other".to_owned()];
-        let page = place.walker(Walking { except, ..what("") }, None).page(99, &|| false);
+        let page = place.walker(WalkOptions { except, ..what("") }, None).page(99, &|| false);
         assert_eq!((page.files.len(), page.left_out), (3, vec![]));
         let root = Folder::resolve(&place.0.path().join("data")).unwrap();
         let refused = Walker::begin(root, what(""), &[], None, InWorker::in_process());
@@ -359,9 +358,9 @@ mod tests {
     }
 
     #[test]
-    fn rules_beyond_bounds_are_not_read_and_that_is_told() {
-        let many = "x\n".repeat(MOST_PATTERNS + 1);
-        let large = "#".repeat(LARGEST_RULES as usize + 1);
+    fn rules_beyond_the_limits_are_skipped_and_reported() {
+        let many = "x\n".repeat(MAX_PATTERNS + 1);
+        let large = "#".repeat(MAX_IGNORE_FILE_BYTES as usize + 1);
         let place = Tree::new(&[
             (".gitignore", "*.log"),
             ("a/.gitignore", &many),
@@ -378,11 +377,11 @@ mod tests {
         assert_eq!(place.paths(""), ["a/x", "b/z"]);
         let told: Vec<&str> = page.left_out.iter().map(|it| it.path.as_str()).collect();
         assert_eq!(told, ["a/.gitignore", "b/.isolithignore", "b/.ignore", "c/.gitignore"]);
-        assert!(page.left_out.iter().all(|it| matches!(it.why, Why::Rules(_))), "{page:?}");
+        assert!(page.left_out.iter().all(|it| matches!(it.why, SkipReason::Rules(_))), "{page:?}");
     }
 
     #[test]
-    fn pipes_sockets_and_closed_folders_do_not_stop_a_walk() {
+    fn pipes_sockets_and_unreadable_folders_do_not_stop_a_walk() {
         use std::os::unix::fs::PermissionsExt;
         let place = Tree::new(&[("a.rs", ""), ("closed/b.rs", ""), ("z.rs", "")]);
         let at = |name: &str| place.0.path().join(name);
@@ -394,20 +393,20 @@ mod tests {
         let page = place.walk("");
         fs::set_permissions(at("closed"), fs::Permissions::from_mode(0o700)).unwrap();
         let paths: Vec<&str> = page.files.iter().map(|file| file.path.as_str()).collect();
-        // Root may look into any folder.
+        // The superuser can read any folder.
         match rustix::process::geteuid().is_root() {
             true => assert_eq!(paths, ["a.rs", "closed/b.rs", "z.rs"]),
             false => {
                 assert_eq!(paths, ["a.rs", "z.rs"]);
                 assert!(
-                    matches!(&page.left_out[..], [LeftOut { path, why: Why::Unreadable(_) }] if path == "closed")
+                    matches!(&page.left_out[..], [SkippedPath { path, why: SkipReason::Unreadable(_) }] if path == "closed")
                 );
             }
         }
     }
 
     #[test]
-    fn a_tree_can_be_deeper_than_the_system_opens() {
+    fn trees_too_deep_for_the_system_are_reported() {
         use rustix::fs::{Mode, OFlags, mkdirat, openat};
         let place = Tree::new(&[("a.rs", "")]);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -419,11 +418,14 @@ mod tests {
         }
         let page = place.walk("");
         assert_eq!(page.files.len(), 1);
-        assert!(matches!(&page.left_out[..], [LeftOut { why: Why::TooDeep, .. }]), "{page:?}");
+        assert!(
+            matches!(&page.left_out[..], [SkippedPath { why: SkipReason::TooDeep, .. }]),
+            "{page:?}"
+        );
     }
 
     #[test]
-    fn rules_of_folders_above_hold() {
+    fn rules_of_parent_folders_apply() {
         let place = Tree::new(&[
             (".gitignore", "*.log\n/top/inner/out/\n!keep.log\n"),
             ("top/.ignore", "inner/draft.rs"),
@@ -443,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_excludes_is_left_out() {
+    fn git_excludes_are_honoured() {
         let place = Tree::new(&[("a.rs", ""), ("b.rs", ""), (".git/info/exclude", "b.rs")]);
         assert_eq!(place.paths(""), ["a.rs"]);
     }

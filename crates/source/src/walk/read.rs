@@ -1,4 +1,4 @@
-//! Reading one file of the code.
+//! Reads a single source file.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -10,20 +10,20 @@ use rustix::io::Errno;
 use super::modified;
 use isolith_folder::Folder;
 
-/// What was read.
+/// The contents of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contents {
     /// All of the file.
     pub bytes: Vec<u8>,
-    /// When it was changed: nanoseconds since 1970. 0 if that was so shortly ago that
-    /// another change might leave the same time.
+    /// Modification time in nanoseconds since 1970; 0 if so recent that another change
+    /// might get the same time.
     pub modified: i64,
 }
 
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It is not there any more.
+    /// It no longer exists.
     #[error("it is gone")]
     Gone,
     /// It is a pipe, a folder, a device or a link.
@@ -32,19 +32,19 @@ pub enum ReadError {
     /// It is too large.
     #[error("it is larger than {0} bytes")]
     TooLarge(u64),
-    /// The system refused.
+    /// Any other error from the system.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
-/// A time of change that is closer to now than this does not tell two contents apart.
+/// Resolution of file times: a more recent modification time does not identify a content.
 const CLOCK_TICK: Duration = Duration::from_millis(20);
 
-/// Reads a file below a folder, unless it is anything but a regular one. Pipes are not
-/// waited for, and no link is followed: what the walk saw may have been replaced since.
+/// Reads a regular file below a folder. Never blocks on a pipe and follows no link: the file
+/// may have been replaced since the walk saw it.
 ///
 /// # Errors
-/// Why it was not read.
+/// See [`ReadError`].
 pub fn read(folder: &Folder, path: &str, largest: u64) -> Result<Contents, ReadError> {
     let file =
         folder.file_beneath(Path::new(path)).map_err(|error| {
@@ -57,10 +57,10 @@ pub fn read(folder: &Folder, path: &str, largest: u64) -> Result<Contents, ReadE
     read_file(&file, largest)
 }
 
-/// Reads a file that is open already, from its beginning.
+/// Reads an open file from its beginning.
 ///
 /// # Errors
-/// Why it was not read.
+/// See [`ReadError`].
 pub fn read_file(mut file: &File, largest: u64) -> Result<Contents, ReadError> {
     let metadata = file.metadata()?;
     if !metadata.is_file() {
@@ -72,7 +72,7 @@ pub fn read_file(mut file: &File, largest: u64) -> Result<Contents, ReadError> {
     if bytes.len() as u64 > largest {
         return Err(ReadError::TooLarge(largest));
     }
-    // If it is written to at this moment, the next run has another look.
+    // If it is being written to right now, the next run reads it again.
     let settled = file.metadata()?;
     let same = settled.len() == bytes.len() as u64 && modified(&settled) == modified(&metadata);
     let age = settled.modified().ok().and_then(|time| SystemTime::now().duration_since(time).ok());
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_age_of_a_fresh_file_is_not_trusted() {
+    fn very_recent_modification_times_are_not_trusted() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("a.rs");
         fs::write(&path, "x").unwrap();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_regular_files_is_read() {
+    fn only_regular_files_are_read() {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().join(name);
         let made = std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap();

@@ -1,4 +1,4 @@
-//! The walk itself: one folder at a time, in the order of paths, from any place on.
+//! The walk itself: one folder at a time, in path order, resumable from any position.
 
 use std::ffi::OsStr;
 use std::io;
@@ -9,68 +9,68 @@ use std::time::{Duration, Instant};
 use isolate_types::InWorker;
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, statat};
 
-use super::ignoring::{RuleKind, Rules, RulesAbove};
-use super::rules::is_binary;
-use super::{FoundFile, LeftOut, Place, WalkPage, Walking, Why};
+use super::ignore_rules::{RuleKind, Rules, RulesAbove};
+use super::names::is_binary;
+use super::{FoundFile, SkipReason, SkippedPath, WalkOptions, WalkPage, WalkPosition};
 use crate::language::Language;
 use crate::secrets::is_secret_name;
 use isolith_folder::{Folder, open_beneath};
 
-/// The most entries of one folder; one with more is left out, and listed.
-const MOST_ENTRIES: usize = 1 << 21;
+/// Maximum number of entries in a folder; larger folders are skipped and reported.
+const MAX_ENTRIES: usize = 1 << 21;
 
-/// The longest path relative to the root: the system opens none that is longer.
-const LONGEST_PATH: usize = 4_000;
+/// Maximum length of a path relative to the root: the system cannot open longer ones.
+const MAX_PATH_BYTES: usize = 4_000;
 
-/// A page ends after about so long, whatever was found.
+/// A page ends after about this time, however little was found.
 const PAGE_TIME: Duration = Duration::from_secs(1);
 
-/// A walk under way.
+/// A walk in progress.
 #[derive(Debug)]
 pub struct Walker {
     root: Folder,
-    what: Walking,
-    /// The names that lead to the part that is walked through.
+    what: WalkOptions,
+    /// The remaining path components that lead to the part to walk.
     way: Vec<String>,
     rules: Rules,
-    /// The folders that the walk is in, the innermost last.
-    open: Vec<Opened>,
-    place: Place,
-    /// Told with the next page.
-    left_out: Vec<LeftOut>,
+    /// The open folders, the innermost last.
+    open: Vec<OpenFolder>,
+    place: WalkPosition,
+    /// Reported with the next page.
+    left_out: Vec<SkippedPath>,
 }
 
-/// A folder that the walk is in.
+/// A folder that the walk has entered.
 #[derive(Debug)]
-struct Opened {
-    /// Its path, with a slash at the end unless it is the root.
+struct OpenFolder {
+    /// Its path, with a trailing slash unless it is the root.
     prefix: Vec<u8>,
-    /// What is still to be visited, the first last.
-    entries: Vec<Entry>,
+    /// Entries still to visit, in reverse order.
+    entries: Vec<WalkEntry>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct WalkEntry {
     name: Box<[u8]>,
-    kind: Kind,
+    kind: EntryKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum EntryKind {
     Folder,
     File { size: u64, modified: i64 },
-    LeftOut(Why),
+    Skipped(SkipReason),
 }
 
-impl Entry {
-    /// What orders it: everything in a folder begins with its name and a slash.
+impl WalkEntry {
+    /// Sort key: a folder sorts as its name and a slash, like everything in it.
     fn key(&self) -> impl Iterator<Item = u8> + '_ {
-        let slash = matches!(self.kind, Kind::Folder).then_some(b'/');
+        let slash = matches!(self.kind, EntryKind::Folder).then_some(b'/');
         self.name.iter().copied().chain(slash)
     }
 }
 
-/// Why there is no walk.
+/// Why a walk could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum WalkError {
     /// The root cannot be read.
@@ -82,20 +82,20 @@ pub enum WalkError {
 }
 
 impl Walker {
-    /// Begins a walk through `root` as `what` says, after a place that an earlier one came
-    /// to. `above` are the rules of the folders above.
+    /// Starts a walk of `root`, after the position of an earlier walk if given. `above` are
+    /// the rules of the folders above.
     ///
     /// # Errors
     /// If the root cannot be read or is a store.
     pub fn begin(
         root: Folder,
-        what: Walking,
+        what: WalkOptions,
         above: &[RulesAbove],
-        after: Option<Place>,
+        after: Option<WalkPosition>,
         _token: InWorker,
     ) -> Result<Self, WalkError> {
         let (rules, problems) = Rules::above(above);
-        let problem = |(path, why)| LeftOut { path, why };
+        let problem = |(path, why)| SkippedPath { path, why };
         let way = what.under.split('/').filter(|name| !name.is_empty()).map(str::to_owned);
         let mut walker = Self {
             root,
@@ -111,30 +111,30 @@ impl Walker {
             Entered::Store => return Err(WalkError::Store),
             Entered::TooMany => return Err(io::Error::other("it has too many entries").into()),
         }
-        if walker.place != Place::default() {
-            // An earlier walk has told it.
+        if walker.place != WalkPosition::default() {
+            // An earlier walk has reported it.
             walker.left_out.clear();
         }
         Ok(walker)
     }
 
-    /// Where the walk is: another one can go on from there.
-    pub fn place(&self) -> &Place {
+    /// The current position, from which another walk can resume.
+    pub fn place(&self) -> &WalkPosition {
         &self.place
     }
 
-    /// What it was begun with.
-    pub fn what(&self) -> &Walking {
+    /// The options it was started with.
+    pub fn what(&self) -> &WalkOptions {
         &self.what
     }
 
-    /// The next files, or folders, up to about this many. `next` is empty on the last page,
-    /// and also if `cancelled` says that nobody waits.
+    /// The next files or folders, about `limit` at most. `next` is `None` on the last page,
+    /// and if `cancelled` returns true.
     pub fn page(&mut self, limit: usize, cancelled: &dyn Fn() -> bool) -> WalkPage {
         let until = Instant::now() + PAGE_TIME;
         let mut page =
             WalkPage { left_out: std::mem::take(&mut self.left_out), ..WalkPage::default() };
-        // The root is a folder of its own walk.
+        // A walk lists its own root as a folder.
         if self.what.folders && self.place.0.is_empty() {
             page.folders.push(String::new());
         }
@@ -145,7 +145,7 @@ impl Walker {
                 continue;
             };
             let mut path = [&folder.prefix[..], &entry.name].concat();
-            let is_folder = matches!(entry.kind, Kind::Folder);
+            let is_folder = matches!(entry.kind, EntryKind::Folder);
             if is_folder {
                 path.push(b'/');
             }
@@ -165,19 +165,19 @@ impl Walker {
         page
     }
 
-    /// Takes note of an entry; goes into a folder. One that an earlier walk has been in
-    /// already is not new.
-    fn visit(&mut self, path: Vec<u8>, kind: Kind, is_new: bool, page: &mut WalkPage) {
+    /// Adds an entry to the page, or enters a folder. `is_new` is false for a folder that an
+    /// earlier walk had entered.
+    fn visit(&mut self, path: Vec<u8>, kind: EntryKind, is_new: bool, page: &mut WalkPage) {
         if is_new {
             self.place.0.clone_from(&path);
         }
         let shown = String::from_utf8_lossy(&path).into_owned();
         match kind {
-            Kind::File { size, modified } => {
+            EntryKind::File { size, modified } => {
                 page.files.push(FoundFile { path: shown, size, modified });
             }
-            Kind::LeftOut(why) => page.left_out.push(LeftOut { path: shown, why }),
-            Kind::Folder => {
+            EntryKind::Skipped(why) => page.left_out.push(SkippedPath { path: shown, why }),
+            EntryKind::Folder => {
                 let shown = shown.trim_end_matches('/').to_owned();
                 let why = match self.enter(path) {
                     Ok(Entered::Open) => {
@@ -186,20 +186,20 @@ impl Walker {
                         }
                         None
                     }
-                    Ok(Entered::Store) => Some(Why::Store),
-                    Ok(Entered::TooMany) => Some(Why::TooMany(MOST_ENTRIES as u64)),
+                    Ok(Entered::Store) => Some(SkipReason::Store),
+                    Ok(Entered::TooMany) => Some(SkipReason::TooMany(MAX_ENTRIES as u64)),
                     Err(error) => why_not(&error),
                 };
                 match is_new {
                     true => page.left_out.append(&mut self.left_out),
                     false => self.left_out.clear(),
                 }
-                page.left_out.extend(why.map(|why| LeftOut { path: shown, why }));
+                page.left_out.extend(why.map(|why| SkippedPath { path: shown, why }));
             }
         }
     }
 
-    /// Opens a folder and reads what is in it.
+    /// Opens a folder and reads its entries.
     fn enter(&mut self, prefix: Vec<u8>) -> io::Result<Entered> {
         let path = PathBuf::from(std::ffi::OsString::from_vec(prefix.clone()));
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -222,21 +222,27 @@ impl Walker {
         let problems = self.rules.enter(&self.root, &path, files);
         for (file, why) in problems {
             let path = path.join(file).to_string_lossy().into_owned();
-            self.left_out.push(LeftOut { path, why });
+            self.left_out.push(SkippedPath { path, why });
         }
         let only = self.way.get(self.open.len());
         let wanted = names
             .into_iter()
             .filter(|(name, _)| only.is_none_or(|only| **name == *only.as_bytes()));
-        let mut entries: Vec<Entry> =
+        let mut entries: Vec<WalkEntry> =
             wanted.filter_map(|(name, kind)| self.entry(&folder, &prefix, name, kind)).collect();
         entries.sort_unstable_by(|a, b| b.key().cmp(a.key()));
-        self.open.push(Opened { prefix, entries });
+        self.open.push(OpenFolder { prefix, entries });
         Ok(Entered::Open)
     }
 
-    /// What is to be done with an entry of a folder; nothing if it is left out in silence.
-    fn entry(&self, folder: &Dir, prefix: &[u8], name: Box<[u8]>, kind: FileType) -> Option<Entry> {
+    /// Classifies an entry of a folder; `None` if it is skipped without a report.
+    fn entry(
+        &self,
+        folder: &Dir,
+        prefix: &[u8],
+        name: Box<[u8]>,
+        kind: FileType,
+    ) -> Option<WalkEntry> {
         let kind = match kind {
             FileType::Unknown => kind_of(folder, &name)?,
             known => known,
@@ -255,49 +261,49 @@ impl Walker {
         {
             return None;
         }
-        let kind = if path.len() > LONGEST_PATH {
-            Kind::LeftOut(Why::TooDeep)
+        let kind = if path.len() > MAX_PATH_BYTES {
+            EntryKind::Skipped(SkipReason::TooDeep)
         } else if secret && !self.what.include_secrets {
-            Kind::LeftOut(Why::Secret)
+            EntryKind::Skipped(SkipReason::Secret)
         } else if std::str::from_utf8(&name).is_err() {
-            Kind::LeftOut(Why::Name)
+            EntryKind::Skipped(SkipReason::Name)
         } else if is_folder {
-            Kind::Folder
+            EntryKind::Folder
         } else if !self.is_wanted(&shown) {
             return None;
         } else {
             self.file(folder, &name)?
         };
-        Some(Entry { name, kind })
+        Some(WalkEntry { name, kind })
     }
 
-    /// Whether files with this name can be in a language that is asked for.
+    /// Whether a file with this name can be in one of the requested languages.
     fn is_wanted(&self, name: &str) -> bool {
         let wanted = &self.what.languages;
         wanted.is_empty()
             || Language::of_name(name).iter().any(|it| wanted.iter().any(|name| name == it.name()))
     }
 
-    fn file(&self, folder: &Dir, name: &[u8]) -> Option<Kind> {
+    fn file(&self, folder: &Dir, name: &[u8]) -> Option<EntryKind> {
         let seen = statat(folder.fd().ok()?, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW);
         let seen = match seen {
             Ok(seen) => seen,
-            Err(error) => return why_not(&error.into()).map(Kind::LeftOut),
+            Err(error) => return why_not(&error.into()).map(EntryKind::Skipped),
         };
-        // It may have become something else since the folder was read.
+        // It may have been replaced since the folder was read.
         if !FileType::from_raw_mode(seen.st_mode).is_file() {
             return None;
         }
         let size = u64::try_from(seen.st_size).unwrap_or(0);
         if size > self.what.largest_file {
-            return Some(Kind::LeftOut(Why::TooLarge(size)));
+            return Some(EntryKind::Skipped(SkipReason::TooLarge(size)));
         }
         let seconds = seen.st_mtime;
         let nanoseconds = i64::try_from(seen.st_mtime_nsec).unwrap_or(0);
-        // As `modified` has it: times before 1970 are none.
+        // Same as `modified`: times before 1970 become 0.
         let modified =
             seconds.checked_mul(1_000_000_000).and_then(|it| it.checked_add(nanoseconds));
-        Some(Kind::File { size, modified: modified.unwrap_or(0).max(0) })
+        Some(EntryKind::File { size, modified: modified.unwrap_or(0).max(0) })
     }
 }
 
@@ -309,7 +315,7 @@ enum Entered {
 
 type Names = Vec<(Box<[u8]>, FileType)>;
 
-/// Everything in a folder; nothing if that is too much.
+/// All entries of a folder; `None` if there are too many.
 fn all_names(folder: &mut Dir) -> io::Result<Option<Names>> {
     let mut names = Names::new();
     for entry in folder {
@@ -318,7 +324,7 @@ fn all_names(folder: &mut Dir) -> io::Result<Option<Names>> {
         if matches!(name, b"." | b"..") {
             continue;
         }
-        if names.len() == MOST_ENTRIES {
+        if names.len() == MAX_ENTRIES {
             return Ok(None);
         }
         names.push((name.into(), entry.file_type()));
@@ -326,7 +332,7 @@ fn all_names(folder: &mut Dir) -> io::Result<Option<Names>> {
     Ok(Some(names))
 }
 
-/// Of a folder on the way to the part that is wanted, what matters there.
+/// The relevant entries of a folder that only leads to the requested part.
 fn names_on_the_way(folder: &Dir, next: &str) -> io::Result<Names> {
     let rules = RuleKind::FILES.map(|(_, file)| file.split('/').next().unwrap_or(file));
     let names = rules.into_iter().chain(STORE_FILES).chain([next]);
@@ -340,7 +346,7 @@ fn kind_of(folder: &Dir, name: &[u8]) -> Option<FileType> {
     Some(FileType::from_raw_mode(seen.ok()?.st_mode))
 }
 
-/// What a store has in its folder.
+/// Files by which a store's folder is recognised.
 const STORE_FILES: [&str; 6] =
     ["truth.sqlite", "seal", "segments", "lock", "quarantine", "truth.sqlite.salvaged"];
 
@@ -349,13 +355,13 @@ fn is_store(names: &Names) -> bool {
     super::looks_like_store(|wanted| names.iter().any(|(name, _)| **name == *wanted.as_bytes()))
 }
 
-/// What to say of something that cannot be looked at; nothing if it went away.
-fn why_not(error: &io::Error) -> Option<Why> {
+/// The reason to report for an entry that cannot be read; `None` if it no longer exists.
+fn why_not(error: &io::Error) -> Option<SkipReason> {
     use rustix::io::Errno;
     match Errno::from_io_error(error) {
-        // What went away in this moment, or became a link, is not there.
+        // Entries that were just removed or replaced by a link are ignored.
         Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => None,
-        Some(Errno::NAMETOOLONG) => Some(Why::TooDeep),
-        _ => Some(Why::Unreadable(error.to_string())),
+        Some(Errno::NAMETOOLONG) => Some(SkipReason::TooDeep),
+        _ => Some(SkipReason::Unreadable(error.to_string())),
     }
 }

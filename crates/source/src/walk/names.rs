@@ -1,9 +1,9 @@
-//! What names tell about files.
+//! File names with a special meaning.
 
-/// A file of further ignore rules, as in `.gitignore`.
+/// Name of Isolith's own ignore files, in the syntax of `.gitignore`.
 pub const IGNORE_FILE: &str = ".isolithignore";
 
-/// Whether a file of this name is not text, so that it need not be read to know.
+/// Whether the extension says that a file is not text, so that it need not be read.
 pub(super) fn is_binary(name: &str) -> bool {
     const EXTENSIONS: &[&str] = &[
         "7z",
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn binary_files_are_known_by_name() {
+    fn binary_files_are_recognised_by_name() {
         for name in ["a.png", "b.JPG", "7.7z", "lib.so", "x.zst"] {
             assert!(is_binary(name), "{name}");
         }

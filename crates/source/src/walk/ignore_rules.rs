@@ -1,7 +1,7 @@
-//! Ignore rules: which patterns hold where, as git has it, within bounds.
+//! Ignore rules with git's semantics, within limits.
 //!
-//! Ignore files belong to whoever made the repository. One that is too large, or has too
-//! many patterns, is not read, and that is said.
+//! Ignore files are untrusted input. One that is too large or has too many patterns is
+//! skipped and reported.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,25 +11,25 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::{Deserialize, Serialize};
 
-use super::{IGNORE_FILE, LeftOut, Why};
+use super::{IGNORE_FILE, SkipReason, SkippedPath};
 use isolith_folder::Folder;
 
-/// The largest ignore file.
-pub const LARGEST_RULES: u64 = 1 << 20;
+/// Maximum size of an ignore file, in bytes.
+pub const MAX_IGNORE_FILE_BYTES: u64 = 1 << 20;
 
-/// The most patterns of one ignore file.
-pub const MOST_PATTERNS: usize = 20_000;
+/// Maximum number of patterns in one ignore file.
+pub const MAX_PATTERNS: usize = 20_000;
 
-/// The most patterns that hold at the same place, of all ignore files together.
-const MOST_PATTERNS_TOGETHER: usize = 60_000;
+/// Maximum number of patterns that apply to one folder, from all ignore files together.
+const MAX_COMBINED_PATTERNS: usize = 60_000;
 
-/// The longest pattern; no path is longer.
-const LONGEST_PATTERN: usize = 4_096;
+/// Maximum length of a pattern; no path is longer.
+const MAX_PATTERN_BYTES: usize = 4_096;
 
-/// Folders above a root whose rules are looked for.
-const MOST_FOLDERS_ABOVE: usize = 64;
+/// Maximum number of folders above a root that are searched for rules.
+const MAX_FOLDERS_ABOVE: usize = 64;
 
-/// The kinds of rules; the first that says something about a path decides.
+/// Kinds of rules, by precedence: the first kind with a match decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RuleKind {
     /// The user's and the project's settings
@@ -44,11 +44,11 @@ pub(super) enum RuleKind {
     Exclude,
 }
 
-/// How many kinds of rules there are.
+/// Number of variants of [`RuleKind`].
 const KINDS: usize = 5;
 
 impl RuleKind {
-    /// Those that are in files, with the file, relative to the folder they hold for.
+    /// The kinds that are read from files, with the file's path relative to its folder.
     pub(super) const FILES: [(Self, &'static str); 4] = [
         (Self::Ours, IGNORE_FILE),
         (Self::Plain, ".ignore"),
@@ -57,42 +57,42 @@ impl RuleKind {
     ];
 }
 
-/// The rules of a folder above the root, or of the root if they are kept outside of it: the
-/// front reads them, as the worker that walks sees nothing but the root.
+/// Rules of a folder above the root, or rules of the root that are stored outside of it. The
+/// front reads them, because the walking worker can access only the root.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RulesAbove {
     kind: u8,
-    /// What stands before a path of the root in a path of that folder.
+    /// Turns a path relative to the root into one relative to that folder.
     prefix: String,
     text: Vec<u8>,
 }
 
 impl RulesAbove {
-    /// Patterns of settings, which come before all other rules. `prefix` is the path of the
-    /// root in the folder that they are relative to, with a slash at its end; empty if that is
-    /// the root.
+    /// Patterns from settings, which take precedence over all other rules. `prefix` is the
+    /// root's path relative to the folder that the patterns are relative to, with a trailing
+    /// slash; empty if that folder is the root.
     pub fn of_settings(prefix: String, patterns: &[String]) -> Self {
         Self { kind: RuleKind::Settings as u8, prefix, text: patterns.join("\n").into_bytes() }
     }
 }
 
-/// Reads the rules that hold for a root and are kept outside of it, and says what of them
-/// cannot be used. Nothing is parsed. `exclude` is git's own list for the repository of a
-/// linked work tree.
-pub fn rules_above(root: &Path, exclude: Option<&Path>) -> (Vec<RulesAbove>, Vec<LeftOut>) {
+/// Reads the rules that apply to a root but are stored outside of it, without parsing them.
+/// Also returns those that cannot be used. `exclude` is git's own list for the repository of
+/// a linked work tree.
+pub fn rules_above(root: &Path, exclude: Option<&Path>) -> (Vec<RulesAbove>, Vec<SkippedPath>) {
     let (mut rules, mut left_out) = (Vec::new(), Vec::new());
     let mut take = |kind: RuleKind, prefix: &str, file: &Path| match read_rules(file) {
         Ok(Some(text)) => {
             rules.push(RulesAbove { kind: kind as u8, prefix: prefix.to_owned(), text });
         }
         Ok(None) => {}
-        Err(why) => left_out.push(LeftOut { path: file.to_string_lossy().into_owned(), why }),
+        Err(why) => left_out.push(SkippedPath { path: file.to_string_lossy().into_owned(), why }),
     };
     if let Some(exclude) = exclude {
         take(RuleKind::Exclude, "", exclude);
     }
     let mut prefix = String::new();
-    for pair in root.ancestors().zip(root.ancestors().skip(1)).take(MOST_FOLDERS_ABOVE) {
+    for pair in root.ancestors().zip(root.ancestors().skip(1)).take(MAX_FOLDERS_ABOVE) {
         let (folder, above) = pair;
         let Some(name) = folder.file_name().and_then(|name| name.to_str()) else { break };
         prefix = format!("{name}/{prefix}");
@@ -103,8 +103,8 @@ pub fn rules_above(root: &Path, exclude: Option<&Path>) -> (Vec<RulesAbove>, Vec
     (rules, left_out)
 }
 
-/// The text of an ignore file; none if there is no file.
-fn read_rules(path: &Path) -> Result<Option<Vec<u8>>, Why> {
+/// Reads an ignore file; `None` if it does not exist.
+fn read_rules(path: &Path) -> Result<Option<Vec<u8>>, SkipReason> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
     match rustix::fs::open(path, flags, Mode::empty()) {
@@ -113,26 +113,26 @@ fn read_rules(path: &Path) -> Result<Option<Vec<u8>>, Why> {
     }
 }
 
-/// All of an ignore file, unless it is too large or no file.
-fn bounded(file: &File) -> Result<Vec<u8>, Why> {
-    let refuse = |reason: &dyn std::fmt::Display| Why::Rules(reason.to_string());
+/// Reads a whole ignore file; fails if it is too large or not a regular file.
+fn bounded(file: &File) -> Result<Vec<u8>, SkipReason> {
+    let refuse = |reason: &dyn std::fmt::Display| SkipReason::Rules(reason.to_string());
     let metadata = file.metadata().map_err(|error| refuse(&error))?;
     if !metadata.is_file() {
         return Err(refuse(&"it is not a regular file"));
     }
-    let too_large = || refuse(&format!("it is larger than {LARGEST_RULES} bytes"));
-    if metadata.len() > LARGEST_RULES {
+    let too_large = || refuse(&format!("it is larger than {MAX_IGNORE_FILE_BYTES} bytes"));
+    if metadata.len() > MAX_IGNORE_FILE_BYTES {
         return Err(too_large());
     }
     let mut text = Vec::new();
-    file.take(LARGEST_RULES + 1).read_to_end(&mut text).map_err(|error| refuse(&error))?;
-    if text.len() as u64 > LARGEST_RULES {
+    file.take(MAX_IGNORE_FILE_BYTES + 1).read_to_end(&mut text).map_err(|error| refuse(&error))?;
+    if text.len() as u64 > MAX_IGNORE_FILE_BYTES {
         return Err(too_large());
     }
     Ok(text)
 }
 
-/// All rules that hold in the folder where a walk is.
+/// All rules that apply in the walk's current folder.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     /// From the outermost folder to the innermost.
@@ -144,22 +144,22 @@ pub(super) struct Rules {
 #[derive(Debug)]
 struct Scope {
     reach: Reach,
-    /// By kind.
+    /// Indexed by [`RuleKind`].
     matchers: [Option<Gitignore>; KINDS],
     patterns: usize,
 }
 
 #[derive(Debug)]
 enum Reach {
-    /// For a folder of the root: how many bytes of a path lead to it.
+    /// A folder in the root: the length in bytes of its path prefix.
     Below(usize),
-    /// For a folder above: what stands before a path.
+    /// A folder above the root: what to prepend to a path.
     Above(String),
 }
 
 impl Rules {
-    /// Begins with the rules of the folders above, the innermost first.
-    pub(super) fn above(rules: &[RulesAbove]) -> (Self, Vec<(String, Why)>) {
+    /// Starts with the rules of the folders above, which are listed innermost first.
+    pub(super) fn above(rules: &[RulesAbove]) -> (Self, Vec<(String, SkipReason)>) {
         let (mut all, mut problems) = (Self::default(), Vec::new());
         for RulesAbove { kind, prefix, text } in rules.iter().rev() {
             let same = |scope: &Scope| matches!(&scope.reach, Reach::Above(it) if it == prefix);
@@ -173,21 +173,21 @@ impl Rules {
         (all, problems)
     }
 
-    /// Enters a folder, which is this many bytes of a path away from the root, and takes the
-    /// rules of these files in it. [`Self::leave`] must follow in any case.
+    /// Enters a folder, whose path prefix has this length in bytes, and loads its ignore
+    /// files. The caller must call [`Self::leave`] even after an error.
     pub(super) fn enter(
         &mut self,
         root: &Folder,
         prefix: &Path,
         files: impl Iterator<Item = (RuleKind, &'static str)>,
-    ) -> Vec<(&'static str, Why)> {
+    ) -> Vec<(&'static str, SkipReason)> {
         self.scopes.push(Scope::new(Reach::Below(prefix.as_os_str().len())));
         let mut problems = Vec::new();
         for (kind, name) in files {
             let text = match root.file_beneath(&prefix.join(name)) {
                 Ok(file) => bounded(&file),
                 Err(error) if is_gone(&error) => continue,
-                Err(error) => Err(Why::Rules(error.to_string())),
+                Err(error) => Err(SkipReason::Rules(error.to_string())),
             };
             if let Err(why) = text.and_then(|text| self.add(kind as usize, &text)) {
                 problems.push((name, why));
@@ -203,7 +203,7 @@ impl Rules {
         }
     }
 
-    /// Whether a path of the root is to be left out.
+    /// Whether a path, relative to the root, is ignored.
     pub(super) fn ignore(&self, path: &Path, is_folder: bool) -> bool {
         let mut verdicts = [None; KINDS];
         for scope in self.scopes.iter().rev().filter(|scope| scope.patterns > 0) {
@@ -215,25 +215,25 @@ impl Rules {
         verdicts.into_iter().flatten().next().unwrap_or(false)
     }
 
-    fn add(&mut self, kind: usize, text: &[u8]) -> Result<(), Why> {
-        let refuse = |reason: String| Err(Why::Rules(reason));
+    fn add(&mut self, kind: usize, text: &[u8]) -> Result<(), SkipReason> {
+        let refuse = |reason: String| Err(SkipReason::Rules(reason));
         let lines = || {
             let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
             text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end)
         };
         let is_pattern = |line: &&[u8]| !line.is_empty() && !line.starts_with(b"#");
         let patterns = lines().filter(is_pattern).count();
-        if patterns > MOST_PATTERNS {
-            return refuse(format!("it has {patterns} patterns, and {MOST_PATTERNS} are allowed"));
+        if patterns > MAX_PATTERNS {
+            return refuse(format!("it has {patterns} patterns, and {MAX_PATTERNS} are allowed"));
         }
-        if self.patterns + patterns > MOST_PATTERNS_TOGETHER {
+        if self.patterns + patterns > MAX_COMBINED_PATTERNS {
             return refuse(format!(
-                "with those of the folders above there are more than {MOST_PATTERNS_TOGETHER} patterns"
+                "with those of the folders above there are more than {MAX_COMBINED_PATTERNS} patterns"
             ));
         }
         let mut builder = GitignoreBuilder::new("");
-        for line in lines().filter(|line| line.len() <= LONGEST_PATTERN) {
-            // A pattern that cannot be read costs no other.
+        for line in lines().filter(|line| line.len() <= MAX_PATTERN_BYTES) {
+            // An invalid pattern does not affect the others.
             if let Ok(line) = std::str::from_utf8(line) {
                 let _ = builder.add_line(None, line);
             }
@@ -257,7 +257,7 @@ impl Scope {
         Self { reach, matchers: [const { None }; KINDS], patterns: 0 }
     }
 
-    /// Says of each kind that nothing inner has decided on whether the path is left out.
+    /// Fills in verdicts for the kinds that no inner folder has decided on.
     fn judge(&self, path: &Path, is_folder: bool, verdicts: &mut [Option<bool>; KINDS]) {
         use std::ffi::OsStr;
         use std::os::unix::ffi::OsStrExt;
