@@ -200,7 +200,7 @@ async fn errors_of_routes_have_the_common_shape() {
 }
 
 #[tokio::test]
-async fn silent_connections_keep_nobody_out() {
+async fn silent_connections_do_not_block_others() {
     let served = served(patient(), Some(TOKEN), routes()).await;
     let mut silent = Vec::new();
     for number in 0..200 {
@@ -235,7 +235,10 @@ async fn half_a_request_keeps_no_slot() {
     let mut second = served.connect().await;
     // Whether it gets an explanation depends on how much was read.
     let answer = rest(&mut first).await;
-    assert!(answer.is_empty() || Answered::of(&answer).code() == "too_many_connections", "{answer}");
+    assert!(
+        answer.is_empty() || Answered::of(&answer).code() == "too_many_connections",
+        "{answer}"
+    );
     second.write_all(request("GET /health", "", "").as_bytes()).await.unwrap();
     assert_eq!(Answered::of(&rest(&mut second).await).status, 200);
 }
