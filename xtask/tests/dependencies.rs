@@ -35,7 +35,7 @@ fn crates_do_not_link_what_they_must_not() {
 
 /// A rule about a crate that nobody links could not fail.
 #[test]
-fn what_is_forbidden_exists() {
+fn forbidden_crates_exist() {
     let product = linked_by("isolith");
     for (package, forbidden) in FORBIDDEN {
         for name in forbidden.iter().copied().chain([package]) {

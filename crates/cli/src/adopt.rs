@@ -15,18 +15,19 @@ const LISTED: usize = 10;
 
 pub(crate) fn run(store: &StorePlace, yes: bool, output: &Output) -> Result<ExitCode, Failure> {
     let (runtime, mut signals) = setup()?;
-    let mut wait = |work: std::pin::Pin<Box<dyn Future<Output = Result<Step, Failure>> + '_>>| {
-        runtime.block_on(async {
-            tokio::select! {
-                done = work => done,
-                signal = signals.next() => Err(interrupted(signal)),
-            }
-        })
-    };
+    let mut wait =
+        |work: std::pin::Pin<Box<dyn Future<Output = Result<AdoptStep, Failure>> + '_>>| {
+            runtime.block_on(async {
+                tokio::select! {
+                    done = work => done,
+                    signal = signals.next() => Err(interrupted(signal)),
+                }
+            })
+        };
     output.note(&format!("checking the store in {}", store.path().display()));
     let examine =
-        async { examine_foreign(store, DoctorOptions::default()).await.map(Step::Examined) };
-    let Step::Examined(examined) = wait(Box::pin(examine))? else { return Err(unexpected()) };
+        async { examine_foreign(store, DoctorOptions::default()).await.map(AdoptStep::Examined) };
+    let AdoptStep::Examined(examined) = wait(Box::pin(examine))? else { return Err(unexpected()) };
     refuse_damaged(&examined)?;
     let question = question(&examined, store);
     let consent = if yes { Some(true) } else { output.ask(&question) };
@@ -41,7 +42,7 @@ pub(crate) fn run(store: &StorePlace, yes: bool, output: &Output) -> Result<Exit
                 .with_hint("run it again with --yes to adopt the store"));
         }
     }
-    let adopting = async { adopt(store, None).await.map(|()| Step::Adopted) };
+    let adopting = async { adopt(store, None).await.map(|()| AdoptStep::Adopted) };
     wait(Box::pin(adopting))?;
     let path = store.path().display();
     let outside: Vec<String> =
@@ -51,7 +52,7 @@ pub(crate) fn run(store: &StorePlace, yes: bool, output: &Output) -> Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-enum Step {
+enum AdoptStep {
     Examined(Examined),
     Adopted,
 }

@@ -1,4 +1,4 @@
-//! `isolith doctor`: what is wrong with a store, and what can be done about it.
+//! `isolith doctor`: checks and repairs a store.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
@@ -24,13 +24,13 @@ use crate::wording::counted;
 pub(crate) enum DoctorCommand {
     Examine(DoctorOptions),
     ListJobs,
-    /// Lets one job be tried again, or all of them.
+    /// Releases one job, or all of them, so that they are tried again.
     ReleaseJobs {
         id: Option<String>,
     },
 }
 
-/// How long jobs may go on after the first signal.
+/// How long running jobs may take after the first signal.
 const DRAIN: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(
@@ -152,7 +152,7 @@ fn show(report: &DoctorReport, colours: bool) -> String {
     text
 }
 
-/// Colours the second column of a table, whose first is as wide as the longest name.
+/// Colours the second column of a table. The first is as wide as the longest name.
 fn paint(text: &str, checks: &[CheckReport]) -> String {
     let names = checks.iter().map(|check| check.name.len()).chain(["CHECK".len()]);
     let start = names.max().unwrap_or(0) + 2;
@@ -192,7 +192,7 @@ fn list(jobs: &[QuarantinedJob]) -> String {
     table(&["ID", "ROLE", "KIND", "CLASS", "WHEN"], &rows)
 }
 
-/// How long ago that was, in its largest unit.
+/// Time since then, in its largest unit.
 pub(crate) fn ago(unix_ms: u64) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let then = Duration::from_millis(unix_ms);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_change_no_letter() {
+    fn colours_do_not_change_the_text() {
         let painted = show(&report(), true);
         assert!(painted.contains("segments   \x1b[31mcorrupt\x1b[0m  "), "{painted:?}");
         assert!(painted.contains("disk       \x1b[33mwarn\x1b[0m  "), "{painted:?}");

@@ -64,8 +64,8 @@ pub(crate) fn load_all(
     let failed = receipts.iter().find_map(|(_, receipt)| receipt.error.as_ref());
     let status = failed.map_or(ExitCode::SUCCESS, |error| ExitCode::from(error.code.exit_status()));
     match failed.map(|error| error.code) {
-        // Whoever interrupts does not want to wait for a fold, and where the store is gone
-        // none is to be made for it.
+        // After an interruption, do not make the user wait for a fold. If the store is gone, do
+        // not create one to fold.
         Some(Code::Interrupted | Code::Terminated | Code::StoreReplaced) => session.close(),
         _ => session.settle()?,
     }
@@ -149,14 +149,14 @@ struct Screen {
     output: Output,
     name: String,
     /// The progress that was reported last, in tenths of either pass.
-    told: AtomicU64,
+    reported: AtomicU64,
 }
 
 impl Screen {
     fn new(file: &Path, output: &Output) -> Self {
         let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
         let bar = output.draws_progress().then(|| ProgressBar::new(0).with_message(visible(&name)));
-        Self { bar, output: *output, name, told: AtomicU64::new(0) }
+        Self { bar, output: *output, name, reported: AtomicU64::new(0) }
     }
 
     fn show(&self, progress: IngestProgress) {
@@ -173,7 +173,9 @@ impl Screen {
             IngestStage::Writing => ("writing", 10),
         };
         let tenth = base + done * 10 / total.max(1);
-        if self.output.tells_progress() && self.told.fetch_max(tenth, Ordering::Relaxed) < tenth {
+        if self.output.prints_progress()
+            && self.reported.fetch_max(tenth, Ordering::Relaxed) < tenth
+        {
             let percent = (tenth - base) * 10;
             self.output.progress(&format!("{}: {word}, {percent} %", self.name));
         }

@@ -6,13 +6,13 @@ use std::io::{self, Write};
 use isolith_engine::{StorePlace, is_log};
 use isolith_folder::Folder;
 
-/// A file grows to this before the next one is begun.
+/// Maximum size of one file.
 const FILE_BYTES: u64 = 2 << 20;
 
-/// All files of the folder together; the oldest go.
+/// Maximum size of all files together; the oldest are deleted first.
 const FOLDER_BYTES: u64 = 20 << 20;
 
-/// Writes lines to one file after the other. A folder that cannot be written goes without.
+/// Writes log lines to numbered files. If the folder cannot be written, nothing is logged.
 #[derive(Debug)]
 pub(crate) struct LogFiles {
     store: StorePlace,
@@ -22,14 +22,14 @@ pub(crate) struct LogFiles {
 }
 
 impl LogFiles {
-    /// Logs in the store in `store`, which is made by others.
+    /// Logs to the store at `store`, which must already exist.
     pub(crate) fn of_store(store: &StorePlace) -> Self {
         Self { store: store.clone(), current: None, written: 0, begun: 0 }
     }
 
     fn begin(&mut self) -> io::Result<()> {
         if !self.store.is_trusted() {
-            // Nothing is written to a store that somebody else may have made.
+            // Never write to a store that somebody else may have created.
             return Err(io::ErrorKind::NotFound.into());
         }
         let store = std::fs::canonicalize(self.store.path())?;
@@ -42,7 +42,7 @@ impl LogFiles {
     }
 }
 
-/// Removes the oldest files until one more fits.
+/// Deletes the oldest files until one more fits.
 fn make_room(folder: &Folder) {
     let mut files = folder.entries().unwrap_or_default();
     files.retain(|file| is_log(&file.name));
@@ -53,7 +53,7 @@ fn make_room(folder: &Folder) {
             break;
         }
         total -= file.bytes;
-        // Another process may have been faster.
+        // Another process may already have deleted it.
         let _ = folder.remove(&file.name);
     }
 }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn logs_are_cut_into_files_and_the_oldest_go() {
+    fn logs_are_rotated_and_the_oldest_are_deleted() {
         let place = tempfile::tempdir().unwrap();
         let mut logs = LogFiles::of_store(&StorePlace::unchecked(place.path()));
         let line = vec![b'x'; 1 << 20];
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn no_store_is_made_for_a_log() {
+    fn logging_creates_no_store() {
         let place = tempfile::tempdir().unwrap();
         let store = place.path().join("store");
         assert!(LogFiles::of_store(&StorePlace::unchecked(&store)).write_all(b"line").is_err());

@@ -9,6 +9,7 @@ mod drill;
 mod facts;
 mod flags;
 mod graph;
+mod highlight;
 mod ingest;
 mod logs;
 mod manual;
@@ -22,7 +23,6 @@ mod table;
 mod terminal;
 mod transfer;
 mod wording;
-mod words;
 
 use std::process::ExitCode;
 
@@ -31,7 +31,7 @@ use isolith_types::Failure;
 use output::Output;
 
 fn main() -> ExitCode {
-    // Before anything else: this process may be a worker.
+    // First of all: this process may be a worker.
     let mut roles = vec![isolate::role::<drill::Saboteur>()];
     roles.extend(isolith_engine::worker_roles());
     isolate::worker_main(&roles);

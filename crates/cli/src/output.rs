@@ -1,4 +1,4 @@
-//! Where words go: results to standard output, everything else to standard error.
+//! Output: results to standard output, everything else to standard error.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::sync::Mutex;
@@ -10,12 +10,12 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::logs::LogFiles;
-use crate::terminal::{self, Guarded, Kind};
+use crate::terminal::{self, Guarded, TextKind};
 
-/// What is written to files: each worker's start, end and trouble.
-const WORKERS_LIVES: &str = "isolate=debug,isolith_engine=debug,isolith_serve=info";
+/// Log filter for files: starts, exits and errors of workers.
+const WORKER_LOG_FILTER: &str = "isolate=debug,isolith_engine=debug,isolith_serve=info";
 
-/// How a command speaks.
+/// How a command prints.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
     json: bool,
@@ -33,7 +33,7 @@ impl Output {
         Self { json, quiet, verbose }
     }
 
-    /// The way a command speaks that was asked for JSON and no more is known of.
+    /// Output for a command line that could not be parsed but asked for JSON.
     pub(crate) fn json() -> Self {
         Self::new(true, false, 0)
     }
@@ -49,9 +49,9 @@ impl Output {
         });
         let to_terminal = tracing_subscriber::fmt::layer()
             .with_writer(terminal::stderr)
-            // It would complain of a closed stderr on stderr, and panic.
+            // It would panic if standard error is closed.
             .log_internal_errors(false)
-            // Its colours would be told from those in a file's name by nothing.
+            // Its escape sequences could not be told from those in file names.
             .with_ansi(false)
             .with_filter(filter);
         let to_files = files.map(|files| {
@@ -59,54 +59,54 @@ impl Output {
                 .json()
                 .with_writer(Mutex::new(files))
                 .log_internal_errors(false)
-                .with_filter(EnvFilter::new(WORKERS_LIVES))
+                .with_filter(EnvFilter::new(WORKER_LOG_FILTER))
         });
         tracing_subscriber::registry().with(to_terminal).with(to_files).init();
     }
 
-    /// Whether the result is to be one JSON document.
+    /// Whether the result is one JSON document.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
 
-    /// Whether nothing is to be said beside results and failures.
+    /// Whether to print only results and errors.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet
     }
 
-    /// Whether progress may be drawn over and over.
+    /// Whether to draw progress bars.
     pub(crate) fn draws_progress(&self) -> bool {
         !self.quiet && self.verbose == 0 && io::stderr().is_terminal()
     }
 
-    /// Whether progress is told in lines.
-    pub(crate) fn tells_progress(&self) -> bool {
+    /// Whether to print progress as lines.
+    pub(crate) fn prints_progress(&self) -> bool {
         !self.quiet && !self.draws_progress()
     }
 
-    /// Tells progress in a line. A reader that has gone away is not an error.
+    /// Prints a line of progress. A closed pipe is not an error.
     pub(crate) fn progress(&self, line: &str) {
         terminal::tell(line);
     }
 
-    /// Prints a result: as JSON where that was asked for, else as text.
+    /// Prints a result, as JSON if requested, otherwise as text.
     pub(crate) fn result(&self, document: &impl Serialize, text: &str) -> Result<(), Failure> {
         match self.json {
             true => {
                 let document = serde_json::to_string(document);
                 let document = document.map_err(|error| unwritten(&error))?;
-                print(&(document + "\n"), Kind::Json)
+                print(&(document + "\n"), TextKind::Json)
             }
-            false => print(text, Kind::Text),
+            false => print(text, TextKind::Text),
         }
     }
 
-    /// Prints text for people before the result is there; nothing where that is to be JSON.
+    /// Prints text before the result is known; nothing with `--json`.
     pub(crate) fn show(&self, text: &str) -> Result<(), Failure> {
         if self.json { Ok(()) } else { self.result(&(), text) }
     }
 
-    /// Asks for consent. `None` where nobody can give it.
+    /// Asks for confirmation. `None` without a terminal.
     pub(crate) fn ask(&self, question: &str) -> Option<bool> {
         if self.json || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             return None;
@@ -117,7 +117,7 @@ impl Output {
         Some(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
     }
 
-    /// Prints a JSON document a line.
+    /// Prints one JSON document per line.
     pub(crate) fn lines<T: Serialize>(&self, documents: &[T]) -> Result<(), Failure> {
         let mut text = String::new();
         for document in documents {
@@ -127,17 +127,17 @@ impl Output {
         self.json_lines(&text)
     }
 
-    /// Prints lines that are JSON documents already.
+    /// Prints text that already consists of JSON lines.
     pub(crate) fn json_lines(&self, text: &str) -> Result<(), Failure> {
-        print(text, Kind::Json)
+        print(text, TextKind::Json)
     }
 
-    /// Tells people what they should know beside the result.
+    /// Prints a note for people to standard error.
     pub(crate) fn note(&self, line: &str) {
         terminal::tell(&format!("isolith: {line}"));
     }
 
-    /// How results for people are drawn.
+    /// Colours and width for printing results to people.
     pub(crate) fn paint(&self) -> Paint {
         let terminal = io::stdout().is_terminal();
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -146,7 +146,7 @@ impl Output {
         Paint { coloured: terminal && !plain, width }
     }
 
-    /// Tells people why something failed.
+    /// Prints an error to standard error.
     pub(crate) fn complain(&self, failure: &Failure) {
         terminal::tell(&format!("isolith: {}", failure.message));
         if !failure.hint.is_empty() {
@@ -154,11 +154,11 @@ impl Output {
         }
     }
 
-    /// Says why a command failed.
+    /// Prints why a command failed, with `--json` also as a document.
     pub(crate) fn fail(&self, failure: &Failure) {
         self.complain(failure);
         if self.json {
-            // If that cannot be written either, the exit code must do.
+            // If this fails too, there is still the exit code.
             let _ = self.result(&ErrorDocument { error: failure }, "");
         }
     }
@@ -172,11 +172,11 @@ pub(crate) struct ResultStream {
 }
 
 impl ResultStream {
-    pub(crate) fn new(kind: Kind) -> Self {
+    pub(crate) fn new(kind: TextKind) -> Self {
         Self { out: BufWriter::new(terminal::stdout(kind)), is_closed: false }
     }
 
-    /// Ends the output. Whatever the writer made of a closed pipe, the outcome is a success.
+    /// Ends the output. A closed pipe counts as success, whatever the writer returned.
     pub(crate) fn finish(mut self, outcome: Result<(), Failure>) -> Result<(), Failure> {
         let flushed = self.flush().map_err(|error| unwritten(&error));
         if self.is_closed { Ok(()) } else { outcome.and(flushed) }
@@ -201,18 +201,18 @@ impl Write for ResultStream {
     }
 }
 
-fn print(text: &str, kind: Kind) -> Result<(), Failure> {
+fn print(text: &str, kind: TextKind) -> Result<(), Failure> {
     let mut out = ResultStream::new(kind);
     let written = out.write_all(text.as_bytes()).map_err(|error| unwritten(&error));
     out.finish(written)
 }
 
-/// The failure to write a result.
+/// The error for a result that cannot be written.
 pub(crate) fn unwritten(error: &dyn std::fmt::Display) -> Failure {
     Failure::new(Code::Failed, format!("cannot write the result: {error}"))
 }
 
-/// Colours and widths, where there is a terminal that shows them.
+/// Colours and width of the terminal, if there is one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint {
     coloured: bool,
@@ -224,32 +224,32 @@ impl Paint {
         self.coloured
     }
 
-    /// Where something is.
+    /// For locations.
     pub(crate) fn strong(&self, text: &str) -> String {
-        self.dress(text, "1;36")
+        self.styled(text, "1;36")
     }
 
-    /// What something is called.
+    /// For names.
     pub(crate) fn name(&self, text: &str) -> String {
-        self.dress(text, "1")
+        self.styled(text, "1")
     }
 
-    /// What was looked for.
+    /// For matches.
     pub(crate) fn found(&self, text: &str) -> String {
-        self.dress(text, "1;33")
+        self.styled(text, "1;33")
     }
 
-    /// What matters less.
+    /// For less important text.
     pub(crate) fn faint(&self, text: &str) -> String {
-        self.dress(text, "2")
+        self.styled(text, "2")
     }
 
-    /// What should not be overlooked.
+    /// For warnings.
     pub(crate) fn warning(&self, text: &str) -> String {
-        self.dress(text, "31")
+        self.styled(text, "31")
     }
 
-    /// A line that fits beside `used` columns, as far as that can be told.
+    /// Cuts a line to the width left after `used` columns, if the width is known.
     pub(crate) fn fit(&self, line: &str, used: usize) -> String {
         let Some(room) = self.width.map(|width| width.saturating_sub(used).max(20)) else {
             return line.to_owned();
@@ -260,7 +260,7 @@ impl Paint {
         line.chars().take(room - 1).chain(['…']).collect()
     }
 
-    fn dress(&self, text: &str, code: &str) -> String {
+    fn styled(&self, text: &str, code: &str) -> String {
         if self.coloured { terminal::style(text, code) } else { text.to_owned() }
     }
 }

@@ -178,7 +178,7 @@ mod tests {
         let open = greeting(url, &plan("127.0.0.1:7411", TokenSource::None), true);
         assert!(open.contains("warning"), "{open}");
         let socket = plan("unix:/run/me/i.sock", TokenSource::None);
-        let told = greeting("http://localhost/mcp", &socket, true);
-        assert!(told.contains("/run/me/i.sock") && !told.contains("warning"), "{told}");
+        let text = greeting("http://localhost/mcp", &socket, true);
+        assert!(text.contains("/run/me/i.sock") && !text.contains("warning"), "{text}");
     }
 }

@@ -16,7 +16,7 @@ use crate::table::table;
 use crate::terminal::one_line;
 use crate::wording::counted;
 
-/// A store that does not answer sooner is busy or broken, and that is the answer.
+/// A store that does not answer within this time is reported as busy or damaged.
 const DEADLINE: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(store: &StorePlace, output: &Output) -> Result<ExitCode, Failure> {
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sandbox_is_told_with_what_is_missing_of_it() {
+    fn missing_sandbox_features_are_listed() {
         use Enforcement::{Enforced, NotAsked, NotAvailable, Partial};
         let table = [
             ([Enforced, Enforced, Enforced], "files, sockets, calls"),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_readable() {
+    fn a_status_is_shown_as_tables() {
         let report = StatusReport {
             store: "/home/someone/.isolith".into(),
             schema: Some(1),

@@ -1,7 +1,7 @@
-//! Columns for people.
+//! Aligned columns.
 
-/// Cells are not filled up beyond this: one that is wider stands out.
-const WIDEST: usize = 200;
+/// Cells are padded to at most this width.
+const MAX_WIDTH: usize = 200;
 
 /// Aligns rows under their headings. Columns whose heading starts with `>` are
 /// aligned to the right.
@@ -17,7 +17,7 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// The columns of a table, whose rows may come one by one.
+/// The columns of a table whose rows may arrive one by one.
 pub(crate) struct Columns {
     widths: Vec<usize>,
     right: Vec<bool>,
@@ -29,17 +29,17 @@ impl Columns {
         Self { widths, right: vec![false; names.len()] }
     }
 
-    /// Makes a column as wide as a cell of it.
+    /// Widens a column to fit a cell.
     pub(crate) fn widen(&mut self, column: usize, cell: &str) {
         self.widths[column] = self.widths[column].max(width(cell));
     }
 
-    /// Whether the cells of a column are aligned to the right.
+    /// Sets whether a column is aligned to the right.
     pub(crate) fn align_right(&mut self, column: usize, right: bool) {
         self.right[column] = right;
     }
 
-    /// A row.
+    /// Formats a row.
     pub(crate) fn line(&self, cells: &[impl AsRef<str>]) -> String {
         let mut text = String::new();
         for (column, cell) in cells.iter().enumerate() {
@@ -57,7 +57,7 @@ impl Columns {
 }
 
 fn width(text: &str) -> usize {
-    text.chars().take(WIDEST).count()
+    text.chars().take(MAX_WIDTH).count()
 }
 
 #[cfg(test)]

@@ -1,26 +1,26 @@
-//! Everything that is printed passes through here. On a terminal, characters that would
-//! move the cursor, change what was printed before, or make text look like another text are
-//! shown as escapes; anywhere else, the bytes are passed on as they are.
+//! All output goes through here. On a terminal, characters that move the cursor, change earlier
+//! output or make text look like other text are escaped; otherwise bytes are passed through
+//! unchanged.
 //!
-//! Colours are sequences of control characters, too. [`style`] marks them with a number
-//! drawn at random for this process, so that no text from a file can have them pass.
+//! Colours are control sequences too. [`style`] marks them with a random number of this process,
+//! so that sequences in text from files are never let through.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Stderr, Stdout, Write};
 use std::sync::LazyLock;
 
-/// What kind of text is printed.
+/// TextKind of text, which decides how it is escaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// For people: escaped as `\u{202e}`.
+pub(crate) enum TextKind {
+    /// Plain text: escaped as `\u{202e}`.
     Text,
-    /// JSON: escaped as JSON does, so that the document means the same.
+    /// JSON: escaped as in JSON, so that the document keeps its meaning.
     Json,
 }
 
 /// Standard output.
-pub(crate) fn stdout(kind: Kind) -> Guarded<Stdout> {
+pub(crate) fn stdout(kind: TextKind) -> Guarded<Stdout> {
     let out = io::stdout();
     Guarded::new(kind, out.is_terminal(), out)
 }
@@ -28,17 +28,17 @@ pub(crate) fn stdout(kind: Kind) -> Guarded<Stdout> {
 /// Standard error.
 pub(crate) fn stderr() -> Guarded<Stderr> {
     let out = io::stderr();
-    Guarded::new(Kind::Text, out.is_terminal(), out)
+    Guarded::new(TextKind::Text, out.is_terminal(), out)
 }
 
-/// Text in a colour or a weight, for a terminal that shows them.
+/// Text in a colour or weight, for terminals.
 pub(crate) fn style(text: &str, code: &str) -> String {
     let mark = MARK.as_str();
     format!("{mark}[{code}m{text}{mark}[0m")
 }
 
-/// A line for people on standard error, whatever names are in it. On a terminal, what comes
-/// after a line end in it is indented, so that it cannot pass for a line of ours.
+/// Prints a line to standard error. On a terminal, further lines in it are indented, so that they
+/// cannot pass for lines of ours.
 pub(crate) fn tell(line: &str) {
     let terminal = io::stderr().is_terminal();
     let line = if terminal { line.replace('\n', "\n  ") } else { line.to_owned() };
@@ -46,31 +46,32 @@ pub(crate) fn tell(line: &str) {
     let _ = writeln!(stderr(), "{line}");
 }
 
-/// What is drawn past the guard, by a progress bar: on one line, all of it to be seen.
+/// Text for a progress bar, which bypasses the guard: on one line, with hidden characters
+/// escaped.
 pub(crate) fn visible(text: &str) -> String {
-    escape(text, Kind::Text).replace(['\n', '\t'], " ")
+    escape(text, TextKind::Text).replace(['\n', '\t'], " ")
 }
 
-/// Text on one line. What else is odd in it is for the guard.
+/// Text on one line. Other odd characters are left to the guard.
 pub(crate) fn one_line(text: &str) -> String {
     text.replace("\r\n", " ").replace(['\n', '\t'], " ")
 }
 
-/// An escape character that only this process knows.
+/// An escape sequence that only this process knows.
 static MARK: LazyLock<String> = LazyLock::new(|| format!("\u{1b}{:016x}", fastrand::u64(..)));
 
-/// A writer that lets nothing through that is not to be seen.
+/// A writer that escapes hidden characters.
 pub(crate) struct Guarded<W> {
     inner: W,
-    kind: Kind,
-    /// Whether there is anything to be guarded.
+    kind: TextKind,
+    /// Whether the output is a terminal.
     terminal: bool,
-    /// The begin of a character whose rest is not there yet.
+    /// The beginning of an incomplete character.
     rest: Vec<u8>,
 }
 
 impl<W: Write> Guarded<W> {
-    fn new(kind: Kind, terminal: bool, inner: W) -> Self {
+    fn new(kind: TextKind, terminal: bool, inner: W) -> Self {
         Self { inner, kind, terminal, rest: Vec::new() }
     }
 
@@ -82,7 +83,7 @@ impl<W: Write> Guarded<W> {
         while let Some(chunk) = chunks.next() {
             shown += &escape(chunk.valid(), self.kind);
             let odd = chunk.invalid();
-            if chunks.peek().is_none() && is_begin_of_char(odd) {
+            if chunks.peek().is_none() && is_incomplete_char(odd) {
                 self.rest = odd.to_vec();
             } else {
                 odd.iter().for_each(|byte| {
@@ -108,8 +109,8 @@ impl<W: Write> Write for Guarded<W> {
     }
 }
 
-/// Whether bytes may become a character when more of them come.
-fn is_begin_of_char(bytes: &[u8]) -> bool {
+/// Whether bytes are the beginning of an incomplete character.
+fn is_incomplete_char(bytes: &[u8]) -> bool {
     let length = match bytes.first() {
         Some(0xC2..=0xDF) => 2,
         Some(0xE0..=0xEF) => 3,
@@ -119,8 +120,8 @@ fn is_begin_of_char(bytes: &[u8]) -> bool {
     bytes.len() < length
 }
 
-/// The text with every character to be seen. Our own styles become what the terminal knows.
-fn escape(text: &str, kind: Kind) -> Cow<'_, str> {
+/// Escapes hidden characters. Our own styles become terminal sequences.
+fn escape(text: &str, kind: TextKind) -> Cow<'_, str> {
     if !text.chars().any(is_hidden) {
         return Cow::Borrowed(text);
     }
@@ -137,8 +138,8 @@ fn escape(text: &str, kind: Kind) -> Cow<'_, str> {
             _ if !is_hidden(letter) || letter == '\r' && rest.starts_with('\n') => {
                 shown.push(letter);
             }
-            Kind::Text => shown.extend(letter.escape_unicode()),
-            Kind::Json => letter.encode_utf16(&mut [0; 2]).iter().for_each(|unit| {
+            TextKind::Text => shown.extend(letter.escape_unicode()),
+            TextKind::Json => letter.encode_utf16(&mut [0; 2]).iter().for_each(|unit| {
                 let _ = write!(shown, "\\u{unit:04x}");
             }),
         }
@@ -146,8 +147,8 @@ fn escape(text: &str, kind: Kind) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Whether a character acts on the terminal or on how others look instead of being seen:
-/// controls, marks of direction, what has no width, separators of lines, tags.
+/// Whether a character is invisible or affects the terminal or other characters: controls,
+/// direction marks, zero-width characters, line separators, tags.
 fn is_hidden(letter: char) -> bool {
     match letter {
         '\n' | '\t' => false,
@@ -168,7 +169,7 @@ fn is_hidden(letter: char) -> bool {
 mod tests {
     use super::*;
 
-    fn printed(kind: Kind, terminal: bool, pieces: &[&[u8]]) -> Vec<u8> {
+    fn printed(kind: TextKind, terminal: bool, pieces: &[&[u8]]) -> Vec<u8> {
         let mut out = Vec::new();
         let mut guarded = Guarded::new(kind, terminal, &mut out);
         pieces.iter().for_each(|piece| guarded.write_all(piece).unwrap());
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hidden_is_shown_on_a_terminal() {
+    fn hidden_characters_are_escaped_on_a_terminal() {
         let table = [
             ("größe 店 😀\ta\nb\r\n", "größe 店 😀\ta\nb\r\n"),
             ("\u{1b}[31m\u{7}\r", r"\u{1b}[31m\u{7}\u{d}"),
@@ -185,41 +186,41 @@ mod tests {
             ("\u{200b}\u{2028}\u{feff}\u{e0041}", r"\u{200b}\u{2028}\u{feff}\u{e0041}"),
         ];
         for (text, expected) in table {
-            let shown = printed(Kind::Text, true, &[text.as_bytes()]);
+            let shown = printed(TextKind::Text, true, &[text.as_bytes()]);
             assert_eq!(String::from_utf8(shown).unwrap(), expected);
-            assert_eq!(printed(Kind::Text, false, &[text.as_bytes()]), text.as_bytes());
+            assert_eq!(printed(TextKind::Text, false, &[text.as_bytes()]), text.as_bytes());
         }
         assert_eq!(visible("a\nb\u{202e}"), r"a b\u{202e}");
     }
 
     #[test]
-    fn json_keeps_its_meaning() {
+    fn escaped_json_keeps_its_meaning() {
         let hostile = "\u{9b}\u{202e}\u{e0041}\u{1b}";
         let document = serde_json::to_string(hostile).unwrap();
-        let shown = printed(Kind::Json, true, &[document.as_bytes()]);
+        let shown = printed(TextKind::Json, true, &[document.as_bytes()]);
         assert!(shown.is_ascii(), "{shown:?}");
         assert_eq!(serde_json::from_slice::<String>(&shown).unwrap(), hostile);
-        assert_eq!(printed(Kind::Json, false, &[document.as_bytes()]), document.as_bytes());
+        assert_eq!(printed(TextKind::Json, false, &[document.as_bytes()]), document.as_bytes());
     }
 
     #[test]
-    fn characters_may_come_in_pieces_and_bytes_need_not_be_any() {
+    fn split_characters_and_invalid_bytes_are_handled() {
         let text = "ö\u{202e}😀";
         let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
-        assert_eq!(printed(Kind::Text, true, &bytes), "ö\\u{202e}😀".as_bytes());
-        assert_eq!(printed(Kind::Text, true, &[b"a\xffb\xe2\x80z"]), br"a\xffb\xe2\x80z");
+        assert_eq!(printed(TextKind::Text, true, &bytes), "ö\\u{202e}😀".as_bytes());
+        assert_eq!(printed(TextKind::Text, true, &[b"a\xffb\xe2\x80z"]), br"a\xffb\xe2\x80z");
     }
 
     #[test]
     fn only_our_own_styles_pass() {
         let ours = style("\u{1b}[2Jx", "31");
-        let shown = printed(Kind::Text, true, &[ours.as_bytes()]);
+        let shown = printed(TextKind::Text, true, &[ours.as_bytes()]);
         assert_eq!(shown, b"\x1b[31m\\u{1b}[2Jx\x1b[0m");
     }
 
-    /// A command that prints past the guard would bring hostile text to the terminal.
+    /// A command that bypasses the guard would bring hostile text to the terminal.
     #[test]
-    fn nothing_is_printed_past_the_guard() {
+    fn no_output_bypasses_the_guard() {
         fn sources(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
             for entry in std::fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();

@@ -13,22 +13,22 @@ use serde_json::json;
 use crate::ingest::{IngestPlan, load_all};
 use crate::output::{Output, ResultStream};
 use crate::session::Session;
-use crate::terminal::{Kind, visible};
+use crate::terminal::{TextKind, visible};
 use crate::wording::counted;
 
 /// What to export, and where to.
 pub(crate) enum ExportPlan {
     /// One collection, to a file or to standard output.
     Collection { name: String, file: Option<PathBuf> },
-    /// All collections, each to a file of its own.
+    /// All collections, one file each.
     All { folder: PathBuf },
 }
 
 /// What to import.
 pub(crate) struct ImportPlan {
-    /// Files, or folders of them.
+    /// Files, or folders with files.
     pub(crate) paths: Vec<PathBuf>,
-    /// Another name for the one collection in them.
+    /// New name, if there is only one collection.
     pub(crate) collection: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn export(
     let mut session = Session::open(store, EngineOptions::default())?;
     let outcome = match plan {
         ExportPlan::Collection { name, file: None } => {
-            let mut out = ResultStream::new(Kind::Json);
+            let mut out = ResultStream::new(TextKind::Json);
             let written = write(&mut session, name, &mut out, output);
             out.finish(written.map(drop)).map(|()| None)
         }
@@ -82,14 +82,14 @@ fn write_all(
     Ok(exported)
 }
 
-/// Names may hold what files must not be called.
+/// Collection names may contain characters that are not allowed in file names.
 fn file_name(number: usize, collection: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     let name: String = collection.chars().take(60).map(plain).collect();
     format!("{number:03}-{name}.jsonl")
 }
 
-/// Writes to a temporary file first, so that a file of that name is always complete.
+/// Writes to a temporary file first, so that the named file is never incomplete.
 fn write_file(
     session: &mut Session,
     name: &str,
@@ -166,7 +166,7 @@ pub(crate) fn import(
     load_all(store, &plans, output)
 }
 
-/// The files themselves, and those in folders, in the order of their names.
+/// The given files, and those in folders sorted by name.
 fn files_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in paths {

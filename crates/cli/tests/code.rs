@@ -1,14 +1,14 @@
 //! Indexing a folder and searching it, as a user does.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod place;
 mod project;
+mod test_env;
 
 use std::fs;
 
-use place::{Ran, Running};
 use project::{Project, counts};
 use serde_json::{Value, json};
+use test_env::{Ran, Running};
 
 #[test]
 fn a_folder_is_indexed_and_searched() {
@@ -180,7 +180,7 @@ fn ignore_rules_apply_to_subfolders() {
 #[test]
 fn the_index_of_a_deleted_folder_stays_until_removed() {
     let project = Project::sample();
-    let store = project.place.path("store");
+    let store = project.env.path("store");
     let store = ["--store", store.to_str().unwrap()];
     project.index(&[&["src"], &store[..]].concat());
     fs::remove_dir_all(project.folder().join("src")).unwrap();
@@ -257,9 +257,9 @@ fn a_store_holds_several_roots() {
 fn a_project_may_be_moved_with_its_store() {
     let project = Project::sample();
     project.index(&[]);
-    let elsewhere = project.place.path("elsewhere");
+    let elsewhere = project.env.path("elsewhere");
     fs::rename(project.folder(), &elsewhere).unwrap();
-    let mut command = project.place.bare(&["search", "RetryPolicy", "--json"]);
+    let mut command = project.env.bare(&["search", "RetryPolicy", "--json"]);
     let ran = Ran::of(&command.current_dir(&elsewhere).output().unwrap());
     let hit = &ran.document()["hits"][0];
     assert_eq!((&hit["root"], &hit["stale"]), (&json!(elsewhere), &json!(false)));
@@ -405,7 +405,7 @@ fn another_model_is_refused_until_reembedding() {
     assert!(found["degraded"].as_str().unwrap().contains("--reembed"), "{found}");
     project.fails(&["search", "x", "--mode", "vector"], 3, "model_mismatch");
     // Another root of the same store loses its vectors, too, and gets new ones.
-    let other = project.place.path("other");
+    let other = project.env.path("other");
     fs::create_dir(&other).unwrap();
     fs::write(other.join("pear.py"), "def pear_tree(): pass\n").unwrap();
     project.truth().execute("UPDATE collection SET model = ?1", [&model]).unwrap();
@@ -425,9 +425,9 @@ fn the_code_index_is_not_listed_as_a_collection() {
     assert_eq!(status["collections"][0]["name"], "@code");
     project.fails(&["collection", "delete", "@code"], 3, "bad_input");
     project.fails(&["collection", "create", "@mine"], 3, "bad_input");
-    let out = project.place.path("out");
+    let out = project.env.path("out");
     project.json(&["export", "--out", out.to_str().unwrap()]);
-    assert_eq!(place::files_in(&out), Vec::<std::path::PathBuf>::new());
+    assert_eq!(test_env::files_in(&out), Vec::<std::path::PathBuf>::new());
     let health = project.json(&["doctor"]);
     assert_eq!(health["ok"], true, "{health}");
 }
@@ -453,13 +453,13 @@ fn collections_of_the_embedded_model_take_texts() {
 fn a_watcher_keeps_the_index_fresh() {
     let project = Project::sample();
     let mut watching = Running::start(project.command(&["watch"]));
-    assert!(watching.tells("watching"));
+    assert!(watching.prints("watching"));
     // As editors save: written aside, then renamed.
     project.write("src/store.rs.tmp", "pub fn freshly_saved_function() {}\n");
     let at = |name: &str| project.folder().join(name);
     fs::rename(at("src/store.rs.tmp"), at("src/store.rs")).unwrap();
     let first = |question: &str| project.paths(&[question]).first().cloned().unwrap_or_default();
-    place::wait_until(|| {
+    test_env::wait_until(|| {
         first("freshly_saved_function") == "src/store.rs" && {
             let hit = &project.search(&["freshly_saved_function"])["hits"][0];
             hit["symbol"] == "freshly_saved_function"
@@ -467,15 +467,17 @@ fn a_watcher_keeps_the_index_fresh() {
     });
     // A folder that goes and comes again, deeper than before.
     fs::remove_dir_all(at("tools")).unwrap();
-    place::wait_until(|| !project.paths(&["parse header"]).contains(&"tools/parse.py".to_owned()));
+    test_env::wait_until(|| {
+        !project.paths(&["parse header"]).contains(&"tools/parse.py".to_owned())
+    });
     project.write("tools/deep/er/again.py", "def came_again_at_last(): pass\n");
-    place::wait_until(|| first("came_again_at_last") == "tools/deep/er/again.py");
+    test_env::wait_until(|| first("came_again_at_last") == "tools/deep/er/again.py");
     // A switch of branches.
     for number in 0..500 {
         project.write(&format!("many/f{number}.py"), format!("def branch_{number}(): pass\n"));
     }
-    place::wait_until(|| first("branch_499") == "many/f499.py");
-    let logs = place::files_in(&project.folder().join(".isolith/logs"));
+    test_env::wait_until(|| first("branch_499") == "many/f499.py");
+    let logs = test_env::files_in(&project.folder().join(".isolith/logs"));
     let log = fs::read_to_string(&logs[0]).unwrap();
     let started = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let started = started.filter(|it| it["fields"]["message"] == "worker started").count();
@@ -488,10 +490,10 @@ fn a_watcher_keeps_the_index_fresh() {
 fn a_watcher_does_not_see_its_own_store() {
     let project = Project::sample();
     let mut watching = Running::start(project.command(&["watch", "--store", "visible", "--json"]));
-    assert!(watching.tells("watching"));
+    assert!(watching.prints("watching"));
     project.write("src/store.rs", "pub fn saved_once() {}\n");
     let found = || project.search(&["saved_once", "--store", "visible"]);
-    place::wait_until(|| found()["hits"][0]["symbol"] == "saved_once");
+    test_env::wait_until(|| found()["hits"][0]["symbol"] == "saved_once");
     // Long enough for some more passes, if each called for the next.
     std::thread::sleep(std::time::Duration::from_secs(2));
     watching.signal(rustix::process::Signal::TERM);
@@ -503,12 +505,12 @@ fn a_watcher_does_not_see_its_own_store() {
 fn one_watcher_works_on_a_folder() {
     let project = Project::sample();
     let mut first = Running::start(project.command(&["watch"]));
-    assert!(first.tells("watching"));
+    assert!(first.prints("watching"));
     let mut second = Running::start(project.command(&["watch"]));
-    assert!(second.tells("waiting"));
+    assert!(second.prints("waiting"));
     first.signal(rustix::process::Signal::TERM);
     assert_eq!(first.finish().status, Some(143));
-    assert!(second.tells("watching"), "it takes over");
+    assert!(second.prints("watching"), "it takes over");
     second.signal(rustix::process::Signal::TERM);
     assert_eq!(second.finish().status, Some(143));
 }

@@ -2,13 +2,13 @@
 //! messages, and where the store is.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod place;
+mod test_env;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use place::{Place, Ran, ids_of, vector};
 use serde_json::{Value, json};
+use test_env::{Ran, TestEnv, ids_of, vector};
 
 /// The keys of an object, in alphabetical order.
 fn keys(object: &Value) -> Vec<&str> {
@@ -18,12 +18,12 @@ fn keys(object: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn scripts_find_the_documented_fields() {
-    let place = Place::new();
-    let created = place.json(&["collection", "create", "notes", "--dimension", "4"]);
+fn json_has_the_documented_fields() {
+    let env = TestEnv::new();
+    let created = env.json(&["collection", "create", "notes", "--dimension", "4"]);
     assert_eq!(created, json!({ "collection": "notes", "created": true }));
-    let file = place.write_rows("rows.jsonl", 0..20, 4);
-    let receipt = place.json(&["ingest", &file, "--collection", "notes"]);
+    let file = env.write_rows("rows.jsonl", 0..20, 4);
+    let receipt = env.json(&["ingest", &file, "--collection", "notes"]);
     for key in [
         "success",
         "collection",
@@ -44,16 +44,16 @@ fn scripts_find_the_documented_fields() {
     assert_eq!((&receipt["success"], &receipt["rows"]), (&json!(true), &json!(20)));
     assert_eq!((&receipt["count_before"], &receipt["count_after"]), (&json!(0), &json!(20)));
 
-    let listed = &place.json(&["collection", "list"])["collections"][0];
+    let listed = &env.json(&["collection", "list"])["collections"][0];
     assert_eq!(
         keys(listed),
         ["dimension", "generation", "metric", "model", "name", "records", "tail"]
     );
-    let count = place.json(&["collection", "count", "notes"]);
+    let count = env.json(&["collection", "count", "notes"]);
     assert_eq!(count, json!({ "collection": "notes", "count": 20 }));
 
-    let query = place.write("query.json", json!(vector(3, 4)).to_string());
-    let found = place.json(&["collection", "query", "notes", "--vector", &query, "--limit", "3"]);
+    let query = env.write("query.json", json!(vector(3, 4)).to_string());
+    let found = env.json(&["collection", "query", "notes", "--vector", &query, "--limit", "3"]);
     assert_eq!(found["degraded"], Value::Null);
     assert_eq!(found["hits"].as_array().unwrap().len(), 3);
     let hit = &found["hits"][0];
@@ -63,30 +63,29 @@ fn scripts_find_the_documented_fields() {
     assert_eq!(hit["id"], "r3");
     assert!(hit["distance"].as_f64().unwrap() < 1e-6);
 
-    let record = &place.json(&["collection", "get", "notes", "--id", "r3"])["records"][0];
+    let record = &env.json(&["collection", "get", "notes", "--id", "r3"])["records"][0];
     assert_eq!(keys(record), ["document", "id", "metadata"]);
-    let renamed = place.json(&["collection", "rename", "notes", "Notizen"]);
+    let renamed = env.json(&["collection", "rename", "notes", "Notizen"]);
     assert_eq!(renamed, json!({ "collection": "Notizen", "renamed_from": "notes" }));
-    let deleted =
-        place.json(&["collection", "delete", "Notizen", "--id", "r1", "--id", "not there"]);
+    let deleted = env.json(&["collection", "delete", "Notizen", "--id", "r1", "--id", "not there"]);
     assert_eq!(deleted, json!({ "collection": "Notizen", "deleted": 1, "missing": 1 }));
-    let deleted = place.json(&["collection", "delete", "Notizen"]);
+    let deleted = env.json(&["collection", "delete", "Notizen"]);
     assert_eq!(deleted, json!({ "collection": "Notizen", "deleted": 19 }));
-    assert_eq!(place.json(&["collection", "list"]), json!({ "collections": [] }));
+    assert_eq!(env.json(&["collection", "list"]), json!({ "collections": [] }));
 }
 
 #[test]
-fn mistakes_have_a_code_and_an_exit_status() {
-    let place = Place::new();
-    place.fails(&["collection", "list"], 4, "no_store");
-    assert!(!place.store().exists(), "looking makes nothing");
-    place.fails(&["export", "--out", "there"], 4, "no_store");
-    place.json(&["collection", "create", "a", "--dimension", "2"]);
-    let short = place.write("short", "[1]");
-    let zero = place.write("zero", "[0, 0]");
-    let huge = place.write("huge", "[1e39, 0]");
-    let words = place.write("words", "[\"a\", \"b\"]");
-    let good = place.write("good", "[1, 2]");
+fn errors_have_a_code_and_an_exit_status() {
+    let env = TestEnv::new();
+    env.fails(&["collection", "list"], 4, "no_store");
+    assert!(!env.store().exists(), "looking makes nothing");
+    env.fails(&["export", "--out", "there"], 4, "no_store");
+    env.json(&["collection", "create", "a", "--dimension", "2"]);
+    let short = env.write("short", "[1]");
+    let zero = env.write("zero", "[0, 0]");
+    let huge = env.write("huge", "[1e39, 0]");
+    let words = env.write("words", "[\"a\", \"b\"]");
+    let good = env.write("good", "[1, 2]");
     let long = "x".repeat(513);
     for (arguments, status, code) in [
         (&["collection", "create", "a"][..], 3, "already_exists"),
@@ -120,28 +119,28 @@ fn mistakes_have_a_code_and_an_exit_status() {
         (&["import", "nowhere"], 4, "not_found"),
         (&["import", "good"], 3, "bad_input"),
     ] {
-        place.fails(arguments, status, code);
+        env.fails(arguments, status, code);
     }
-    let similar = place.fails(&["collection", "count", "A"], 4, "not_found");
+    let similar = env.fails(&["collection", "count", "A"], 4, "not_found");
     assert!(similar["hint"].as_str().unwrap().contains("\"a\""), "{similar}");
-    assert!(!place.path("file").exists());
+    assert!(!env.path("file").exists());
 }
 
 /// A filter that came out empty must not cost the collection.
 #[test]
 fn deleting_by_an_empty_filter_deletes_nothing() {
-    let place = Place::new();
-    let file = place.write_rows("rows.jsonl", 0..5, 2);
-    place.json(&["ingest", &file, "--collection", "a"]);
+    let env = TestEnv::new();
+    let file = env.write_rows("rows.jsonl", 0..5, 2);
+    env.json(&["ingest", &file, "--collection", "a"]);
     for flag in ["--where", "--where-document"] {
-        place.fails(&["collection", "delete", "a", flag, "{}"], 3, "bad_input");
+        env.fails(&["collection", "delete", "a", flag, "{}"], 3, "bad_input");
     }
-    assert_eq!(place.count("a"), 5);
+    assert_eq!(env.count("a"), 5);
 }
 
 #[test]
-fn every_operator_finds_what_it_should() {
-    let place = Place::new();
+fn every_filter_operator_works() {
+    let env = TestEnv::new();
     let records = [
         json!({"id":"one","vector":[1,0],"document":"The first one",
             "metadata":{"n":1,"half":0.5,"name":"Ünal","on":true,"tags":["x","y"]}}),
@@ -151,9 +150,9 @@ fn every_operator_finds_what_it_should() {
         json!({"id":"four","vector":[-1,1],"metadata":null}),
     ];
     let lines: Vec<String> = records.iter().map(Value::to_string).collect();
-    let file = place.write("rows.jsonl", lines.join("\n"));
-    place.json(&["ingest", &file, "--collection", "a"]);
-    let get = |flag, filter: &str| place.ids(&["collection", "get", "a", flag, filter]).join(" ");
+    let file = env.write("rows.jsonl", lines.join("\n"));
+    env.json(&["ingest", &file, "--collection", "a"]);
+    let get = |flag, filter: &str| env.ids(&["collection", "get", "a", flag, filter]).join(" ");
     for (filter, expected) in [
         (r#"{}"#, "one two three four"),
         (r#"{"n":1}"#, "one"),
@@ -194,54 +193,53 @@ fn every_operator_finds_what_it_should() {
         assert_eq!(get("--where-document", filter), expected, "{filter}");
     }
     // Filters narrow queries of both kinds in the same way.
-    let query = place.write("query", "[1, 0.1]");
+    let query = env.write("query", "[1, 0.1]");
     let narrow = ["--where", r#"{"n":{"$gte":1}}"#, "--where-document", r#"{"$contains":"sec"}"#];
     for question in [["--vector", &query], ["--keywords", "second first"]] {
         let arguments = [&["collection", "query", "a"][..], &question, &narrow].concat();
-        assert_eq!(place.ids(&arguments), ["two"]);
+        assert_eq!(env.ids(&arguments), ["two"]);
     }
 }
 
 #[test]
 fn ten_thousand_ids_in_one_call_work() {
-    let place = Place::new();
-    let file = place.write_rows("rows.jsonl", 0..1_000, 2);
-    place.json(&["ingest", &file, "--collection", "a"]);
+    let env = TestEnv::new();
+    let file = env.write_rows("rows.jsonl", 0..1_000, 2);
+    env.json(&["ingest", &file, "--collection", "a"]);
     let ids: Vec<String> = (0..10_000).rev().map(|number| format!("r{number}")).collect();
     let flags: Vec<&str> = ids.iter().flat_map(|id| ["--id", id]).collect();
     // Ids that are named are all shown, in the order asked for.
-    let found = place.ids(&[&["collection", "get", "a"][..], &flags].concat());
+    let found = env.ids(&[&["collection", "get", "a"][..], &flags].concat());
     assert_eq!(found, ids[9_000..]);
     let numbers: Vec<u32> = (500..10_500).collect();
     let filter = json!({ "n": { "$in": numbers } }).to_string();
-    let found = place.ids(&["collection", "get", "a", "--where", &filter, "--limit", "10000"]);
+    let found = env.ids(&["collection", "get", "a", "--where", &filter, "--limit", "10000"]);
     assert_eq!(found.len(), 500);
-    let deleted = place.json(&[&["collection", "delete", "a"][..], &flags[..19_800]].concat());
+    let deleted = env.json(&[&["collection", "delete", "a"][..], &flags[..19_800]].concat());
     assert_eq!((&deleted["deleted"], &deleted["missing"]), (&json!(900), &json!(9_000)));
-    assert_eq!(place.count("a"), 100);
+    assert_eq!(env.count("a"), 100);
 }
 
 #[test]
-fn pages_are_as_long_as_asked_for() {
-    let place = Place::new();
-    let file = place.write_rows("rows.jsonl", 0..30, 2);
-    place.json(&["ingest", &file, "--collection", "a"]);
-    let get = |more: &[&str]| place.ids(&[&["collection", "get", "a"][..], more].concat());
+fn pages_have_the_requested_length() {
+    let env = TestEnv::new();
+    let file = env.write_rows("rows.jsonl", 0..30, 2);
+    env.json(&["ingest", &file, "--collection", "a"]);
+    let get = |more: &[&str]| env.ids(&[&["collection", "get", "a"][..], more].concat());
     assert_eq!(get(&[]).len(), 10);
     assert_eq!(get(&["--limit", "3", "--offset", "28"]), ["r28", "r29"]);
     assert_eq!(get(&["--id", "r9", "--id", "nobody", "--id", "r2"]), ["r9", "r2"]);
-    let text = place.run(&["collection", "get", "a", "--limit", "2"]).stdout;
+    let text = env.run(&["collection", "get", "a", "--limit", "2"]).stdout;
     assert!(text.starts_with("ID") && text.contains("r1"), "{text}");
 }
 
 #[test]
 fn the_store_is_found_by_flag_variable_and_folder() {
-    let place = Place::new();
-    let deep = place.path("project/a/b");
+    let env = TestEnv::new();
+    let deep = env.path("project/a/b");
     fs::create_dir_all(&deep).unwrap();
     let create = |name: &str, more: &[&str], variable: Option<&str>| {
-        let mut command =
-            place.bare(&[&["collection", "create", name, "--json"][..], more].concat());
+        let mut command = env.bare(&[&["collection", "create", name, "--json"][..], more].concat());
         command.current_dir(&deep);
         if let Some(value) = variable {
             command.env("ISOLITH_STORE", value);
@@ -249,30 +247,30 @@ fn the_store_is_found_by_flag_variable_and_folder() {
         let ran = Ran::of(&command.output().unwrap());
         assert_eq!(ran.status, Some(0), "{} {}", ran.stdout, ran.stderr);
     };
-    let users = place.path("home/.local/share/isolith");
+    let users = env.path("home/.local/share/isolith");
     create("users", &[], None);
     assert!(users.join("truth.sqlite").exists());
-    let projects = place.path("project/.isolith");
+    let projects = env.path("project/.isolith");
     fs::create_dir(&projects).unwrap();
     create("projects", &[], None);
     assert_eq!(fs::read_to_string(projects.join(".gitignore")).unwrap(), "*\n");
     create("users too", &["--user"], None);
-    let named = place.path("from the environment");
+    let named = env.path("from the environment");
     create("environments", &[], named.to_str());
     create("typed", &["--store", "../typed ü"], named.to_str());
     // What was typed counts more than the environment; an empty variable is none.
     create("users as well", &["--user"], named.to_str());
     create("projects too", &[], Some(""));
     let both = [&["collection", "list", "--user", "--store", "x"][..]].concat();
-    place.fails_as(place.bare(&both), 2, "usage");
+    env.fails_as(env.bare(&both), 2, "usage");
 
     for (store, expected) in [
         (users, "users,users as well,users too"),
         (projects, "projects,projects too"),
         (named, "environments"),
-        (place.path("project/a/typed ü"), "typed"),
+        (env.path("project/a/typed ü"), "typed"),
     ] {
-        let mut command = place.bare(&["collection", "list", "--json", "--store"]);
+        let mut command = env.bare(&["collection", "list", "--json", "--store"]);
         let listed = Ran::of(&command.arg(&store).output().unwrap()).document();
         let names: Vec<&str> = listed["collections"]
             .as_array()
@@ -289,17 +287,17 @@ fn the_store_is_found_by_flag_variable_and_folder() {
 
 /// A store in a folder that has other things in it leaves them visible to git.
 #[test]
-fn a_folder_with_other_things_in_it_gets_no_gitignore() {
-    let place = Place::new();
-    fs::create_dir(place.store()).unwrap();
-    fs::write(place.store().join("thesis.tex"), "…").unwrap();
-    place.json(&["collection", "create", "a"]);
-    assert!(!place.store().join(".gitignore").exists());
+fn a_folder_with_other_files_gets_no_gitignore() {
+    let env = TestEnv::new();
+    fs::create_dir(env.store()).unwrap();
+    fs::write(env.store().join("thesis.tex"), "…").unwrap();
+    env.json(&["collection", "create", "a"]);
+    assert!(!env.store().join(".gitignore").exists());
 }
 
 #[test]
 fn an_export_can_be_imported_unchanged() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let tricky = [
         json!({"id":"ünïcode \u{1F980}\u{0}","vector":[1.1754944e-38,-0.1,9.8e17],
             "document":"a\u{2028}b\t\"\\\u{1F980}","metadata":{"ключ":"値","list":[1,2.5],"no":null}}),
@@ -308,20 +306,20 @@ fn an_export_can_be_imported_unchanged() {
             "metadata":{"int":9007199254740993_i64,"float":1e300,"neg":-0.0,"on":true}}),
     ];
     let lines: Vec<String> = tricky.iter().map(Value::to_string).collect();
-    let file = place.write("tricky.jsonl", lines.join("\n"));
+    let file = env.write("tricky.jsonl", lines.join("\n"));
     for metric in ["l2", "dot", "cosine"] {
         let name = format!("{metric} / ü");
         let flags = ["--metric", metric, "--model", "some/model@1"];
-        place.json(&[&["ingest", &file, "--collection", &name][..], &flags].concat());
+        env.json(&[&["ingest", &file, "--collection", &name][..], &flags].concat());
     }
     let empty = ["collection", "create", "empty", "--dimension", "7", "--metric", "dot"];
-    place.json(&empty);
-    place.json(&["collection", "create", "without a dimension"]);
-    let exported = place.json(&["export", "--out", "all of it"]);
+    env.json(&empty);
+    env.json(&["collection", "create", "without a dimension"]);
+    let exported = env.json(&["export", "--out", "all of it"]);
     assert_eq!(exported["collections"].as_array().unwrap().len(), 5);
 
     let other = |arguments: &[&str]| {
-        let mut command = place.bare(arguments);
+        let mut command = env.bare(arguments);
         let output = command.args(["--json", "--store", "other"]).output().unwrap();
         let ran = Ran::of(&output);
         assert_eq!(ran.status, Some(0), "{} {}", ran.stdout, ran.stderr);
@@ -338,21 +336,21 @@ fn an_export_can_be_imported_unchanged() {
         }
         all
     };
-    let ours = described(place.json(&["collection", "list"]));
+    let ours = described(env.json(&["collection", "list"]));
     assert_eq!(ours, described(other(&["collection", "list"])));
     for collection in ours {
         let get = ["collection", "get", collection["name"].as_str().unwrap(), "--vectors"];
-        assert_eq!(place.json(&get), other(&get));
+        assert_eq!(env.json(&get), other(&get));
     }
     // Exported again, it is the same to the byte.
     other(&["export", "--out", "again"]);
-    for file in place::files_in(&place.path("all of it")) {
-        let again = place.path("again").join(file.file_name().unwrap());
+    for file in test_env::files_in(&env.path("all of it")) {
+        let again = env.path("again").join(file.file_name().unwrap());
         assert_eq!(fs::read(&file).unwrap(), fs::read(again).unwrap(), "{}", file.display());
     }
     // One collection, through a pipe, under another name.
-    let text = place.run(&["export", "l2 / ü"]).stdout;
-    place.write("one.jsonl", text);
+    let text = env.run(&["export", "l2 / ü"]).stdout;
+    env.write("one.jsonl", text);
     other(&["import", "one.jsonl", "--collection", "renamed"]);
     let vectors = ["collection", "get", "renamed", "--vectors"];
     assert_eq!(ids_of(&other(&vectors)).len(), 3);
@@ -360,18 +358,18 @@ fn an_export_can_be_imported_unchanged() {
 
 #[test]
 fn quiet_is_quiet_and_results_go_to_stdout() {
-    let place = Place::new();
-    let file = place.write_rows("rows.jsonl", 0..300, 2);
-    let told = place.run(&["ingest", &file, "--collection", "a"]);
-    assert!(told.stderr.contains("writing"), "{}", told.stderr);
-    assert!(told.stdout.contains("300 new"), "{}", told.stdout);
-    let quiet = place.run(&["ingest", &file, "--collection", "a", "--quiet"]);
+    let env = TestEnv::new();
+    let file = env.write_rows("rows.jsonl", 0..300, 2);
+    let message = env.run(&["ingest", &file, "--collection", "a"]);
+    assert!(message.stderr.contains("writing"), "{}", message.stderr);
+    assert!(message.stdout.contains("300 new"), "{}", message.stdout);
+    let quiet = env.run(&["ingest", &file, "--collection", "a", "--quiet"]);
     assert_eq!(quiet.stderr, "");
     assert!(quiet.stdout.contains("nothing changed"), "{}", quiet.stdout);
-    let list = place.run(&["collection", "list"]);
+    let list = env.run(&["collection", "list"]);
     assert_eq!(list.stderr, "");
     assert!(list.stdout.contains("a") && list.stdout.contains("300"), "{}", list.stdout);
-    let failed = place.run(&["collection", "count", "b", "--quiet"]);
+    let failed = env.run(&["collection", "count", "b", "--quiet"]);
     assert_eq!(failed.stdout, "");
     assert!(failed.stderr.contains("there is no collection"), "{}", failed.stderr);
 }

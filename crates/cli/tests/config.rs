@@ -2,20 +2,20 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod agent;
-mod place;
 mod project;
+mod test_env;
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use agent::Agent;
-use place::Ran;
 use project::Project;
 use serde_json::{Value, json};
+use test_env::Ran;
 
 fn set_user(project: &Project, text: &str) {
-    let folder = project.place.path("home/.config/isolith");
+    let folder = project.env.path("home/.config/isolith");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("config.toml"), text).unwrap();
 }
@@ -60,7 +60,7 @@ fn index(project: &Project) -> Ran {
 }
 
 #[test]
-fn flags_come_before_the_environment_the_project_and_the_user() {
+fn flags_take_precedence_over_environment_project_and_user() {
     let project = Project::sample();
     index(&project);
     let shown = |variable| setting(&project, &[], variable, "limits.results");
@@ -116,7 +116,7 @@ fn servers_use_the_limits() {
 }
 
 #[test]
-fn a_hostile_project_changes_nothing_that_matters() {
+fn a_hostile_project_cannot_change_protected_settings() {
     let project = Project::sample();
     index(&project);
     project.write(
@@ -129,8 +129,8 @@ fn a_hostile_project_changes_nothing_that_matters() {
     let ran = Ran::of(&project.command(&["search", "retry"]).output().unwrap());
     assert_eq!(ran.status, Some(0), "{}", ran.stderr);
     assert!(!ran.stdout.is_empty());
-    let told: Vec<&str> = ran.stderr.lines().collect();
-    assert_eq!(told.len(), 8, "{told:?}");
+    let message: Vec<&str> = ran.stderr.lines().collect();
+    assert_eq!(message.len(), 8, "{message:?}");
     for (key, line) in [
         ("store", 1),
         ("secret_file", 2),
@@ -142,18 +142,18 @@ fn a_hostile_project_changes_nothing_that_matters() {
         ("collection.model", 10),
     ] {
         let expected = format!(".isolith.toml:{line}: \"{key}\" is ignored: ");
-        assert!(told.iter().any(|it| it.contains(&expected)), "{expected}: {told:?}");
+        assert!(message.iter().any(|it| it.contains(&expected)), "{expected}: {message:?}");
         assert_eq!(setting(&project, &[], None, key), json!([null, "default"]));
     }
 }
 
 #[test]
-fn mistakes_stop_the_command_and_not_the_server() {
+fn config_errors_stop_commands_but_not_servers() {
     let project = Project::sample();
     index(&project);
     project.write(".isolith.toml", "[limits]\nresult = 3\n");
     for arguments in [&["search", "retry"][..], &["index"], &["config", "show"]] {
-        let error = project.place.fails_as(project.command(arguments), 3, "bad_input");
+        let error = project.env.fails_as(project.command(arguments), 3, "bad_input");
         let message = error["message"].as_str().unwrap();
         assert!(message.ends_with(".isolith.toml:2: unknown key \"limits.result\""), "{message}");
     }
@@ -165,16 +165,16 @@ fn mistakes_stop_the_command_and_not_the_server() {
     drop(agent);
 
     project.write(".isolith.toml", "index.languages = [\"klingon\"]\n");
-    let error = project.place.fails_as(project.command(&["index"]), 3, "bad_input");
+    let error = project.env.fails_as(project.command(&["index"]), 3, "bad_input");
     let message = error["message"].as_str().unwrap();
     assert!(message.contains(".isolith.toml:1: ") && message.contains("klingon"), "{message}");
 
     project.write(".isolith.toml", "");
     set_user(&project, "server.listen = \"nowhere\"\n");
-    let error = project.place.fails_as(project.command(&["serve"]), 3, "bad_input");
+    let error = project.env.fails_as(project.command(&["serve"]), 3, "bad_input");
     assert!(error["message"].as_str().unwrap().contains("config.toml:1: \"server.listen\""));
     set_user(&project, "limits.rows = 0\n");
-    let error = project.place.fails_as(project.command(&["status"]), 3, "bad_input");
+    let error = project.env.fails_as(project.command(&["status"]), 3, "bad_input");
     assert!(error["message"].as_str().unwrap().contains("config.toml:1: \"limits.rows\""));
     assert_eq!(project.command(&["completions", "bash"]).output().unwrap().status.code(), Some(0));
 }
@@ -183,15 +183,15 @@ fn mistakes_stop_the_command_and_not_the_server() {
 fn a_link_out_of_the_project_is_not_followed() {
     let project = Project::sample();
     index(&project);
-    let outside = project.place.path("outside.toml");
+    let outside = project.env.path("outside.toml");
     fs::write(&outside, "limits.results = 1\n").unwrap();
-    symlink(&outside, project.place.path("project/.isolith.toml")).unwrap();
-    let error = project.place.fails_as(project.command(&["search", "retry"]), 3, "bad_input");
+    symlink(&outside, project.env.path("project/.isolith.toml")).unwrap();
+    let error = project.env.fails_as(project.command(&["search", "retry"]), 3, "bad_input");
     assert!(error["message"].as_str().unwrap().ends_with("it is a symbolic link"), "{error}");
 }
 
 #[test]
-fn the_paths_are_shown() {
+fn config_path_shows_the_files() {
     let project = Project::sample();
     project.write(".isolith.toml", "");
     let document =

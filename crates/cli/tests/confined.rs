@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod agent;
-mod place;
 mod project;
+mod test_env;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use agent::Agent;
-use place::wait_until;
 use project::Project;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
+use test_env::wait_until;
 
 const SECRET: &str = "zebra_handshake";
 
@@ -34,9 +34,9 @@ impl Swapper {
         let link = outside.with_extension("link");
         symlink(outside, &link).unwrap();
         let (stop, swaps) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let (told, counted, at) = (Arc::clone(&stop), Arc::clone(&swaps), folder.to_owned());
+        let (message, counted, at) = (Arc::clone(&stop), Arc::clone(&swaps), folder.to_owned());
         let thread = std::thread::spawn(move || {
-            while !told.load(Ordering::Relaxed) {
+            while !message.load(Ordering::Relaxed) {
                 renameat_with(CWD, &at, CWD, &link, RenameFlags::EXCHANGE).unwrap();
                 counted.fetch_add(1, Ordering::Relaxed);
             }
@@ -71,7 +71,7 @@ fn a_file_that_is_swapped_for_another_is_not_ingested() {
     let project = Project::sample();
     project.index(&[]);
     project.write("data/x.jsonl", "{\"id\":\"public\",\"embedding\":[1,2]}\n");
-    let outside = project.place.path("outside");
+    let outside = project.env.path("outside");
     fs::create_dir(&outside).unwrap();
     let secret = format!("{{\"id\":\"{SECRET}\",\"embedding\":[1,2]}}\n");
     fs::write(outside.join("x.jsonl"), secret).unwrap();
@@ -94,7 +94,7 @@ fn a_file_that_is_swapped_for_another_is_not_ingested() {
 #[test]
 fn a_folder_that_is_swapped_for_another_is_not_indexed() {
     let project = Project::sample();
-    let outside = project.place.path("outside");
+    let outside = project.env.path("outside");
     fs::create_dir(&outside).unwrap();
     for number in 0..40 {
         // Of the same length, so that not even the size tells them apart.
@@ -125,7 +125,7 @@ fn a_folder_that_is_swapped_for_another_is_not_indexed() {
 fn roots_that_only_the_store_knows_are_neither_indexed_nor_shown() {
     let project = Project::sample();
     project.index(&[]);
-    let private = project.place.path("private");
+    let private = project.env.path("private");
     fs::create_dir(&private).unwrap();
     fs::write(private.join("diary.rs"), format!("pub fn {SECRET}() {{}}\n")).unwrap();
     let store = project.folder().join(".isolith");
@@ -177,7 +177,7 @@ fn a_store_is_never_indexed_or_read() {
     let project = Project::sample();
     project.index(&[]);
     // Another project beside it with a store in it, and a store of its own name.
-    let beside = project.place.path("beside");
+    let beside = project.env.path("beside");
     fs::create_dir_all(beside.join("src")).unwrap();
     fs::write(beside.join("src/a.rs"), "pub fn beside() {}\n").unwrap();
     let kept = beside.join("kept");
@@ -215,8 +215,8 @@ fn watching_a_part_leaves_the_rest_of_its_root_alone() {
     let project = Project::sample();
     project.index(&[]);
     project.write("tools/new.py", "def okapi_of_the_tools():\n    pass\n");
-    let mut watching = place::Running::start(project.command(&["watch", "src"]));
-    assert!(watching.tells("watching"));
+    let mut watching = test_env::Running::start(project.command(&["watch", "src"]));
+    assert!(watching.prints("watching"));
     project.write("src/new.rs", "pub fn okapi_of_the_source() {}\n");
     wait_until(|| project.search(&["okapi"]).to_string().contains("src/new.rs"));
     watching.signal(rustix::process::Signal::INT);
@@ -247,7 +247,7 @@ fn a_repository_with_huge_ignore_files_is_indexed_and_harms_no_server() {
 }
 
 #[test]
-fn the_most_rules_that_are_read_fit_into_the_memory_of_the_worker() {
+fn the_maximum_of_ignore_rules_fits_into_worker_memory() {
     let project = Project::sample();
     // The dear kind: each becomes an expression with several stars.
     let patterns: String = (0..19_000).map(|n| format!("*a{n}*b[0-9]*c{n}*\n")).collect();

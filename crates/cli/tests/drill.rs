@@ -18,7 +18,7 @@ fn run(arguments: &[&str]) -> Output {
 
 /// Every kind of fault twice, through the product binary.
 #[test]
-fn a_drill_finds_nothing_wrong() {
+fn a_drill_passes() {
     let output = run(&["drill", "--count", "56", "--seed", "7", "--json"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{text}");
@@ -39,9 +39,9 @@ fn a_drill_finds_nothing_wrong() {
 
 #[test]
 fn progress_goes_to_stderr_unless_quiet() {
-    let told = run(&["drill", "--count", "3", "--seed", "1"]);
-    assert!(String::from_utf8_lossy(&told.stderr).contains("3 of 3 faults"));
-    assert!(String::from_utf8_lossy(&told.stdout).contains("misclassified             0"));
+    let message = run(&["drill", "--count", "3", "--seed", "1"]);
+    assert!(String::from_utf8_lossy(&message.stderr).contains("3 of 3 faults"));
+    assert!(String::from_utf8_lossy(&message.stdout).contains("misclassified             0"));
     let quiet = run(&["drill", "--count", "3", "--seed", "1", "--quiet"]);
     assert!(quiet.stderr.is_empty());
 }

@@ -1,14 +1,14 @@
 //! `isolith fact`, through the real binary.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod place;
+mod test_env;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::{Child, Stdio};
 
-use place::{Place, Ran};
 use serde_json::{Value, json};
+use test_env::{Ran, TestEnv};
 
 /// The ids of facts, in their order.
 fn ids(document: &Value) -> Vec<&str> {
@@ -18,19 +18,19 @@ fn ids(document: &Value) -> Vec<&str> {
 
 #[test]
 fn facts_are_added_queried_ended_and_replaced() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let berlin = [
         &["fact", "add", "Max", "lives_in", "Berlin", "--from", "2020-01-01"][..],
         &["--confidence", "0.75", "--drawer", "d1", "--file", "notes.md", "--agent", "claude"],
         &["--subject-type", "person", "--object-type", "city"],
     ]
     .concat();
-    let added = place.json(&berlin);
+    let added = env.json(&berlin);
     assert_eq!(added, json!({ "id": "f1", "created": true, "updated": false }));
-    let again = place.json(&["fact", "add", " max ", "Lives in", "BERLIN"]);
+    let again = env.json(&["fact", "add", " max ", "Lives in", "BERLIN"]);
     assert_eq!(again, json!({ "id": "f1", "created": false, "updated": false }));
 
-    let found = place.json(&["fact", "query", "MAX"]);
+    let found = env.json(&["fact", "query", "MAX"]);
     let fact = &found["facts"][0];
     let recorded = fact["recorded_at"].as_str().unwrap();
     assert_eq!(
@@ -47,25 +47,24 @@ fn facts_are_added_queried_ended_and_replaced() {
         })
     );
 
-    let replaced = place.json(&["fact", "supersede", "f1", "Hamburg", "--at", "2024-06-01"]);
+    let replaced = env.json(&["fact", "supersede", "f1", "Hamburg", "--at", "2024-06-01"]);
     let expected = json!({ "old": "f1", "id": "f2", "created": true, "at": "2024-06-01" });
     assert_eq!(replaced, expected);
     for (at, id) in [("2024-05-31", "f1"), ("2024-06-01", "f2"), ("2024-06-01T00:00:00Z", "f2")] {
-        assert_eq!(ids(&place.json(&["fact", "query", "Max", "--as-of", at])), [id], "{at}");
+        assert_eq!(ids(&env.json(&["fact", "query", "Max", "--as-of", at])), [id], "{at}");
     }
     // By what it says, and without the object where there is but one.
-    place.json(&["fact", "supersede", "Max", "lives_in", "Hamburg", "Bonn", "--at", "2025-01-01"]);
-    place.json(&["fact", "supersede", "Max", "lives_in", "Rome", "--at", "2026-01-01"]);
-    let ended =
-        place.json(&["fact", "invalidate", "Max", "lives_in", "Rome", "--at", "2026-02-01"]);
+    env.json(&["fact", "supersede", "Max", "lives_in", "Hamburg", "Bonn", "--at", "2025-01-01"]);
+    env.json(&["fact", "supersede", "Max", "lives_in", "Rome", "--at", "2026-01-01"]);
+    let ended = env.json(&["fact", "invalidate", "Max", "lives_in", "Rome", "--at", "2026-02-01"]);
     assert_eq!(ended, json!({ "id": "f4", "valid_to": "2026-02-01", "changed": true }));
-    let again = place.json(&["fact", "invalidate", "f4", "--at", "2026-02-01"]);
+    let again = env.json(&["fact", "invalidate", "f4", "--at", "2026-02-01"]);
     assert_eq!(again["changed"], false);
 
-    assert_eq!(ids(&place.json(&["fact", "timeline", "max"])), ["f1", "f2", "f3", "f4"]);
-    let page = place.json(&["fact", "timeline", "--limit", "2", "--offset", "1"]);
+    assert_eq!(ids(&env.json(&["fact", "timeline", "max"])), ["f1", "f2", "f3", "f4"]);
+    let page = env.json(&["fact", "timeline", "--limit", "2", "--offset", "1"]);
     assert_eq!((ids(&page), &page["more"]), (vec!["f2", "f3"], &json!(true)));
-    let stats = place.json(&["fact", "stats"]);
+    let stats = env.json(&["fact", "stats"]);
     let expected = json!({ "facts": 4, "current": 0, "past": 4, "future": 0, "entities": 5,
         "predicates": 1 });
     assert_eq!(stats, expected);
@@ -73,47 +72,37 @@ fn facts_are_added_queried_ended_and_replaced() {
 
 #[test]
 fn entities_have_types_and_aliases() {
-    let place = Place::new();
-    let described = place.json(&["fact", "entity", "Robert", "--type", "person", "--alias", "Bob"]);
+    let env = TestEnv::new();
+    let described = env.json(&["fact", "entity", "Robert", "--type", "person", "--alias", "Bob"]);
     let expected = json!({ "name": "Robert", "type": "person", "aliases": ["Bob"], "facts": 0 });
     assert_eq!(described, expected);
-    place.json(&["fact", "add", "bob", "knows", "Eva"]);
-    assert_eq!(ids(&place.json(&["fact", "query", "Robert", "--direction", "out"])), ["f1"]);
-    assert_eq!(ids(&place.json(&["fact", "query", "Robert", "--direction", "in"])), [""; 0]);
-    assert_eq!(ids(&place.json(&["fact", "query", "--predicate", "KNOWS"])), ["f1"]);
-    let listed = place.json(&["fact", "entities", "--like", "o"]);
+    env.json(&["fact", "add", "bob", "knows", "Eva"]);
+    assert_eq!(ids(&env.json(&["fact", "query", "Robert", "--direction", "out"])), ["f1"]);
+    assert_eq!(ids(&env.json(&["fact", "query", "Robert", "--direction", "in"])), [""; 0]);
+    assert_eq!(ids(&env.json(&["fact", "query", "--predicate", "KNOWS"])), ["f1"]);
+    let listed = env.json(&["fact", "entities", "--like", "o"]);
     let robert = json!({ "name": "Robert", "type": "person", "aliases": ["Bob"], "facts": 1 });
     assert_eq!(listed, json!({ "entities": [robert], "more": false }));
-    assert_eq!(place.json(&["fact", "entity", "BOB"]), robert);
-    place.fails(&["fact", "entity", "Eva", "--alias", "Bob"], 3, "already_exists");
-    place.fails(&["fact", "entity", "Nobody"], 4, "not_found");
-    let bare = place.json(&["fact", "entity", "Bob", "--type", "", "--no-alias", "bob"]);
+    assert_eq!(env.json(&["fact", "entity", "BOB"]), robert);
+    env.fails(&["fact", "entity", "Eva", "--alias", "Bob"], 3, "already_exists");
+    env.fails(&["fact", "entity", "Nobody"], 4, "not_found");
+    let bare = env.json(&["fact", "entity", "Bob", "--type", "", "--no-alias", "bob"]);
     assert_eq!(bare, json!({ "name": "Robert", "type": null, "aliases": [], "facts": 1 }));
 }
 
 #[test]
 fn text_output_is_a_table() {
-    let place = Place::new();
+    let env = TestEnv::new();
     assert_eq!(
-        place.run(&["fact", "add", "Max", "is", "tall", "--confidence", "0.5"]).stdout,
+        env.run(&["fact", "add", "Max", "is", "tall", "--confidence", "0.5"]).stdout,
         "added f1\n"
     );
-    assert_eq!(place.run(&["fact", "add", "Max", "is", "tall"]).stdout, "f1 already exists\n");
-    let more = place.run(&["fact", "add", "Max", "is", "tall", "--agent", "eva"]).stdout;
+    assert_eq!(env.run(&["fact", "add", "Max", "is", "tall"]).stdout, "f1 already exists\n");
+    let more = env.run(&["fact", "add", "Max", "is", "tall", "--agent", "eva"]).stdout;
     assert_eq!(more, "f1 already exists; added what was new\n");
-    place.run(&[
-        "fact",
-        "add",
-        "Max",
-        "was",
-        "small",
-        "--from",
-        "2000-01-01",
-        "--to",
-        "2010-01-01",
-    ]);
-    place.run(&["fact", "add", "Max", "will", "retire", "--from", "2999-01-01"]);
-    let shown = place.run(&["fact", "query", "Max"]);
+    env.run(&["fact", "add", "Max", "was", "small", "--from", "2000-01-01", "--to", "2010-01-01"]);
+    env.run(&["fact", "add", "Max", "will", "retire", "--from", "2999-01-01"]);
+    let shown = env.run(&["fact", "query", "Max"]);
     assert_eq!(shown.stderr, "");
     assert_eq!(
         shown.stdout,
@@ -122,24 +111,24 @@ fn text_output_is_a_table() {
          f3  future   Max      will       retire  2999-01-01  -                    1\n\
          f2  past     Max      was        small   2000-01-01  2010-01-01           1\n"
     );
-    let page = place.run(&["fact", "query", "Max", "-n", "1"]).stdout;
+    let page = env.run(&["fact", "query", "Max", "-n", "1"]).stdout;
     assert!(page.ends_with("there are more: use --offset 1\n"), "{page}");
-    assert_eq!(place.run(&["fact", "query", "Eva"]).stdout, "no facts\n");
-    let stats = place.run(&["fact", "stats"]).stdout;
+    assert_eq!(env.run(&["fact", "query", "Eva"]).stdout, "no facts\n");
+    let stats = env.run(&["fact", "stats"]).stdout;
     assert!(stats.starts_with("facts       3\n  current   1\n"), "{stats}");
-    let entity = place.run(&["fact", "entity", "max", "--alias", "Maxi"]).stdout;
+    let entity = env.run(&["fact", "entity", "max", "--alias", "Maxi"]).stdout;
     assert_eq!(entity, "Max: unknown type, 3 facts\n  aliases: Maxi\n");
 }
 
 #[test]
-fn mistakes_have_a_code_and_an_exit_status() {
-    let place = Place::new();
+fn errors_have_a_code_and_an_exit_status() {
+    let env = TestEnv::new();
     for reading in [&["fact", "query", "Max"][..], &["fact", "stats"], &["fact", "timeline"]] {
-        place.fails(reading, 4, "no_store");
+        env.fails(reading, 4, "no_store");
     }
-    place.fails(&["fact", "invalidate", "f1"], 4, "no_store");
-    assert!(!place.store().exists(), "looking makes nothing");
-    place.json(&["fact", "add", "a", "p", "b", "--from", "2020-01-01"]);
+    env.fails(&["fact", "invalidate", "f1"], 4, "no_store");
+    assert!(!env.store().exists(), "looking makes nothing");
+    env.json(&["fact", "add", "a", "p", "b", "--from", "2020-01-01"]);
     let add = ["fact", "add", "a", "p", "c"];
     let long = "x".repeat(1_001);
     for (arguments, status, code) in [
@@ -157,7 +146,7 @@ fn mistakes_have_a_code_and_an_exit_status() {
         (&["d"], 2, "usage"),
         (&["--project"], 2, "usage"),
     ] {
-        let error = place.fails(&[&add[..], arguments].concat(), status, code);
+        let error = env.fails(&[&add[..], arguments].concat(), status, code);
         if error["message"].as_str().unwrap().contains("is not a date") {
             assert!(error["message"].as_str().unwrap().contains("2026-01-31T09:30:00Z"), "{error}");
         }
@@ -178,29 +167,29 @@ fn mistakes_have_a_code_and_an_exit_status() {
         (&["fact", "supersede", "f1", "B"], 3, "bad_input"),
         (&["fact", "supersede", "f9", "c"], 4, "not_found"),
     ] {
-        place.fails(arguments, status, code);
+        env.fails(arguments, status, code);
     }
-    assert_eq!(place.json(&["fact", "stats"])["facts"], 1);
+    assert_eq!(env.json(&["fact", "stats"])["facts"], 1);
 }
 
 #[test]
-fn a_key_makes_a_command_happen_once() {
-    let place = Place::new();
+fn an_idempotency_key_makes_a_command_take_effect_once() {
+    let env = TestEnv::new();
     let add = ["fact", "add", "a", "p", "b", "--key", "monday"];
-    let first = place.json(&add);
-    place.json(&["fact", "invalidate", "f1"]);
-    assert_eq!(place.json(&add), first, "without the key it would be f2");
-    place.fails(&["fact", "add", "a", "p", "c", "--key", "monday"], 3, "key_reused");
-    assert_eq!(place.json(&["fact", "stats"])["facts"], 1);
+    let first = env.json(&add);
+    env.json(&["fact", "invalidate", "f1"]);
+    assert_eq!(env.json(&add), first, "without the key it would be f2");
+    env.fails(&["fact", "add", "a", "p", "c", "--key", "monday"], 3, "key_reused");
+    assert_eq!(env.json(&["fact", "stats"])["facts"], 1);
 }
 
 #[test]
 fn facts_go_to_the_users_store_unless_project_is_given() {
-    let place = Place::new();
-    let project = place.path("project");
+    let env = TestEnv::new();
+    let project = env.path("project");
     fs::create_dir_all(project.join(".isolith")).unwrap();
     let run = |arguments: &[&str]| {
-        let mut command = place.bare(arguments);
+        let mut command = env.bare(arguments);
         let output = command.arg("--json").current_dir(&project).output().unwrap();
         let ran = Ran::of(&output);
         assert_eq!(ran.status, Some(0), "{} {}", ran.stdout, ran.stderr);
@@ -208,22 +197,22 @@ fn facts_go_to_the_users_store_unless_project_is_given() {
     };
     run(&["fact", "add", "a", "is", "users"]);
     run(&["fact", "add", "a", "is", "projects", "--project"]);
-    assert!(place.path("home/.local/share/isolith/truth.sqlite").exists());
+    assert!(env.path("home/.local/share/isolith/truth.sqlite").exists());
     assert!(project.join(".isolith/truth.sqlite").exists());
     assert_eq!(run(&["fact", "query", "a"])["facts"][0]["object"], "users");
     assert_eq!(run(&["fact", "query", "a", "--project"])["facts"][0]["object"], "projects");
     fs::remove_dir_all(project.join(".isolith")).unwrap();
-    let mut command = place.bare(&["fact", "query", "a", "--project"]);
+    let mut command = env.bare(&["fact", "query", "a", "--project"]);
     command.current_dir(&project);
-    place.fails_as(command, 4, "no_store");
+    env.fails_as(command, 4, "no_store");
 }
 
 /// The store is made by whoever comes first.
 #[test]
 fn sixteen_processes_add_facts_and_lose_none() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let start = |arguments: &[&str]| -> Child {
-        let mut command = place.command(arguments);
+        let mut command = env.command(arguments);
         command.arg("--json").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
     let finish = |child: Child| -> Value {
@@ -250,30 +239,30 @@ fn sixteen_processes_add_facts_and_lose_none() {
         let all: BTreeSet<&str> = added.iter().map(|added| added["id"].as_str().unwrap()).collect();
         assert_eq!(all.len(), 1, "{all:?}");
     }
-    let stats = place.json(&["fact", "stats"]);
+    let stats = env.json(&["fact", "stats"]);
     assert_eq!((&stats["facts"], &stats["current"]), (&json!(3 * 16 + 3), &json!(3 * 16 + 3)));
-    for fact in place.json(&["fact", "query", "all"])["facts"].as_array().unwrap() {
+    for fact in env.json(&["fact", "query", "all"])["facts"].as_array().unwrap() {
         assert_eq!(fact["sources"].as_array().unwrap().len(), 16, "{fact}");
     }
-    let report = place.json(&["doctor", "--full"]);
+    let report = env.json(&["doctor", "--full"]);
     assert_eq!(report["ok"], true, "{report}");
 }
 
 #[test]
 fn a_damaged_store_keeps_its_facts() {
-    let place = Place::new();
-    place.json(&["fact", "add", "Max", "lives_in", "Berlin", "--from", "2020-01-01"]);
-    place.json(&["fact", "supersede", "f1", "Hamburg", "--at", "2024-06-01"]);
-    let before = place.json(&["fact", "query", "Max"]);
-    place.truth().execute_batch("UPDATE predicate SET folded = 'lost'").unwrap();
-    let found = place.run(&["doctor", "--json"]);
+    let env = TestEnv::new();
+    env.json(&["fact", "add", "Max", "lives_in", "Berlin", "--from", "2020-01-01"]);
+    env.json(&["fact", "supersede", "f1", "Hamburg", "--at", "2024-06-01"]);
+    let before = env.json(&["fact", "query", "Max"]);
+    env.truth().execute_batch("UPDATE predicate SET folded = 'lost'").unwrap();
+    let found = env.run(&["doctor", "--json"]);
     assert_eq!(found.status, Some(74), "{}", found.stdout);
     // What was kept in doubt is said, and the run does not pass for a success.
-    let repaired = place.run(&["doctor", "--repair", "--json"]);
+    let repaired = env.run(&["doctor", "--repair", "--json"]);
     assert_eq!(repaired.status, Some(74), "{}", repaired.stdout);
     let report = repaired.document();
-    let told = report["repaired"].to_string();
-    assert!(told.contains("and 2 facts"), "{told}");
+    let message = report["repaired"].to_string();
+    assert!(message.contains("and 2 facts"), "{message}");
     assert_eq!(report["lost"][0]["extent"], "doubtful", "{report}");
-    assert_eq!(place.json(&["fact", "query", "Max", "--predicate", "lives_in"]), before);
+    assert_eq!(env.json(&["fact", "query", "Max", "--predicate", "lives_in"]), before);
 }

@@ -2,15 +2,15 @@
 //! in it, and the product cannot make a token for one outside of a worker.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod place;
 mod project;
+mod test_env;
 
 use std::fs;
 use std::process::Command;
 
-use place::{Place, Running, children, send, vector, wait_until};
 use project::Project;
 use rustix::process::Signal;
+use test_env::{Running, TestEnv, children, send, vector, wait_until};
 
 /// What a process has open or mapped that belongs to the store, or is imported into it; and
 /// of open files how far they have been read.
@@ -61,19 +61,19 @@ fn alive(pid: u32) -> bool {
 }
 
 #[test]
-fn the_front_opens_neither_truth_nor_segment() {
-    let place = Place::new();
-    let file = place.write_rows("rows", 0..3_000, 64);
-    let mut load = Running::start(place.command(&["ingest", &file, "--collection", "a"]));
-    assert!(load.tells("writing"));
+fn the_front_opens_neither_database_nor_segments() {
+    let env = TestEnv::new();
+    let file = env.write_rows("rows", 0..3_000, 64);
+    let mut load = Running::start(env.command(&["ingest", &file, "--collection", "a"]));
+    assert!(load.prints("writing"));
     assert!(look_at_front(&load, "truth.sqlite"));
     assert_eq!(load.finish().status, Some(0));
 
-    place.write("query", serde_json::json!(vector(17, 64)).to_string());
+    env.write("query", serde_json::json!(vector(17, 64)).to_string());
     let query = ["collection", "query", "a", "--vector", "query", "--limit", "3000"];
     for what in ["truth.sqlite", "/segments/"] {
         // A query is short; one of some is caught in the middle.
-        let mut queries = (0..20).map(|_| Running::start(place.command(&query)));
+        let mut queries = (0..20).map(|_| Running::start(env.command(&query)));
         assert!(queries.any(|running| look_at_front(&running, what)), "none had {what}");
     }
 }
@@ -82,7 +82,7 @@ fn the_front_opens_neither_truth_nor_segment() {
 fn the_front_opens_neither_while_it_indexes_and_searches_code() {
     let project = Project::large(150);
     let mut index = Running::start(project.command(&["index"]));
-    assert!(index.tells("indexing"));
+    assert!(index.prints("indexing"));
     assert!(look_at_front(&index, "truth.sqlite"));
     assert_eq!(index.finish().status, Some(0));
     for what in ["truth.sqlite", "/segments/"] {
@@ -94,12 +94,12 @@ fn the_front_opens_neither_while_it_indexes_and_searches_code() {
 
 #[test]
 fn the_front_does_not_read_what_is_imported_into_memory() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let rows: String =
         (0..3_000).map(|number| format!("{{\"text\":\"turn {number}\"}}\n")).collect();
-    let file = place.write("imported.jsonl", rows);
-    let mut import = Running::start(place.command(&["memory", "import", &file]));
-    assert!(import.tells("importing"));
+    let file = env.write("imported.jsonl", rows);
+    let mut import = Running::start(env.command(&["memory", "import", &file]));
+    assert!(import.prints("importing"));
     assert!(look_at_front(&import, "imported.jsonl"));
     assert_eq!(import.finish().status, Some(0));
 }
@@ -108,7 +108,7 @@ fn the_front_does_not_read_what_is_imported_into_memory() {
 /// `roles` has fail-points with the feature `faults`, and `serve` the fixtures of the
 /// conformance suite with the feature `conformance`: for tests, not for the product.
 #[test]
-fn the_product_is_built_without_what_is_for_tests() {
+fn the_product_has_no_test_features() {
     let features = |package: &str| {
         let mut tree = Command::new(env!("CARGO"));
         tree.args(["tree", "--offline", "--locked", "--edges", "normal,build"])

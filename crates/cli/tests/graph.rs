@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod agent;
-mod place;
 mod project;
+mod test_env;
 
 use std::fs;
 
@@ -339,10 +339,10 @@ fn type_only_imports_make_no_cycle() {
 #[test]
 fn facts_are_joined_with_the_code() {
     let project = project();
-    let told = |fact: &[&str]| project.json(&[&["fact", "add", "--project"], fact].concat());
-    told(&["Ann", "owns", "shop/prices.py", "--from", "2024-01-01", "--to", "2025-01-01"]);
-    let bob = told(&["Bob", "owns", "shop/prices.py", "--from", "2025-01-01"]);
-    told(&["gross", "CALLS", "the tax office", "--agent", "codex"]);
+    let message = |fact: &[&str]| project.json(&[&["fact", "add", "--project"], fact].concat());
+    message(&["Ann", "owns", "shop/prices.py", "--from", "2024-01-01", "--to", "2025-01-01"]);
+    let bob = message(&["Bob", "owns", "shop/prices.py", "--from", "2025-01-01"]);
+    message(&["gross", "CALLS", "the tax office", "--agent", "codex"]);
     let owners = "MATCH (e:Entity)-[r:owns]->(f:Entity), (file:File {path: f.name}) \
                   -[:CONTAINS]->(d:Function {name: $name}) RETURN e.name, r.valid_to, d.line \
                   ORDER BY r.valid_from";

@@ -3,15 +3,15 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod agent;
-mod place;
+mod test_env;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use agent::Agent;
-use place::{Place, children, send, wait_until};
 use rustix::process::Signal;
 use serde_json::json;
+use test_env::{TestEnv, children, send, wait_until};
 
 const WRITERS: usize = 4;
 const READERS: usize = 4;
@@ -37,8 +37,8 @@ const READ: &str = "OPTIONAL MATCH (a:Left) WITH count(a) AS left \
      OPTIONAL MATCH (s:Shared) RETURN left, right, pairs, had, coalesce(sum(s.pairs), 0), count(s) <= 1";
 
 /// Writes all of a writer's pairs.
-fn write(place: &Place, writer: usize, servers: &Mutex<Vec<u32>>, written: &AtomicUsize) {
-    let mut agent = Agent::greeted(place.command(&["mcp"]));
+fn write(env: &TestEnv, writer: usize, servers: &Mutex<Vec<u32>>, written: &AtomicUsize) {
+    let mut agent = Agent::greeted(env.command(&["mcp"]));
     servers.lock().unwrap().push(agent.pid());
     for n in 0..WRITES {
         let params = json!({ "writer": writer, "n": n });
@@ -50,8 +50,8 @@ fn write(place: &Place, writer: usize, servers: &Mutex<Vec<u32>>, written: &Atom
 }
 
 /// Looks until all is written: the pairs that were there, each time.
-fn read(place: &Place, servers: &Mutex<Vec<u32>>, written: &AtomicUsize) -> Vec<u64> {
-    let mut agent = Agent::greeted(place.command(&["mcp"]));
+fn read(env: &TestEnv, servers: &Mutex<Vec<u32>>, written: &AtomicUsize) -> Vec<u64> {
+    let mut agent = Agent::greeted(env.command(&["mcp"]));
     servers.lock().unwrap().push(agent.pid());
     let mut seen = Vec::new();
     loop {
@@ -90,18 +90,18 @@ fn kill(servers: &Mutex<Vec<u32>>, written: &AtomicUsize) -> usize {
 }
 
 #[test]
-fn eight_processes_share_a_graph_whose_workers_die() {
-    let place = Place::new();
+fn eight_processes_share_a_graph_while_workers_crash() {
+    let env = TestEnv::new();
     // The store, before anybody reads.
-    place.json(&["graph", "query", "CREATE (:Begun)"]);
+    env.json(&["graph", "query", "CREATE (:Begun)"]);
     let (servers, written) = (Mutex::default(), AtomicUsize::new(0));
     let (killed, seen) = std::thread::scope(|scope| {
         for writer in 0..WRITERS {
-            let (place, servers, written) = (&place, &servers, &written);
-            scope.spawn(move || write(place, writer, servers, written));
+            let (env, servers, written) = (&env, &servers, &written);
+            scope.spawn(move || write(env, writer, servers, written));
         }
         let readers: Vec<_> =
-            (0..READERS).map(|_| scope.spawn(|| read(&place, &servers, &written))).collect();
+            (0..READERS).map(|_| scope.spawn(|| read(&env, &servers, &written))).collect();
         let killed = scope.spawn(|| kill(&servers, &written)).join().unwrap();
         let seen = readers.into_iter().map(|reader| reader.join().unwrap());
         (killed, seen.collect::<Vec<_>>())
@@ -114,6 +114,6 @@ fn eight_processes_share_a_graph_whose_workers_die() {
     let query = "MATCH (a:Left)-[p:PAIR]->(b:Right) WHERE a.writer = b.writer AND a.n = b.n AND p.n = a.n \
          RETURN a.writer AS writer, count(DISTINCT a.n) AS pairs ORDER BY writer";
     let each: Vec<_> = (0..WRITERS).map(|writer| json!([writer, WRITES])).collect();
-    assert_eq!(place.json(&["graph", "query", query])["rows"], json!(each));
-    assert_eq!(place.json(&["doctor"])["ok"], true);
+    assert_eq!(env.json(&["graph", "query", query])["rows"], json!(each));
+    assert_eq!(env.json(&["doctor"])["ok"], true);
 }

@@ -2,14 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod agent;
-mod place;
+mod test_env;
 
 use agent::Agent;
-use place::Place;
 use serde_json::{Value, json};
+use test_env::TestEnv;
 
-fn agent_of(place: &Place) -> Agent {
-    Agent::greeted(place.command(&["mcp"]))
+fn agent_of(env: &TestEnv) -> Agent {
+    Agent::greeted(env.command(&["mcp"]))
 }
 
 fn rows(agent: &mut Agent, query: &str) -> Value {
@@ -17,9 +17,9 @@ fn rows(agent: &mut Agent, query: &str) -> Value {
 }
 
 #[test]
-fn what_one_server_writes_another_reads() {
-    let place = Place::new();
-    let mut writer = agent_of(&place);
+fn writes_of_one_server_are_read_by_another() {
+    let env = TestEnv::new();
+    let mut writer = agent_of(&env);
     let error = writer.refused("graph_query", json!({ "query": "MATCH (n) RETURN n" }));
     assert_eq!(error["code"], "no_store");
     assert!(error["hint"].as_str().unwrap().contains("index_project"), "{error}");
@@ -32,7 +32,7 @@ fn what_one_server_writes_another_reads() {
     assert_eq!(made["stats"]["nodes_created"], 4);
     assert_eq!(made["stats"]["relationships_created"], 2);
 
-    let mut reader = agent_of(&place);
+    let mut reader = agent_of(&env);
     let query = "MATCH p = (a:Person {name: $name})-[r]->(b) RETURN a, r, b.name, p";
     let found = reader.call("graph_query", json!({ "query": query, "params": { "name": "Ann" } }));
     assert_eq!(found["columns"], json!(["a", "r", "b.name", "p"]));
@@ -43,21 +43,21 @@ fn what_one_server_writes_another_reads() {
     assert_eq!((&row[1]["type"], &row[1]["start"]), (&json!("KNOWS"), &row[0]["id"]));
     assert_eq!((&row[2], &row[3]["nodes"][0]), (&json!("Ben"), &row[0]));
     // The command line has the same.
-    let printed = place.json(&["graph", "query", query, "--param-str", "name=Ann"]);
+    let printed = env.json(&["graph", "query", query, "--param-str", "name=Ann"]);
     assert_eq!(&printed["rows"][0], row);
     assert_eq!((writer.leave(), reader.leave()), (Some(0), Some(0)));
 }
 
 #[test]
 fn a_long_answer_comes_in_pages() {
-    let place = Place::new();
-    let mut agent = agent_of(&place);
+    let env = TestEnv::new();
+    let mut agent = agent_of(&env);
     rows(&mut agent, "UNWIND range(1, 250) AS n CREATE (:N {n: n})");
     let ask = json!({ "query": "MATCH (n:N) RETURN n.n ORDER BY n.n" });
     let mut page = agent.call("graph_query", ask);
     // It is the answer of then, whatever happens to the graph or its workers.
     rows(&mut agent, "MATCH (n:N) DELETE n");
-    agent.workers().iter().for_each(|pid| place::send(*pid, rustix::process::Signal::KILL));
+    agent.workers().iter().for_each(|pid| test_env::send(*pid, rustix::process::Signal::KILL));
     let (mut seen, mut sizes) = (Vec::new(), Vec::new());
     loop {
         let rows = page["rows"].as_array().unwrap();
@@ -79,12 +79,12 @@ fn a_long_answer_comes_in_pages() {
 
 #[test]
 fn errors_are_explained() {
-    let place = Place::new();
-    let mut agent = agent_of(&place);
+    let env = TestEnv::new();
+    let mut agent = agent_of(&env);
     let three =
         json!({ "query": "UNWIND [1, 2, 3] AS n CREATE (a:N {n: n}) RETURN n", "limit": 1 });
     let next = agent.call("graph_query", three)["next"].clone();
-    let mut restarted = agent_of(&place);
+    let mut restarted = agent_of(&env);
     let error = restarted.refused("graph_query", json!({ "next": next }));
     assert_eq!(error["code"], "cursor_expired");
     assert!(error["hint"].as_str().unwrap().contains("again"), "{error}");
@@ -110,8 +110,8 @@ fn errors_are_explained() {
 
 #[test]
 fn a_runaway_query_is_stopped_and_the_next_one_answered() {
-    let place = Place::new();
-    let mut agent = Agent::greeted(place.command(&["mcp", "--timeout", "2"]));
+    let env = TestEnv::new();
+    let mut agent = Agent::greeted(env.command(&["mcp", "--timeout", "2"]));
     rows(&mut agent, "UNWIND range(1, 300) AS n CREATE (:N {n: n})");
     let endless = "MATCH (a:N), (b:N), (c:N), (d:N) WHERE a.n + b.n + c.n + d.n < 0 RETURN a";
     let error = agent.refused("graph_query", json!({ "query": endless }));
@@ -127,8 +127,8 @@ fn a_runaway_query_is_stopped_and_the_next_one_answered() {
 
 #[test]
 fn parameters_are_exact_or_refused() {
-    let place = Place::new();
-    let mut agent = agent_of(&place);
+    let env = TestEnv::new();
+    let mut agent = agent_of(&env);
     rows(&mut agent, "CREATE (:N {n: 1})");
     let ask = |value: Value| json!({ "query": "RETURN $x AS x", "params": { "x": value } });
     for wide in [json!(u64::MAX), json!(9_223_372_036_854_775_808_u64), json!([{ "id": 1e23 }])] {
@@ -146,7 +146,7 @@ fn parameters_are_exact_or_refused() {
     }
     let query = ["graph", "query", "RETURN $x AS x"];
     for wide in ["x=12345678901234567890123", "x=[18446744073709551615]"] {
-        let error = place.fails(&[&query[..], &["--param", wide]].concat(), 3, "bad_input");
+        let error = env.fails(&[&query[..], &["--param", wide]].concat(), 3, "bad_input");
         assert!(error["message"].as_str().unwrap().starts_with("--param x: "), "{error}");
     }
     assert_eq!(agent.leave(), Some(0));
@@ -154,16 +154,16 @@ fn parameters_are_exact_or_refused() {
 
 #[test]
 fn numbers_that_are_not_finite_are_shown_alike_everywhere() {
-    let place = Place::new();
-    let mut agent = agent_of(&place);
+    let env = TestEnv::new();
+    let mut agent = agent_of(&env);
     rows(&mut agent, "CREATE (:N {n: 1})");
     let query = "RETURN 0.0 / 0.0 AS a, 1.0 / 0.0 AS b, -1.0 / 0.0 AS c, sqrt(-1) AS d";
     let shown = json!([["NaN", "Infinity", "-Infinity", "NaN"]]);
     assert_eq!(rows(&mut agent, query), shown);
-    assert_eq!(place.json(&["graph", "query", query])["rows"], shown);
-    let csv = place.run(&["graph", "query", query, "--format", "csv"]).stdout;
+    assert_eq!(env.json(&["graph", "query", query])["rows"], shown);
+    let csv = env.run(&["graph", "query", query, "--format", "csv"]).stdout;
     assert_eq!(csv, "a,b,c,d\r\nNaN,Infinity,-Infinity,NaN\r\n");
-    let table = place.run(&["graph", "query", query]).stdout;
+    let table = env.run(&["graph", "query", query]).stdout;
     assert!(table.ends_with("NaN  Infinity  -Infinity  NaN\n"), "{table}");
     assert_eq!(agent.leave(), Some(0));
 }

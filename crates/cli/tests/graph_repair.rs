@@ -2,8 +2,8 @@
 //! back when they are indexed.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod place;
 mod project;
+mod test_env;
 
 use project::Project;
 use serde_json::Value;

@@ -2,44 +2,44 @@
 //! system. The answer should be: nothing.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod place;
+mod test_env;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use place::{Place, Running, files_in, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
+use test_env::{Running, TestEnv, files_in, wait_until};
 
 const TOKEN: &str = "a-token-that-no-worker-should-see";
 
 /// Something to index, search, ingest and remember, and a home that nobody should touch.
-fn prepared() -> Place {
-    let place = Place::new();
-    fs::create_dir(place.path("project")).unwrap();
-    fs::write(place.path("project/a.rs"), "fn alpha() { beta() }\nfn beta() {}\n").unwrap();
-    place.json(&["index", "project"]);
-    place.write_rows("rows", 0..20, 4);
-    fs::create_dir(place.path("home/.ssh")).unwrap();
-    fs::write(place.path("home/secret"), "x").unwrap();
-    fs::set_permissions(place.path("home/secret"), PermissionsExt::from_mode(0o640)).unwrap();
-    place
+fn prepared() -> TestEnv {
+    let env = TestEnv::new();
+    fs::create_dir(env.path("project")).unwrap();
+    fs::write(env.path("project/a.rs"), "fn alpha() { beta() }\nfn beta() {}\n").unwrap();
+    env.json(&["index", "project"]);
+    env.write_rows("rows", 0..20, 4);
+    fs::create_dir(env.path("home/.ssh")).unwrap();
+    fs::write(env.path("home/secret"), "x").unwrap();
+    fs::set_permissions(env.path("home/secret"), PermissionsExt::from_mode(0o640)).unwrap();
+    env
 }
 
 /// The command, with a worker that tries everything when it comes to `point`.
-fn infested(place: &Place, point: &str, arguments: &[&str]) -> Command {
-    let mut command = place.command(arguments);
+fn infested(env: &TestEnv, point: &str, arguments: &[&str]) -> Command {
+    let mut command = env.command(arguments);
     command
         .env("ISOLITH_FAULT", format!("{point}:hostile"))
-        .env("ISOLITH_FAULT_HOME", place.path("home"))
+        .env("ISOLITH_FAULT_HOME", env.path("home"))
         .env("ISOLITH_TOKEN", TOKEN);
     command
 }
 
 /// What workers of the role reported with their last words.
-fn last_words(place: &Place, role: &str) -> Vec<Value> {
-    let files = files_in(&place.store().join("crashes"));
+fn last_words(env: &TestEnv, role: &str) -> Vec<Value> {
+    let files = files_in(&env.store().join("crashes"));
     let reports = files.iter().map(|file| fs::read_to_string(file).unwrap());
     reports
         .map(|report| serde_json::from_str::<Value>(&report).unwrap())
@@ -56,7 +56,7 @@ fn all_refused(role: &str, attempts: &Value) {
 }
 
 #[test]
-fn no_role_can_do_harm() {
+fn a_hijacked_worker_can_do_no_harm() {
     let cases: [(&str, &str, &[&str]); 7] = [
         ("walk", "walk.page", &["index", "project"]),
         ("parse", "parse", &["index", "project"]),
@@ -67,22 +67,22 @@ fn no_role_can_do_harm() {
         ("probe", "probe.disk", &["doctor"]),
     ];
     for (role, point, arguments) in cases {
-        let place = prepared();
-        fs::write(place.path("project/b.rs"), "fn gamma() {}\n").unwrap();
-        let output = infested(&place, point, arguments).output().unwrap();
-        let words = last_words(&place, role);
+        let env = prepared();
+        fs::write(env.path("project/b.rs"), "fn gamma() {}\n").unwrap();
+        let output = infested(&env, point, arguments).output().unwrap();
+        let words = last_words(&env, role);
         assert!(!words.is_empty(), "{role}: nobody tried anything: {output:?}");
-        words.iter().for_each(|tried| harmless(&place, role, tried));
+        words.iter().for_each(|tried| harmless(&env, role, tried));
     }
 }
 
 /// The worker that reads a query where there is no store: its last words are in the log alone.
 #[test]
-fn the_check_of_a_query_can_do_no_harm() {
-    let place = prepared();
-    fs::remove_dir_all(place.store()).unwrap();
+fn a_hijacked_query_check_can_do_no_harm() {
+    let env = prepared();
+    fs::remove_dir_all(env.store()).unwrap();
     let query = ["graph", "query", "CREATE (:A)", "-v"];
-    let output = infested(&place, "cypher", &query).output().unwrap();
+    let output = infested(&env, "cypher", &query).output().unwrap();
     let log = String::from_utf8(output.stderr).unwrap();
     let words: Vec<Value> = log
         .split("summary=")
@@ -94,12 +94,12 @@ fn the_check_of_a_query_can_do_no_harm() {
         })
         .collect();
     assert!(!words.is_empty(), "nobody tried anything: {log}");
-    words.iter().for_each(|tried| harmless(&place, "cypher", tried));
-    assert!(!place.store().exists());
+    words.iter().for_each(|tried| harmless(&env, "cypher", tried));
+    assert!(!env.store().exists());
 }
 
 /// Whether all that a worker tried was refused.
-fn harmless(place: &Place, role: &str, tried: &Value) {
+fn harmless(env: &TestEnv, role: &str, tried: &Value) {
     match tried["landlock"].as_bool().unwrap() {
         true => all_refused(role, &tried["files"]),
         false => eprintln!("not checked: this kernel has no Landlock for {role}"),
@@ -110,18 +110,18 @@ fn harmless(place: &Place, role: &str, tried: &Value) {
         assert!(known.contains(&name.as_str().unwrap()), "{role}: {name}");
     }
     if tried["landlock"] == true {
-        assert_eq!(fs::read_to_string(place.path("home/secret")).unwrap(), "x", "{role}");
-        assert_eq!(files_in(&place.path("home/.ssh")).len(), 0, "{role}");
+        assert_eq!(fs::read_to_string(env.path("home/secret")).unwrap(), "x", "{role}");
+        assert_eq!(files_in(&env.path("home/.ssh")).len(), 0, "{role}");
     }
-    let mode = fs::metadata(place.path("home/secret")).unwrap().permissions().mode();
+    let mode = fs::metadata(env.path("home/secret")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o640, "{role}");
 }
 
 /// Seen from outside, and by a worker that does nothing special.
 #[test]
-fn no_secret_of_the_front_is_in_the_environment_of_a_worker() {
-    let place = prepared();
-    let mut command = place.command(&["collection", "list"]);
+fn workers_do_not_inherit_secrets() {
+    let env = prepared();
+    let mut command = env.command(&["collection", "list"]);
     command.env("ISOLITH_FAULT", "read:hang").env("ISOLITH_TOKEN", TOKEN);
     let running = Running::start(command);
     let of = |pid: u32| fs::read(format!("/proc/{pid}/environ")).unwrap();
@@ -138,9 +138,9 @@ fn no_secret_of_the_front_is_in_the_environment_of_a_worker() {
 
 /// What it may signal is enough for that.
 #[test]
-fn a_confined_worker_ends_with_its_front() {
-    let place = prepared();
-    let mut command = place.command(&["collection", "list"]);
+fn a_sandboxed_worker_exits_with_its_front() {
+    let env = prepared();
+    let mut command = env.command(&["collection", "list"]);
     command.env("ISOLITH_FAULT", "read:hang");
     let running = Running::start(command);
     let worker = running.worker("store-reader");

@@ -2,8 +2,8 @@
 //! them is touched.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod place;
 mod project;
+mod test_env;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use place::files_in;
 use project::Project;
+use test_env::files_in;
 
 /// The folders of a store that somebody may replace by links.
 const INNER: [&str; 5] = ["segments", "quarantine", "crashes", "logs", "run"];
@@ -30,7 +30,7 @@ const COMMANDS: [&[&str]; 7] = [
 
 /// A folder of somebody's old files, named as cleverly as an attacker likes.
 fn precious(project: &Project) -> PathBuf {
-    let folder = project.place.path("precious");
+    let folder = project.env.path("precious");
     fs::create_dir(&folder).unwrap();
     let names = ["thesis.txt", "notes.json", ".profile", "c1-1-base-00000000.vec", "a.sqlite"];
     for name in names {
@@ -57,7 +57,7 @@ fn unseal(project: &Project) {
 }
 
 #[test]
-fn links_in_a_cloned_store_cost_nothing_outside_of_it() {
+fn links_in_a_cloned_store_do_no_harm_outside() {
     for name in INNER {
         let project = Project::sample();
         let precious = precious(&project);
@@ -74,7 +74,7 @@ fn links_in_a_cloned_store_cost_nothing_outside_of_it() {
 }
 
 #[test]
-fn links_put_into_a_sealed_store_are_not_followed_either() {
+fn links_in_a_sealed_store_are_not_followed() {
     for name in INNER {
         let project = Project::sample();
         project.index(&[]);
@@ -96,7 +96,7 @@ fn a_store_that_is_itself_a_link_is_refused() {
     let project = Project::sample();
     project.index(&[]);
     let real = project.folder().join(".isolith");
-    let elsewhere = project.place.path("elsewhere");
+    let elsewhere = project.env.path("elsewhere");
     fs::rename(&real, &elsewhere).unwrap();
     symlink(&elsewhere, &real).unwrap();
     project.fails(&["search", "retry"], 1, "store_foreign");
@@ -120,7 +120,7 @@ fn a_store_without_a_seal_is_refused_before_anything_in_it_is_opened() {
 }
 
 #[test]
-fn a_seal_or_secret_that_cannot_be_read_opens_nothing() {
+fn an_unreadable_seal_or_secret_is_refused() {
     let project = Project::sample();
     project.index(&[]);
     let truth = project.folder().join(".isolith/truth.sqlite");
@@ -132,7 +132,7 @@ fn a_seal_or_secret_that_cannot_be_read_opens_nothing() {
     for arguments in COMMANDS {
         project.fails(arguments, 1, "store_foreign");
     }
-    let secret = project.place.path("home/.local/state/isolith/secret");
+    let secret = project.env.path("home/.local/state/isolith/secret");
     fs::write(&secret, "broken").unwrap();
     for arguments in COMMANDS {
         assert_eq!(project.run(arguments).status, Some(1), "{arguments:?}");
@@ -153,9 +153,9 @@ fn a_store_whose_truth_was_deleted_starts_again() {
 }
 
 #[test]
-fn hints_name_the_store_that_is_meant() {
+fn hints_name_the_right_store() {
     let project = Project::sample();
-    let elsewhere = project.place.path("else where");
+    let elsewhere = project.env.path("else where");
     project.json(&["collection", "create", "a", "--store", elsewhere.to_str().unwrap()]);
     fs::remove_file(elsewhere.join("seal")).unwrap();
     let list = ["collection", "list", "--store", elsewhere.to_str().unwrap()];
@@ -167,20 +167,20 @@ fn hints_name_the_store_that_is_meant() {
 }
 
 #[test]
-fn starting_afresh_moves_nothing_but_a_store() {
+fn fresh_moves_only_stores() {
     let project = Project::sample();
-    let notes = project.place.path("notes");
+    let notes = project.env.path("notes");
     fs::create_dir(&notes).unwrap();
     fs::write(notes.join("diary.md"), "x").unwrap();
     project.fails(&["index", "--fresh", "--store", notes.to_str().unwrap()], 3, "bad_input");
     project.json(&["memory", "add", "remember", "--wing", "w", "--room", "r"]);
-    let own = project.place.path("home/.local/share/isolith");
+    let own = project.env.path("home/.local/share/isolith");
     project.fails(&["index", "--fresh", "--store", own.to_str().unwrap()], 3, "bad_input");
     assert!(notes.join("diary.md").exists() && own.join("truth.sqlite").exists());
 }
 
 #[test]
-fn a_pipe_among_the_crash_reports_keeps_nobody_waiting() {
+fn a_pipe_among_crash_reports_does_not_block() {
     let project = Project::sample();
     project.index(&[]);
     let pipe = project.folder().join(".isolith/crashes/1763424000000-17-0.json");
@@ -191,7 +191,7 @@ fn a_pipe_among_the_crash_reports_keeps_nobody_waiting() {
 }
 
 #[test]
-fn a_seal_of_another_user_or_of_another_store_does_not_fit() {
+fn seals_of_other_users_and_stores_are_refused() {
     let (one, other) = (Project::sample(), Project::sample());
     one.index(&[]);
     other.index(&[]);
@@ -213,7 +213,7 @@ fn a_seal_of_another_user_or_of_another_store_does_not_fit() {
 }
 
 #[test]
-fn starting_afresh_moves_the_old_store_aside_whole() {
+fn fresh_moves_the_whole_store_aside() {
     let project = Project::sample();
     project.index(&[]);
     unseal(&project);
@@ -234,9 +234,9 @@ fn starting_afresh_moves_the_old_store_aside_whole() {
 }
 
 #[test]
-fn adopting_checks_asks_drops_what_can_be_rebuilt_and_seals() {
+fn adopt_checks_asks_drops_derived_data_and_seals() {
     let project = Project::sample();
-    let outside = project.place.path("private");
+    let outside = project.env.path("private");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("diary.md"), "# Secret thoughts\n").unwrap();
     project.index(&[]);
@@ -269,7 +269,7 @@ fn the_database_alone_is_enough_to_restore_a_store() {
     project.index(&[]);
     let before = project.paths(&["retry"]);
     let store = project.folder().join(".isolith");
-    let copy = project.place.path("backup");
+    let copy = project.env.path("backup");
     fs::create_dir(&copy).unwrap();
     fs::copy(store.join("truth.sqlite"), copy.join("truth.sqlite")).unwrap();
     project.json(&["adopt", "--yes", "--store", copy.to_str().unwrap()]);
@@ -301,7 +301,7 @@ fn a_damaged_or_tracked_store_is_not_adopted() {
 }
 
 #[test]
-fn whatever_git_tracks_below_a_store_is_a_reason_to_refuse_it() {
+fn a_store_with_files_tracked_by_git_is_refused() {
     for tracked in ["truth.sqlite.salvaged", "run/x", "segments/link", ".gitignore"] {
         let project = Project::sample();
         project.index(&[]);
@@ -320,7 +320,7 @@ fn whatever_git_tracks_below_a_store_is_a_reason_to_refuse_it() {
 }
 
 #[test]
-fn an_index_of_git_of_any_size_is_no_danger() {
+fn a_huge_git_index_is_harmless() {
     let project = Project::sample();
     fs::create_dir(project.folder().join(".git")).unwrap();
     let index = fs::File::create(project.folder().join(".git/index")).unwrap();
@@ -330,7 +330,7 @@ fn an_index_of_git_of_any_size_is_no_danger() {
 }
 
 #[test]
-fn names_of_segments_that_lead_out_of_the_store_are_damage() {
+fn segment_names_outside_the_store_count_as_damage() {
     let project = Project::sample();
     project.index(&[]);
     let precious = precious(&project);
@@ -347,7 +347,7 @@ fn names_of_segments_that_lead_out_of_the_store_are_damage() {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_a_segment_keeps_nobody_waiting() {
+fn a_pipe_instead_of_a_segment_does_not_block() {
     let project = Project::sample();
     project.index(&[]);
     for file in files_in(&project.folder().join(".isolith/segments")) {
@@ -362,7 +362,7 @@ fn a_pipe_in_the_place_of_a_segment_keeps_nobody_waiting() {
 }
 
 #[test]
-fn a_salvaged_truth_that_no_salvage_left_takes_nobodys_place() {
+fn a_forged_salvaged_database_is_not_used() {
     let (project, other) = (Project::sample(), Project::sample());
     project.index(&[]);
     other.write("evil.rs", "fn planted() {}\n");
@@ -381,7 +381,7 @@ fn a_salvaged_truth_that_no_salvage_left_takes_nobodys_place() {
 }
 
 #[test]
-fn only_files_with_our_own_names_are_ever_deleted() {
+fn only_files_with_our_names_are_deleted() {
     let project = Project::sample();
     project.index(&[]);
     let store = project.folder().join(".isolith");
@@ -415,25 +415,25 @@ fn only_files_with_our_own_names_are_ever_deleted() {
 fn a_moved_project_keeps_its_store_and_an_empty_folder_is_not_foreign() {
     let project = Project::sample();
     project.index(&[]);
-    let moved = project.place.path("moved");
-    fs::rename(project.place.path("project"), &moved).unwrap();
-    let mut search = project.place.bare(&["search", "retry", "--json"]);
-    let ran = place::Ran::of(&search.current_dir(&moved).output().unwrap());
+    let moved = project.env.path("moved");
+    fs::rename(project.env.path("project"), &moved).unwrap();
+    let mut search = project.env.bare(&["search", "retry", "--json"]);
+    let ran = test_env::Ran::of(&search.current_dir(&moved).output().unwrap());
     assert_eq!(ran.status, Some(0), "{}", ran.stderr);
 
-    fs::create_dir(project.place.path("empty")).unwrap();
-    fs::create_dir(project.place.path("project")).unwrap();
+    fs::create_dir(project.env.path("empty")).unwrap();
+    fs::create_dir(project.env.path("project")).unwrap();
     project.write("a.rs", "fn a() {}\n");
     project.index(&["--store", "../empty"]);
 }
 
 #[test]
-fn the_users_own_store_is_sealed_by_itself() {
+fn the_users_store_is_sealed_automatically() {
     let project = Project::sample();
     let note = ["memory", "add", "remember this", "--wing", "w", "--room", "r"];
     project.json(&note);
-    let seal = project.place.path("home/.local/share/isolith/seal");
-    let secret = project.place.path("home/.local/state/isolith/secret");
+    let seal = project.env.path("home/.local/share/isolith/seal");
+    let secret = project.env.path("home/.local/state/isolith/secret");
     assert!(seal.exists() && secret.exists());
     fs::remove_file(&seal).unwrap();
     project.json(&["memory", "search", "remember"]);

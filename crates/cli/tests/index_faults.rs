@@ -2,18 +2,18 @@
 //! index what it would have been.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod place;
 mod project;
+mod test_env;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use place::{Place, Ran, Running, send, wait_until};
 use project::{Project, counts};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use test_env::{Ran, Running, TestEnv, send, wait_until};
 
 const FILES: usize = 150;
 
@@ -37,7 +37,7 @@ fn an_interrupted_run_keeps_what_it_has_finished() {
             let case = format!("{stage}, {signal:?}");
             let project = Project::large(FILES);
             let mut running = Running::start(project.command(&["index", "--json"]));
-            assert!(running.tells(stage), "{case}");
+            assert!(running.prints(stage), "{case}");
             let writers = running.workers("store-writer");
             running.signal(signal);
             let ran = running.finish();
@@ -48,8 +48,8 @@ fn an_interrupted_run_keeps_what_it_has_finished() {
             assert!(finished || ran.status == status, "{case}: {:?} {}", ran.status, ran.stderr);
             if let (Some(_), false) = (status, finished) {
                 let document = ran.document();
-                let told = document["interrupted"] == true || document["error"].is_object();
-                assert!(told, "{case}: {document}");
+                let message = document["interrupted"] == true || document["error"].is_object();
+                assert!(message, "{case}: {document}");
             }
             continue_and_compare(&project, &whole, &case);
         }
@@ -69,7 +69,7 @@ fn a_second_signal_kills_parsers_that_do_not_answer() {
         let parsers = running.workers("parse");
         parsers.iter().for_each(|pid| send(*pid, Signal::STOP));
         running.signal(signal);
-        assert!(running.tells("draining"), "{signal:?}");
+        assert!(running.prints("draining"), "{signal:?}");
         let begun = Instant::now();
         running.signal(signal);
         let ran = running.finish();
@@ -127,8 +127,8 @@ fn a_killed_worker_is_replaced() {
         for signal in [Signal::KILL, Signal::SEGV, Signal::TERM] {
             let project = Project::large(FILES);
             let mut running = Running::start(project.command(&["index", "--json"]));
-            if !running.tells(stage) {
-                panic!("{stage} is never told: {}", running.finish().stdout);
+            if !running.prints(stage) {
+                panic!("{stage} is never message: {}", running.finish().stdout);
             }
             for worker in running.workers(role) {
                 send(worker, signal);
@@ -209,7 +209,7 @@ fn a_file_that_hangs_its_parser_is_indexed_as_text() {
 }
 
 #[test]
-fn many_deadly_files_do_not_stop_the_others() {
+fn files_that_crash_parsers_do_not_stop_the_others() {
     let project = Project::large(200);
     for number in 0..8 {
         project.write(
@@ -224,7 +224,7 @@ fn many_deadly_files_do_not_stop_the_others() {
 }
 
 #[test]
-fn a_known_killer_is_not_tried_again() {
+fn a_quarantined_file_is_not_tried_again() {
     let project = poisoned();
     index_with_fault(&project, "parse.poison.rs:crash");
     let crashes = |project: &Project| {
@@ -245,12 +245,12 @@ fn a_known_killer_is_not_tried_again() {
 fn a_second_run_waits_for_the_first() {
     let project = Project::large(FILES);
     let mut first = Running::start(project.command(&["index", "--json"]));
-    assert!(first.tells("indexing"));
+    assert!(first.prints("indexing"));
     let busy = project.run(&["index", "--no-wait", "--json"]);
     assert_eq!(busy.status, Some(75), "{}", busy.stdout);
     assert_eq!(busy.document()["error"]["code"], "lock_held");
     let mut second = Running::start(project.command(&["index", "--json"]));
-    assert!(second.tells("waiting"), "it says so");
+    assert!(second.prints("waiting"), "it says so");
     assert_eq!(first.finish().document()["files"]["indexed"], FILES);
     let report = second.finish().document();
     assert_eq!(counts(&report), json!([FILES, 0, FILES, 0, 0]));
@@ -285,12 +285,12 @@ fn many_processes_share_a_code_index() {
 }
 
 #[test]
-fn a_damaged_segment_costs_speed_and_no_answer() {
+fn a_damaged_segment_only_slows_down_queries() {
     let project = Project::large(60);
     project.index(&[]);
     let whole = project.search(&["compute_41_2"]);
     for extension in ["vec", "txt"] {
-        let segments = place::files_in(&project.folder().join(".isolith/segments"));
+        let segments = test_env::files_in(&project.folder().join(".isolith/segments"));
         let file = segments.iter().find(|it| it.extension().is_some_and(|it| it == extension));
         let file = file.unwrap();
         let mut bytes = fs::read(file).unwrap();
@@ -308,9 +308,9 @@ fn a_damaged_segment_costs_speed_and_no_answer() {
 }
 
 #[test]
-fn a_full_disk_is_said_and_nothing_is_lost() {
-    let place = Place::new();
-    let disk = place.path("disk");
+fn a_full_disk_is_reported_and_nothing_is_lost() {
+    let env = TestEnv::new();
+    let disk = env.path("disk");
     fs::create_dir(&disk).unwrap();
     let mounted = Command::new("mount")
         .args(["-t", "tmpfs", "-o", "size=3m", "tmpfs"])

@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 use std::process::Command;
 
-use support::{Place, document, files_in};
+use support::{TestEnv, document, files_in};
 
 fn isolith(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_isolith"));
@@ -29,8 +29,8 @@ fn every_shell_has_completions() {
 
 #[test]
 fn every_command_has_a_man_page() {
-    let place = Place::new();
-    let folder = place.store().join("share/man1");
+    let env = TestEnv::new();
+    let folder = env.store().join("share/man1");
     // Twice: pages that are there are replaced.
     for _ in 0..2 {
         let output = isolith(&["man", folder.to_str().unwrap()]).output().unwrap();

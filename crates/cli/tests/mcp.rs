@@ -2,17 +2,17 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod agent;
-mod place;
 mod project;
+mod test_env;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use agent::Agent;
-use place::{send, wait_until};
 use project::Project;
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use test_env::{send, wait_until};
 
 fn indexed() -> Project {
     let project = Project::sample();
@@ -67,9 +67,9 @@ fn a_project_is_indexed_and_searched() {
     let report = agent.ask("tools/call", arguments)["result"]["structuredContent"].clone();
     assert_eq!(report["files"]["indexed"], 6, "{report}");
     assert_eq!(report["interrupted"], false);
-    assert!(!agent.told.is_empty(), "progress is told");
+    assert!(!agent.notifications.is_empty(), "progress is message");
     let shares: Vec<f64> = agent
-        .told
+        .notifications
         .iter()
         .map(|message| {
             assert_eq!(message["method"], "notifications/progress", "{message}");
@@ -144,7 +144,7 @@ fn a_new_file_is_found_although_no_hit_was_in_it() {
 #[test]
 fn paths_are_confined() {
     let project = indexed();
-    let outside = project.place.path("outside");
+    let outside = project.env.path("outside");
     std::fs::create_dir(&outside).unwrap();
     std::fs::write(outside.join("notes.rs"), "fn secret_handshake() {}\n").unwrap();
     std::os::unix::fs::symlink(&outside, project.folder().join("link")).unwrap();
@@ -164,7 +164,7 @@ fn paths_are_confined() {
 }
 
 #[test]
-fn collections_are_filled_and_asked() {
+fn collections_are_filled_and_queried() {
     let project = Project::empty();
     let mut agent = agent_of(&project);
     assert_eq!(agent.call("collection_list", json!({})), json!({ "collections": [] }));
@@ -177,7 +177,7 @@ fn collections_are_filled_and_asked() {
     assert_eq!((&added["inserted"], &added["count"]), (&json!(2), &json!(2)), "{added}");
     assert_eq!(agent.call("collection_add", add)["unchanged"], 2);
     // Nothing was indexed here: it went into the user's store.
-    assert!(project.place.path("home/.local/share/isolith/truth.sqlite").exists());
+    assert!(project.env.path("home/.local/share/isolith/truth.sqlite").exists());
     for (what, how) in [("text", "crash of a parser"), ("keywords", "nesting")] {
         let found = agent.call("collection_query", json!({ "collection": "notes", what: how }));
         assert_eq!(found["hits"][0]["id"], "a", "{what}: {found}");
@@ -254,14 +254,14 @@ fn a_cancelled_index_stops_and_keeps_what_it_has() {
     assert!(count("unchanged") >= files && count("indexed") > 0, "{files}: {report}");
     assert_eq!(count("unchanged") + count("indexed"), 400, "{report}");
     assert!(
-        agent.told.iter().all(|message| message["id"] != id),
+        agent.notifications.iter().all(|message| message["id"] != id),
         "a cancelled call is not answered"
     );
     assert_eq!(agent.leave(), Some(0));
 }
 
 #[test]
-fn a_call_that_runs_is_answered_before_the_end() {
+fn running_calls_are_answered_before_the_end() {
     let project = Project::large(400);
     let mut agent = agent_of(&project);
     let id = begin_index(&mut agent);
@@ -277,7 +277,7 @@ fn a_call_that_runs_is_answered_before_the_end() {
 }
 
 #[test]
-fn the_second_signal_does_not_wait() {
+fn a_second_signal_stops_at_once() {
     let project = Project::large(400);
     let mut agent = agent_of(&project);
     begin_index(&mut agent);
@@ -321,7 +321,7 @@ fn a_client_that_disconnects_leaves_nothing_behind() {
         assert_eq!(ended, Some(status), "{signal:?}");
         wait_until(|| workers.iter().all(|pid| !Path::new(&format!("/proc/{pid}")).exists()));
         let run = project.folder().join(".isolith/run");
-        let sockets = place::files_in(&run)
+        let sockets = test_env::files_in(&run)
             .into_iter()
             .filter(|it| it.extension().is_some_and(|it| it == "sock"));
         assert_eq!(sockets.count(), 0, "{signal:?}");
@@ -374,7 +374,7 @@ fn lines_that_cannot_be_read_are_answered() {
     agent.send_bytes(br#"{"jsonrpc":"2.0","method":5}"#);
     agent.send_bytes(br#"{"jsonrpc":"2.0","id":[],"error":5}"#);
     assert!(agent.ask("ping", json!({}))["result"].is_object());
-    assert!(agent.told.is_empty(), "{:?}", agent.told);
+    assert!(agent.notifications.is_empty(), "{:?}", agent.notifications);
     assert_eq!(agent.leave(), Some(0));
 }
 

@@ -2,16 +2,16 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod agent;
-mod place;
 mod project;
+mod test_env;
 
 use agent::Agent;
-use place::Place;
 use project::Project;
 use serde_json::{Value, json};
+use test_env::TestEnv;
 
-fn agent_at(place: &Place) -> Agent {
-    Agent::greeted(place.command(&["mcp"]))
+fn agent_at(env: &TestEnv) -> Agent {
+    Agent::greeted(env.command(&["mcp"]))
 }
 
 fn add(agent: &mut Agent, text: &str, wing: &str, room: &str) -> Value {
@@ -19,11 +19,11 @@ fn add(agent: &mut Agent, text: &str, wing: &str, room: &str) -> Value {
 }
 
 #[test]
-fn what_is_remembered_can_be_read_changed_and_forgotten() {
-    let place = Place::new();
-    let mut agent = agent_at(&place);
+fn drawers_can_be_read_changed_and_deleted() {
+    let env = TestEnv::new();
+    let mut agent = agent_at(&env);
     assert_eq!(agent.call("memory_list", json!({}))["total"], 0);
-    assert!(!place.store().exists(), "reading makes no store");
+    assert!(!env.store().exists(), "reading makes no store");
     let text = "Ada prefers tabs.\nShe said so twice.";
     let first = add(&mut agent, text, "ada", "style");
     let again = add(&mut agent, text, "ada", "style");
@@ -69,8 +69,8 @@ fn what_is_remembered_can_be_read_changed_and_forgotten() {
 
 #[test]
 fn memory_is_listed_in_pages() {
-    let place = Place::new();
-    let mut agent = agent_at(&place);
+    let env = TestEnv::new();
+    let mut agent = agent_at(&env);
     for number in 0..7 {
         let room = if number < 4 { "a" } else { "b" };
         let text = format!("note {number}");
@@ -104,9 +104,9 @@ fn memory_is_listed_in_pages() {
 }
 
 #[test]
-fn memory_answers_questions() {
-    let place = Place::new();
-    let mut agent = agent_at(&place);
+fn memory_is_searched() {
+    let env = TestEnv::new();
+    let mut agent = agent_at(&env);
     assert_eq!(agent.call("memory_search", json!({ "query": "deploy" }))["hits"], json!([]));
     add(&mut agent, "We deploy to production every Friday evening", "ops", "deploy");
     add(&mut agent, "Ada is allergic to peanuts", "ada", "health");
@@ -123,8 +123,8 @@ fn memory_answers_questions() {
 
 #[test]
 fn near_duplicates_are_reported_and_kept() {
-    let place = Place::new();
-    let mut agent = agent_at(&place);
+    let env = TestEnv::new();
+    let mut agent = agent_at(&env);
     let ask = |text: &str| json!({ "text": text, "threshold": 0.8 });
     assert_eq!(agent.call("memory_check_duplicate", ask("anything"))["duplicate"], false);
     let id =
@@ -141,8 +141,8 @@ fn near_duplicates_are_reported_and_kept() {
 
 #[test]
 fn diaries_are_kept_by_agent_and_day() {
-    let place = Place::new();
-    let mut agent = agent_at(&place);
+    let env = TestEnv::new();
+    let mut agent = agent_at(&env);
     for (who, date, text) in [
         ("scout", "2026-03-01", "found the parser"),
         ("scout", "2026-03-02", "fixed the parser"),
@@ -171,7 +171,7 @@ fn memory_is_the_users_and_code_is_the_projects() {
     let mut agent = Agent::greeted(project.command(&["mcp"]));
     add(&mut agent, "Ada owns the retry code", "ada", "code");
     agent.call("search_code", json!({ "query": "retry" }));
-    let users = project.place.path("home/.local/share/isolith");
+    let users = project.env.path("home/.local/share/isolith");
     assert!(users.join("truth.sqlite").exists());
     let health = agent.call("health", json!({}));
     assert_eq!(health["ok"], true, "{health}");
@@ -179,27 +179,27 @@ fn memory_is_the_users_and_code_is_the_projects() {
         health["stores"].as_array().unwrap().iter().map(|it| &it["whose"]).collect();
     assert_eq!(stores, ["project", "user"]);
     for folder in [&users, &project.folder().join(".isolith")] {
-        let sockets = place::files_in(&folder.join("run"));
+        let sockets = test_env::files_in(&folder.join("run"));
         assert!(
             sockets.iter().any(|it| it.extension().is_some_and(|it| it == "sock")),
             "{sockets:?}"
         );
     }
-    let logs = place::files_in(&users.join("logs"));
+    let logs = test_env::files_in(&users.join("logs"));
     assert!(!logs.is_empty());
     // Another agent, in another place, remembers the same.
-    let mut other = Agent::greeted(project.place.bare(&["mcp"]));
+    let mut other = Agent::greeted(project.env.bare(&["mcp"]));
     assert_eq!(other.call("memory_list", json!({ "wing": "ada" }))["total"], 1);
     assert_eq!(other.refused("search_code", json!({ "query": "retry" }))["code"], "no_store");
     assert_eq!((agent.leave(), other.leave()), (Some(0), Some(0)));
 }
 
 #[test]
-fn files_are_ingested_from_where_it_is_allowed() {
+fn only_allowed_files_are_ingested() {
     let project = Project::empty();
-    let rows: String = (0..50).map(|number| place::row(number, 8).to_string() + "\n").collect();
+    let rows: String = (0..50).map(|number| test_env::row(number, 8).to_string() + "\n").collect();
     project.write("rows.jsonl", rows);
-    project.place.write("outside.jsonl", place::row(1, 8).to_string());
+    project.env.write("outside.jsonl", test_env::row(1, 8).to_string());
     let mut agent = Agent::greeted(project.command(&["mcp"]));
     let load = json!({ "path": "rows.jsonl", "collection": "docs" });
     let receipt = agent.call("ingest_file", load.clone());
@@ -209,7 +209,7 @@ fn files_are_ingested_from_where_it_is_allowed() {
         "{receipt}"
     );
     assert_eq!(agent.call("ingest_file", load)["unchanged"], 50);
-    let vector = json!({ "collection": "docs", "vector": place::vector(3, 8), "limit": 1 });
+    let vector = json!({ "collection": "docs", "vector": test_env::vector(3, 8), "limit": 1 });
     assert_eq!(agent.call("collection_query", vector)["hits"][0]["id"], "r3");
     let outside = json!({ "path": "../outside.jsonl", "collection": "docs" });
     assert_eq!(agent.refused("ingest_file", outside)["code"], "forbidden_path");
@@ -225,7 +225,7 @@ fn a_server_repairs_a_damaged_store() {
     project.index(&[]);
     let mut agent = Agent::greeted(project.command(&["mcp"]));
     agent.call("search_code", json!({ "query": "retry" }));
-    for file in place::files_in(&project.folder().join(".isolith/segments")) {
+    for file in test_env::files_in(&project.folder().join(".isolith/segments")) {
         let mut bytes = std::fs::read(&file).unwrap();
         let middle = bytes.len() / 2;
         bytes[middle] ^= 0xFF;
@@ -256,9 +256,9 @@ fn objects(found: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn facts_have_their_time() {
-    let place = Place::new();
-    let mut agent = agent_at(&place);
+fn facts_are_queried_by_time() {
+    let env = TestEnv::new();
+    let mut agent = agent_at(&env);
     assert_eq!(agent.call("fact_query", json!({ "entity": "Max" }))["facts"], json!([]));
     assert_eq!(agent.call("fact_stats", json!({}))["facts"], 0);
     let fact = |object: &str, from: &str| json!({ "subject": "Max", "predicate": "works_at", "object": object, "valid_from": from });
@@ -351,7 +351,7 @@ fn resources_are_read_by_their_address() {
 }
 
 #[test]
-fn prompts_know_what_is_known() {
+fn prompts_include_memory() {
     let project = Project::sample();
     let mut agent = Agent::greeted(project.command(&["mcp"]));
     let listed = agent.ask("prompts/list", json!({}))["result"].clone();

@@ -2,14 +2,14 @@
 //! and whose store it is.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod place;
+mod test_env;
 
 use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-use place::{Place, Ran};
 use serde_json::{Value, json};
+use test_env::{Ran, TestEnv};
 
 /// The keys of an object, in alphabetical order.
 fn keys(object: &Value) -> Vec<&str> {
@@ -19,8 +19,8 @@ fn keys(object: &Value) -> Vec<&str> {
 }
 
 /// Runs a command that reads `input`.
-fn fed(place: &Place, arguments: &[&str], input: &[u8]) -> Ran {
-    let mut command = place.command(arguments);
+fn fed(env: &TestEnv, arguments: &[&str], input: &[u8]) -> Ran {
+    let mut command = env.command(arguments);
     let child = command.arg("--json").stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = child.stderr(Stdio::piped()).spawn().unwrap();
     // It may refuse before it has read all.
@@ -28,8 +28,8 @@ fn fed(place: &Place, arguments: &[&str], input: &[u8]) -> Ran {
     Ran::of(&child.wait_with_output().unwrap())
 }
 
-fn add(place: &Place, arguments: &[&str]) -> String {
-    let added = place.json(&[&["memory", "add"], arguments].concat());
+fn add(env: &TestEnv, arguments: &[&str]) -> String {
+    let added = env.json(&[&["memory", "add"], arguments].concat());
     assert_eq!(added["created"], true, "{added}");
     added["id"].as_str().unwrap().to_owned()
 }
@@ -40,20 +40,20 @@ fn texts(listed: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn scripts_find_the_documented_fields() {
-    let place = Place::new();
+fn json_has_the_documented_fields() {
+    let env = TestEnv::new();
     let text = "We agreed on SQLite.";
     let first = ["memory", "add", text, "--wing", "acme", "--room", "decisions"];
-    let added = place.json(&[&first[..], &["--tag", "db", "--date", "2026-01-31"]].concat());
+    let added = env.json(&[&first[..], &["--tag", "db", "--date", "2026-01-31"]].concat());
     let id = added["id"].as_str().unwrap();
     assert_eq!(added, json!({ "id": id, "created": true, "duplicate_of": null }));
-    let again = place.json(&first);
+    let again = env.json(&first);
     assert_eq!(again, json!({ "id": id, "created": false, "duplicate_of": id }));
-    let near = place.json(&["memory", "add", "We agreed on SQLite today.", "--near", "0.7"]);
+    let near = env.json(&["memory", "add", "We agreed on SQLite today.", "--near", "0.7"]);
     assert_eq!(near["similar"][0]["drawer"]["id"], id);
     assert!(near["similar"][0]["similarity"].as_f64().unwrap() > 0.7, "{near}");
 
-    let got = place.json(&["memory", "get", id, "none"]);
+    let got = env.json(&["memory", "get", id, "none"]);
     assert_eq!((keys(&got), &got["missing"]), (vec!["drawers", "missing"], &json!(["none"])));
     let drawer = &got["drawers"][0];
     assert_eq!(
@@ -76,78 +76,75 @@ fn scripts_find_the_documented_fields() {
     );
     assert_eq!((&drawer["text"], &drawer["date"]), (&json!(text), &json!("2026-01-31")));
 
-    let listed = place.json(&["memory", "list", "--limit", "1", "--offset", "1"]);
+    let listed = env.json(&["memory", "list", "--limit", "1", "--offset", "1"]);
     assert_eq!(keys(&listed), ["drawers", "offset", "total"]);
     assert_eq!((texts(&listed), &listed["total"]), (vec![text], &json!(2)));
-    let wings = place.json(&["memory", "taxonomy"]);
+    let wings = env.json(&["memory", "taxonomy"]);
     let room = json!({ "name": "decisions", "drawers": 1 });
     assert_eq!(wings["wings"][0], json!({ "name": "acme", "drawers": 1, "rooms": [room] }));
     assert_eq!((&wings["drawers"], &wings["wings"][1]["name"]), (&json!(2), &json!("general")));
 
-    let updated = place.json(&["memory", "update", id, "--author", "Ada", "--room", "log"]);
+    let updated = env.json(&["memory", "update", id, "--author", "Ada", "--room", "log"]);
     assert_eq!((keys(&updated), &updated["changed"]), (vec!["changed", "drawer"], &json!(true)));
     assert_eq!(
         (&updated["drawer"]["author"], &updated["drawer"]["id"]),
         (&json!("Ada"), &json!(id))
     );
-    let same = place.json(&["memory", "update", id, "--author", "Ada"]);
+    let same = env.json(&["memory", "update", id, "--author", "Ada"]);
     assert_eq!(same["changed"], false);
-    assert_eq!(
-        place.json(&["memory", "delete", id, "none"]),
-        json!({ "deleted": 1, "missing": 1 })
-    );
+    assert_eq!(env.json(&["memory", "delete", id, "none"]), json!({ "deleted": 1, "missing": 1 }));
 
-    let entry = place.json(&["memory", "diary", "write", "--agent", "claude", "All tests pass."]);
+    let entry = env.json(&["memory", "diary", "write", "--agent", "claude", "All tests pass."]);
     assert_eq!(
         (keys(&entry), &entry["created"]),
         (vec!["created", "duplicate_of", "id"], &json!(true))
     );
-    let diary = place.json(&["memory", "diary", "read", "--agent", "claude"]);
+    let diary = env.json(&["memory", "diary", "read", "--agent", "claude"]);
     assert_eq!(keys(&diary), ["agent", "entries"]);
     let entry = &diary["entries"][0];
     assert_eq!((&entry["wing"], &entry["room"]), (&json!("claude"), &json!("diary")));
     assert_eq!(entry["author"], "claude");
 
     // It is a part of the store, but no collection of anybody's.
-    assert_eq!(place.json(&["collection", "list"]), json!({ "collections": [] }));
-    let status = place.json(&["status"]);
+    assert_eq!(env.json(&["collection", "list"]), json!({ "collections": [] }));
+    let status = env.json(&["status"]);
     assert_eq!(status["collections"][0]["name"], "@memory");
     assert_eq!(status["memory"], json!({ "wings": 2, "drawers": 2 }));
-    place.fails(&["collection", "delete", "@memory"], 3, "bad_input");
-    assert_eq!(place.json(&["doctor", "--full"])["ok"], true);
+    env.fails(&["collection", "delete", "@memory"], 3, "bad_input");
+    assert_eq!(env.json(&["doctor", "--full"])["ok"], true);
 }
 
 #[test]
 fn texts_come_from_arguments_files_and_standard_input() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let text = "Erste Zeile\r\n\tzweite \u{1F994}\n\n";
-    let file = place.write("note.md", text);
-    let from_file = add(&place, &["--file", &file]);
-    let from_input = fed(&place, &["memory", "add", "-", "--wing", "w"], text.as_bytes());
+    let file = env.write("note.md", text);
+    let from_file = add(&env, &["--file", &file]);
+    let from_input = fed(&env, &["memory", "add", "-", "--wing", "w"], text.as_bytes());
     assert_eq!(from_input.status, Some(0), "{}", from_input.stderr);
     let from_input = from_input.document()["id"].as_str().unwrap().to_owned();
-    let spoken = add(&place, &["several", "words", "in", "a", "row"]);
-    let got = place.json(&["memory", "get", &from_file, &from_input, &spoken]);
+    let spoken = add(&env, &["several", "words", "in", "a", "row"]);
+    let got = env.json(&["memory", "get", &from_file, &from_input, &spoken]);
     assert_eq!(texts(&got), [text, text, "several words in a row"]);
     let drawer = |at: usize| &got["drawers"][at];
     assert_eq!((&drawer(0)["source"], &drawer(1)["source"]), (&json!("note.md"), &Value::Null));
     assert_eq!((&drawer(1)["wing"], &drawer(1)["room"]), (&json!("w"), &json!("general")));
 
     // A pipe gets what is there; `terminal.rs` has what a terminal shows.
-    let shown = place.run(&["memory", "get", &spoken, "--quiet"]);
+    let shown = env.run(&["memory", "get", &spoken, "--quiet"]);
     assert!(shown.stdout.contains("several words in a row\n"), "{}", shown.stdout);
-    let id = add(&place, &["\u{1b}[2Jgone"]);
-    let shown = place.run(&["memory", "get", &id]);
+    let id = add(&env, &["\u{1b}[2Jgone"]);
+    let shown = env.run(&["memory", "get", &id]);
     assert!(shown.stdout.contains("\u{1b}[2Jgone\n"), "{:?}", shown.stdout);
 }
 
 #[test]
-fn mistakes_have_a_code_and_an_exit_status() {
-    let place = Place::new();
-    place.fails(&["memory", "list"], 4, "no_store");
-    place.fails(&["memory", "get", "x"], 4, "no_store");
-    let id = add(&place, &["a text"]);
-    let other = add(&place, &["another text"]);
+fn errors_have_a_code_and_an_exit_status() {
+    let env = TestEnv::new();
+    env.fails(&["memory", "list"], 4, "no_store");
+    env.fails(&["memory", "get", "x"], 4, "no_store");
+    let id = add(&env, &["a text"]);
+    let other = add(&env, &["another text"]);
     for (arguments, status, code) in [
         (&["add"][..], 2, "usage"),
         (&["add", " "], 3, "bad_input"),
@@ -175,11 +172,11 @@ fn mistakes_have_a_code_and_an_exit_status() {
         (&["diary", "write", "--agent", " ", "text"], 3, "bad_input"),
         (&["diary", "read", "--agent", "a", "--date", "today"], 3, "bad_input"),
     ] {
-        place.fails(&[&["memory"], arguments].concat(), status, code);
+        env.fails(&[&["memory"], arguments].concat(), status, code);
     }
-    let refused = place.fails(&["memory", "update", &id, "another text"], 3, "already_exists");
+    let refused = env.fails(&["memory", "update", &id, "another text"], 3, "already_exists");
     assert!(refused["message"].as_str().unwrap().contains(&other), "{refused}");
-    let date = place.fails(&["memory", "add", "x", "--date", "1.2.2026"], 3, "bad_input");
+    let date = env.fails(&["memory", "add", "x", "--date", "1.2.2026"], 3, "bad_input");
     assert!(date["message"].as_str().unwrap().contains("2026-01-31T09:30:00Z"), "{date}");
 
     let large = vec![b'x'; 2 << 20];
@@ -189,30 +186,30 @@ fn mistakes_have_a_code_and_an_exit_status() {
         (b"\n \t\n", 3, "bad_input"),
         (&large, 3, "too_large"),
     ] {
-        let ran = fed(&place, &["memory", "add", "-"], input);
+        let ran = fed(&env, &["memory", "add", "-"], input);
         let error = &ran.document()["error"];
         assert_eq!((ran.status, error["code"].as_str()), (Some(status), Some(code)), "{error}");
     }
-    let file = place.write("large", &large);
-    let error = place.fails(&["memory", "add", "--file", &file], 3, "too_large");
+    let file = env.write("large", &large);
+    let error = env.fails(&["memory", "add", "--file", &file], 3, "too_large");
     assert!(error["hint"].as_str().unwrap().contains("split"), "{error}");
     // Nothing came of any of it.
-    assert_eq!(texts(&place.json(&["memory", "list"])), ["another text", "a text"]);
+    assert_eq!(texts(&env.json(&["memory", "list"])), ["another text", "a text"]);
     // What can be kept in one piece is.
-    let whole = place.write("whole", "word ".repeat((1 << 20) / 5));
-    let id = add(&place, &["--file", &whole]);
-    let got = place.json(&["memory", "get", &id]);
+    let whole = env.write("whole", "word ".repeat((1 << 20) / 5));
+    let id = add(&env, &["--file", &whole]);
+    let got = env.json(&["memory", "get", &id]);
     assert_eq!(texts(&got)[0].len(), (1 << 20) / 5 * 5);
 }
 
 #[test]
 fn memory_goes_to_the_users_store_unless_project_is_given() {
-    let place = Place::new();
-    fs::create_dir(place.path(".isolith")).unwrap();
+    let env = TestEnv::new();
+    fs::create_dir(env.path(".isolith")).unwrap();
     let run = |arguments: &[&str], variable: Option<&str>| {
-        let mut command = place.bare(arguments);
+        let mut command = env.bare(arguments);
         if let Some(store) = variable {
-            command.env("ISOLITH_STORE", place.path(store));
+            command.env("ISOLITH_STORE", env.path(store));
         }
         let ran = Ran::of(&command.arg("--json").output().unwrap());
         assert_eq!(ran.status, Some(0), "{} {}", ran.stdout, ran.stderr);
@@ -232,13 +229,13 @@ fn memory_goes_to_the_users_store_unless_project_is_given() {
         let listed = run(&[&["memory", "list"], arguments].concat(), variable);
         assert_eq!(texts(&listed), [expected]);
     }
-    assert!(place.path("home/.local/share/isolith/truth.sqlite").exists());
-    place.fails_as(place.bare(&["memory", "list", "--project", "--store", "s"]), 2, "usage");
+    assert!(env.path("home/.local/share/isolith/truth.sqlite").exists());
+    env.fails_as(env.bare(&["memory", "list", "--project", "--store", "s"]), 2, "usage");
 }
 
 #[test]
-fn lists_are_narrowed_down_and_drawers_deleted_together() {
-    let place = Place::new();
+fn drawers_are_listed_and_deleted_by_filter() {
+    let env = TestEnv::new();
     for (text, wing, room, source, date) in [
         ("one", "ada", "work", "chat", "2026-01-01"),
         ("two", "ada", "work", "chat", "2026-01-02"),
@@ -246,7 +243,7 @@ fn lists_are_narrowed_down_and_drawers_deleted_together() {
         ("four", "bob", "work", "chat", "2026-01-04"),
     ] {
         let arguments = [text, "--wing", wing, "--room", room, "--source", source, "--date", date];
-        add(&place, &[&arguments[..], &["--author", "Ada", "--tag", text]].concat());
+        add(&env, &[&arguments[..], &["--author", "Ada", "--tag", text]].concat());
     }
     for (arguments, expected) in [
         (&[][..], &["four", "three", "two", "one"][..]),
@@ -258,29 +255,29 @@ fn lists_are_narrowed_down_and_drawers_deleted_together() {
         (&["--author", "Ada", "-n", "2", "--offset", "1"], &["three", "two"]),
         (&["--author", "nobody"], &[]),
     ] {
-        let listed = place.json(&[&["memory", "list"], arguments].concat());
+        let listed = env.json(&[&["memory", "list"], arguments].concat());
         assert_eq!(texts(&listed), expected, "{arguments:?}");
     }
-    let table = place.run(&["memory", "list", "-n", "2"]).stdout;
+    let table = env.run(&["memory", "list", "-n", "2"]).stdout;
     assert!(table.starts_with("ID ") && table.contains("bob/work"), "{table}");
     assert!(table.ends_with("1 to 2 of 4\n"), "{table}");
 
-    let error = place.fails(&["memory", "delete", "--wing", "ada"], 2, "usage");
+    let error = env.fails(&["memory", "delete", "--wing", "ada"], 2, "usage");
     assert!(error["message"].as_str().unwrap().contains("3 drawers"), "{error}");
-    let deleted = place.json(&["memory", "delete", "--source", "chat", "--wing", "ada"]);
+    let deleted = env.json(&["memory", "delete", "--source", "chat", "--wing", "ada"]);
     assert_eq!(deleted, json!({ "deleted": 2, "missing": 0 }));
-    let deleted = place.json(&["memory", "delete", "--wing", "bob", "--yes"]);
+    let deleted = env.json(&["memory", "delete", "--wing", "bob", "--yes"]);
     assert_eq!(deleted, json!({ "deleted": 1, "missing": 0 }));
-    assert_eq!(texts(&place.json(&["memory", "list"])), ["three"]);
+    assert_eq!(texts(&env.json(&["memory", "list"])), ["three"]);
 }
 
 #[test]
-fn updates_change_what_they_name() {
-    let place = Place::new();
+fn updates_change_only_the_given_fields() {
+    let env = TestEnv::new();
     let about = ["--author", "Ada", "--date", "2026-01-31", "--tag", "a", "--source", "chat"];
-    let id = add(&place, &[&["old"][..], &about, &["--metadata", r#"{"a":1,"b":2}"#]].concat());
+    let id = add(&env, &[&["old"][..], &about, &["--metadata", r#"{"a":1,"b":2}"#]].concat());
     let update = |arguments: &[&str]| {
-        let updated = place.json(&[&["memory", "update", id.as_str()], arguments].concat());
+        let updated = env.json(&[&["memory", "update", id.as_str()], arguments].concat());
         assert_eq!(updated["changed"], true);
         updated["drawer"].clone()
     };
@@ -300,28 +297,28 @@ fn updates_change_what_they_name() {
 }
 
 #[test]
-fn a_key_makes_a_call_happen_once() {
-    let place = Place::new();
+fn an_idempotency_key_makes_a_call_take_effect_once() {
+    let env = TestEnv::new();
     let call = ["memory", "add", "once", "--key", "k1"];
-    let first = place.json(&call);
-    place.json(&["memory", "delete", first["id"].as_str().unwrap()]);
-    assert_eq!(place.json(&call), first);
-    assert_eq!(texts(&place.json(&["memory", "list"])), [""; 0]);
-    place.fails(&["memory", "add", "other", "--key", "k1"], 3, "key_reused");
+    let first = env.json(&call);
+    env.json(&["memory", "delete", first["id"].as_str().unwrap()]);
+    assert_eq!(env.json(&call), first);
+    assert_eq!(texts(&env.json(&["memory", "list"])), [""; 0]);
+    env.fails(&["memory", "add", "other", "--key", "k1"], 3, "key_reused");
     let entry = ["memory", "diary", "write", "--agent", "a", "dear diary", "--key", "k2"];
-    assert_eq!(place.json(&entry), place.json(&entry));
-    let diary = place.json(&["memory", "diary", "read", "--agent", "a"]);
+    assert_eq!(env.json(&entry), env.json(&entry));
+    let diary = env.json(&["memory", "diary", "read", "--agent", "a"]);
     assert_eq!(diary["entries"].as_array().unwrap().len(), 1);
 }
 
 #[test]
-fn many_processes_remember_everything_once() {
-    let place = Place::new();
+fn concurrent_processes_store_each_text_once() {
+    let env = TestEnv::new();
     let mut running = Vec::new();
     for process in 0..8 {
         // Each text comes from two of them.
         let text = format!("thought number {}", process / 2);
-        let mut command = place.command(&["memory", "add", &text, "--json"]);
+        let mut command = env.command(&["memory", "add", &text, "--json"]);
         running.push(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     }
     let created = running.into_iter().map(|child| {
@@ -330,7 +327,7 @@ fn many_processes_remember_everything_once() {
         ran.document()["created"].as_bool().unwrap()
     });
     assert_eq!(created.filter(|created| *created).count(), 4);
-    let listed = place.json(&["memory", "list", "--by-position"]);
+    let listed = env.json(&["memory", "list", "--by-position"]);
     let mut found = texts(&listed);
     found.sort_unstable();
     let expected: Vec<String> = (0..4).map(|number| format!("thought number {number}")).collect();
@@ -342,13 +339,13 @@ fn many_processes_remember_everything_once() {
 
 #[test]
 fn all_drawers_can_be_exported_and_imported() {
-    let place = Place::new();
+    let env = TestEnv::new();
     for number in 0..3 {
         let text = format!("text {number}");
         let tags = ["--tag", "t", "--date-text", "in spring", "--metadata", r#"{"n":1}"#];
-        add(&place, &[&[text.as_str()][..], &tags].concat());
+        add(&env, &[&[text.as_str()][..], &tags].concat());
     }
-    let out = place.run(&["memory", "list", "--all", "--jsonl"]);
+    let out = env.run(&["memory", "list", "--all", "--jsonl"]);
     let lines: Vec<Value> =
         out.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 3);
@@ -360,20 +357,20 @@ fn all_drawers_can_be_exported_and_imported() {
             "metadata": { "n": 1 },
         })
     );
-    let page = place.run(&["memory", "list", "--jsonl", "-n", "2"]);
+    let page = env.run(&["memory", "list", "--jsonl", "-n", "2"]);
     assert_eq!(page.stdout.lines().count(), 2);
 
     // And recovered, with the same ids and positions.
-    let other = Place::new();
+    let other = TestEnv::new();
     let file = other.write("all.jsonl", &out.stdout);
     other.json(&["memory", "import", &file, "--format", "drawers"]);
-    let drawers = |place: &Place| {
-        let mut listed = place.json(&["memory", "list", "--by-position"]);
+    let drawers = |env: &TestEnv| {
+        let mut listed = env.json(&["memory", "list", "--by-position"]);
         for drawer in listed["drawers"].as_array_mut().unwrap() {
             let drawer = drawer.as_object_mut().unwrap();
             assert!(drawer.remove("created_at").is_some() && drawer.remove("updated_at").is_some());
         }
         listed
     };
-    assert_eq!(drawers(&other), drawers(&place));
+    assert_eq!(drawers(&other), drawers(&env));
 }

@@ -2,19 +2,19 @@
 //! after whatever stopped it.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod place;
+mod test_env;
 
 use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-use place::{Place, Ran, Running, send};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use test_env::{Ran, Running, TestEnv, send};
 
 /// Wing, room, source and author of all drawers, in the order of arrival.
-fn drawers(place: &Place) -> Vec<[String; 4]> {
-    let truth = place.truth();
+fn drawers(env: &TestEnv) -> Vec<[String; 4]> {
+    let truth = env.truth();
     let mut rows = truth
         .prepare("SELECT wing, room, coalesce(source, '-'), coalesce(author, '-') FROM drawer ORDER BY number")
         .unwrap();
@@ -22,8 +22,8 @@ fn drawers(place: &Place) -> Vec<[String; 4]> {
     rows.unwrap().map(Result::unwrap).collect()
 }
 
-fn sources(place: &Place) -> Vec<String> {
-    drawers(place).into_iter().map(|[_, _, source, _]| source).collect()
+fn sources(env: &TestEnv) -> Vec<String> {
+    drawers(env).into_iter().map(|[_, _, source, _]| source).collect()
 }
 
 /// Created, duplicates and rejected of a receipt.
@@ -32,8 +32,8 @@ fn counts(receipt: &Value) -> [u64; 3] {
 }
 
 /// An import that fails like this; its receipt.
-fn refused(place: &Place, arguments: &[&str], status: i32, code: &str) -> Value {
-    let ran = place.run(&[&["memory", "import", "--json"][..], arguments].concat());
+fn refused(env: &TestEnv, arguments: &[&str], status: i32, code: &str) -> Value {
+    let ran = env.run(&[&["memory", "import", "--json"][..], arguments].concat());
     let receipt = ran.document();
     let found = (ran.status, receipt["error"]["code"].as_str());
     assert_eq!(found, (Some(status), Some(code)), "{arguments:?}: {receipt} {}", ran.stderr);
@@ -49,7 +49,7 @@ fn event(kind: &str, uuid: &str, text: &str) -> Value {
 }
 
 /// A file of each format, and the drawers that come of it.
-fn samples(place: &Place) -> Vec<(String, &'static str, Vec<[&'static str; 4]>)> {
+fn samples(env: &TestEnv) -> Vec<(String, &'static str, Vec<[&'static str; 4]>)> {
     let claude = json!([{ "uuid": "c", "name": "Lisbon", "chat_messages": [
         { "uuid": "1", "sender": "human", "text": "When is it warm?" },
         { "uuid": "2", "sender": "assistant", "content": [{ "type": "text", "text": "From May." }] },
@@ -63,7 +63,7 @@ fn samples(place: &Place) -> Vec<(String, &'static str, Vec<[&'static str; 4]>)>
     let rows = r#"{"text":"one","wing":"w","room":"r","source":"s","date_text":""}"#;
     vec![
         (
-            place.write("claude.json", claude.to_string()),
+            env.write("claude.json", claude.to_string()),
             "claude",
             vec![
                 ["conversations", "Lisbon", "claude:c:1", "user"],
@@ -71,7 +71,7 @@ fn samples(place: &Place) -> Vec<(String, &'static str, Vec<[&'static str; 4]>)>
             ],
         ),
         (
-            place.write("chatgpt.json", chatgpt.to_string()),
+            env.write("chatgpt.json", chatgpt.to_string()),
             "chatgpt",
             vec![
                 ["conversations", "Letters", "chatgpt:g:a", "user"],
@@ -79,16 +79,16 @@ fn samples(place: &Place) -> Vec<(String, &'static str, Vec<[&'static str; 4]>)>
             ],
         ),
         (
-            place.write("session.jsonl", session),
+            env.write("session.jsonl", session),
             "claude-code",
             vec![
                 ["shop", "2026-04-08 5e55-1", "claude-code:5e55-1:1", "user"],
                 ["shop", "2026-04-08 5e55-1", "claude-code:5e55-1:2", "assistant"],
             ],
         ),
-        (place.write("rows.jsonl", rows), "drawers", vec![["w", "r", "s", "-"]]),
+        (env.write("rows.jsonl", rows), "drawers", vec![["w", "r", "s", "-"]]),
         (
-            place.write("talk.md", "## User\n\nhi\n\n## Claude\n\nhello\n"),
+            env.write("talk.md", "## User\n\nhi\n\n## Claude\n\nhello\n"),
             "markdown",
             vec![
                 ["conversations", "talk", "talk.md#1", "User"],
@@ -96,7 +96,7 @@ fn samples(place: &Place) -> Vec<(String, &'static str, Vec<[&'static str; 4]>)>
             ],
         ),
         (
-            place.write("notes.txt", "One.\n\nTwo.\n"),
+            env.write("notes.txt", "One.\n\nTwo.\n"),
             "text",
             vec![
                 ["conversations", "notes", "notes.txt#1", "-"],
@@ -108,33 +108,33 @@ fn samples(place: &Place) -> Vec<(String, &'static str, Vec<[&'static str; 4]>)>
 
 #[test]
 fn every_format_is_detected_and_imported_once() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let mut expected = Vec::new();
-    for (file, format, rows) in samples(&place) {
-        let receipt = place.json(&["memory", "import", &file]);
+    for (file, format, rows) in samples(&env) {
+        let receipt = env.json(&["memory", "import", &file]);
         let count = rows.len() as u64;
         assert_eq!(counts(&receipt), [count, 0, 0], "{receipt}");
         assert_eq!(receipt["files"][0]["format"], format);
         assert_eq!((&receipt["success"], &receipt["error"]), (&json!(true), &Value::Null));
-        let again = place.json(&["memory", "import", &file, "--format", format]);
+        let again = env.json(&["memory", "import", &file, "--format", format]);
         assert_eq!(counts(&again), [0, count, 0], "{again}");
         expected.extend(rows.into_iter().map(|row| row.map(str::to_owned)));
     }
-    assert_eq!(drawers(&place), expected);
+    assert_eq!(drawers(&env), expected);
 }
 
 #[test]
-fn several_files_one_by_one_with_other_names() {
-    let place = Place::new();
-    let files: Vec<String> = samples(&place).into_iter().map(|(file, ..)| file).collect();
+fn several_files_are_imported_with_given_names() {
+    let env = TestEnv::new();
+    let files: Vec<String> = samples(&env).into_iter().map(|(file, ..)| file).collect();
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     let flags = ["--wing", "anna", "--room", "talks", "--author", "user=Anna"];
     let arguments = [&["memory", "import"][..], &files, &flags].concat();
-    let receipt = place.json(&arguments);
+    let receipt = env.json(&arguments);
     assert_eq!(counts(&receipt), [11, 0, 0], "{receipt}");
-    let text = place.run(&arguments).stdout;
+    let text = env.run(&arguments).stdout;
     assert!(text.contains("6 files: 11 drawers, 0 new, 11 existing"), "{text}");
-    let drawers = drawers(&place);
+    let drawers = drawers(&env);
     // A drawer that says where it belongs stays there.
     let elsewhere = drawers.iter().filter(|it| it[..2] != ["anna".to_owned(), "talks".to_owned()]);
     assert_eq!(elsewhere.count(), 1);
@@ -142,26 +142,26 @@ fn several_files_one_by_one_with_other_names() {
 }
 
 #[test]
-fn what_is_listed_is_imported_as_it_was() {
-    let place = Place::new();
-    for (file, ..) in samples(&place) {
-        place.json(&["memory", "import", &file]);
+fn listed_drawers_can_be_imported_unchanged() {
+    let env = TestEnv::new();
+    for (file, ..) in samples(&env) {
+        env.json(&["memory", "import", &file]);
     }
     let list = ["memory", "list", "--all", "--jsonl"];
-    let listed = place.run(&list).stdout;
+    let listed = env.run(&list).stdout;
     assert_eq!(listed.lines().count(), 11);
-    let file = place.write("listed.jsonl", &listed);
-    let other = Place::new();
-    let path = place.path(&file).display().to_string();
+    let file = env.write("listed.jsonl", &listed);
+    let other = TestEnv::new();
+    let path = env.path(&file).display().to_string();
     assert_eq!(counts(&other.json(&["memory", "import", &path])), [11, 0, 0]);
     assert_eq!(other.run(&list).stdout, listed);
 }
 
 #[test]
 fn invalid_rows_are_skipped_and_reported() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let long = "x".repeat(600);
-    let file = place.write(
+    let file = env.write(
         "rows.jsonl",
         format!(
             "{}\n{}\nno json\n\n{}\n{}\n",
@@ -171,25 +171,25 @@ fn invalid_rows_are_skipped_and_reported() {
             r#"{"text":"good too","source":"2"}"#
         ),
     );
-    let receipt = place.json(&["memory", "import", &file]);
+    let receipt = env.json(&["memory", "import", &file]);
     assert_eq!(counts(&receipt), [2, 0, 3], "{receipt}");
     let rejected = receipt["files"][0]["rejected"].as_array().unwrap();
     let rows: Vec<&Value> = rejected.iter().map(|it| &it["row"]).collect();
     assert_eq!(rows, [2, 3, 5], "{receipt}");
     assert!(rejected[0]["reason"].as_str().unwrap().contains("2026-01-31"), "{receipt}");
-    assert_eq!(sources(&place), ["1", "2"]);
-    let text = place.run(&["memory", "import", &file]).stdout;
+    assert_eq!(sources(&env), ["1", "2"]);
+    let text = env.run(&["memory", "import", &file]).stdout;
     assert!(text.contains("3 parts skipped:\n    row 2: date is wrong"), "{text}");
 
-    let none = place.write("none.jsonl", "{\"text\":\"\"}\n{\"wing\":\"w\"}\n");
-    let receipt = refused(&place, &[&none, "--format", "drawers"], 3, "bad_input");
+    let none = env.write("none.jsonl", "{\"text\":\"\"}\n{\"wing\":\"w\"}\n");
+    let receipt = refused(&env, &[&none, "--format", "drawers"], 3, "bad_input");
     assert_eq!(receipt["files"][0]["rejected_count"], 2);
 }
 
 #[test]
 fn an_unreadable_file_is_reported_and_the_others_are_imported() {
-    let place = Place::new();
-    let good = place.write("good.txt", "words");
+    let env = TestEnv::new();
+    let good = env.write("good.txt", "words");
     let cases = [
         ("empty.json", Vec::new(), "empty"),
         ("export.zip", b"PK\x03\x04".to_vec(), "zip"),
@@ -198,54 +198,54 @@ fn an_unreadable_file_is_reported_and_the_others_are_imported() {
         ("cut.json", br#"[{"uuid":"c","chat_messages":[{"#.to_vec(), "nothing of it can be used"),
     ];
     for (name, content, says) in cases {
-        let bad = place.write(name, content);
-        let receipt = refused(&place, &[&bad, &good], 3, "bad_input");
+        let bad = env.write(name, content);
+        let receipt = refused(&env, &[&bad, &good], 3, "bad_input");
         let message = receipt["error"]["message"].as_str().unwrap();
         assert!(message.contains(says) && message.contains(name), "{name}: {message}");
         assert!(!receipt["error"]["hint"].as_str().unwrap().is_empty(), "{name}");
         assert_eq!(receipt["files"][1]["drawers"], 1, "{receipt}");
     }
-    refused(&place, &["nowhere.json"], 4, "not_found");
-    refused(&place, &["/dev/zero"], 3, "bad_input");
-    assert_eq!(sources(&place), ["good.txt#1"]);
-    place.fails(&["memory", "import", "home", "--format", "text"], 3, "bad_input");
-    place.fails(&["memory", "import", "home"], 4, "not_found");
+    refused(&env, &["nowhere.json"], 4, "not_found");
+    refused(&env, &["/dev/zero"], 3, "bad_input");
+    assert_eq!(sources(&env), ["good.txt#1"]);
+    env.fails(&["memory", "import", "home", "--format", "text"], 3, "bad_input");
+    env.fails(&["memory", "import", "home"], 4, "not_found");
 }
 
 #[test]
-fn a_line_without_end_costs_no_worker_and_no_other_line() {
-    let place = Place::new();
-    let path = place.path("long.jsonl");
+fn an_overlong_line_is_skipped_without_a_crash() {
+    let env = TestEnv::new();
+    let path = env.path("long.jsonl");
     let mut file = fs::File::create(&path).unwrap();
     file.write_all(b"{\"text\":\"before\"}\n{\"text\":\"").unwrap();
     let block = vec![b'x'; 10 << 20];
     (0..10).for_each(|_| file.write_all(&block).unwrap());
     file.write_all(b"\"}\n{\"text\":\"after\"}\n").unwrap();
-    let receipt = place.json(&["memory", "import", "long.jsonl"]);
+    let receipt = env.json(&["memory", "import", "long.jsonl"]);
     assert_eq!(counts(&receipt), [2, 0, 1], "{receipt}");
     assert_eq!(receipt["files"][0]["retries"], 0, "{receipt}");
 }
 
 #[test]
-fn standard_input_is_a_file_as_well() {
-    let place = Place::new();
+fn standard_input_can_be_imported() {
+    let env = TestEnv::new();
     for (created, duplicates) in [(2, 0), (0, 2)] {
-        let mut command = place.command(&["memory", "import", "-", "--json"]);
+        let mut command = env.command(&["memory", "import", "-", "--json"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         child.stdin.take().unwrap().write_all(b"{\"text\":\"a\"}\n{\"text\":\"b\"}\n").unwrap();
         let receipt = Ran::of(&child.wait_with_output().unwrap()).document();
         assert_eq!(counts(&receipt), [created, duplicates, 0], "{receipt}");
     }
-    assert_eq!(drawers(&place)[0][..2], ["general".to_owned(), "general".to_owned()]);
-    let left = place::files_in(&place.store().join("run"));
+    assert_eq!(drawers(&env)[0][..2], ["general".to_owned(), "general".to_owned()]);
+    let left = test_env::files_in(&env.store().join("run"));
     assert!(left.iter().all(|file| !file.display().to_string().contains("import")), "{left:?}");
 }
 
 #[test]
-fn a_folder_stands_for_its_sessions() {
-    let place = Place::new();
-    let folder = place.path("projects/-home-anna-shop");
+fn a_folder_imports_its_sessions() {
+    let env = TestEnv::new();
+    let folder = env.path("projects/-home-anna-shop");
     fs::create_dir_all(folder.join("s1/subagents")).unwrap();
     let write = |name: &str, uuid: &str| {
         fs::write(folder.join(name), format!("{}\n", event("user", uuid, "words"))).unwrap();
@@ -255,39 +255,39 @@ fn a_folder_stands_for_its_sessions() {
     write("agent-x.jsonl", "3");
     write("s1/subagents/agent-y.jsonl", "4");
     write("notes.txt", "5");
-    let receipt = place.json(&["memory", "import", "projects"]);
+    let receipt = env.json(&["memory", "import", "projects"]);
     assert_eq!(counts(&receipt), [2, 0, 0], "{receipt}");
-    assert_eq!(sources(&place), ["claude-code:5e55-1:1", "claude-code:5e55-1:2"]);
+    assert_eq!(sources(&env), ["claude-code:5e55-1:1", "claude-code:5e55-1:2"]);
 }
 
 #[test]
 fn a_dry_run_leaves_nothing_behind() {
-    let place = Place::new();
-    let file = place.write("rows.jsonl", "{\"text\":\"a\"}\n{\"text\":\"\"}\n");
-    let receipt = place.json(&["memory", "import", &file, "--dry-run"]);
+    let env = TestEnv::new();
+    let file = env.write("rows.jsonl", "{\"text\":\"a\"}\n{\"text\":\"\"}\n");
+    let receipt = env.json(&["memory", "import", &file, "--dry-run"]);
     assert_eq!(counts(&receipt), [0, 0, 1], "{receipt}");
     assert_eq!(receipt["files"][0]["drawers"], 1);
-    assert!(!place.store().exists());
+    assert!(!env.store().exists());
 }
 
 /// Drawers that take long enough to be interrupted.
 const ROWS: usize = 5_000;
 
-fn write_many(place: &Place) -> String {
+fn write_many(env: &TestEnv) -> String {
     let row = |number| json!({ "text": format!("turn {number} of it"), "wing": "w", "room": "r", "source": format!("{number}") });
     let rows: Vec<String> = (0..ROWS).map(|number| row(number).to_string()).collect();
-    place.write("many.jsonl", rows.join("\n"))
+    env.write("many.jsonl", rows.join("\n"))
 }
 
-fn start(place: &Place, file: &str) -> Running {
-    Running::start(place.command(&["memory", "import", file, "--json"]))
+fn start(env: &TestEnv, file: &str) -> Running {
+    Running::start(env.command(&["memory", "import", file, "--json"]))
 }
 
 /// All of them, each once, in the order of the file.
-fn assert_complete(place: &Place) {
+fn assert_complete(env: &TestEnv) {
     let expected: Vec<String> = (0..ROWS).map(|number| number.to_string()).collect();
-    assert_eq!(sources(place), expected);
-    let positions: u64 = place
+    assert_eq!(sources(env), expected);
+    let positions: u64 = env
         .truth()
         .query_row(
             "SELECT count(*) FROM drawer WHERE position = CAST(source AS INTEGER) + 1",
@@ -303,33 +303,33 @@ fn the_same_command_continues_an_interrupted_import() {
     for (signal, status) in
         [(Signal::INT, Some(130)), (Signal::TERM, Some(143)), (Signal::KILL, None)]
     {
-        let place = Place::new();
-        let file = write_many(&place);
-        let mut running = start(&place, &file);
-        assert!(running.tells("importing, 10 %"));
+        let env = TestEnv::new();
+        let file = write_many(&env);
+        let mut running = start(&env, &file);
+        assert!(running.prints("importing, 10 %"));
         running.signal(signal);
         let ran = running.finish();
         assert_eq!(ran.status, status, "{signal:?}: {}", ran.stdout);
-        let kept = sources(&place).len() as u64;
+        let kept = sources(&env).len() as u64;
         assert!(kept > 0 && kept < ROWS as u64, "{signal:?}: {kept}");
         if status.is_some() {
             let receipt = ran.document();
             assert_eq!(receipt["created"], kept, "the receipt says what is kept: {receipt}");
         }
-        let receipt = place.json(&["memory", "import", &file]);
+        let receipt = env.json(&["memory", "import", &file]);
         assert_eq!(counts(&receipt), [ROWS as u64 - kept, kept, 0], "{receipt}");
-        assert_complete(&place);
+        assert_complete(&env);
     }
 }
 
 #[test]
 fn an_import_survives_crashes_of_its_workers() {
-    let place = Place::new();
-    let file = write_many(&place);
-    let mut running = start(&place, &file);
+    let env = TestEnv::new();
+    let file = write_many(&env);
+    let mut running = start(&env, &file);
     let mut killed = 0;
     let mut roles = ["store-writer", "intake"].iter().cycle();
-    while running.tells("importing") {
+    while running.prints("importing") {
         for pid in running.workers(roles.next().unwrap()) {
             send(pid, Signal::KILL);
             killed += 1;
@@ -340,46 +340,46 @@ fn an_import_survives_crashes_of_its_workers() {
     assert!(killed >= 2, "{killed}");
     let receipt = ran.document();
     assert_eq!(counts(&receipt), [ROWS as u64, 0, 0], "{receipt}");
-    assert_complete(&place);
+    assert_complete(&env);
 }
 
 #[test]
-fn a_worker_that_dies_in_the_middle_is_replaced() {
+fn a_worker_that_crashes_mid_import_is_replaced() {
     // So large that they come in two batches, however quick the machine is.
     let text = "word ".repeat(20_000);
     let rows: Vec<String> = (0..24)
         .map(|number| json!({ "text": text, "source": number.to_string() }).to_string())
         .collect();
     for kind in ["crash", "panic", "kill", "corrupt", "exit"] {
-        let place = Place::new();
-        let file = place.write("large.jsonl", rows.join("\n"));
-        let mut command = place.command(&["memory", "import", &file, "--json"]);
+        let env = TestEnv::new();
+        let file = env.write("large.jsonl", rows.join("\n"));
+        let mut command = env.command(&["memory", "import", &file, "--json"]);
         let output =
             command.env("ISOLITH_FAULT", format!("intake.turns:{kind}:2")).output().unwrap();
         let receipt = Ran::of(&output).document();
         assert_eq!(counts(&receipt), [24, 0, 0], "{kind}: {receipt}");
         assert_eq!(receipt["files"][0]["retries"], 1, "{kind}: {receipt}");
         let expected: Vec<String> = (0..24).map(|number| number.to_string()).collect();
-        assert_eq!(sources(&place), expected, "{kind}");
+        assert_eq!(sources(&env), expected, "{kind}");
     }
 }
 
 #[test]
-fn a_file_that_kills_every_worker_is_given_up() {
-    let place = Place::new();
-    let file = write_many(&place);
-    let mut command = place.command(&["memory", "import", &file, "--json"]);
+fn a_file_that_crashes_every_worker_is_skipped() {
+    let env = TestEnv::new();
+    let file = write_many(&env);
+    let mut command = env.command(&["memory", "import", &file, "--json"]);
     let ran = Ran::of(&command.env("ISOLITH_FAULT", "intake.turns:crash").output().unwrap());
     assert_eq!(ran.status, Some(70), "{}", ran.stdout);
     assert_eq!(ran.document()["error"]["code"], "quarantined");
-    assert_eq!(sources(&place).len(), 0);
+    assert_eq!(sources(&env).len(), 0);
 }
 
 #[test]
-fn two_imports_of_the_same_file_at_once_are_one() {
-    let place = Place::new();
-    let file = write_many(&place);
-    let both = [start(&place, &file), start(&place, &file)];
+fn concurrent_imports_of_a_file_write_it_once() {
+    let env = TestEnv::new();
+    let file = write_many(&env);
+    let both = [start(&env, &file), start(&env, &file)];
     let mut created = 0;
     for running in both {
         let ran = running.finish();
@@ -389,7 +389,7 @@ fn two_imports_of_the_same_file_at_once_are_one() {
         created += new;
     }
     assert_eq!(created, ROWS as u64);
-    let mut found = sources(&place);
+    let mut found = sources(&env);
     found.sort_by_key(|source| source.parse::<usize>().unwrap());
     assert_eq!(found.len(), ROWS);
     found.dedup();

@@ -6,7 +6,7 @@ mod support;
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use support::Place;
+use support::TestEnv;
 
 /// How a command ends whose reader closes the pipe after this many bytes.
 fn cut_off_after(bytes: usize, mut command: Command) -> (Option<i32>, String) {
@@ -22,7 +22,7 @@ fn cut_off_after(bytes: usize, mut command: Command) -> (Option<i32>, String) {
 
 #[test]
 fn a_closed_pipe_ends_a_command_quietly() {
-    let place = Place::with_docs(3_000);
+    let env = TestEnv::with_docs(3_000);
     let rows = "UNWIND range(1, 100000) AS n RETURN n, 'some text'";
     let commands: &[&[&str]] = &[
         &["--help"],
@@ -42,7 +42,7 @@ fn a_closed_pipe_ends_a_command_quietly() {
     for arguments in commands {
         // Before anything is written, and in the middle of it.
         for bytes in [0, 10] {
-            let ended = cut_off_after(bytes, place.command(arguments));
+            let ended = cut_off_after(bytes, env.command(arguments));
             assert_eq!(ended, (Some(0), String::new()), "{arguments:?} cut off after {bytes}");
         }
     }
@@ -50,9 +50,9 @@ fn a_closed_pipe_ends_a_command_quietly() {
 
 #[test]
 fn errors_are_reported_even_if_the_pipe_is_closed() {
-    let place = Place::new();
+    let env = TestEnv::new();
     for arguments in [&["status"][..], &["status", "--json"]] {
-        let (status, stderr) = cut_off_after(0, place.command(arguments));
+        let (status, stderr) = cut_off_after(0, env.command(arguments));
         assert_eq!(status, Some(4), "{stderr}");
         assert!(stderr.contains("there is no store in"), "{stderr}");
     }
@@ -60,10 +60,10 @@ fn errors_are_reported_even_if_the_pipe_is_closed() {
 
 #[test]
 fn a_full_disk_is_an_error() {
-    let place = Place::with_docs(3_000);
+    let env = TestEnv::with_docs(3_000);
     for arguments in [&["completions", "bash"][..], &["export", "docs"], &["status", "--json"]] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-        let output = place.command(arguments).stdout(full).output().unwrap();
+        let output = env.command(arguments).stdout(full).output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {stderr}");
         assert!(stderr.contains("No space left on device"), "{arguments:?}: {stderr}");

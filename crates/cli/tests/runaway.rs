@@ -5,14 +5,14 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod agent;
-mod place;
+mod test_env;
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use agent::Agent;
-use place::Place;
 use serde_json::{Value, json};
+use test_env::TestEnv;
 
 /// Seconds that a query has.
 const DEADLINE: u64 = 3;
@@ -130,9 +130,9 @@ fn outcome(agent: &mut Agent, query: &str) -> (String, Duration) {
 
 #[test]
 fn runaway_queries_end_in_time_and_kill_nothing() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let timeout = DEADLINE.to_string();
-    let mut agent = Agent::greeted(place.command(&["mcp", "--timeout", &timeout]));
+    let mut agent = Agent::greeted(env.command(&["mcp", "--timeout", &timeout]));
     let make = "UNWIND range(1, 40) AS i CREATE (:N {i: i})";
     agent.call("graph_query", json!({ "query": make }));
     let link = "MATCH (a:N), (b:N) WHERE a <> b CREATE (a)-[:R]->(b)";

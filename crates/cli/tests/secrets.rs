@@ -1,8 +1,8 @@
 //! Files that hold secrets stay out of the index, and are listed.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod place;
 mod project;
+mod test_env;
 
 use std::fs;
 use std::path::Path;
@@ -62,8 +62,11 @@ fn files_with_secrets_are_left_out_and_listed() {
     assert!(!report.to_string().contains(&token()));
     assert!(project.paths(&["zebra", "--mode", "keyword"]).is_empty());
     assert!(!is_below(&project.folder().join(".isolith"), token().as_bytes()));
-    let told = project.run(&["index"]).stdout;
-    assert!(told.contains("--include-secrets") && told.contains("client.py: line 3"), "{told}");
+    let message = project.run(&["index"]).stdout;
+    assert!(
+        message.contains("--include-secrets") && message.contains("client.py: line 3"),
+        "{message}"
+    );
     // Every run says so, and none stores it again.
     let before =
         project.truth().query_row("SELECT last_change FROM store", [], |row| row.get::<_, i64>(0));

@@ -1,8 +1,8 @@
 //! `isolith serve` as clients on the network see it, with requests written by hand.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod place;
 mod project;
+mod test_env;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,10 +11,10 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use place::{Place, Ran, children, send, wait_until};
 use project::Project;
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use test_env::{Ran, TestEnv, children, send, wait_until};
 
 const TOKEN: &str = "a-token-of-some-length-0123456789";
 
@@ -28,7 +28,7 @@ struct Server {
     port: u16,
     /// The token that it has generated, which every request shows that shows no other.
     token: Option<String>,
-    told: Value,
+    announcement: Value,
 }
 
 struct Answer {
@@ -42,13 +42,13 @@ impl Server {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let told: Value = serde_json::from_str(&line).unwrap();
-        let url = told["url"].as_str().unwrap();
+        let announcement: Value = serde_json::from_str(&line).unwrap();
+        let url = announcement["url"].as_str().unwrap();
         // A Unix socket has none.
         let port = url.strip_suffix("/mcp").unwrap().rsplit(':').next().unwrap().parse();
-        let token = told["token_file"].as_str().map(std::fs::read_to_string);
+        let token = announcement["token_file"].as_str().map(std::fs::read_to_string);
         let token = token.map(|token| token.unwrap().trim().to_owned());
-        Self { child, port: port.unwrap_or(0), token, told }
+        Self { child, port: port.unwrap_or(0), token, announcement }
     }
 
     /// Sends a request; what comes back is to be read.
@@ -123,9 +123,9 @@ impl Drop for Server {
     }
 }
 
-fn served(place: &Place, more: &[&str]) -> Server {
+fn served(env: &TestEnv, more: &[&str]) -> Server {
     let arguments = [&["serve", "--json", "--listen", "127.0.0.1:0"], more].concat();
-    Server::start(place.command(&arguments))
+    Server::start(env.command(&arguments))
 }
 
 fn request(method: &str, params: Value) -> Value {
@@ -140,8 +140,8 @@ fn hello(version: &str) -> Value {
 
 #[test]
 fn sessions_begin_and_end() {
-    let place = Place::new();
-    let server = served(&place, &[]);
+    let env = TestEnv::new();
+    let server = served(&env, &[]);
     for version in ["2025-03-26", "2025-06-18", "2025-11-25"] {
         let welcome = server.post(&[], &hello(version));
         assert_eq!(welcome.status, 200, "{}", welcome.body);
@@ -162,8 +162,8 @@ fn sessions_begin_and_end() {
 
 #[test]
 fn the_newest_revision_needs_no_session() {
-    let place = Place::new();
-    let server = served(&place, &[]);
+    let env = TestEnv::new();
+    let server = served(&env, &[]);
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -222,8 +222,8 @@ fn call_and_leave(
 #[test]
 fn a_client_that_goes_away_leaves_no_call_running() {
     for with_session in [true, false] {
-        let place = Place::new();
-        let mut command = place.command(&["serve", "--json", "--listen", "127.0.0.1:0"]);
+        let env = TestEnv::new();
+        let mut command = env.command(&["serve", "--json", "--listen", "127.0.0.1:0"]);
         // Far longer than the test waits: it is not the deadline that ends the job.
         command.args(["--timeout", "600"]).env("ISOLITH_FAULT", "read.memory:hang");
         if !with_session {
@@ -246,7 +246,7 @@ fn a_client_that_goes_away_leaves_no_call_running() {
         let client =
             server.begin("POST /mcp", &[&USUAL, &headers[..]].concat(), &search.to_string());
         let busy = || {
-            let workers = place.json(&["status"])["workers"].clone();
+            let workers = env.json(&["status"])["workers"].clone();
             workers.as_array().unwrap().iter().any(|it| it["job"]["kind"] == "memory")
         };
         wait_until(busy);
@@ -277,9 +277,9 @@ fn a_client_that_comes_back_gets_its_answer() {
 }
 
 #[test]
-fn the_most_silent_session_makes_room() {
-    let place = Place::new();
-    let server = served(&place, &[]);
+fn the_session_idle_for_longest_is_evicted() {
+    let env = TestEnv::new();
+    let server = served(&env, &[]);
     let first = session(&server);
     let second = session(&server);
     let list = request("tools/list", json!({}));
@@ -294,9 +294,9 @@ fn the_most_silent_session_makes_room() {
 }
 
 #[test]
-fn strangers_are_refused() {
-    let place = Place::new();
-    let server = served(&place, &[]);
+fn unauthenticated_requests_are_refused() {
+    let env = TestEnv::new();
+    let server = served(&env, &[]);
     assert_eq!(server.send("GET /health", &[], "").status, 200);
     for (name, value) in [
         ("Host", "evil.example"),
@@ -322,11 +322,11 @@ fn strangers_are_refused() {
 
 #[test]
 fn a_token_is_generated_once_and_required() {
-    let place = Place::new();
-    let command = || place.command(&["serve", "--json", "--listen", "127.0.0.1:0"]);
+    let env = TestEnv::new();
+    let command = || env.command(&["serve", "--json", "--listen", "127.0.0.1:0"]);
     let server = Server::start(command());
-    let file = place.path("home/.local/state/isolith/token");
-    assert_eq!(server.told["token_file"], json!(file));
+    let file = env.path("home/.local/state/isolith/token");
+    assert_eq!(server.announcement["token_file"], json!(file));
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let token = server.token.clone().unwrap();
     assert!(token.len() == 64 && token.bytes().all(|byte| byte.is_ascii_hexdigit()));
@@ -355,49 +355,49 @@ fn a_token_is_generated_once_and_required() {
 
 #[test]
 fn a_token_may_be_given() {
-    let place = Place::new();
-    let file = place.path("token");
+    let env = TestEnv::new();
+    let file = env.path("token");
     std::fs::write(&file, format!("{TOKEN}\n")).unwrap();
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
     let flag = ["serve", "--token-file", file.to_str().unwrap(), "--listen", "127.0.0.1:0"];
-    place.fails(&flag, 2, "usage");
+    env.fails(&flag, 2, "usage");
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
-    let mut command = place.command(&["serve", "--json", "--listen", "127.0.0.1:0"]);
+    let mut command = env.command(&["serve", "--json", "--listen", "127.0.0.1:0"]);
     command.env("ISOLITH_TOKEN", TOKEN);
     for server in
-        [Server::start(place.command(&[&flag[..], &["--json"]].concat())), Server::start(command)]
+        [Server::start(env.command(&[&flag[..], &["--json"]].concat())), Server::start(command)]
     {
         let wrong = [("Authorization", "Bearer another-token-of-some-length")];
         assert_eq!(server.post(&wrong, &hello("2025-11-25")).status, 401);
         let right = format!("Bearer {TOKEN}");
         assert_eq!(server.post(&[("Authorization", &right)], &hello("2025-11-25")).status, 200);
     }
-    assert!(!place.path("home/.local/state/isolith/token").exists(), "none was needed");
+    assert!(!env.path("home/.local/state/isolith/token").exists(), "none was needed");
     // Where none can be kept, the ways out are named.
-    let mut homeless = place.command(&["serve", "--listen", "127.0.0.1:0"]);
+    let mut homeless = env.command(&["serve", "--listen", "127.0.0.1:0"]);
     homeless.env_remove("HOME");
-    let refused = place.fails_as(homeless, 1, "store_refused");
+    let refused = env.fails_as(homeless, 1, "store_refused");
     assert!(refused["hint"].as_str().unwrap().contains("--token-file"), "{refused}");
 }
 
 #[test]
 fn no_token_is_for_loopback_only() {
-    let place = Place::new();
+    let env = TestEnv::new();
     for listen in ["0.0.0.0:0", "[::]:0"] {
-        let refused = place.fails(&["serve", "--no-token", "--listen", listen], 2, "usage");
+        let refused = env.fails(&["serve", "--no-token", "--listen", listen], 2, "usage");
         assert!(refused["hint"].as_str().unwrap().contains("--no-token"), "{refused}");
     }
-    let server = served(&place, &["--no-token"]);
+    let server = served(&env, &["--no-token"]);
     assert_eq!(server.token, None);
     assert_eq!(server.post(&[], &hello("2025-11-25")).status, 200);
     assert_eq!(server.post(&[("Host", "evil.example")], &hello("2025-11-25")).status, 403);
 }
 
 #[test]
-fn silent_connections_keep_nobody_out() {
-    let place = Place::new();
+fn silent_connections_do_not_block_others() {
+    let env = TestEnv::new();
     for flags in [&[][..], &["--no-token"]] {
-        let server = served(&place, flags);
+        let server = served(&env, flags);
         let connect = || TcpStream::connect(("127.0.0.1", server.port)).unwrap();
         let mut silent: Vec<TcpStream> = (0..300).map(|_| connect()).collect();
         let session = session(&server);
@@ -431,57 +431,57 @@ fn send_over(socket: &std::path::Path, headers: &str, message: &Value) -> Answer
 
 #[test]
 fn a_unix_socket_needs_no_token() {
-    let place = Place::new();
-    let socket = place.path("server.sock");
+    let env = TestEnv::new();
+    let socket = env.path("server.sock");
     let listen = format!("unix:{}", socket.display());
     let arguments = ["serve", "--json", "--listen", &listen];
-    let mut server = Server::start(place.command(&arguments));
-    assert_eq!(server.told, json!({ "url": "http://localhost/mcp", "socket": socket }));
+    let mut server = Server::start(env.command(&arguments));
+    assert_eq!(server.announcement, json!({ "url": "http://localhost/mcp", "socket": socket }));
     let metadata = std::fs::symlink_metadata(&socket).unwrap();
     assert!(metadata.file_type().is_socket());
     assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
-    assert!(!place.path("home/.local/state/isolith/token").exists(), "none was needed");
+    assert!(!env.path("home/.local/state/isolith/token").exists(), "none was needed");
     assert_eq!(send_over(&socket, "", &hello("2025-11-25")).status, 200);
     let page = "Origin: http://evil.example\r\n";
     assert_eq!(send_over(&socket, page, &hello("2025-11-25")).status, 403);
     // The path is taken as long as it lives, and free when it has ended, however it did.
-    place.fails(&["serve", "--listen", &listen], 1, "failed");
+    env.fails(&["serve", "--listen", &listen], 1, "failed");
     assert_eq!(send_over(&socket, "", &hello("2025-11-25")).status, 200);
     send(server.child.id(), Signal::TERM);
     assert_eq!(server.child.wait().unwrap().code(), Some(143));
     assert!(!socket.exists());
-    let mut killed = Server::start(place.command(&arguments));
+    let mut killed = Server::start(env.command(&arguments));
     killed.child.kill().unwrap();
     killed.child.wait().unwrap();
     assert!(socket.exists());
-    let last = Server::start(place.command(&arguments));
+    let last = Server::start(env.command(&arguments));
     assert_eq!(send_over(&socket, "", &hello("2025-11-25")).status, 200);
     drop(last);
     // What is not a dead socket is left alone.
-    let file = place.path("file");
+    let file = env.path("file");
     std::fs::write(&file, "precious").unwrap();
-    place.fails(&["serve", "--listen", &format!("unix:{}", file.display())], 2, "usage");
+    env.fails(&["serve", "--listen", &format!("unix:{}", file.display())], 2, "usage");
     assert_eq!(std::fs::read(&file).unwrap(), b"precious");
-    let long = format!("unix:{}", place.path(&"s".repeat(120)).display());
-    let refused = place.fails(&["serve", "--listen", &long], 2, "usage");
+    let long = format!("unix:{}", env.path(&"s".repeat(120)).display());
+    let refused = env.fails(&["serve", "--listen", &long], 2, "usage");
     assert!(refused["message"].as_str().unwrap().contains("107"), "{refused}");
 }
 
 #[test]
-fn a_socket_that_others_can_reach_is_still_its_users() {
+fn a_reachable_socket_still_refuses_other_users() {
     if !rustix::process::geteuid().is_root() {
         // Only root can be somebody else.
         return;
     }
-    let place = Place::new();
-    let socket = place.path("server.sock");
-    let _server = Server::start(place.command(&[
+    let env = TestEnv::new();
+    let socket = env.path("server.sock");
+    let _server = Server::start(env.command(&[
         "serve",
         "--json",
         "--listen",
         &format!("unix:{}", socket.display()),
     ]));
-    for (path, mode) in [(place.path(""), 0o755), (socket.clone(), 0o777)] {
+    for (path, mode) in [(env.path(""), 0o755), (socket.clone(), 0o777)] {
         std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
     }
     let script = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); \
@@ -489,16 +489,16 @@ fn a_socket_that_others_can_reach_is_still_its_users() {
     let mut other = Command::new("/usr/bin/python3");
     std::os::unix::process::CommandExt::uid(&mut other, 65534);
     let Ok(ran) = other.args(["-c", script]).arg(&socket).current_dir("/").output() else { return };
-    let told = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let message = String::from_utf8_lossy(&ran.stdout).into_owned();
     let failed = String::from_utf8_lossy(&ran.stderr).into_owned();
-    assert!(told.starts_with("HTTP/1.1 403"), "{told}\n{failed}");
+    assert!(message.starts_with("HTTP/1.1 403"), "{message}\n{failed}");
 }
 
 #[test]
-fn a_signal_ends_it_and_its_workers() {
+fn a_signal_stops_the_server_and_its_workers() {
     for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let place = Place::new();
-        let mut server = served(&place, &["--stateless"]);
+        let env = TestEnv::new();
+        let mut server = served(&env, &["--stateless"]);
         let add =
             json!({ "name": "memory_add", "arguments": { "text": "a", "wing": "w", "room": "r" } });
         let added =
@@ -521,17 +521,17 @@ fn a_signal_ends_it_and_its_workers() {
 
 #[test]
 fn a_port_in_use_is_reported() {
-    let place = Place::new();
-    let server = served(&place, &[]);
+    let env = TestEnv::new();
+    let server = served(&env, &[]);
     let address = format!("127.0.0.1:{}", server.port);
-    let ran = Ran::of(&place.command(&["serve", "--listen", &address]).output().unwrap());
+    let ran = Ran::of(&env.command(&["serve", "--listen", &address]).output().unwrap());
     assert_eq!(ran.status, Some(1));
     assert!(ran.stderr.contains(&address), "{}", ran.stderr);
 }
 
 #[test]
 fn fixtures_exist_only_with_the_conformance_flag() {
-    let place = Place::new();
+    let env = TestEnv::new();
     let names = |server: &Server, method: &str, field: &str, key: &str| -> Vec<String> {
         let version = [("MCP-Protocol-Version", "2025-06-18")];
         let listed = server.post(&version, &request(method, json!({}))).message();
@@ -546,7 +546,7 @@ fn fixtures_exist_only_with_the_conformance_flag() {
         all.extend(names(server, templates, "resourceTemplates", "uriTemplate"));
         all
     };
-    let usual = served(&place, &["--stateless"]);
+    let usual = served(&env, &["--stateless"]);
     let shown = all(&usual);
     assert!(
         !shown.iter().any(|name| name.contains("test") || name.contains("schema")),
@@ -564,6 +564,6 @@ fn fixtures_exist_only_with_the_conformance_flag() {
         assert!(answer["error"].is_object(), "{method}: {answer}");
     }
     // This is the tests' build: it has them, if they are asked for.
-    let rehearsal = served(&place, &["--stateless", "--conformance"]);
+    let rehearsal = served(&env, &["--stateless", "--conformance"]);
     assert!(all(&rehearsal).contains(&"test_simple_text".to_owned()));
 }

@@ -3,23 +3,23 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod agent;
-mod place;
+mod test_env;
 
 use std::sync::Mutex;
 
 use agent::Agent;
 use isolate::misbehave::Fault;
-use place::Place;
 use serde_json::{Value, json};
+use test_env::TestEnv;
 
 /// How many servers are tried at the same time.
 const AT_ONCE: usize = 4;
 
 /// A server whose workers go wrong at a point: at each worker's `nth` passage.
-fn server(place: &Place, point: &str, fault: Fault, nth: u32) -> Agent {
+fn server(env: &TestEnv, point: &str, fault: Fault, nth: u32) -> Agent {
     // Hanging workers are killed soon; to fill its memory takes a worker longer.
     let timeout = if fault.needs_deadline() { "1" } else { "30" };
-    let mut command = place.command(&["mcp", "--timeout", timeout]);
+    let mut command = env.command(&["mcp", "--timeout", timeout]);
     command.env("ISOLITH_FAULT", format!("{point}:{}:{nth}", name(fault)));
     Agent::greeted(command)
 }
@@ -71,10 +71,10 @@ fn assert_seen(agent: &mut Agent, fault: Fault) {
 }
 
 #[test]
-fn whatever_happens_to_readers_questions_are_answered() {
+fn queries_survive_every_fault_of_readers() {
     each(in_jobs(), |fault| {
-        let place = Place::new();
-        let mut agent = server(&place, "read", fault, 3);
+        let env = TestEnv::new();
+        let mut agent = server(&env, "read", fault, 3);
         add(&mut agent, "the parser dies of deep nesting");
         for _ in 0..6 {
             let found = agent.call("memory_search", json!({ "query": "deep nesting" }));
@@ -86,11 +86,11 @@ fn whatever_happens_to_readers_questions_are_answered() {
 }
 
 #[test]
-fn whatever_happens_to_writers_what_is_said_to_be_stored_is() {
+fn acknowledged_writes_survive_every_fault_of_writers() {
     for point in ["write", "write.committed"] {
         each(in_jobs(), |fault| {
-            let place = Place::new();
-            let mut agent = server(&place, point, fault, 2);
+            let env = TestEnv::new();
+            let mut agent = server(&env, point, fault, 2);
             let texts = ["one", "two", "three", "four"];
             for text in texts {
                 assert_eq!(add(&mut agent, text)["created"], true, "{point} {fault:?}: {text}");
@@ -112,8 +112,8 @@ fn whatever_happens_to_writers_what_is_said_to_be_stored_is() {
 
 #[test]
 fn workers_that_never_become_ready_are_reported() {
-    let place = Place::new();
-    let mut agent = server(&place, "read.start", Fault::DeathBeforeReady, 1);
+    let env = TestEnv::new();
+    let mut agent = server(&env, "read.start", Fault::DeathBeforeReady, 1);
     assert_eq!(add(&mut agent, "kept all the same")["created"], true);
     for _ in 0..3 {
         let error = agent.refused("memory_search", json!({ "query": "kept" }));
@@ -122,7 +122,7 @@ fn workers_that_never_become_ready_are_reported() {
     assert!(crashes(&mut agent)["start_failure"].as_u64().unwrap() > 0);
     assert_eq!(add(&mut agent, "and this too")["created"], true);
     assert_eq!(agent.leave(), Some(0));
-    let mut agent = server(&place, "read.start", Fault::SlowStart, 1);
+    let mut agent = server(&env, "read.start", Fault::SlowStart, 1);
     let found = agent.call("memory_search", json!({ "query": "kept" }));
     assert_eq!(found["hits"].as_array().unwrap().len(), 2, "{found}");
     assert_eq!(agent.leave(), Some(0));

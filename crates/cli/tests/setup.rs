@@ -1,7 +1,7 @@
 //! `isolith setup` with the real program, in homes of its own.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod place;
+mod test_env;
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -9,9 +9,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use place::{Place, Ran, files_in};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
+use test_env::{Ran, TestEnv, files_in};
 
 const CURSOR: &str = "home/.cursor/mcp.json";
 
@@ -39,21 +39,21 @@ const FILES: [(&str, &str, &str); 8] = [
     ),
 ];
 
-fn setup(place: &Place, arguments: &[&str]) -> Command {
-    let mut command = place.bare(&[&["setup"], arguments].concat());
+fn setup(env: &TestEnv, arguments: &[&str]) -> Command {
+    let mut command = env.bare(&[&["setup"], arguments].concat());
     for name in ["XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"] {
         command.env_remove(name);
     }
     command
 }
 
-fn run(place: &Place, arguments: &[&str]) -> Ran {
-    Ran::of(&setup(place, arguments).output().unwrap())
+fn run(env: &TestEnv, arguments: &[&str]) -> Ran {
+    Ran::of(&setup(env, arguments).output().unwrap())
 }
 
 /// Exit status and document.
-fn json(place: &Place, arguments: &[&str]) -> (i32, Value) {
-    let ran = run(place, &[arguments, &["--json"]].concat());
+fn json(env: &TestEnv, arguments: &[&str]) -> (i32, Value) {
+    let ran = run(env, &[arguments, &["--json"]].concat());
     (ran.status.unwrap(), ran.document())
 }
 
@@ -62,8 +62,8 @@ fn report<'a>(document: &'a Value, agent: &str) -> &'a Value {
     agents.iter().find(|report| report["agent"] == agent).unwrap()
 }
 
-fn put(place: &Place, name: &str, text: &str) -> PathBuf {
-    let path = place.path(name);
+fn put(env: &TestEnv, name: &str, text: &str) -> PathBuf {
+    let path = env.path(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, text).unwrap();
     path
@@ -74,44 +74,44 @@ fn program() -> String {
 }
 
 #[test]
-fn every_agent_is_set_up_once_and_undone_without_a_trace() {
-    let place = Place::new();
+fn setup_is_idempotent_and_undo_restores_the_files() {
+    let env = TestEnv::new();
     for (_, name, text) in FILES {
-        put(&place, name, text);
+        put(&env, name, text);
     }
-    let (status, first) = json(&place, &["--yes"]);
+    let (status, first) = json(&env, &["--yes"]);
     assert_eq!((status, &first["written"]), (0, &json!(true)), "{first}");
     let after: Vec<String> =
-        FILES.iter().map(|(_, name, _)| fs::read_to_string(place.path(name)).unwrap()).collect();
+        FILES.iter().map(|(_, name, _)| fs::read_to_string(env.path(name)).unwrap()).collect();
     for ((agent, name, _), after) in FILES.iter().zip(&after) {
         let report = report(&first, agent);
         assert_eq!(report["action"], "added", "{report}");
-        assert_eq!(report["path"], place.path(name).to_str().unwrap());
+        assert_eq!(report["path"], env.path(name).to_str().unwrap());
         assert!(report["diff"].as_str().unwrap().contains(&program()), "{report}");
         assert!(after.contains(&program()) && after.contains("[\"mcp\"]"), "{after}");
     }
 
-    let (status, second) = json(&place, &["--yes"]);
+    let (status, second) = json(&env, &["--yes"]);
     assert_eq!((status, &second["written"]), (0, &json!(false)));
-    let (status, undone) = json(&place, &["--undo", "--yes"]);
+    let (status, undone) = json(&env, &["--undo", "--yes"]);
     assert_eq!((status, &undone["written"]), (0, &json!(true)));
     for (agent, name, text) in FILES {
         assert_eq!(report(&second, agent)["action"], "unchanged");
         assert_eq!(report(&undone, agent)["action"], "removed");
-        assert_eq!(fs::read_to_string(place.path(name)).unwrap(), text, "{agent}");
-        let left = files_in(place.path(name).parent().unwrap());
+        assert_eq!(fs::read_to_string(env.path(name)).unwrap(), text, "{agent}");
+        let left = files_in(env.path(name).parent().unwrap());
         assert!(!left.iter().any(|file| file.to_str().unwrap().contains(".isolith-")), "{left:?}");
     }
-    let (status, again) = json(&place, &["--undo", "--yes"]);
+    let (status, again) = json(&env, &["--undo", "--yes"]);
     assert_eq!((status, &again["written"]), (0, &json!(false)));
     assert_eq!(report(&again, "codex")["action"], "none");
 }
 
 #[test]
 fn missing_agents_are_skipped_unless_named() {
-    let place = Place::new();
-    fs::create_dir(place.path("home/.cursor")).unwrap();
-    let (status, document) = json(&place, &["--yes"]);
+    let env = TestEnv::new();
+    fs::create_dir(env.path("home/.cursor")).unwrap();
+    let (status, document) = json(&env, &["--yes"]);
     assert_eq!(status, 0, "{document}");
     for (agent, ..) in FILES {
         let there = agent == "cursor";
@@ -119,35 +119,35 @@ fn missing_agents_are_skipped_unless_named() {
         let report = report(&document, agent);
         assert_eq!((&report["found"], &report["action"]), (&json!(there), &json!(action)));
     }
-    assert_eq!(files_in(&place.path("home")), [place.path("home/.cursor")]);
-    assert_eq!(place.path(CURSOR).metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(files_in(&env.path("home")), [env.path("home/.cursor")]);
+    assert_eq!(env.path(CURSOR).metadata().unwrap().permissions().mode() & 0o777, 0o600);
 
-    let (status, document) = json(&place, &["--agent", "vs-code", "--agent", "codex", "--yes"]);
+    let (status, document) = json(&env, &["--agent", "vs-code", "--agent", "codex", "--yes"]);
     assert_eq!((status, document["agents"].as_array().unwrap().len()), (0, 2), "{document}");
     assert_eq!(report(&document, "vscode")["found"], false);
-    let code = place.path("home/.config/Code/User/mcp.json");
+    let code = env.path("home/.config/Code/User/mcp.json");
     let written: Value = serde_json::from_slice(&fs::read(&code).unwrap()).unwrap();
     let entry = json!({ "type": "stdio", "command": program(), "args": ["mcp"] });
     assert_eq!(written, json!({ "servers": { "isolith": entry } }));
 
     // A file that setup has made goes again.
-    assert_eq!(run(&place, &["--undo", "--yes"]).status, Some(0));
-    let files = [place.path(CURSOR), place.path("home/.codex/config.toml"), code];
+    assert_eq!(run(&env, &["--undo", "--yes"]).status, Some(0));
+    let files = [env.path(CURSOR), env.path("home/.codex/config.toml"), code];
     assert!(files.iter().all(|file| !file.exists()));
 }
 
 #[test]
-fn variables_lead_to_other_places() {
-    let place = Place::new();
-    let mut command = setup(&place, &["--dry-run", "--json"]);
+fn environment_variables_change_paths() {
+    let env = TestEnv::new();
+    let mut command = setup(&env, &["--dry-run", "--json"]);
     for (variable, folder) in [
         ("XDG_CONFIG_HOME", "config"),
         ("CLAUDE_CONFIG_DIR", "claude"),
         ("CODEX_HOME", "codex"),
         ("GEMINI_CLI_HOME", "gemini"),
     ] {
-        fs::create_dir(place.path(folder)).unwrap();
-        command.env(variable, place.path(folder));
+        fs::create_dir(env.path(folder)).unwrap();
+        command.env(variable, env.path(folder));
     }
     let document = Ran::of(&command.output().unwrap()).document();
     for (agent, path, found) in [
@@ -157,59 +157,59 @@ fn variables_lead_to_other_places() {
         ("vscode", "config/Code/User/mcp.json", false),
     ] {
         let report = report(&document, agent);
-        assert_eq!(report["path"], place.path(path).to_str().unwrap());
+        assert_eq!(report["path"], env.path(path).to_str().unwrap());
         assert_eq!(report["found"], found, "{report}");
     }
 }
 
 #[test]
-fn nothing_is_written_unless_somebody_agrees() {
-    let place = Place::new();
-    let file = put(&place, CURSOR, "{}");
+fn nothing_is_written_without_confirmation() {
+    let env = TestEnv::new();
+    let file = put(&env, CURSOR, "{}");
     for (arguments, status) in [(&["--dry-run"][..], 0), (&[], 2)] {
-        let ran = run(&place, arguments);
+        let ran = run(&env, arguments);
         assert_eq!(ran.status, Some(status), "{} {}", ran.stdout, ran.stderr);
         assert!(ran.stdout.contains("+{\"mcpServers\": {"), "it is shown: {}", ran.stdout);
         assert_eq!(ran.stderr.contains("--yes"), status == 2, "{}", ran.stderr);
-        let (found, document) = json(&place, arguments);
+        let (found, document) = json(&env, arguments);
         assert_eq!((found, &document["written"]), (status, &json!(false)));
         assert_eq!(report(&document, "cursor")["action"], "added");
     }
     assert_eq!(fs::read_to_string(file).unwrap(), "{}");
-    assert_eq!(files_in(&place.path("home/.cursor")).len(), 1);
-    assert_eq!(run(&place, &["--dry-run", "--yes"]).status, Some(2));
+    assert_eq!(files_in(&env.path("home/.cursor")).len(), 1);
+    assert_eq!(run(&env, &["--dry-run", "--yes"]).status, Some(2));
 }
 
 #[test]
-fn an_older_entry_is_shown_and_exchanged() {
-    let place = Place::new();
+fn an_older_entry_is_shown_and_replaced() {
+    let env = TestEnv::new();
     let old = r#"{"mcpServers": {"isolith": {"command": "/old/isolith", "args": ["mcp"]}}}"#;
-    let file = put(&place, CURSOR, old);
-    fs::create_dir(place.path("x")).unwrap();
-    let ran = run(&place, &["--yes", "--store", "a store", "--allow", "x", "--allow", "/"]);
+    let file = put(&env, CURSOR, old);
+    fs::create_dir(env.path("x")).unwrap();
+    let ran = run(&env, &["--yes", "--store", "a store", "--allow", "x", "--allow", "/"]);
     assert_eq!(ran.status, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains(&format!("-{old}")), "{}", ran.stdout);
     let written: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
-    let (store, x) = (place.path("a store"), fs::canonicalize(place.path("x")).unwrap());
+    let (store, x) = (env.path("a store"), fs::canonicalize(env.path("x")).unwrap());
     let args = json!(["mcp", "--store", store, "--allow", x, "--allow", "/"]);
     let entry = json!({ "command": program(), "args": args });
     assert_eq!(written["mcpServers"]["isolith"], entry);
-    assert_eq!(run(&place, &["--yes", "--allow", "nowhere"]).status, Some(4));
+    assert_eq!(run(&env, &["--yes", "--allow", "nowhere"]).status, Some(4));
 }
 
 #[test]
-fn a_file_that_cannot_be_edited_fails_alone() {
-    type Spoil = fn(&Place, &PathBuf);
+fn a_file_that_cannot_be_edited_does_not_stop_the_others() {
+    type Spoil = fn(&TestEnv, &PathBuf);
     let cases: [(Spoil, i32, &str); 8] = [
         (|_, file| fs::write(file, "{\"mcpServers\": ").unwrap(), 3, "bad_input"),
         (|_, file| fs::write(file, "{\"mcpServers\": []}").unwrap(), 3, "bad_input"),
         (|_, file| fs::write(file, b"{\"\xff\": 1}").unwrap(), 3, "bad_input"),
         (|_, file| fs::create_dir(file).unwrap(), 3, "bad_input"),
         (|_, file| File::create(file).unwrap().set_len(65 << 20).unwrap(), 3, "too_large"),
-        (|place, file| symlink(place.path("nowhere"), file).unwrap(), 1, "failed"),
+        (|env, file| symlink(env.path("nowhere"), file).unwrap(), 1, "failed"),
         (
-            |place, file| {
-                fs::hard_link(put(place, "other.json", "{}"), file).unwrap();
+            |env, file| {
+                fs::hard_link(put(env, "other.json", "{}"), file).unwrap();
             },
             1,
             "read_only",
@@ -224,13 +224,13 @@ fn a_file_that_cannot_be_edited_fails_alone() {
         ),
     ];
     for (spoil, status, code) in cases {
-        let place = Place::new();
-        fs::create_dir(place.path("home/.cursor")).unwrap();
-        let codex = put(&place, "home/.codex/config.toml", "");
-        let file = place.path(CURSOR);
-        spoil(&place, &file);
+        let env = TestEnv::new();
+        fs::create_dir(env.path("home/.cursor")).unwrap();
+        let codex = put(&env, "home/.codex/config.toml", "");
+        let file = env.path(CURSOR);
+        spoil(&env, &file);
         let before = fs::read(&file).ok();
-        let (found, document) = json(&place, &["--yes"]);
+        let (found, document) = json(&env, &["--yes"]);
         assert_eq!(found, status, "{document}");
         let report = report(&document, "cursor");
         assert_eq!((&report["action"], &report["error"]["code"]), (&json!("failed"), &json!(code)));
@@ -242,23 +242,23 @@ fn a_file_that_cannot_be_edited_fails_alone() {
 }
 
 #[test]
-fn links_and_modes_stay() {
-    let place = Place::new();
-    let target = put(&place, "dotfiles/servers.json", "{\n  \"mcpServers\": {}\n}\n");
+fn links_and_modes_are_kept() {
+    let env = TestEnv::new();
+    let target = put(&env, "dotfiles/servers.json", "{\n  \"mcpServers\": {}\n}\n");
     fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
     // Two agents may well share a file.
-    fs::create_dir_all(place.path("home/.cursor")).unwrap();
-    fs::create_dir_all(place.path("home/.config/devin")).unwrap();
-    let links = [CURSOR, "home/.config/devin/mcp_config.json"].map(|name| place.path(name));
+    fs::create_dir_all(env.path("home/.cursor")).unwrap();
+    fs::create_dir_all(env.path("home/.config/devin")).unwrap();
+    let links = [CURSOR, "home/.config/devin/mcp_config.json"].map(|name| env.path(name));
     links.iter().for_each(|link| symlink(&target, link).unwrap());
     let before = fs::read(&target).unwrap();
     for arguments in [&["--yes"][..], &["--undo", "--yes"]] {
-        let ran = run(&place, arguments);
+        let ran = run(&env, arguments);
         assert_eq!(ran.status, Some(0), "{}", ran.stderr);
         assert!(links.iter().all(|link| link.is_symlink()));
         assert_eq!(fs::read(&target).unwrap() == before, arguments.len() > 1);
         assert_eq!(target.metadata().unwrap().permissions().mode() & 0o777, 0o640);
-        assert_eq!(files_in(&place.path("dotfiles")).len(), 1, "nothing is left aside");
+        assert_eq!(files_in(&env.path("dotfiles")).len(), 1, "nothing is left aside");
     }
 }
 
@@ -295,19 +295,23 @@ impl AtTerminal {
         self.terminal.write_all(answer.as_bytes()).unwrap();
         let output = self.child.wait_with_output().unwrap();
         // What was told after the answer; the terminal has no other reader left.
-        let mut told = Vec::new();
-        let _ = self.terminal.read_to_end(&mut told);
+        let mut message = Vec::new();
+        let _ = self.terminal.read_to_end(&mut message);
         let stdout = String::from_utf8(output.stdout).unwrap();
-        Ran { status: output.status.code(), stdout, stderr: String::from_utf8_lossy(&told).into() }
+        Ran {
+            status: output.status.code(),
+            stdout,
+            stderr: String::from_utf8_lossy(&message).into(),
+        }
     }
 }
 
 #[test]
-fn people_are_asked() {
-    let place = Place::new();
-    let file = put(&place, CURSOR, "{}");
+fn setup_asks_for_confirmation() {
+    let env = TestEnv::new();
+    let file = put(&env, CURSOR, "{}");
     for (answer, written) in [("n\n", false), ("\n", false), ("\u{4}", false), ("y\n", true)] {
-        let mut running = AtTerminal::start(setup(&place, &[]));
+        let mut running = AtTerminal::start(setup(&env, &[]));
         running.asked();
         let ran = running.answer(answer);
         assert_eq!(ran.status, Some(0), "{} {}", ran.stdout, ran.stderr);
@@ -317,12 +321,12 @@ fn people_are_asked() {
 }
 
 #[test]
-fn what_changes_after_it_was_shown_is_not_overwritten() {
-    let place = Place::new();
-    let file = put(&place, CURSOR, "{}");
-    let codex = place.path("home/.codex");
+fn concurrent_changes_are_not_overwritten() {
+    let env = TestEnv::new();
+    let file = put(&env, CURSOR, "{}");
+    let codex = env.path("home/.codex");
     fs::create_dir(&codex).unwrap();
-    let mut running = AtTerminal::start(setup(&place, &[]));
+    let mut running = AtTerminal::start(setup(&env, &[]));
     running.asked();
     fs::write(&file, "{\"new\": 1}").unwrap();
     fs::write(codex.join("config.toml"), "new = 1").unwrap();

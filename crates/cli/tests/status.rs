@@ -10,27 +10,27 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::{Killed, Place, signal, wait_for};
+use support::{Killed, TestEnv, signal, wait_for};
 
 /// A process that is in the middle of a long ingest into a store that is there already.
-fn ingesting(place: &Place) -> Killed {
-    let output = place.run(&["collection", "create", "long"]);
+fn ingesting(env: &TestEnv) -> Killed {
+    let output = env.run(&["collection", "create", "long"]);
     assert!(output.status.success(), "{output:?}");
-    let file = place.write_records(20_000, &"many words ".repeat(20));
+    let file = env.write_records(20_000, &"many words ".repeat(20));
     let arguments = ["ingest", file.to_str().unwrap(), "--collection", "long", "--quiet"];
     let child =
-        place.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        env.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let front = Killed(child);
-    wait_for("its socket", || place.sockets().pop());
+    wait_for("its socket", || env.sockets().pop());
     front
 }
 
 #[test]
 fn a_store_without_fronts_has_a_status() {
-    let place = Place::with_docs(30);
-    let (status, report) = place.json(&["status"]);
+    let env = TestEnv::with_docs(30);
+    let (status, report) = env.json(&["status"]);
     assert_eq!(status, 0, "{report:#}");
-    assert_eq!(report["store"], place.store().to_str().unwrap());
+    assert_eq!(report["store"], env.store().to_str().unwrap());
     let docs = &report["collections"][0];
     assert_eq!((&docs["name"], &docs["records"]), (&"docs".into(), &30.into()));
     assert_eq!((&docs["generation"], &docs["tail"]), (&1.into(), &0.into()));
@@ -39,28 +39,28 @@ fn a_store_without_fronts_has_a_status() {
     }
     assert_eq!((&report["quarantine"], &report["schema"]), (&0.into(), &11.into()));
     assert!(report["crashes"].is_object() && report["disk_bytes"].as_u64().unwrap() > 0);
-    let text = String::from_utf8(place.run(&["status"]).stdout).unwrap();
+    let text = String::from_utf8(env.run(&["status"]).stdout).unwrap();
     assert!(text.contains("no server or watcher is running"), "{text}");
-    assert_eq!(place.sockets().len(), 0);
+    assert_eq!(env.sockets().len(), 0);
 }
 
 #[test]
-fn a_store_that_cannot_be_read_has_one_too() {
-    let place = Place::with_docs(3);
-    fs::write(place.store().join("truth.sqlite"), [7; 9_000]).unwrap();
-    let (status, report) = place.json(&["status"]);
+fn an_unreadable_store_has_a_status() {
+    let env = TestEnv::with_docs(3);
+    fs::write(env.store().join("truth.sqlite"), [7; 9_000]).unwrap();
+    let (status, report) = env.json(&["status"]);
     assert_eq!((status, &report["error"]["code"]), (74, &"corrupt".into()), "{report:#}");
     assert_eq!(report["workers"], Value::Array(Vec::new()));
 }
 
 #[test]
 fn a_live_front_shows_its_workers() {
-    let place = Place::new();
-    let front = ingesting(&place);
-    let mode = place.sockets()[0].metadata().unwrap().permissions().mode();
+    let env = TestEnv::new();
+    let front = ingesting(&env);
+    let mode = env.sockets()[0].metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let report = wait_for("a worker at work", || {
-        let (status, report) = place.json(&["status"]);
+        let (status, report) = env.json(&["status"]);
         assert_eq!(status, 0, "{report:#}");
         let workers = report["workers"].as_array().unwrap().clone();
         let busy = workers.iter().any(|it| it["state"] == "busy" && it["job"]["kind"].is_string());
@@ -84,49 +84,49 @@ fn a_live_front_shows_its_workers() {
             if let Some(confinement) = worker["confinement"].as_object() {
                 for part in ["files", "sockets", "system_calls"] {
                     let known = ["enforced", "partial", "not_available"];
-                    let told = confinement[part].as_str().unwrap();
-                    assert!(known.contains(&told), "{part}: {worker}");
+                    let message = confinement[part].as_str().unwrap();
+                    assert!(known.contains(&message), "{part}: {worker}");
                 }
             }
             worker["role"].as_str().unwrap()
         })
         .collect();
     assert!(roles.contains(&"intake"), "{roles:?}");
-    let text = String::from_utf8(place.run(&["status"]).stdout).unwrap();
+    let text = String::from_utf8(env.run(&["status"]).stdout).unwrap();
     assert!(text.contains("SANDBOX"), "{text}");
 }
 
 #[test]
 fn the_socket_of_a_killed_front_is_removed() {
-    let place = Place::new();
-    let mut front = ingesting(&place);
+    let env = TestEnv::new();
+    let mut front = ingesting(&env);
     front.0.kill().unwrap();
     front.0.wait().unwrap();
-    assert_eq!(place.sockets().len(), 1);
-    let (_, report) = place.json(&["status"]);
+    assert_eq!(env.sockets().len(), 1);
+    let (_, report) = env.json(&["status"]);
     assert_eq!(report["fronts"], Value::Array(Vec::new()), "{report:#}");
-    assert_eq!(place.sockets().len(), 0);
+    assert_eq!(env.sockets().len(), 0);
 }
 
 #[test]
 fn a_front_that_ends_removes_its_socket() {
-    let place = Place::new();
-    let mut front = ingesting(&place);
+    let env = TestEnv::new();
+    let mut front = ingesting(&env);
     signal(front.0.id(), "-INT");
     assert_eq!(front.0.wait().unwrap().code(), Some(130));
-    assert_eq!(place.sockets().len(), 0);
+    assert_eq!(env.sockets().len(), 0);
 }
 
 #[test]
-fn fronts_that_hang_cost_a_moment_only() {
-    let place = Place::with_docs(5);
+fn hanging_fronts_delay_status_only_briefly() {
+    let env = TestEnv::with_docs(5);
     // They take connections, as their queue does, and never answer.
-    let run = place.store().join("run");
+    let run = env.store().join("run");
     let hanging: Vec<UnixListener> = (0..8)
         .map(|n| UnixListener::bind(run.join(format!("{}-{n:016x}.sock", 900_000 + n))).unwrap())
         .collect();
     let start = Instant::now();
-    let (status, report) = place.json(&["status"]);
+    let (status, report) = env.json(&["status"]);
     // The fronts have 200 ms together; the rest is the start of two processes.
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
     assert_eq!(status, 0);
@@ -136,22 +136,22 @@ fn fronts_that_hang_cost_a_moment_only() {
         "{report:#}"
     );
     assert!(report["warnings"].to_string().contains("does not answer"), "{report:#}");
-    assert_eq!(place.sockets().len(), 8);
+    assert_eq!(env.sockets().len(), 8);
     drop(hanging);
-    assert_eq!(place.json(&["status"]).1["fronts"], Value::Array(Vec::new()));
-    assert_eq!(place.sockets().len(), 0);
+    assert_eq!(env.json(&["status"]).1["fronts"], Value::Array(Vec::new()));
+    assert_eq!(env.sockets().len(), 0);
 }
 
 #[test]
 fn a_front_survives_clients_that_never_read() {
-    let place = Place::new();
-    let front = ingesting(&place);
-    let socket = place.sockets().remove(0);
+    let env = TestEnv::new();
+    let front = ingesting(&env);
+    let socket = env.sockets().remove(0);
     let silent: Vec<_> =
         (0..100).filter_map(|_| std::os::unix::net::UnixStream::connect(&socket).ok()).collect();
     assert!(!silent.is_empty());
     wait_for("an answer in spite of them", || {
-        let (_, report) = place.json(&["status"]);
+        let (_, report) = env.json(&["status"]);
         (report["fronts"][0]["answers"] == true).then_some(())
     });
     drop(silent);
@@ -159,11 +159,11 @@ fn a_front_survives_clients_that_never_read() {
 }
 
 #[test]
-fn a_long_path_is_no_obstacle() {
-    let place = Place::called(&"a folder of a long, ünusual name/".repeat(8));
-    let front = ingesting(&place);
+fn long_paths_work() {
+    let env = TestEnv::called(&"a folder of a long, ünusual name/".repeat(8));
+    let front = ingesting(&env);
     let report = wait_for("an answer", || {
-        let (_, report) = place.json(&["status"]);
+        let (_, report) = env.json(&["status"]);
         (report["fronts"][0]["answers"] == true).then_some(report)
     });
     assert_eq!(report["fronts"][0]["pid"], front.0.id());

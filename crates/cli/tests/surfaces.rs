@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod agent;
-mod place;
 mod project;
+mod test_env;
 
 use std::collections::BTreeSet;
 
@@ -93,7 +93,7 @@ const OPERATIONS: &[(&str, Offer, Offer)] = &[
 ];
 
 #[test]
-fn every_operation_is_offered_or_has_a_reason_not_to_be() {
+fn every_operation_is_offered_or_has_a_reason() {
     let known: BTreeSet<&str> = Action::NAMES.iter().chain(ReadJob::NAMES).copied().collect();
     let listed: BTreeSet<&str> = OPERATIONS.iter().map(|(name, ..)| *name).collect();
     let missing: Vec<_> = known.difference(&listed).collect();

@@ -2,15 +2,15 @@
 //! python3, and nothing else that is not in its standard library.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod place;
+mod test_env;
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use place::{Place, Ran};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
+use test_env::{Ran, TestEnv};
 
 /// The tables of MemPalace 3.11 on Chroma 1.5.9, as far as texts and facts are in them.
 const CHROMA: &str = "
@@ -116,34 +116,34 @@ fn build_palace(folder: &Path) {
     }
 }
 
-fn bring_over(place: &Place) -> Ran {
+fn bring_over(env: &TestEnv) -> Ran {
     let script =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/switching/from_mempalace.py");
     let mut command = Command::new("python3");
     command
         .arg(script)
-        .args([place.path("home/.mempalace"), place.path("out")])
+        .args([env.path("home/.mempalace"), env.path("out")])
         .args(["--run", "--isolith", env!("CARGO_BIN_EXE_isolith"), "--store"])
-        .arg(place.store())
-        .env("HOME", place.path("home"))
+        .arg(env.store())
+        .env("HOME", env.path("home"))
         .env_remove("ISOLITH_STORE")
         .env_remove("XDG_STATE_HOME");
     Ran::of(&command.output().unwrap())
 }
 
 #[test]
-fn a_palace_comes_over_with_its_facts() {
-    let place = Place::new();
-    build_palace(&place.path("home/.mempalace"));
+fn a_palace_is_migrated_with_its_facts() {
+    let env = TestEnv::new();
+    build_palace(&env.path("home/.mempalace"));
     // Twice: the second time changes nothing.
     for _ in 0..2 {
-        let ran = bring_over(&place);
+        let ran = bring_over(&env);
         assert_eq!(ran.status, Some(1), "one fact cannot come over: {} {}", ran.stdout, ran.stderr);
-        let told = "fact t3 is left out: 'last summer' is neither a day nor an instant";
-        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+        let message = "fact t3 is left out: 'last summer' is neither a day nor an instant";
+        assert!(ran.stderr.contains(message), "{}", ran.stderr);
         assert!(!ran.stderr.contains("isolith: "), "{}", ran.stderr);
     }
-    let listed = place.run(&["memory", "list", "--all", "--jsonl"]).stdout;
+    let listed = env.run(&["memory", "list", "--all", "--jsonl"]).stdout;
     let drawers: Vec<Value> =
         listed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let found: Vec<String> = drawers
@@ -176,7 +176,7 @@ fn a_palace_comes_over_with_its_facts() {
         drawers[2]["metadata"],
         json!({ "filed_at": "2026-11-16T11:17:47.696231", "hall": "technical", "mempalace_id": "drawer_shop_general_1" })
     );
-    let facts = place.json(&["fact", "query", "Anna"]);
+    let facts = env.json(&["fact", "query", "Anna"]);
     let mut facts: Vec<String> = facts["facts"]
         .as_array()
         .unwrap()
@@ -193,19 +193,19 @@ fn a_palace_comes_over_with_its_facts() {
             r#""Lisbon" "2026-03-01T10:00:00Z" null 0.8"#,
         ]
     );
-    assert_eq!(place.json(&["fact", "stats"])["facts"], 2);
+    assert_eq!(env.json(&["fact", "stats"])["facts"], 2);
 }
 
 #[test]
-fn a_folder_that_is_no_palace_is_refused() {
-    let place = Place::new();
-    fs::create_dir_all(place.path("home/.mempalace/palace")).unwrap();
-    let ran = bring_over(&place);
+fn a_folder_that_is_not_a_palace_is_refused() {
+    let env = TestEnv::new();
+    fs::create_dir_all(env.path("home/.mempalace/palace")).unwrap();
+    let ran = bring_over(&env);
     assert_eq!(ran.status, Some(1));
     assert!(
         ran.stderr.contains("is no palace: there is no chroma.sqlite3 in it"),
         "{}",
         ran.stderr
     );
-    assert!(!place.store().exists());
+    assert!(!env.store().exists());
 }

@@ -1,16 +1,16 @@
 //! Hostile names and texts on a real terminal: they are seen, and do nothing.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod place;
 mod project;
+mod test_env;
 
 use std::fs::File;
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use place::Ran;
 use project::Project;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use test_env::Ran;
 
 /// Sets the title, clears the screen, turns the direction, has no width, is a C1 control.
 const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{202e}evil\u{2066}\u{200b}\u{9b}31m";
@@ -75,7 +75,7 @@ fn code_and_its_path_are_shown_escaped() {
 }
 
 #[test]
-fn a_pipe_gets_what_is_there() {
+fn pipes_get_unescaped_output() {
     let project = hostile_project();
     project.index(&[]);
     let found = project.run(&["search", "zebra"]);
@@ -85,7 +85,7 @@ fn a_pipe_gets_what_is_there() {
 }
 
 #[test]
-fn our_colours_pass_and_those_of_a_file_do_not() {
+fn only_our_own_colours_reach_the_terminal() {
     let project = hostile_project();
     project.index(&[]);
     let mut command = project.command(&["search", "zebra"]);
@@ -99,7 +99,7 @@ fn our_colours_pass_and_those_of_a_file_do_not() {
 }
 
 #[test]
-fn json_on_a_terminal_means_the_same() {
+fn escaped_json_on_a_terminal_keeps_its_meaning() {
     let project = hostile_project();
     project.index(&[]);
     for flag in ["--json", "--jsonl"] {

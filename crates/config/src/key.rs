@@ -6,16 +6,16 @@ use std::fmt;
 const LARGEST_FILE: u64 = 32 << 20;
 
 /// The highest default number of results.
-const MOST_RESULTS: u64 = 1_000;
+const MAX_RESULTS: u64 = 1_000;
 
 /// The highest default number of results that a project may set. Servers never return more.
-const MOST_PROJECT_RESULTS: u64 = 100;
+const MAX_PROJECT_RESULTS: u64 = 100;
 
 /// The longest time limit of a call, in seconds.
-const LONGEST_TIMEOUT: u64 = 3_600;
+const MAX_TIMEOUT: u64 = 3_600;
 
 /// The most entries in a list.
-const MOST_ENTRIES: usize = 1_000;
+const MAX_ENTRIES: usize = 1_000;
 
 /// A setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -181,12 +181,12 @@ impl Key {
             | Self::ServerTokenFile
             | Self::CollectionModel => Kind::Text,
             Self::LimitsResults | Self::LimitsRows => {
-                Kind::Number(if in_project { MOST_PROJECT_RESULTS } else { MOST_RESULTS })
+                Kind::Number(if in_project { MAX_PROJECT_RESULTS } else { MAX_RESULTS })
             }
             Self::IndexIgnore => Kind::Patterns,
             Self::IndexLanguages | Self::ServerAllow | Self::ServerHosts => Kind::List,
             Self::IndexMaxFileSize => Kind::Size(LARGEST_FILE),
-            Self::ServerTimeout => Kind::Number(LONGEST_TIMEOUT),
+            Self::ServerTimeout => Kind::Number(MAX_TIMEOUT),
             Self::CollectionMetric => Kind::OneOf(&["cosine", "l2", "dot"]),
         }
     }
@@ -220,9 +220,9 @@ impl Kind {
             (Self::Size(_), Value::Text(text)) => return parse_size(text).map(Value::Number),
             (Self::Text, Value::Text(text)) => !text.is_empty(),
             (Self::OneOf(names), Value::Text(text)) => names.contains(&text.as_str()),
-            (Self::List, Value::List(entries)) => entries.len() <= MOST_ENTRIES,
+            (Self::List, Value::List(entries)) => entries.len() <= MAX_ENTRIES,
             (Self::Patterns, Value::List(entries)) => {
-                entries.len() <= MOST_ENTRIES && !entries.iter().any(|it| it.starts_with('!'))
+                entries.len() <= MAX_ENTRIES && !entries.iter().any(|it| it.starts_with('!'))
             }
             _ => false,
         };
@@ -237,10 +237,10 @@ impl fmt::Display for Kind {
             Self::Size(_) => f.write_str("expected a size from 1 to 32M, for example \"500K\""),
             Self::Text => f.write_str("expected a text that is not empty"),
             Self::OneOf(names) => write!(f, "expected one of {}", names.join(", ")),
-            Self::List => write!(f, "expected a list of at most {MOST_ENTRIES} texts"),
+            Self::List => write!(f, "expected a list of at most {MAX_ENTRIES} texts"),
             Self::Patterns => write!(
                 f,
-                "expected a list of at most {MOST_ENTRIES} patterns, none of which begins with !"
+                "expected a list of at most {MAX_ENTRIES} patterns, none of which begins with !"
             ),
         }
     }

@@ -1,22 +1,22 @@
-//! What arguments may be: how many, how long.
+//! Limits on arguments.
 
 use isolith_types::{Code, Failure};
 use rmcp::model::JsonObject;
 
 use crate::server::DefaultLimits;
 
-/// How many hits or rows are answered unless told otherwise, and at most.
+/// Default and maximum number of hits or rows.
 const LIMITS: (u32, u32) = (10, 100);
 
-/// The longest question.
+/// Maximum size of a query.
 const QUESTION_BYTES: usize = 16 << 10;
 
-/// How many answers are wanted.
+/// The requested number of results, or the default.
 pub(crate) fn limit(asked: Option<u32>) -> Result<u32, Failure> {
     limit_of(asked, LIMITS)
 }
 
-/// How many answers are wanted, where so many are usual and at most so many allowed.
+/// The requested number of results. `usual` is the default, `most` the maximum.
 pub(crate) fn limit_of(asked: Option<u32>, (usual, most): (u32, u32)) -> Result<u32, Failure> {
     match asked.unwrap_or(usual) {
         limit if (1..=most).contains(&limit) => Ok(limit),
@@ -27,8 +27,7 @@ pub(crate) fn limit_of(asked: Option<u32>, (usual, most): (u32, u32)) -> Result<
     }
 }
 
-/// Fills in the number of answers that the user or the project has set, if the caller does
-/// not say how many.
+/// Sets the limit to that of the user or project, if the caller gives none.
 pub(crate) fn fill_limit(tool: &str, arguments: &mut JsonObject, defaults: DefaultLimits) {
     let limit = match tool {
         "search_code" | "search_similar" | "memory_search" | "collection_query" => defaults.results,
@@ -42,7 +41,7 @@ pub(crate) fn fill_limit(tool: &str, arguments: &mut JsonObject, defaults: Defau
     }
 }
 
-/// Where a page begins: the cursor of the page before, which is a number for nobody else.
+/// Start of a page, from the cursor of the previous page. Cursors are opaque to clients.
 pub(crate) fn offset(cursor: Option<&str>) -> Result<u64, Failure> {
     cursor.map_or(Ok(0), |cursor| {
         cursor.parse().map_err(|_| {
@@ -51,7 +50,7 @@ pub(crate) fn offset(cursor: Option<&str>) -> Result<u64, Failure> {
     })
 }
 
-/// A question that can be asked.
+/// Fails if the query is empty or too long.
 pub(crate) fn question(text: &str) -> Result<&str, Failure> {
     if text.trim().is_empty() {
         return Err(Failure::new(Code::BadInput, "the query is empty"));
@@ -59,7 +58,7 @@ pub(crate) fn question(text: &str) -> Result<&str, Failure> {
     bounded("query", text, QUESTION_BYTES)
 }
 
-/// A text that is not too long.
+/// Fails if the text is longer than `most` bytes.
 pub(crate) fn bounded<'a>(name: &str, text: &'a str, most: usize) -> Result<&'a str, Failure> {
     match text.len() {
         length if length <= most => Ok(text),
@@ -75,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_have_limits() {
+    fn limits_are_bounded() {
         assert_eq!(limit(None), Ok(10));
         assert_eq!(limit(Some(100)), Ok(100));
         for wrong in [0, 101, u32::MAX] {
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_are_neither_empty_nor_endless() {
+    fn empty_and_overlong_queries_are_refused() {
         assert_eq!(question("why?"), Ok("why?"));
         assert_eq!(question(" \n").unwrap_err().code, Code::BadInput);
         assert_eq!(question(&"x".repeat(1 << 20)).unwrap_err().code, Code::TooLarge);

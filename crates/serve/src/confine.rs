@@ -1,5 +1,5 @@
-//! Which paths tools may name: those below the project and below the folders that were
-//! allowed. What is outside is neither read nor told about.
+//! Which paths tools may name: those below the project and the allowed folders. Nothing outside
+//! is read or revealed.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -7,45 +7,43 @@ use std::path::{Path, PathBuf};
 use isolith_engine::{OpenFile, Within, real_path};
 use isolith_types::{Code, Failure};
 
-/// The longest path.
+/// Maximum length of a path.
 const PATH_BYTES: usize = 4_096;
 
-/// The folders below which paths may lie.
+/// The folders that paths must lie in.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Confinement {
-    /// What relative paths are relative to.
+    /// Relative paths are resolved against it.
     base: Option<PathBuf>,
-    /// All folders, the base among them.
+    /// All folders, including the base.
     folders: Vec<PathBuf>,
     within: Within,
 }
 
-/// A path that may be used. It is a name, and may lead elsewhere by the time that it is used:
-/// what reads the disk opens it with [`Confinement::file`], or relative to a root that the
-/// engine opened in the same way.
+/// An allowed path. It may lead elsewhere by the time it is used: open it with
+/// [`Confinement::file`], or relative to a root that the engine opened in the same way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Allowed {
-    /// Without links and without steps that lead nowhere.
+    /// Canonical: without links and `.` or `..`.
     pub(crate) path: PathBuf,
-    /// Whether anything is there.
+    /// Whether the path exists.
     pub(crate) exists: bool,
 }
 
 impl Confinement {
-    /// `base` is what relative paths are relative to, `stores` are folders inside that belong
-    /// to nobody but the program.
+    /// `base` is what relative paths are resolved against, `stores` are folders that tools may
+    /// never name.
     pub(crate) fn new(base: Option<PathBuf>, allowed: &[PathBuf], stores: Vec<PathBuf>) -> Self {
         let folders: Vec<PathBuf> = base.iter().chain(allowed).cloned().collect();
         Self { within: Within::new(folders.clone(), stores), base, folders }
     }
 
-    /// The same, as the engine has it.
+    /// The same limits, for the engine.
     pub(crate) fn within(&self) -> &Within {
         &self.within
     }
 
-    /// The real path of what a tool was told, if it may be used. Links are followed
-    /// before it is decided.
+    /// The canonical path of an argument, if it is allowed. Links are resolved before the check.
     pub(crate) fn resolve(&self, path: &str) -> Result<Allowed, Failure> {
         if path.is_empty() || path.len() > PATH_BYTES || path.contains('\0') {
             return Err(Failure::new(
@@ -65,7 +63,7 @@ impl Confinement {
         }
     }
 
-    /// The real path of something that is there.
+    /// The canonical path of something that exists.
     pub(crate) fn existing(&self, path: &str) -> Result<PathBuf, Failure> {
         let Allowed { path: real, exists } = self.resolve(path)?;
         match exists {
@@ -74,13 +72,13 @@ impl Confinement {
         }
     }
 
-    /// Opens a file that a tool was told. What is read is what was opened, whatever its path
-    /// leads to later.
+    /// Opens a file named by an argument. The opened file is what is read, even if the path
+    /// changes later.
     pub(crate) fn file(&self, path: &str) -> Result<OpenFile, Failure> {
         let real = self.existing(path)?;
         let file = self.within.file(&real).map_err(|error| match error.kind() {
             ErrorKind::NotFound => Failure::new(Code::NotFound, format!("{path} does not exist")),
-            // The path has become another one since it was resolved.
+            // The path changed after it was resolved.
             ErrorKind::PermissionDenied if self.within.allows(&real) => {
                 Failure::new(Code::BadInput, format!("cannot read {path}: {error}"))
             }
@@ -111,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_path_leads_out() {
+    fn no_path_leads_outside() {
         let place = tempfile::tempdir().unwrap();
         let place = std::fs::canonicalize(place.path()).unwrap();
         let folder = |name: &str| {
@@ -164,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_allowed_outside_of_a_project() {
+    fn without_a_project_no_path_is_allowed() {
         let nowhere = Confinement::default();
         for path in ["a", "/etc/passwd", ".."] {
             assert_eq!(nowhere.resolve(path).unwrap_err().code, Code::ForbiddenPath, "{path}");

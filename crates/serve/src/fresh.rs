@@ -1,5 +1,4 @@
-//! Answers that are true now: files of hits that have changed are indexed again before
-//! the answer goes out.
+//! Up-to-date results: changed files among the hits are indexed again before the answer is sent.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,8 +11,8 @@ use isolith_types::Failure;
 /// How long an answer may wait for changed files.
 const PATIENCE: Duration = Duration::from_millis(700);
 
-/// Asks again if files of the answer have changed and could be indexed in time. What
-/// could not stays marked as stale.
+/// Searches again if files among the hits changed and could be indexed in time. Hits of the
+/// others stay marked as stale.
 pub(crate) async fn fresh<F>(engine: &Engine, ask: impl Fn() -> F) -> Result<CodeHits, Failure>
 where
     F: Future<Output = Result<CodeHits, Failure>>,
@@ -26,15 +25,15 @@ where
         return Ok(found);
     }
     renew(engine, stale).await;
-    // The old answer is still one if the new one does not come about.
+    // If the second search fails, the first answer still holds.
     Ok(ask().await.unwrap_or(found))
 }
 
-/// Indexes files again, each with its root, as far as there is time.
+/// Indexes files again, each in its root, until time is up.
 pub(crate) async fn renew(engine: &Engine, files: impl IntoIterator<Item = (PathBuf, PathBuf)>) {
     let work = async {
         for (root, file) in files {
-            // What is gone is seen from the folder that it was in.
+            // The nearest existing folder shows that a file is gone.
             let Some(there) = file.ancestors().find(|path| path.exists()) else { continue };
             if !there.starts_with(&root) {
                 continue;

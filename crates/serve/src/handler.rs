@@ -1,5 +1,5 @@
-//! The server's side of the protocol: what it is called, what it can do, and the way of a
-//! request. What is not among its capabilities is answered like what does not exist.
+//! The server's side of the protocol: its name, its capabilities and its handling of requests.
+//! What is not among its capabilities is answered as unknown.
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
@@ -16,7 +16,7 @@ use crate::server::Server;
 use crate::tool::{Call, Tool};
 use crate::untrusted::RULE;
 
-/// What agents are told once, before all tools.
+/// Instructions for agents.
 const INSTRUCTIONS: &str = "Local code search and memory. Find code with search_code before \
 reading files; if it answers no_store, call index_project once. Use memory_search and fact_query \
 before asking the user again; store what matters with memory_add and fact_add. Errors have a code, \
@@ -44,7 +44,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        // A client that never says hello has at least asked.
+        // Some clients list tools without initializing.
         self.warm_up_soon();
         let tools = self.tools().iter().map(Tool::listed).collect();
         Ok(ListToolsResult::with_all_items(tools))
@@ -120,7 +120,7 @@ impl ServerHandler for Server {
     }
 }
 
-/// Does something for a client until it is done, or the client wants it no more.
+/// Runs the work until it is done or the client cancels it.
 async fn until_cancelled<T>(
     server: &Server,
     context: &RequestContext<RoleServer>,

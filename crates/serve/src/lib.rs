@@ -1,7 +1,7 @@
 //! Isolith for agents: the MCP server, on standard input and output or over HTTP.
 //!
-//! Tools are thin: they check their arguments, call the engine, and show what it
-//! answered. What may crash runs in the engine's workers, never here.
+//! Tools are thin: they check arguments, call the engine and format its answer. Whatever may
+//! crash runs in the engine's workers, not here.
 
 mod arguments;
 mod confine;

@@ -1,5 +1,5 @@
-//! The protocol as lines of JSON, one message each. Every line that is meant as a request
-//! is answered, also one that is not JSON or too long: the client may be waiting for it.
+//! The protocol as JSON lines, one message each. Every line that may be a request is answered,
+//! even if it is not JSON or too long: the client may be waiting.
 
 use std::io;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-/// The longest line; the rest of a longer one is skipped, and not kept.
-const LONGEST_LINE: usize = 16 << 20;
+/// Maximum length of a line. The rest of a longer one is skipped.
+const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// Lines in, lines out.
+/// Reads and writes messages as lines.
 pub(crate) struct Lines<R, W> {
     read: BufReader<R>,
-    /// What has come of the current line. It outlives a call of `receive` that is dropped.
+    /// The current line so far. Survives a call of `receive` that is dropped.
     line: Vec<u8>,
-    /// Whether the rest of the current line is to be skipped.
+    /// Whether to skip the rest of the current line.
     skipping: bool,
     write: Arc<Mutex<Option<W>>>,
-    /// An answer on its way. There is one at most, so that a client that only sends garbage
-    /// and never reads has to wait.
+    /// An error answer being written. At most one, so that a client that sends garbage and never
+    /// reads is blocked.
     answering: Option<JoinHandle<io::Result<()>>>,
 }
 
-/// How reading a line ended.
+/// Result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
 enum Read {
     Line,
@@ -37,10 +37,10 @@ enum Read {
     End,
 }
 
-/// What a line is.
+/// Meaning of a line.
 enum Meaning {
     Message(Box<RxJsonRpcMessage<RoleServer>>),
-    /// Nobody waits for an answer.
+    /// Needs no answer.
     Nothing,
     Wrong(ErrorData, Option<RequestId>),
 }
@@ -60,18 +60,18 @@ where
         }
     }
 
-    /// Reads the rest of a line. If the future is dropped, nothing that was read is lost.
+    /// Reads the rest of a line. Cancel safe: nothing that was read is lost.
     async fn read_line(&mut self) -> io::Result<Read> {
         loop {
             let some = self.read.fill_buf().await?;
             if some.is_empty() {
-                // A last line need not have an end.
+                // The last line may lack a line end.
                 let skipped = std::mem::take(&mut self.skipping);
                 return Ok(if self.line.is_empty() || skipped { Read::End } else { Read::Line });
             }
             let end = some.iter().position(|byte| *byte == b'\n');
             let length = end.map_or(some.len(), |end| end + 1);
-            let fits = self.line.len() + length <= LONGEST_LINE + 1;
+            let fits = self.line.len() + length <= MAX_LINE_BYTES + 1;
             if !self.skipping && fits {
                 self.line.extend_from_slice(&some[..length]);
             }
@@ -88,17 +88,17 @@ where
         }
     }
 
-    /// The current line, which is over.
+    /// Takes the current line, which is complete.
     fn take_line(&mut self, read: &Read) -> Meaning {
         let meaning = match read {
             Read::TooLong => {
-                let message = format!("the line is longer than {LONGEST_LINE} bytes");
+                let message = format!("the line is longer than {MAX_LINE_BYTES} bytes");
                 Meaning::Wrong(ErrorData::invalid_request(message, None), id_in(&self.line))
             }
             _ => meaning(self.line.trim_ascii()),
         };
         self.line.clear();
-        // A long line is rare, and need not be remembered for ever.
+        // Long lines are rare; do not keep the memory.
         self.line.shrink_to(1 << 20);
         meaning
     }
@@ -144,7 +144,7 @@ where
                 Meaning::Nothing => {}
                 Meaning::Wrong(error, id) => {
                     tracing::debug!(code = error.code.0, "a line is not a request");
-                    // rmcp would leave the id out; JSON-RPC has it null.
+                    // rmcp would omit the id; JSON-RPC requires null.
                     let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
                     let (write, line) = (Arc::clone(&self.write), answer.to_string());
                     let answer = async move { write_line(&write, line.into_bytes()).await };
@@ -190,7 +190,7 @@ fn meaning(line: &[u8]) -> Meaning {
     };
     let has = |key: &str| value.get(key).is_some();
     let notification = has("method") && !has("id");
-    // Answering what is itself an answer could go on for ever.
+    // Answering an answer could go on for ever.
     let answer = !has("method") && (has("result") || has("error"));
     match notification || answer {
         true => Meaning::Nothing,
@@ -198,7 +198,7 @@ fn meaning(line: &[u8]) -> Meaning {
     }
 }
 
-/// The id of a request that cannot be read as a whole, if it can be told.
+/// The id of a malformed request, if it can be found.
 fn id_in(line: &[u8]) -> Option<RequestId> {
     let (mut depth, mut at, mut is_id) = (0_u32, 0, false);
     while let Some(byte) = line.get(at) {
@@ -230,7 +230,7 @@ fn id_in(line: &[u8]) -> Option<RequestId> {
     None
 }
 
-/// Behind the quote that ends the string that begins here.
+/// Position after the quote that ends this string.
 fn end_of_string(line: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     loop {
@@ -246,7 +246,7 @@ fn end_of_string(line: &[u8], start: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Code and id; none if nothing is answered, or if the line is a message.
+    /// Error code and id; none if nothing is answered, or if the line is a message.
     type Answered = Option<(i32, Value)>;
 
     fn answered(line: &[u8]) -> Answered {
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_no_requests_are_answered() {
+    fn malformed_lines_are_answered() {
         let deep = format!(
             r#"{{"id":7,"method":"x","params":{}1{}}}"#,
             "[".repeat(1000),
@@ -289,7 +289,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_skipped_and_answered() {
-        let long = LONGEST_LINE + (1 << 20);
+        let long = MAX_LINE_BYTES + (1 << 20);
         let mut input = br#"{"jsonrpc":"2.0","id":1,"method":""#.to_vec();
         input.resize(long, b'x');
         input.extend_from_slice(b"\"}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}");
@@ -297,7 +297,7 @@ mod tests {
         let mut lines = Lines::new(input.as_slice(), tokio::io::sink());
         let read = lines.read_line().await.unwrap();
         assert_eq!(read, Read::TooLong);
-        assert!(lines.line.len() <= LONGEST_LINE);
+        assert!(lines.line.len() <= MAX_LINE_BYTES);
         let Meaning::Wrong(error, id) = lines.take_line(&read) else { panic!("it fits") };
         assert_eq!((error.code.0, json!(id)), (-32600, json!(1)));
         output.extend(lines.receive().await);

@@ -1,4 +1,4 @@
-//! Telling a client how far its call is.
+//! Progress notifications.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -9,37 +9,37 @@ use rmcp::service::{Peer, RequestContext};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Between two messages of the same call.
+/// Minimum time between two messages of a call.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How far something is.
+/// How far a call has come.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Step {
-    /// From 0 to 1.
+pub(crate) struct ProgressStep {
+    /// Fraction done, from 0 to 1.
     pub(crate) share: f64,
-    /// For people.
+    /// Text for people.
     pub(crate) message: String,
 }
 
-/// The way to a client that wants to know.
+/// Sends progress to a client that asked for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Progress(Option<(Peer<RoleServer>, ProgressToken)>);
 
 impl Progress {
-    /// Of a request; silent unless the client has asked for it.
+    /// For a request; does nothing unless the client asked for progress.
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
         Self(context.meta.get_progress_token().map(|token| (context.peer.clone(), token)))
     }
 
-    /// Works, and passes on what the work says about itself.
+    /// Runs the work and passes on its progress.
     pub(crate) async fn during<F: Future>(
         &self,
-        work: impl FnOnce(watch::Sender<Step>) -> F,
+        work: impl FnOnce(watch::Sender<ProgressStep>) -> F,
     ) -> F::Output {
-        let (sender, mut steps) = watch::channel(Step::default());
+        let (sender, mut steps) = watch::channel(ProgressStep::default());
         let mut work = pin!(work(sender));
         let Some((peer, token)) = &self.0 else { return work.await };
-        let (mut told, mut earliest) = (0.0, Instant::now());
+        let (mut reported, mut earliest) = (0.0, Instant::now());
         loop {
             let news = async {
                 tokio::time::sleep_until(earliest).await;
@@ -50,15 +50,15 @@ impl Progress {
                 Ok(step) = news => step,
                 else => return work.await,
             };
-            // The protocol wants every message to be further than the one before.
-            if step.share <= told {
+            // The protocol requires progress to increase.
+            if step.share <= reported {
                 continue;
             }
-            (told, earliest) = (step.share, Instant::now() + PAUSE);
+            (reported, earliest) = (step.share, Instant::now() + PAUSE);
             let message = ProgressNotificationParam::new(token.clone(), step.share)
                 .with_total(1.0)
                 .with_message(step.message);
-            // A client that has gone away will cancel the call.
+            // A client that has disconnected will cancel the call.
             let _ = peer.notify_progress(message).await;
         }
     }

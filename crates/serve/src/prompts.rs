@@ -1,5 +1,5 @@
-//! Prompts: ways to begin that people choose from a menu. What is known already is in
-//! them, so that the agent need not ask for it.
+//! Prompts that people choose from a menu. They include what is already known, so that the agent
+//! need not ask for it.
 
 use std::fmt::Write as _;
 
@@ -15,17 +15,17 @@ use crate::server::Server;
 use crate::text::line;
 use crate::untrusted::{RULE, fenced};
 
-/// Drawers and facts that a prompt has in it.
+/// Drawers and facts that a prompt includes.
 const RECALLED: u32 = 10;
 
-/// Letters of each.
+/// Maximum number of characters of each.
 const LETTERS: usize = 500;
 
-/// The longest topic.
+/// Maximum length of a topic.
 const TOPIC_BYTES: usize = 1_000;
 
 impl Server {
-    /// What there is to choose from.
+    /// The list of prompts.
     pub(crate) fn prompts(&self) -> ListPromptsResult {
         let argument = |name: &str, what: &str, required| {
             PromptArgument::new(name).with_description(what).with_required(required)
@@ -43,7 +43,7 @@ impl Server {
         ListPromptsResult::with_all_items(vec![recall, orient])
     }
 
-    /// A prompt with what is known now.
+    /// A prompt, filled with current memory.
     pub(crate) async fn prompt(
         &self,
         name: &str,
@@ -84,7 +84,7 @@ impl Server {
         Ok(text)
     }
 
-    /// What memory has on a topic, a line each: the words of whoever wrote it.
+    /// What memory has on a topic, one line each, verbatim.
     async fn known_about(&self, engine: &Engine, topic: &str) -> Result<String, Failure> {
         let mut text = String::new();
         let found = engine.search_memory(&MemorySearch::new(topic, RECALLED)).await?;

@@ -1,4 +1,4 @@
-//! What clients can read by address: drawers, indexed files, the state of things.
+//! Resources: drawers, indexed files and the status of the server.
 
 use isolith_types::{Code, Drawer, DrawerFilter, DrawerPage, Failure};
 use rmcp::ErrorData;
@@ -19,13 +19,13 @@ const SCHEME: &str = "isolith://";
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain";
 
-/// Drawers on a page of the list.
+/// Drawers per page of the list.
 const PAGE: u32 = 50;
 
-/// Letters of a drawer's name.
+/// Maximum number of characters of a drawer's name.
 const NAME_LETTERS: usize = 60;
 
-/// What an address means.
+/// A parsed address.
 #[derive(Debug, PartialEq, Eq)]
 enum Address {
     Status,
@@ -34,7 +34,7 @@ enum Address {
 }
 
 impl Server {
-    /// The state of things, and the newest drawers.
+    /// The status, and the newest drawers.
     pub(crate) async fn resources(
         &self,
         cursor: Option<&str>,
@@ -61,7 +61,7 @@ impl Server {
         Ok(result)
     }
 
-    /// The addresses that there are.
+    /// The supported address templates.
     pub(crate) fn resource_templates(&self) -> ListResourceTemplatesResult {
         let drawer = ResourceTemplate::new(format!("{SCHEME}drawer/{{id}}"), "drawer")
             .with_description("The text of a drawer: untrusted data")
@@ -74,7 +74,7 @@ impl Server {
         ListResourceTemplatesResult::with_all_items(vec![drawer, file])
     }
 
-    /// What is at an address.
+    /// Reads a resource.
     pub(crate) async fn resource(&self, uri: &str) -> Result<ReadResourceResult, ErrorData> {
         let unknown = || {
             ErrorData::resource_not_found("there is no such resource", Some(json!({ "uri": uri })))
@@ -106,7 +106,7 @@ fn as_json(content: &impl Serialize, uri: &str) -> Result<ResourceContents, Erro
     Ok(ResourceContents::text(text, uri).with_mime_type(JSON))
 }
 
-/// A failure as the protocol has it, where there is no result to put it into.
+/// A failure as a protocol error, where there is no result to put it into.
 pub(crate) fn error(failure: Failure) -> ErrorData {
     let failure = for_agents(failure);
     let data = Some(json!({ "error": failure }));
@@ -129,7 +129,7 @@ fn address(uri: &str) -> Option<Address> {
     }
 }
 
-/// A part of an address without its percent signs; none if they make no sense.
+/// Decodes percent signs; none if they are invalid.
 fn decoded(part: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_understood() {
+    fn addresses_are_parsed() {
         let file = |path: &str| Some(Address::File(path.to_owned()));
         let table = [
             ("isolith://status", Some(Address::Status)),

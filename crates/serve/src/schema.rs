@@ -1,17 +1,17 @@
-//! JSON schemas of arguments and results, without what an agent need not read: it pays
-//! for every word of them.
+//! JSON schemas of arguments and results, without what an agent need not read: every word costs
+//! it tokens.
 
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use schemars::generate::{Contract, SchemaSettings};
 use serde_json::{Value, json};
 
-/// What a tool takes.
+/// Schema of a tool's arguments.
 pub(crate) fn of_arguments<T: JsonSchema>() -> JsonObject {
     let mut schema = generate::<T>(Contract::Deserialize);
     trim(&mut schema);
     each(&mut schema, &mut |object| {
-        // Whoever wants to leave an argument out leaves it out.
+        // Optional arguments are omitted, not null.
         if let Some(Value::Array(types)) = object.get_mut("type") {
             types.retain(|name| name != "null");
             if let [one] = types.as_slice() {
@@ -23,8 +23,8 @@ pub(crate) fn of_arguments<T: JsonSchema>() -> JsonObject {
     schema
 }
 
-/// What a tool answers. Nothing in it is required: an error has none of it, and there
-/// are clients that hold errors against the schema too. What has no type is a text.
+/// Schema of a tool's result. Nothing is required: errors have none of the fields, and some
+/// clients check errors against the schema too. Fields without a type are texts.
 pub(crate) fn of_result<T: JsonSchema>() -> JsonObject {
     let mut schema = generate::<T>(Contract::Serialize);
     trim(&mut schema);
@@ -38,7 +38,7 @@ pub(crate) fn of_result<T: JsonSchema>() -> JsonObject {
     schema
 }
 
-/// Whether a type is that of texts, or of texts that may be missing.
+/// Whether a type is a text or an optional text.
 fn is_text(of: &Value) -> bool {
     *of == "string" || *of == json!(["string", "null"])
 }
@@ -61,14 +61,14 @@ fn trim(schema: &mut JsonObject) {
         for word in ["title", "format", "default", "additionalProperties"] {
             object.remove(word);
         }
-        // Of a whole number it is said that it is one; nobody counts below zero.
+        // Unsigned integers need no minimum.
         if object.get("minimum") == Some(&Value::from(0)) {
             object.remove("minimum");
         }
     });
 }
 
-/// Every schema in a schema, itself included.
+/// Applies a change to a schema and all schemas in it.
 fn each(schema: &mut JsonObject, change: &mut impl FnMut(&mut JsonObject)) {
     change(schema);
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_say_what_an_agent_needs() {
+    fn argument_schemas_are_minimal() {
         let inner = json!({
             "type": "object",
             "properties": { "name": { "type": "string" }, "extra": { "type": "object" } },
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn results_fit_errors_too() {
+    fn result_schemas_match_errors_too() {
         let inner = json!({
             "type": "object",
             "properties": { "name": {}, "extra": { "type": "object" } },

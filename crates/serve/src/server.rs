@@ -1,4 +1,4 @@
-//! The server: its stores, its tools, and the calls that are under way.
+//! The server: its stores, its tools and its running calls.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,30 +16,31 @@ use crate::tool::Tool;
 use crate::tools;
 use crate::watchers::{Watched, Watchers};
 
-/// After a client has said hello, so much time is its own before anything is warmed up.
+/// How long after initialization to wait before warming up, so that the client's first requests
+/// come first.
 const WARM_UP_AFTER: Duration = Duration::from_millis(100);
 
 /// Where a server finds its stores, and what it may read.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Where stores are looked for.
+    /// Where to look for stores.
     pub surroundings: Surroundings,
-    /// Folders beside the project that path arguments may lie in.
+    /// Folders outside the project that path arguments may lie in.
     pub allowed: Vec<PathBuf>,
-    /// How long one question or write may take; a worker that takes longer is killed.
+    /// Time limit of one query or write; a worker that takes longer is killed.
     pub deadline: Duration,
-    /// What the user has set, for indexing.
+    /// The user's settings, for indexing.
     pub settings: Layers,
-    /// How many results calls return that do not say how many.
+    /// Default numbers of results.
     pub defaults: DefaultLimits,
 }
 
-/// How many results calls return that do not say how many; none for those of each tool.
+/// Default numbers of results; `None` for those of each tool.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DefaultLimits {
-    /// Of a search.
+    /// For searches.
     pub results: Option<u32>,
-    /// Of a list.
+    /// For lists.
     pub rows: Option<u32>,
 }
 
@@ -52,17 +53,17 @@ pub struct Server {
 struct Inner {
     stores: Stores,
     tools: OnceLock<Vec<Tool>>,
-    /// How many calls are under way.
+    /// Number of running calls.
     calls: watch::Sender<usize>,
     watchers: Watchers,
     defaults: DefaultLimits,
-    /// Whether it was warmed up, or will be at once.
+    /// Whether warming up was started.
     warm: AtomicBool,
     stop: CancellationToken,
 }
 
 impl Server {
-    /// A server that has opened nothing yet.
+    /// A server that has not opened anything yet.
     pub fn new(options: ServerOptions) -> Self {
         let inner = Inner {
             defaults: options.defaults,
@@ -76,19 +77,19 @@ impl Server {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Takes no more calls, and gives those that run up to `budget`.
+    /// Accepts no more calls. Running ones get up to `budget`.
     pub fn begin_drain(&self, budget: Duration) {
         self.stores().begin_drain(budget);
     }
 
-    /// Completes when, after a drain, all calls are answered and all workers gone.
+    /// Completes after a drain, when all calls are answered and all workers have exited.
     pub async fn drained(&self) {
         // The sender lives as long as `self`.
         let _ = self.inner.calls.subscribe().wait_for(|calls| *calls == 0).await;
         self.stores().drained().await;
     }
 
-    /// Says goodbye to all clients: what serves them ends.
+    /// Disconnects all clients.
     pub fn stop(&self) {
         self.inner.stop.cancel();
     }
@@ -104,7 +105,7 @@ impl Server {
         self.stores().close().await;
     }
 
-    /// Told when the server is to stop.
+    /// Cancelled when the server is to stop.
     pub(crate) fn stopping(&self) -> CancellationToken {
         self.inner.stop.clone()
     }
@@ -113,12 +114,12 @@ impl Server {
         &self.inner.stores
     }
 
-    /// Keeps what is indexed in a store fresh from now on.
+    /// Starts watching what is indexed in a store.
     pub(crate) async fn keep_fresh(&self, engine: &Engine) {
         self.inner.watchers.watch_all(engine).await;
     }
 
-    /// How many results calls return that do not say how many.
+    /// Default numbers of results.
     pub(crate) fn defaults(&self) -> DefaultLimits {
         self.inner.defaults
     }
@@ -128,12 +129,12 @@ impl Server {
         self.inner.watchers.state(root)
     }
 
-    /// Waits until changes of code that were seen are in the index, within limits.
+    /// Waits, within limits, until observed changes are in the index.
     pub(crate) async fn settled(&self) {
         self.inner.watchers.settled().await;
     }
 
-    /// Warms up, once, when the client has what it asked for first.
+    /// Warms up once, after the client's first requests.
     pub(crate) fn warm_up_soon(&self) {
         if self.inner.warm.swap(true, Ordering::Relaxed) {
             return;
@@ -145,7 +146,7 @@ impl Server {
         });
     }
 
-    /// Opens the stores that there are, and keeps fresh what is indexed in them.
+    /// Opens the existing stores, and watches what is indexed in them.
     pub(crate) async fn warm_up(&self) {
         for (whose, opened) in self.stores().all() {
             match opened {
@@ -157,26 +158,26 @@ impl Server {
         }
     }
 
-    /// Closes a store; nobody opens it again before the guard is dropped.
+    /// Closes a store. It stays closed until the guard is dropped.
     pub(crate) async fn shut(&self, whose: Whose, meanwhile: Failure) -> Result<Shut, Failure> {
-        // They hold on to the engine. Those of the other store begin again with it.
+        // Watchers hold the engine. Those of the other store are restarted with it.
         self.inner.watchers.stop();
         self.stores().shut(whose, meanwhile).await
     }
 
-    /// What agents can do here.
+    /// The tools.
     pub(crate) fn tools(&self) -> &[Tool] {
         self.inner.tools.get_or_init(tools::all)
     }
 
-    /// Counts a call, which is waited for when the server stops.
+    /// Counts a call. The server waits for it before it stops.
     pub(crate) fn begin_call(&self) -> Underway {
         self.inner.calls.send_modify(|calls| *calls += 1);
         Underway(Arc::clone(&self.inner))
     }
 }
 
-/// A call that is under way until this is dropped.
+/// A call that is running until this is dropped.
 pub(crate) struct Underway(Arc<Inner>);
 
 impl Drop for Underway {

@@ -1,8 +1,8 @@
-//! Sessions of clients over HTTP, on top of what rmcp keeps of them: no more than so many,
-//! and a client that goes away does not leave its calls running.
+//! HTTP sessions on top of those of rmcp: their number is limited, and calls of clients that
+//! disconnect do not keep running.
 //!
-//! The protocol lets a client come back for an answer that it was cut off from. So a call
-//! nobody listens to any more goes on for a moment, and is cancelled then.
+//! The protocol lets a client reconnect for an answer. So a call without a listener continues for
+//! a moment before it is cancelled.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -23,16 +23,16 @@ use rmcp::transport::streamable_http_server::session::{
     ServerSseMessage, SessionId, SessionManager,
 };
 
-/// A session ends after so long without a word; its client begins another one.
+/// A session that is idle for this long ends; its client starts another.
 const IDLE: Duration = Duration::from_secs(4 * 3600);
 
-/// With more than these, the one that was silent for longest ends.
-const MOST: usize = 256;
+/// Maximum number of sessions. Beyond it, the one idle for longest ends.
+const MAX_SESSIONS: usize = 256;
 
-/// When a client that was cut off is asked to come back.
+/// When a disconnected client should reconnect.
 const COME_BACK: Duration = Duration::from_secs(1);
 
-/// For so long a call goes on while nobody listens.
+/// How long a call continues without a listener.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The sessions of a server.
@@ -42,13 +42,13 @@ pub(crate) struct Sessions(Arc<Inner>);
 struct Inner {
     local: LocalSessionManager,
     known: Mutex<HashMap<SessionId, Session>>,
-    /// Held while a session begins: two at a time could each take the last place.
+    /// Held while a session starts: two at a time could both take the last slot.
     beginning: tokio::sync::Mutex<()>,
 }
 
 struct Session {
     heard: Instant,
-    /// Calls that run, by the number of the stream that their answer comes on.
+    /// Running calls, by the number of the stream that carries their answer.
     calls: HashMap<u64, Arc<Call>>,
 }
 
@@ -69,7 +69,7 @@ impl Sessions {
         Self(Arc::new(Inner { local, known, beginning }))
     }
 
-    /// What is said about a call, if it is one of those that run.
+    /// Wraps the stream of a running call.
     fn listen(
         &self,
         call: Option<Arc<Call>>,
@@ -87,18 +87,18 @@ impl Inner {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The session to end for another one: of those without a running call, if there are
-    /// any, the one that was silent for longest.
+    /// The session to end in favour of a new one: the one idle for longest, preferably without a
+    /// running call.
     fn surplus(&self) -> Option<SessionId> {
         let known = self.known();
-        if known.len() < MOST {
+        if known.len() < MAX_SESSIONS {
             return None;
         }
         let silent = known.iter().min_by_key(|(_, it)| (!it.calls.is_empty(), it.heard));
         silent.map(|(id, _)| id.clone())
     }
 
-    /// Remembers on which stream a call is answered, until it is.
+    /// Remembers which stream carries the answer of a call, until it is answered.
     fn note(&self, call: &Arc<Call>, event: &ServerSseMessage) {
         let answer = matches!(
             event.message.as_deref(),
@@ -124,7 +124,7 @@ impl Inner {
         self.known().get(id)?.calls.get(&number).cloned()
     }
 
-    /// Cancels a call that nobody comes back for.
+    /// Cancels a call whose client does not reconnect.
     async fn give_up(&self, call: &Call) {
         tokio::time::sleep(PATIENCE).await;
         if call.listeners.load(Ordering::Acquire) > 0 {
@@ -221,11 +221,11 @@ impl SessionManager for Sessions {
     }
 }
 
-/// A stream with a client at its other end.
+/// A stream that a client listens to.
 struct Listening {
     sessions: Arc<Inner>,
     call: Option<Arc<Call>>,
-    /// What rmcp returns has no name.
+    /// rmcp's stream type cannot be named.
     stream: Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>,
 }
 
@@ -255,7 +255,7 @@ impl Drop for Listening {
     }
 }
 
-/// Events are numbered `<event>/<stream>` where they belong to a call.
+/// Event ids are `<event>/<stream>` if they belong to a call.
 fn stream_number(event: &str) -> Option<u64> {
     event.split_once('/')?.1.parse().ok()
 }
@@ -265,9 +265,9 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn sessions_that_begin_together_keep_to_the_limit() {
+    async fn concurrent_new_sessions_respect_the_limit() {
         let sessions = Sessions::new();
-        let beginnings: Vec<_> = (0..MOST + 50)
+        let beginnings: Vec<_> = (0..MAX_SESSIONS + 50)
             .map(|_| {
                 let sessions = sessions.clone();
                 tokio::spawn(async move { sessions.create_session().await.unwrap() })
@@ -276,9 +276,9 @@ mod tests {
         let mut kept = Vec::new();
         for beginning in beginnings {
             kept.push(beginning.await.unwrap());
-            assert!(sessions.0.known().len() <= MOST);
+            assert!(sessions.0.known().len() <= MAX_SESSIONS);
         }
-        assert_eq!(sessions.0.known().len(), MOST);
-        assert_eq!(sessions.0.local.sessions.read().await.len(), MOST);
+        assert_eq!(sessions.0.known().len(), MAX_SESSIONS);
+        assert_eq!(sessions.0.local.sessions.read().await.len(), MAX_SESSIONS);
     }
 }

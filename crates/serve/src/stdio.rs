@@ -9,11 +9,11 @@ use crate::lines::Lines;
 use crate::server::Server;
 
 impl Server {
-    /// Serves one client on standard input and output until it closes its side. Calls
-    /// that are under way then may still be answered for some seconds.
+    /// Serves one client on standard input and output until it closes its side. Running calls may
+    /// still be answered for a few seconds.
     ///
     /// # Errors
-    /// If the client does not speak the protocol, or its side fails.
+    /// If the client does not speak the protocol, or a pipe fails.
     pub async fn serve_stdio(&self) -> Result<(), Failure> {
         let (read, write) = stdio_pipes();
         let transport = Lines::new(read, write);
@@ -22,7 +22,7 @@ impl Server {
         };
         let running = match self.clone().serve_with_ct(transport, self.stopping()).await {
             Ok(running) => running,
-            // Somebody looked in and left, or there was not even time for that.
+            // The client disconnected at once.
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
                 return Ok(());
             }

@@ -1,5 +1,5 @@
-//! The two stores of a server: the project's, for code, and the user's, for memory. Each
-//! is opened when it is first needed, and has its own workers.
+//! The two stores of a server: the project's for code, the user's for memory. Each is opened on
+//! first use and has its own workers.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use isolith_types::{Code, Failure};
 use crate::confine::Confinement;
 use crate::server::ServerOptions;
 
-/// Reads that a store answers at the same time.
+/// Number of concurrent reads per store.
 const READERS: usize = 2;
 
 /// The folder of a project's store.
@@ -23,7 +23,7 @@ const PROJECT_STORE: &str = ".isolith";
 /// The file that makes a folder a store.
 const TRUTH: &str = "truth.sqlite";
 
-/// Whose a store is.
+/// Owner of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whose {
     /// The project's, for code.
@@ -42,12 +42,12 @@ impl Whose {
     }
 }
 
-/// Both stores. If one was named for everything, they are the same.
+/// Both stores. They are the same if one store was named for everything.
 #[derive(Debug)]
 pub(crate) struct Stores {
     surroundings: Surroundings,
     allowed: Vec<PathBuf>,
-    /// Folders of the program that no tool may name, wherever the project is.
+    /// Folders of the program that no tool may name.
     private: Vec<PathBuf>,
     deadline: Duration,
     settings: Layers,
@@ -57,17 +57,17 @@ pub(crate) struct Stores {
 
 /// A store, open or not.
 #[derive(Debug, Default)]
-struct Store(Mutex<State>);
+struct Store(Mutex<StoreState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct StoreState {
     engine: Option<Engine>,
-    /// Why nobody may use it.
+    /// Why it cannot be used.
     barred: Option<Failure>,
 }
 
 impl Store {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, StoreState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -83,7 +83,7 @@ pub(crate) struct Shut(Arc<Store>);
 impl Drop for Shut {
     fn drop(&mut self) {
         let mut state = self.0.state();
-        // A server that is stopping opens nothing any more.
+        // A server that is stopping does not open stores again.
         if state.barred.as_ref().is_some_and(|failure| failure.code != Code::Draining) {
             state.barred = None;
         }
@@ -105,7 +105,7 @@ impl Stores {
     /// The store of code.
     ///
     /// # Errors
-    /// `no_store` if nothing was ever indexed here.
+    /// `no_store` if nothing has been indexed here.
     pub(crate) fn code(&self) -> Result<Engine, Failure> {
         self.if_there(Whose::Project)?.ok_or_else(|| {
             Failure::new(Code::NoStore, "no code is indexed yet")
@@ -113,10 +113,10 @@ impl Stores {
         })
     }
 
-    /// The store of the graph, which is that of code.
+    /// The store of the graph, which is the one of code.
     ///
     /// # Errors
-    /// `no_store` if nothing was ever indexed or written here.
+    /// `no_store` if nothing has been indexed or written here.
     pub(crate) fn graph(&self) -> Result<Engine, Failure> {
         self.if_there(Whose::Project)?.ok_or_else(|| {
             Failure::new(Code::NoStore, "there is no graph here yet").with_hint(
@@ -125,17 +125,17 @@ impl Stores {
         })
     }
 
-    /// Decides whether a query writes, where there is no store of the graph.
+    /// Decides whether a query writes, if there is no store yet.
     pub(crate) fn query_check(&self) -> Result<QueryCheck, Failure> {
         QueryCheck::start(&EngineOptions { deadline: self.deadline, ..EngineOptions::default() })
     }
 
-    /// The store of code, made if it is not there.
+    /// The store of code, created if needed.
     pub(crate) fn code_to_index(&self) -> Result<Engine, Failure> {
         self.open(Whose::Project, true)
     }
 
-    /// The store of collections, if there is any: the project's, else the user's.
+    /// The store of collections, if it exists: the project's, else the user's.
     pub(crate) fn collections(&self) -> Result<Option<Engine>, Failure> {
         match self.if_there(Whose::Project)? {
             Some(engine) => Ok(Some(engine)),
@@ -143,7 +143,7 @@ impl Stores {
         }
     }
 
-    /// The store of collections: the project's, else the user's, made if it is not there.
+    /// The store of collections, created if needed: the project's, else the user's.
     pub(crate) fn collections_to_write(&self) -> Result<Engine, Failure> {
         match self.if_there(Whose::Project)? {
             Some(engine) => Ok(engine),
@@ -151,23 +151,23 @@ impl Stores {
         }
     }
 
-    /// The store of memory and facts, if there is one.
+    /// The store of memory and facts, if it exists.
     pub(crate) fn memory(&self) -> Result<Option<Engine>, Failure> {
         self.if_there(Whose::User)
     }
 
-    /// The store of memory and facts, made if it is not there.
+    /// The store of memory and facts, created if needed.
     pub(crate) fn memory_to_write(&self) -> Result<Engine, Failure> {
         self.open(Whose::User, true)
     }
 
-    /// The stores that there are, each once.
+    /// The existing stores, each once.
     pub(crate) fn all(&self) -> Vec<(Whose, Result<Engine, Failure>)> {
         let open = |whose: &Whose| Some((*whose, self.if_there(*whose).transpose()?));
         self.each().iter().filter_map(open).collect()
     }
 
-    /// The folders of stores that there are, however they are.
+    /// The folders of existing stores, usable or not.
     pub(crate) fn there(&self) -> Vec<(Whose, StorePlace)> {
         let there = |whose: &Whose| {
             let place = self.place(*whose, false).ok()?;
@@ -189,22 +189,22 @@ impl Stores {
         Confinement::new(base, &self.allowed, stores)
     }
 
-    /// Folders that belong to the program, open or not: the stores, and this user's secrets.
+    /// Folders that belong to the program: the stores, and this user's secrets.
     fn private_folders(&self) -> Vec<PathBuf> {
         let project = self.project_folder().map(|folder| folder.join(PROJECT_STORE));
         self.private.iter().cloned().chain(project).collect()
     }
 
-    /// What an engine may read and answer for, whatever roots its store has.
+    /// What an engine may read and return, whatever roots its store has.
     fn within(&self) -> Within {
         Confinement::new(self.project_folder(), &self.allowed, self.private_folders())
             .within()
             .clone()
     }
 
-    /// The folder that the server works for: the one with the project's store, else the
-    /// working folder. A server that was started in a home folder or in `/` works for the
-    /// first folder that was allowed, if there is one.
+    /// The folder that the server works for: the one with the project's store, else the working
+    /// folder. A server started in a home folder or in `/` works for the first allowed folder, if
+    /// any.
     pub(crate) fn project_folder(&self) -> Option<PathBuf> {
         let Surroundings { given, working_folder: here, home, .. } = &self.surroundings;
         let has_store = |folder: &&Path| given.is_none() && folder.join(PROJECT_STORE).is_dir();
@@ -218,7 +218,7 @@ impl Stores {
         }
     }
 
-    /// Takes no more calls, and gives those that run up to `budget`.
+    /// Accepts no more calls. Running ones get up to `budget`.
     pub(crate) fn begin_drain(&self, budget: Duration) {
         for store in self.distinct() {
             let mut state = store.state();
@@ -228,7 +228,7 @@ impl Stores {
         }
     }
 
-    /// Completes when all workers are gone, after a drain.
+    /// Completes after a drain, when all workers have exited.
     pub(crate) async fn drained(&self) {
         for engine in self.distinct().into_iter().filter_map(Store::opened) {
             for pool in engine.pools() {
@@ -251,10 +251,10 @@ impl Stores {
         }
     }
 
-    /// Closes a store; nobody opens it again before the guard is dropped.
+    /// Closes a store. It stays closed until the guard is dropped.
     ///
     /// # Errors
-    /// If somebody else has closed it.
+    /// If it has already been closed.
     pub(crate) async fn shut(&self, whose: Whose, meanwhile: Failure) -> Result<Shut, Failure> {
         let store = self.store(whose);
         let (engine, shut) = {
@@ -278,7 +278,7 @@ impl Stores {
         }
     }
 
-    /// Whether one store was named for everything.
+    /// Whether one store is used for everything.
     fn is_one(&self) -> bool {
         Arc::ptr_eq(&self.project, &self.user)
     }
@@ -289,7 +289,7 @@ impl Stores {
 
     fn if_there(&self, whose: Whose) -> Result<Option<Engine>, Failure> {
         match self.open(whose, false) {
-            // One that is to be made has no file before the first write.
+            // A new store has no file before its first write.
             Ok(engine) => Ok(Some(engine).filter(|it| it.folder().join(TRUTH).exists())),
             Err(failure) if failure.code == Code::NoStore => Ok(None),
             Err(failure) => Err(failure),
@@ -319,7 +319,7 @@ impl Stores {
         Ok(engine)
     }
 
-    /// Where a store is, or would be made.
+    /// The folder of a store, or where it would be created.
     fn place(&self, whose: Whose, create: bool) -> Result<StorePlace, Failure> {
         if whose == Whose::User {
             return find_store(&self.surroundings, Scope::User);
@@ -336,7 +336,7 @@ impl Stores {
     }
 }
 
-/// The stores that are found without a project, and the folder of this user's secrets.
+/// The stores that exist without a project, and the folder of this user's secrets.
 fn private(surroundings: &Surroundings) -> Vec<PathBuf> {
     let given = surroundings.given.as_ref().map(|it| surroundings.working_folder.join(it));
     let nothing_given = Surroundings { given: None, ..surroundings.clone() };
@@ -351,7 +351,7 @@ mod tests {
     use crate::server::DefaultLimits;
 
     #[test]
-    fn a_project_is_where_its_store_is() {
+    fn the_project_folder_has_the_store() {
         let place = tempfile::tempdir().unwrap();
         let deep = place.path().join("project/src");
         let home = place.path().join("home");

@@ -1,7 +1,6 @@
-//! Texts for whoever reads: short, and cut where a line or a letter ends.
+//! Shortens texts at the end of a line or character.
 
-/// As much of a text as fits into this many bytes: whole lines if there are any, else
-/// whole letters.
+/// At most `most` bytes of a text: whole lines if possible, else whole characters.
 pub(crate) fn cut(text: &str, most: usize) -> &str {
     if text.len() <= most {
         return text;
@@ -14,7 +13,7 @@ pub(crate) fn cut(text: &str, most: usize) -> &str {
     }
 }
 
-/// Some lines that say something, after this many others, if there are any left then.
+/// Up to `most` lines that are not blank, after `skipped` others, if any are left.
 pub(crate) fn lines_from(text: &str, skipped: usize, most: usize) -> Vec<&str> {
     let lines = |skipped| text.lines().skip(skipped).map(str::trim_end);
     let some = |skipped| lines(skipped).filter(|line| !line.is_empty()).take(most).collect();
@@ -22,7 +21,7 @@ pub(crate) fn lines_from(text: &str, skipped: usize, most: usize) -> Vec<&str> {
     if found.is_empty() { some(0) } else { found }
 }
 
-/// One line of a text, not too long.
+/// The text on one line, shortened.
 pub(crate) fn line(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let joined = words.join(" ");
@@ -32,7 +31,7 @@ pub(crate) fn line(text: &str, most: usize) -> String {
     }
 }
 
-/// A number with as many digits as anybody reads.
+/// Rounds a number for display.
 pub(crate) fn round(number: f64) -> f64 {
     (number * 1e4).round() / 1e4
 }
@@ -42,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_cut_between_lines_and_letters() {
+    fn texts_are_cut_between_lines_and_characters() {
         let table = [
             ("abc", 3, "abc"),
             ("one\ntwo\nthree", 9, "one\ntwo"),
@@ -56,13 +55,13 @@ mod tests {
     }
 
     #[test]
-    fn lines_begin_where_they_matter() {
+    fn the_given_number_of_lines_is_skipped() {
         assert_eq!(lines_from("a\n\nb\nc\nd", 1, 2), ["b", "c"]);
         assert_eq!(lines_from("a\nb", 9, 2), ["a", "b"]);
     }
 
     #[test]
-    fn one_line_is_made_of_many() {
+    fn lines_are_joined() {
         assert_eq!(line("a\n  b\tc", 10), "a b c");
         assert_eq!(line("abcdef", 4), "abc…");
     }

@@ -1,4 +1,4 @@
-//! A tool: what a client is told of it, and what it does.
+//! The definition of a tool.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use crate::schema;
 use crate::server::Server;
 use crate::untrusted::fenced;
 
-/// What a tool does to the world.
+/// Effect of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Nothing.
+    /// Changes nothing.
     Read,
-    /// It adds, each time again.
+    /// Adds something with every call.
     Add,
-    /// It adds; the same again changes nothing.
+    /// Adds something; repeating a call changes nothing.
     AddOnce,
-    /// It changes or removes; the same again changes nothing.
+    /// Changes or removes something; repeating a call changes nothing.
     Change,
-    /// It does what it is told: it may change or remove, each time again.
+    /// May change or remove something with every call.
     Any,
 }
 
@@ -44,23 +44,23 @@ impl Effect {
     }
 }
 
-/// What a tool answers: data for programs, and a few lines for whoever reads.
+/// A tool's answer: data for programs, and a short text for readers.
 pub(crate) trait Shown: Serialize + JsonSchema + Send {
-    /// The lines.
+    /// The text.
     fn text(&self) -> String;
 
-    /// Whether the lines are all our own words and numbers. What is not is marked as
-    /// untrusted: an answer has to say so to be taken for ours.
+    /// Whether the text consists only of our own words and numbers. By default it does not, and
+    /// is marked as untrusted.
     fn is_ours(&self) -> bool {
         false
     }
 }
 
-/// One call of a tool.
+/// A call of a tool.
 pub(crate) struct Call {
-    /// The server that was called.
+    /// The server.
     pub(crate) server: Server,
-    /// The way to tell the client how far it is.
+    /// Sends progress to the client.
     pub(crate) progress: Progress,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct Tool {
 }
 
 impl Tool {
-    /// A tool that takes `A` and answers `R`.
+    /// A tool with arguments `A` and answer `R`.
     pub(crate) fn new<A, R, F>(
         name: &'static str,
         effect: Effect,
@@ -109,12 +109,12 @@ impl Tool {
         &self.listed.name
     }
 
-    /// What clients are told.
+    /// The definition for clients.
     pub(crate) fn listed(&self) -> rmcp::model::Tool {
         self.listed.clone()
     }
 
-    /// Does what it does. Dropping the future stops it.
+    /// Runs the tool. Dropping the future stops it.
     pub(crate) async fn run(&self, call: Call, arguments: JsonObject) -> CallToolResult {
         (self.run)(call, arguments).await
     }
@@ -137,7 +137,7 @@ fn shown(answer: &impl Shown) -> Result<CallToolResult, Failure> {
     Ok(result)
 }
 
-/// An error that the agent sees, and can do something about.
+/// An error that the agent sees and can react to.
 fn refused(failure: &Failure) -> CallToolResult {
     let code = json!(failure.code);
     let code = code.as_str().unwrap_or_default();
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_for_programs_and_for_readers() {
+    fn errors_have_data_and_text() {
         let failure = Failure::new(Code::NoStore, "nothing is here").with_hint("make something");
         let result = serde_json::to_value(refused(&failure)).unwrap();
         assert_eq!(result["isError"], true);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_say_what_a_tool_does() {
+    fn hints_follow_from_the_effect() {
         let hints = |effect: Effect| {
             let it = effect.annotations();
             (it.read_only_hint, it.destructive_hint, it.idempotent_hint, it.open_world_hint)

@@ -1,5 +1,5 @@
-//! Keeping indexes fresh in the background: a task for each root that was indexed once.
-//! Across processes, one of them works and the others wait.
+//! Keeps indexes up to date in the background, with a task for each root that has been indexed.
+//! Across processes, one works and the others wait.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use isolith_engine::{Engine, IndexOptions, WatchEvent};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-/// How many files are parsed at the same time: nobody waits for it.
+/// Files parsed at the same time: few, as nobody waits for them.
 const PARSERS: usize = 1;
 
-/// How long a question waits for changes that were seen and are not in the index yet.
+/// How long a query waits for observed changes to be indexed.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The roots that are watched.
+/// The watched roots.
 #[derive(Debug, Default)]
 pub(crate) struct Watchers(Mutex<HashMap<PathBuf, Watcher>>);
 
@@ -29,13 +29,13 @@ struct Watcher {
 /// How a root is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Watched {
-    /// Nobody here has begun to.
+    /// Not watched by this process.
     No,
-    /// Another process does.
+    /// Watched by another process.
     Elsewhere,
-    /// Here, and nothing has changed.
+    /// Watched here, and the index is up to date.
     Here,
-    /// Here, and something has changed that is not in the index yet.
+    /// Watched here, with changes that are not in the index yet.
     Changed,
 }
 
@@ -51,8 +51,7 @@ impl Watched {
 }
 
 impl Watchers {
-    /// Watches all roots of a store that were indexed to their end and are not watched
-    /// yet.
+    /// Watches all completely indexed roots of a store that are not watched yet.
     pub(crate) async fn watch_all(&self, engine: &Engine) {
         let roots = match engine.roots().await {
             Ok(roots) => roots,
@@ -66,7 +65,7 @@ impl Watchers {
         }
     }
 
-    /// Waits until changes that were seen are in the index, within limits.
+    /// Waits, within limits, until observed changes are in the index.
     pub(crate) async fn settled(&self) {
         let states: Vec<_> = self.all().values().map(|it| it.state.clone()).collect();
         let all = async {
@@ -83,7 +82,7 @@ impl Watchers {
         self.all().get(root).map_or(Watched::No, |watcher| *watcher.state.borrow())
     }
 
-    /// Watches nothing any more.
+    /// Stops all watchers.
     pub(crate) fn stop(&self) {
         self.all().drain().for_each(|(_, watcher)| watcher.task.abort());
     }

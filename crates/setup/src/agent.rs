@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_where_agents_look_for_them() {
+    fn config_paths_match_each_agent() {
         let home = PathBuf::from("/home/me");
         let plain = Places { home: home.clone(), ..Places::default() };
         let moved = Places {

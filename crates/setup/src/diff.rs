@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn of_long_lines_the_neighbourhood_is_shown() {
+    fn long_lines_are_shortened_around_the_change() {
         let long = "é".repeat(500);
         let (before, after) = (format!("{long}[]{long}\n"), format!("{long}[new]{long}\n"));
         let near = "é".repeat(SHOWN - 1);

@@ -177,20 +177,20 @@ fn describe(report: &IndexReport, path: &Path) -> String {
 pub(super) struct Screen {
     bar: Option<ProgressBar>,
     output: Output,
-    /// What was reported last: the stage, and its progress in tenths.
-    told: AtomicU64,
+    /// The last reported stage, and its progress in tenths.
+    reported: AtomicU64,
 }
 
 impl Screen {
     pub(super) fn new(output: &Output) -> Self {
         let bar = output.draws_progress().then(|| ProgressBar::new(0));
-        Self { bar, output: *output, told: AtomicU64::new(0) }
+        Self { bar, output: *output, reported: AtomicU64::new(0) }
     }
 
     pub(super) fn show(&self, progress: IndexProgress) {
         let IndexProgress { stage, done, total } = progress;
         let step = stage as u64 * 11 + 1 + done * 10 / total.max(1);
-        let before = self.told.fetch_max(step, Ordering::Relaxed);
+        let before = self.reported.fetch_max(step, Ordering::Relaxed);
         if let Some(bar) = &self.bar {
             if bar.length() != Some(total) || before == 0 || (before - 1) / 11 < stage as u64 {
                 bar.set_style(style(stage, total));
@@ -200,7 +200,7 @@ impl Screen {
             bar.tick();
         }
         // Waiting for another process is reported even if nothing else is.
-        if self.output.tells_progress() && before < step {
+        if self.output.prints_progress() && before < step {
             let percent = done * 100 / total.max(1);
             match (stage, total) {
                 (IndexStage::Waiting, _) => self.output.progress(WAITING),

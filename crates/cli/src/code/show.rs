@@ -5,9 +5,9 @@ use std::path::Path;
 
 use isolith_engine::CodeHit;
 
+use crate::highlight::{highlight, needles};
 use crate::output::{Output, Paint};
 use crate::terminal::one_line;
-use crate::words::{highlight, needles};
 
 /// Lines of context on either side of the best line.
 const AROUND: usize = 2;

@@ -54,12 +54,12 @@ pub(crate) fn run(
     let how = EngineOptions { create: true, life, settings, ..EngineOptions::default() };
     let mut session = Session::open(store, how)?;
     let summary = Arc::new(Mutex::new(Summary::default()));
-    let (noted, told) = (Arc::clone(&summary), *output);
+    let (counts, printer) = (Arc::clone(&summary), *output);
     let listener = move |event: WatchEvent| {
         if let WatchEvent::Updated(report) = &event {
-            noted.lock().unwrap_or_else(PoisonError::into_inner).add(&report.files);
+            counts.lock().unwrap_or_else(PoisonError::into_inner).add(&report.files);
         }
-        tell(&event, &told);
+        print_event(&event, &printer);
     };
     let outcome =
         session.run_with_signal(async |engine| engine.watch(&options, Arc::new(listener)).await);
@@ -80,7 +80,7 @@ pub(crate) fn run(
     Ok(ExitCode::from(interrupted(signal).code.exit_status()))
 }
 
-fn tell(event: &WatchEvent, output: &Output) {
+fn print_event(event: &WatchEvent, output: &Output) {
     match event {
         WatchEvent::Failed(failure) => output.complain(failure),
         WatchEvent::Polling(why) => {

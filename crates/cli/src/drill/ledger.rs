@@ -1,7 +1,7 @@
-//! What really happened to a job, written down by the workers themselves.
+//! Records what workers did for each job, written by the workers themselves.
 //!
-//! Each job has a file to which every try appends lines. So a job that was lost
-//! or done twice shows, whatever the supervisor believes.
+//! Each attempt appends lines to the job's file, so lost and repeated jobs are detected
+//! independently of the supervisor.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -9,20 +9,20 @@ use std::path::{Path, PathBuf};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// The record of one job.
+/// The log of one job.
 #[derive(Debug)]
 pub(super) struct Ledger {
     path: PathBuf,
 }
 
-/// What a ledger says.
+/// The contents of a ledger.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Account {
-    /// How often a worker began the job.
+    /// Number of attempts that began.
     pub(super) tries: usize,
-    /// How often its effect was made.
+    /// Number of times the effect took place.
     pub(super) effects: usize,
-    /// When the fault was committed, on the machine's monotonic clock.
+    /// When the fault was injected, on the monotonic clock.
     pub(super) fault_ns: Option<u64>,
 }
 
@@ -43,7 +43,7 @@ impl Ledger {
         self.append(&format!("fault {}", monotonic_ns()))
     }
 
-    /// One write, so that a line is there whole or not at all.
+    /// A single write, so that a line is either complete or absent.
     fn append(&self, line: &str) -> io::Result<()> {
         let mut file = OpenOptions::new().create(true).append(true).open(&self.path)?;
         file.write_all(format!("{line}\n").as_bytes())
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lost_and_repeated_jobs_show() {
+    fn lost_and_repeated_jobs_are_detected() {
         let folder = tempfile::tempdir().unwrap();
         let ledger = Ledger::of(folder.path(), 7);
         assert_eq!(ledger.read().unwrap(), Account::default());

@@ -16,15 +16,15 @@ use crate::output::Output;
 pub(crate) use role::Saboteur;
 use screen::Screen;
 
-/// What a drill is asked to do.
+/// Options of a drill.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Plan {
+pub(crate) struct DrillPlan {
     pub(crate) count: u32,
     pub(crate) seed: u64,
 }
 
 /// Runs the drill and prints its report.
-pub(crate) fn run(plan: &Plan, output: &Output) -> Result<ExitCode, Failure> {
+pub(crate) fn run(plan: &DrillPlan, output: &Output) -> Result<ExitCode, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(Code::Failed, format!("cannot start the drill: {error}"))
     };
@@ -33,7 +33,7 @@ pub(crate) fn run(plan: &Plan, output: &Output) -> Result<ExitCode, Failure> {
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(failed)?;
     let screen = Arc::new(Screen::new(plan, output));
     let report = runtime.block_on(run::run(plan, scratch.path(), &screen));
-    // Nothing of it is needed any more, and a worker could be stuck in it.
+    // No longer needed, and a worker could be stuck in it.
     runtime.shutdown_background();
     screen.finish();
     let report = report?;

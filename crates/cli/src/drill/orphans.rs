@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 /// A killed process takes a moment to go.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Counts what the workers of `role` left behind for longer than a moment:
-/// processes of their groups, and children of ours that were not reaped.
+/// Counts what the workers of `role` leave behind after [`GRACE`]: processes of their groups, and
+/// zombies among our children.
 pub(super) fn count(role: &str, workers: &[u32]) -> io::Result<usize> {
     let groups: HashSet<u32> = workers.iter().copied().collect();
     let until = Instant::now() + GRACE;
@@ -24,18 +24,18 @@ fn count_now(role: &str, groups: &HashSet<u32>) -> io::Result<usize> {
     let own = std::process::id();
     let mut orphans = 0;
     for entry in fs::read_dir("/proc")? {
-        // Processes come and go while we look.
+        // Processes may start and exit during the scan.
         let Ok(stat) = entry.and_then(|entry| fs::read_to_string(entry.path().join("stat"))) else {
             continue;
         };
         let Some(process) = Process::parse(&stat) else {
             continue;
         };
-        // Numbers are used again, so the name must fit too.
+        // Ids are reused, so the name must match too.
         let of_worker = groups.contains(&process.group) && process.name == role;
         let ours = process.parent == own;
-        // We reap our workers, which lead their groups. Others that died are the
-        // affair of whoever adopted them, even if that is us, as process 1.
+        // We reap our workers, which lead their groups. Other zombies belong to whoever adopted
+        // them, even if that is us as process 1.
         let is_left = !process.is_zombie || (ours && process.id == process.group);
         if (ours || of_worker) && is_left {
             orphans += 1;
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_names_do_not_confuse() {
+    fn process_names_may_contain_any_character() {
         let stat = "77 (a ) (b) c) S 12 34 34 0 -1 4194560";
         let expected =
             Process { id: 77, name: "a ) (b) c", is_zombie: false, parent: 12, group: 34 };
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_is_left_is_counted() {
+    fn a_leftover_child_is_counted() {
         let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
         assert!(count("drill", &[]).unwrap() >= 1);
         child.kill().unwrap();

@@ -6,18 +6,17 @@ use isolate::misbehave::Fault;
 use isolate::{DeathClass, Measure};
 use serde::Serialize;
 
-/// What came of one fault.
+/// The outcome of one fault.
 #[derive(Debug, Clone)]
 pub(super) struct Verdict {
     pub(super) fault: Fault,
-    /// What the supervisor saw.
+    /// The classes that the supervisor reported.
     pub(super) classes: Vec<DeathClass>,
-    /// The job has no answer, or an answer without its effect.
+    /// The job got no answer, or an answer without its effect.
     pub(super) lost: bool,
-    /// The effect was made twice, or the job was begun more often than its deaths
-    /// explain.
+    /// The effect took place twice, or the job was started more often than its crashes explain.
     pub(super) duplicated: bool,
-    /// From the fault to the answer.
+    /// Time from the fault to the answer.
     pub(super) recovery: Option<Duration>,
     /// The workers that died.
     pub(super) pids: Vec<u32>,
@@ -39,18 +38,18 @@ pub(super) struct Report {
     duplicated: usize,
     orphans: usize,
     slowest_recovery_ms: f64,
-    by_kind: Vec<Kind>,
+    by_kind: Vec<FaultSummary>,
 }
 
 #[derive(Debug, Serialize)]
-struct Kind {
+struct FaultSummary {
     kind: Fault,
     #[serde(skip)]
     title: &'static str,
     injected: usize,
     classified_as: String,
     action: String,
-    /// The median.
+    /// Median.
     recovery_ms: f64,
     slowest_recovery_ms: f64,
 }
@@ -63,9 +62,9 @@ impl Report {
         orphans: usize,
     ) -> Self {
         let count = |what: fn(&Verdict) -> bool| verdicts.iter().filter(|v| what(v)).count();
-        let by_kind: Vec<Kind> = Fault::ALL
+        let by_kind: Vec<FaultSummary> = Fault::ALL
             .into_iter()
-            .filter_map(|fault| Kind::new(fault, verdicts, measures))
+            .filter_map(|fault| FaultSummary::new(fault, verdicts, measures))
             .collect();
         Self {
             seed,
@@ -87,7 +86,7 @@ impl Report {
     }
 }
 
-impl Kind {
+impl FaultSummary {
     fn new(fault: Fault, verdicts: &[Verdict], measures: &HashMap<u32, Measure>) -> Option<Self> {
         let mine: Vec<&Verdict> = verdicts.iter().filter(|v| v.fault == fault).collect();
         let mut times: Vec<Duration> = mine.iter().filter_map(|v| v.recovery).collect();
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_wrong_fails() {
+    fn a_drill_with_any_problem_fails() {
         let good = verdict(Fault::Segfault, &[DeathClass::Crash]);
         let spoilt = [
             vec![verdict(Fault::Segfault, &[DeathClass::Killed])],

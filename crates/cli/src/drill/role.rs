@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use super::ledger::Ledger;
 
-/// A role that fails as instructed on the first try of a job, and does the job on the next.
+/// A role that fails as instructed on the first attempt of a job, and succeeds on the next.
 pub(crate) struct Saboteur {
     folder: PathBuf,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Settings {
-    /// Where the ledgers are.
+    /// Folder of the ledgers.
     pub(super) folder: PathBuf,
-    /// The job whose first worker fails at its start, and how.
+    /// The job whose first worker fails at startup, and the fault.
     pub(super) at_start: Option<(u64, Fault)>,
 }
 
@@ -55,7 +55,7 @@ impl Role for Saboteur {
         request.fault.describe()
     }
 
-    /// Like the workers of a store: faults must be noticed inside a sandbox.
+    /// Sandboxed like the workers of a store: faults must be detected inside a sandbox too.
     fn sandbox(settings: &Settings) -> Sandbox {
         Sandbox::folder(settings.folder.clone(), false, [])
     }
@@ -71,7 +71,7 @@ impl Saboteur {
             ledger.note_fault()?;
             request.fault.commit(context);
         }
-        // The token is an idempotency key: an effect that is there is not repeated.
+        // The token is an idempotency key: an existing effect is not repeated.
         if before.effects == 0 {
             ledger.note_effect()?;
         }

@@ -17,26 +17,25 @@ use super::ledger::{Ledger, monotonic_ns};
 use super::report::{Report, Verdict};
 use super::role::{Request, Saboteur, Settings};
 use super::screen::Screen;
-use super::{Plan, orphans};
+use super::{DrillPlan, orphans};
 
-/// What a worker that hangs is allowed. Everything else gets the pool's deadline.
+/// Deadline of jobs that hang. Others have the pool's deadline.
 const HANG_DEADLINE: Duration = Duration::from_secs(1);
 
 /// How long running jobs may take after Ctrl-C.
 const DRAIN_BUDGET: Duration = Duration::from_secs(10);
 
-/// The memory that a worker may have: small, so that running out of it is quick.
+/// Memory limit of a worker: small, so that it is exhausted quickly.
 const MEMORY_CAP: u64 = 256 << 20;
 
-/// Jobs that run at the same time: faults that show at once, and faults that only
-/// a deadline ends. They have pools of their own, so that no fast one waits for a
-/// slow one.
+/// Jobs at the same time: one pool for faults that end at once, another for faults that only a
+/// deadline ends, so that fast jobs do not wait for slow ones.
 const FAST_LANES: usize = 2;
 const SLOW_LANES: usize = 4;
 
 /// Runs all of the plan's faults.
 pub(super) async fn run(
-    plan: &Plan,
+    plan: &DrillPlan,
     folder: &Path,
     screen: &Arc<Screen>,
 ) -> Result<Report, Failure> {
@@ -65,8 +64,7 @@ pub(super) async fn run(
             lanes.spawn(Arc::clone(&drill).work_through(Arc::clone(&todo), pool.cloned()));
         }
     }
-    // The pools of faults at the start come and go, and nobody drains them; they are
-    // to stop with this one.
+    // Pools of faults at startup come and go without being drained; stop them with this one.
     let (watched, canary) = (Arc::clone(&drill), fast.clone());
     let watch = tokio::spawn(async move {
         canary.drained().await;
@@ -118,8 +116,8 @@ impl Lane {
     }
 }
 
-/// All kinds in turn, then in random order.
-fn shuffled(plan: &Plan) -> Vec<Request> {
+/// Every kind of fault in turn, shuffled.
+fn shuffled(plan: &DrillPlan) -> Vec<Request> {
     let mut random = fastrand::Rng::with_seed(plan.seed);
     let mut requests: Vec<Request> = Fault::ALL
         .into_iter()
@@ -131,7 +129,7 @@ fn shuffled(plan: &Plan) -> Vec<Request> {
     requests
 }
 
-/// Nothing holds a drill back: deaths are what it is for.
+/// No backoff or breaker: crashes are the purpose of a drill.
 fn pool_settings(workers: usize, spares: usize) -> PoolSettings {
     PoolSettings {
         workers,
@@ -151,7 +149,7 @@ struct Drill {
     stopping: AtomicBool,
 }
 
-/// What the tasks of one lane still have to do.
+/// Remaining requests of one lane.
 type Todo = Arc<Mutex<Vec<Request>>>;
 
 impl Drill {
@@ -169,8 +167,8 @@ impl Drill {
         Pool::start(&role, settings, hooks).map_err(|error| isolith_engine::of_call(&error))
     }
 
-    /// Injects faults until none is left to do: into jobs of `pool`, or, without
-    /// one, into the start of workers, each in a pool of its own.
+    /// Injects faults until `todo` is empty: into jobs of `pool`, or, without one, into the
+    /// startup of workers, each with its own pool.
     async fn work_through(
         self: Arc<Self>,
         todo: Todo,
@@ -194,8 +192,8 @@ impl Drill {
         Ok(())
     }
 
-    /// Runs one job and compares what was seen with what was done. For a fault at
-    /// the start, `before` is the number of start failures so far.
+    /// Runs one job and compares the supervisor's report with the ledger. For a fault at startup,
+    /// `before` is the number of startup failures so far.
     async fn judge(
         &self,
         pool: &Pool<Saboteur>,
@@ -239,7 +237,7 @@ impl Drill {
     }
 }
 
-/// All deaths of all workers, as the pools reported them.
+/// All crashes, as reported by the pools.
 #[derive(Debug, Default)]
 struct Deaths(Mutex<Vec<CrashReport>>);
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use isolate::misbehave::Fault;
 
-use super::Plan;
+use super::DrillPlan;
 use super::report::Verdict;
 use crate::output::Output;
 
@@ -30,7 +30,7 @@ struct Seen {
 }
 
 impl Screen {
-    pub(super) fn new(plan: &Plan, output: &Output) -> Self {
+    pub(super) fn new(plan: &DrillPlan, output: &Output) -> Self {
         let total = plan.count as usize;
         Self {
             table: output.draws_progress().then(|| Table::new(total)),
@@ -51,7 +51,7 @@ impl Screen {
             table.show(verdict, count, slowest);
         }
         let tenth = self.total.div_ceil(10);
-        if self.output.tells_progress()
+        if self.output.prints_progress()
             && (seen.verdicts.is_multiple_of(tenth) || seen.verdicts == self.total)
         {
             self.output.progress(&format!("drill: {} of {} faults", seen.verdicts, self.total));

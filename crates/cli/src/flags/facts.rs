@@ -107,7 +107,7 @@ pub(super) struct TypedAddFact {
     #[arg(long, value_name = "WHEN")]
     to: Option<String>,
     #[command(flatten)]
-    word: TypedWord,
+    word: TypedProvenance,
     /// Type of the subject: person, project, ...
     #[arg(long, value_name = "TYPE")]
     subject_type: Option<String>,
@@ -120,10 +120,10 @@ pub(super) struct TypedAddFact {
     place: TypedPersonal,
 }
 
-/// Who says so, and how sure they are.
+/// Confidence and provenance of a fact.
 #[derive(Args)]
 #[command(next_help_heading = "Source")]
-struct TypedWord {
+struct TypedProvenance {
     /// Confidence from 0 to 1 [default: 1]
     #[arg(long, value_name = "C", allow_negative_numbers = true)]
     confidence: Option<f64>,
@@ -169,7 +169,7 @@ pub(super) struct TypedSupersede {
     #[arg(long, value_name = "WHEN")]
     at: Option<String>,
     #[command(flatten)]
-    word: TypedWord,
+    word: TypedProvenance,
     /// Type of the new object: person, project, ...
     #[arg(long, value_name = "TYPE")]
     object_type: Option<String>,
@@ -261,7 +261,7 @@ impl TypedPage {
 
 impl TypedAddFact {
     fn command(self) -> Result<FactCommand, Failure> {
-        let (confidence, provenance) = self.word.said();
+        let (confidence, provenance) = self.word.provenance();
         let fact = NewFact {
             subject: self.subject,
             predicate: self.predicate,
@@ -296,7 +296,7 @@ impl TypedQueryFacts {
 
 impl TypedSupersede {
     fn command(self) -> Result<FactCommand, Failure> {
-        let (confidence, provenance) = self.word.said();
+        let (confidence, provenance) = self.word.provenance();
         let change = Supersede {
             old: which(self.fact),
             object: self.new,
@@ -321,14 +321,14 @@ impl TypedEntity {
     }
 }
 
-impl TypedWord {
-    fn said(self) -> (Option<f64>, Provenance) {
+impl TypedProvenance {
+    fn provenance(self) -> (Option<f64>, Provenance) {
         let Self { confidence, drawer, file, agent } = self;
         (confidence, Provenance { drawer, file, agent })
     }
 }
 
-/// One word is an id, more are what a fact says.
+/// One word is an id; otherwise subject, predicate and object.
 fn which(words: Vec<String>) -> WhichFact {
     let mut words = words.into_iter();
     let first = words.next().unwrap_or_default();

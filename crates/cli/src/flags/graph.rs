@@ -13,10 +13,10 @@ use super::settings::Context;
 use super::typed::TypedOnce;
 use crate::graph::{Format, GraphCommand, Question};
 
-/// Symbols, files and circles that are listed by default.
+/// Default number of symbols, files and cycles to list.
 const DEFAULT_ROWS: u32 = 50;
 
-/// Hotspots that are listed by default.
+/// Default number of hotspots to list.
 const DEFAULT_HOTSPOTS: u32 = 20;
 
 #[derive(Subcommand)]
@@ -76,7 +76,7 @@ pub(super) enum TypedGraph {
     Stats,
 }
 
-/// Which edges are followed, and how many answers are shown.
+/// Which edges to follow, and how many results to show.
 #[derive(Args)]
 pub(super) struct TypedAll {
     /// Also follow edges that are only likely; they are marked

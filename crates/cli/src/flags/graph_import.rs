@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_and_delimiters_are_understood() {
+    fn ends_and_delimiters_are_parsed() {
         let person = TableEnd { label: "my.Person".to_owned(), key: "id".to_owned() };
         assert_eq!(end("my.Person.id"), Ok(person));
         for wrong in ["Person", ".id", "Person."] {

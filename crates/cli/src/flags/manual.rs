@@ -26,7 +26,7 @@ pub(crate) fn completions(shell: Shell) -> String {
 /// # Errors
 /// Fails only if a page cannot be rendered.
 pub(crate) fn man_pages() -> io::Result<Vec<ManPage>> {
-    // A page for each `help` subcommand would say nothing.
+    // Pages of `help` subcommands would be empty.
     let mut command = Typed::command().disable_help_subcommand(true);
     command.build();
     let mut pages = Vec::new();
@@ -39,7 +39,7 @@ fn add_pages(command: clap::Command, pages: &mut Vec<ManPage>) -> io::Result<()>
     let subcommands: Vec<clap::Command> = shown.cloned().collect();
     let page = Man::new(command)
         .source(concat!("isolith ", env!("CARGO_PKG_VERSION")))
-        // Not today's: the same version gives the same pages.
+        // Not today's date: the same version must give the same pages.
         .date(" ")
         .manual("Isolith Manual");
     let mut content = Vec::new();

@@ -1,4 +1,4 @@
-//! From what was typed to commands with everything decided.
+//! Turns parsed flags into commands with all defaults resolved.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,14 +17,14 @@ use super::typed::{
 use crate::collection::{CollectionCommand, Question, read_vector};
 use crate::config::ConfigCommand;
 use crate::doctor::DoctorCommand;
-use crate::drill::Plan;
+use crate::drill::DrillPlan;
 use crate::ingest::IngestPlan;
 use crate::transfer::{ExportPlan, ImportPlan};
 
-/// Records that `collection get` and `collection query` show by default.
+/// Default number of records shown by `collection get` and `collection query`.
 const DEFAULT_PAGE: u32 = 10;
 
-/// A command with everything decided, and what belongs to it.
+/// A resolved command, with its log filter and warnings.
 pub(super) struct Decided {
     pub(super) command: Command,
     /// The log filter that the user has set.
@@ -33,7 +33,7 @@ pub(super) struct Decided {
     pub(super) warnings: Vec<String>,
 }
 
-/// Decides everything that the flags leave open.
+/// Resolves everything that the flags leave open.
 pub(super) fn decide(typed: Typed) -> Result<Decided, Failure> {
     let Typed { command, common } = typed;
     let context = Context::new(&common);
@@ -115,9 +115,10 @@ fn meaning(
             project: Project::folder_of(&working_folder()?).map(|it| it.join(PROJECT_FILE)),
         }),
         TypedCommand::Setup(typed) => Command::Setup(typed.plan(common.store.as_deref())?),
-        TypedCommand::Drill(TypedDrill { count, seed }) => {
-            Command::Drill(Plan { count, seed: seed.unwrap_or_else(|| fastrand::u64(..1 << 32)) })
-        }
+        TypedCommand::Drill(TypedDrill { count, seed }) => Command::Drill(DrillPlan {
+            count,
+            seed: seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
+        }),
         TypedCommand::Completions { shell } => Command::Completions(shell),
         TypedCommand::Man { folder } => Command::Man(folder),
     })

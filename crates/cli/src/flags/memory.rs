@@ -15,10 +15,10 @@ use super::settings::Context;
 use super::typed::{TypedOnce, TypedPersonal};
 use crate::memory::{DrawerCommand, ListPlan, MemoryCommand, read_text};
 
-/// Where a drawer goes that is put nowhere.
+/// Default wing and room.
 const GENERAL: &str = "general";
 
-/// Drawers that are listed by default.
+/// Default number of drawers to list.
 const DEFAULT_ROWS: u32 = 20;
 
 #[derive(Subcommand)]

@@ -27,7 +27,7 @@ use crate::code::{IndexPlan, SearchPlan, WatchPlan};
 use crate::collection::CollectionCommand;
 use crate::config::ConfigCommand;
 use crate::doctor::DoctorCommand;
-use crate::drill::Plan;
+use crate::drill::DrillPlan;
 use crate::facts::FactCommand;
 use crate::graph::GraphCommand;
 use crate::ingest::IngestPlan;
@@ -43,7 +43,7 @@ use serve::ServePlan;
 pub(crate) use serve::{HttpPlan, TokenSource};
 use typed::Typed;
 
-/// A command with everything decided, and how it prints.
+/// A resolved command, and how it prints.
 pub(crate) struct Invocation {
     pub(crate) command: Command,
     pub(crate) output: Output,
@@ -69,7 +69,7 @@ pub(crate) enum Command {
     Setup(SetupPlan),
     Serve(ServePlan, HttpPlan),
     Config(ConfigCommand),
-    Drill(Plan),
+    Drill(DrillPlan),
     Completions(Shell),
     Man(PathBuf),
 }

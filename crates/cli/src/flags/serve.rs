@@ -83,7 +83,7 @@ pub(super) struct TypedServe {
     /// Keep no sessions: every request is independent
     #[arg(long, help_heading = "Server")]
     stateless: bool,
-    /// Have the fixtures of the conformance suite too, in builds that have them
+    /// Also serve the fixtures of the conformance suite, in builds that have them
     #[arg(long, hide = true)]
     conformance: bool,
     #[command(flatten)]
@@ -175,7 +175,7 @@ impl TypedServe {
     }
 }
 
-/// Replaces hints about ISOLITH_SECRET_FILE, which does not move the token's file.
+/// Replaces hints about ISOLITH_SECRET_FILE, which has no effect on the token's file.
 fn without_secret(failure: Failure) -> Failure {
     match failure.hint.contains("ISOLITH_SECRET_FILE") {
         true => failure.with_hint(

@@ -10,18 +10,18 @@ use isolith_types::{Code, Failure};
 
 use super::typed::TypedCommon;
 
-/// What a command finds around it, and the settings that follow from it.
+/// The environment of a command, and its settings.
 pub(super) struct Context<'a> {
     common: &'a TypedCommon,
-    /// What the user has set, once it is read.
+    /// The user's settings, read lazily.
     layers: OnceCell<Layers>,
-    /// The settings in the working folder, once they are read.
+    /// The settings in the working folder, read lazily.
     here: OnceCell<Settings>,
     warnings: RefCell<Vec<String>>,
 }
 
 impl<'a> Context<'a> {
-    /// Files are read when they are needed: some commands work whatever is in them.
+    /// Files are read lazily: some commands must work even if they are invalid.
     pub(super) fn new(common: &'a TypedCommon) -> Self {
         Self {
             common,
@@ -31,10 +31,10 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// What the user has set, for all projects: in the user's file, the environment and flags.
+    /// The user's settings for all projects: from the user's file, the environment and flags.
     ///
     /// # Errors
-    /// If the user's file or a variable cannot be used.
+    /// If the user's file or a variable is invalid.
     pub(super) fn layers(&self) -> Result<&Layers, Failure> {
         if let Some(layers) = self.layers.get() {
             return Ok(layers);
@@ -48,12 +48,12 @@ impl<'a> Context<'a> {
         Ok(self.layers.get_or_init(|| layers))
     }
 
-    /// The user's settings, whatever the project sets.
+    /// The user's settings, without the project's.
     pub(super) fn users(&self) -> Result<Settings, Failure> {
         Ok(self.layers()?.resolve(None))
     }
 
-    /// The log filter. A command that reads no settings has that of the environment.
+    /// The log filter. A command that reads no settings uses that of the environment.
     pub(super) fn log(&self) -> Option<String> {
         match self.layers.get() {
             Some(layers) => layers.resolve(None).text(Key::Log).map(str::to_owned),
@@ -64,7 +64,7 @@ impl<'a> Context<'a> {
     /// The settings in the working folder.
     ///
     /// # Errors
-    /// If the project's file cannot be used.
+    /// If the project's file is invalid.
     pub(super) fn here(&self) -> Result<&Settings, Failure> {
         if let Some(settings) = self.here.get() {
             return Ok(settings);
@@ -73,8 +73,8 @@ impl<'a> Context<'a> {
         Ok(self.here.get_or_init(|| settings))
     }
 
-    /// The settings in the working folder, without those of a project's file that cannot be
-    /// used: a server runs all the same.
+    /// The settings in the working folder. Ignores an invalid project file: a server starts
+    /// anyway.
     pub(super) fn here_if_possible(&self) -> Result<Settings, Failure> {
         let users = self.users()?;
         Ok(self.here().cloned().unwrap_or_else(|failure| {
@@ -84,9 +84,9 @@ impl<'a> Context<'a> {
         }))
     }
 
-    /// The settings that hold for a folder that is to be indexed.
+    /// The settings for a folder to be indexed.
     pub(super) fn of_folder(&self, folder: &Path) -> Result<Settings, Failure> {
-        // What does not exist is reported by whoever indexes it.
+        // A missing folder is reported when it is indexed.
         let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
         let layers = self.layers()?;
         let project = Project::find(&folder)?;
@@ -97,12 +97,12 @@ impl<'a> Context<'a> {
         Ok(settings)
     }
 
-    /// How many results a search shows: what the flag says, else a setting, else `usual`.
+    /// Number of results of a search: from the flag, else the setting, else `usual`.
     pub(super) fn results(&self, flag: Option<u32>, usual: u32) -> Result<u32, Failure> {
         self.limit(Key::LimitsResults, flag, usual)
     }
 
-    /// How many rows a list shows: what the flag says, else a setting, else `usual`.
+    /// Number of rows of a list: from the flag, else the setting, else `usual`.
     pub(super) fn rows(&self, flag: Option<u32>, usual: u32) -> Result<u32, Failure> {
         self.limit(Key::LimitsRows, flag, usual)
     }
@@ -114,19 +114,19 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// What should be told to people before the command begins.
+    /// Warnings to print before the command starts.
     pub(super) fn warnings(&self) -> Vec<String> {
         self.warnings.take()
     }
 
-    /// Where stores are looked for. `named`: a flag says whose store is meant.
+    /// Where to look for stores. `named`: a flag says whose store to use.
     pub(super) fn surroundings(&self, named: bool) -> Result<Surroundings, Failure> {
         let users = self.users()?;
         let path = |key: Key| {
             let given = variable(&key.variable()).map(PathBuf::from);
             given.or_else(|| users.text(key).map(PathBuf::from))
         };
-        // What was typed counts more than the environment, --user and --project included.
+        // Flags take precedence over the environment, including --user and --project.
         let given = self.common.store.clone().or_else(|| path(Key::Store));
         Ok(Surroundings {
             given: given.filter(|_| !named),
@@ -139,14 +139,14 @@ impl<'a> Context<'a> {
     }
 }
 
-/// A setting that says how many results are shown.
+/// A setting that limits the number of results.
 pub(super) fn limit_of(settings: &Settings, key: Key) -> Option<u32> {
     settings.number(key).and_then(|number| u32::try_from(number).ok())
 }
 
-/// Where the user's configuration file is, or would be. None without a home folder.
+/// Path of the user's configuration file, whether or not it exists. `None` without a home folder.
 pub(super) fn user_file() -> Option<PathBuf> {
-    // The specification says that a relative folder is to be ignored.
+    // The specification says to ignore relative paths.
     let set = variable("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = set.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".config")))?;
     Some(folder.join("isolith/config.toml"))
@@ -159,12 +159,12 @@ pub(super) fn working_folder() -> Result<PathBuf, Failure> {
     })
 }
 
-/// A variable of the environment. An empty one counts as not set.
+/// An environment variable. An empty one counts as unset.
 pub(super) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// An error in a setting that is checked where it is used.
+/// An error in a setting that is validated where it is used.
 pub(super) fn unusable(settings: &Settings, key: Key, reason: &str) -> Failure {
     let origin = settings.given(key).next().map_or(Origin::Default, |it| it.origin.clone());
     let problem = format!("{:?}: {reason}", key.name());

@@ -1,4 +1,4 @@
-//! What was typed after `setup`, and what it means.
+//! Flags of `isolith setup`.
 
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,7 @@ enum TypedAgent {
 }
 
 impl TypedSetup {
-    /// What it means; `store` is what was typed after `--store`.
+    /// Resolves the flags; `store` is the value of `--store`.
     pub(super) fn plan(self, store: Option<&Path>) -> Result<SetupPlan, Failure> {
         Ok(SetupPlan {
             agents: self.agents.into_iter().map(Agent::from).collect(),
@@ -64,7 +64,7 @@ fn places() -> Result<Places, Failure> {
     })?;
     Ok(Places {
         home,
-        // Ignored if it is relative, as the specification says.
+        // A relative path is ignored, as the specification says.
         config_home: variable("XDG_CONFIG_HOME").map(PathBuf::from),
         claude_config_dir: folder("CLAUDE_CONFIG_DIR")?,
         codex_home: folder("CODEX_HOME")?,
@@ -72,7 +72,8 @@ fn places() -> Result<Places, Failure> {
     })
 }
 
-/// How agents start this program. They do so in folders of their choice, hence full paths.
+/// The command by which agents start this program. They run it in any folder, so paths are
+/// absolute.
 fn entry(store: Option<&Path>, allowed: &[PathBuf]) -> Result<Entry, Failure> {
     let program = std::env::current_exe().and_then(std::fs::canonicalize).map_err(|error| {
         Failure::new(Code::Failed, format!("cannot find this program's own file: {error}"))

@@ -1,4 +1,4 @@
-//! What was typed.
+//! The flags as typed, before they are resolved.
 
 use std::path::PathBuf;
 
@@ -216,7 +216,7 @@ pub(super) enum TypedConfig {
     Path,
 }
 
-/// Where the store is looked for.
+/// Where to look for the store.
 #[derive(Args)]
 pub(super) struct TypedPlace {
     /// Use the user's store, even inside a project
@@ -224,7 +224,7 @@ pub(super) struct TypedPlace {
     pub(super) user: bool,
 }
 
-/// Whose store is used for what is not of a project by itself.
+/// Whose store to use for data that does not belong to a project.
 #[derive(Args)]
 pub(super) struct TypedPersonal {
     /// Use the project's store instead of the user's
@@ -232,7 +232,7 @@ pub(super) struct TypedPersonal {
     pub(super) project: bool,
 }
 
-/// What makes a repeated call happen once.
+/// Makes a repeated call take effect once.
 #[derive(Args)]
 pub(super) struct TypedOnce {
     /// Idempotency key: repeating a call with the same key within a day has no further effect

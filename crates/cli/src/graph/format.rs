@@ -26,7 +26,7 @@ pub(crate) enum Format {
     Graphml,
 }
 
-/// What of an answer may be drawn: all of it is in memory at once.
+/// Maximum size of a drawing, which is built in memory.
 const LARGEST_DRAWING: usize = 16 << 20;
 
 /// A line of comma-separated values.

@@ -111,7 +111,7 @@ impl Screen {
         if let Some(bar) = &self.bar {
             bar.set_length(total);
             bar.set_position(done);
-        } else if self.output.tells_progress() && done < total {
+        } else if self.output.prints_progress() && done < total {
             self.output.progress(&format!("{}: {} %", self.name, done * 100 / total.max(1)));
         }
     }

@@ -25,8 +25,8 @@ pub(crate) enum GraphCommand {
 }
 
 impl GraphCommand {
-    /// Whether it may be the first that needs a store. Of a query only the parser knows,
-    /// which is asked if there is none.
+    /// Whether the command may create the store. For a query this is only a guess: the parser
+    /// decides when there is no store.
     pub(crate) fn may_write(&self) -> bool {
         match self {
             Self::Query { .. } | Self::Import(_) => true,
@@ -65,10 +65,10 @@ fn run_query(
     let shown = if output.is_json() { Format::Json } else { format };
     session.run(async |_| print::print(&mut cursor, shown).await)?;
     let is_for_people = !output.is_quiet() && !output.is_json() && format == Format::Table;
-    if let Some(told) = told(cursor.stats()).filter(|_| is_for_people) {
-        output.progress(&told);
+    if let Some(summary) = summary(cursor.stats()).filter(|_| is_for_people) {
+        output.progress(&summary);
     }
-    // Of all formats, JSON alone has a place for it.
+    // Only JSON has a field for it.
     if let Some(degraded) = cursor.degraded()
         && shown != Format::Json
         && !output.is_quiet()
@@ -97,7 +97,7 @@ fn open_for(store: &StorePlace, query: &CypherQuery) -> Result<Session, Failure>
 }
 
 /// A summary of the changes; `None` if nothing changed.
-fn told(stats: &GraphStats) -> Option<String> {
+fn summary(stats: &GraphStats) -> Option<String> {
     let changes = [
         (stats.nodes_created, "node", "nodes", "created"),
         (stats.nodes_deleted, "node", "nodes", "deleted"),

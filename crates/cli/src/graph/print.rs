@@ -10,13 +10,13 @@ use serde::ser::{SerializeMap, Serializer};
 use super::format::{Drawn, Format, cell_text, csv_line, plain};
 use crate::output::{ResultStream, unwritten};
 use crate::table::Columns;
-use crate::terminal::Kind;
+use crate::terminal::TextKind;
 
 /// Prints all rows of an answer.
 pub(super) async fn print(cursor: &mut GraphCursor, format: Format) -> Result<(), Failure> {
     let kind = match format {
-        Format::Json | Format::Jsonl => Kind::Json,
-        Format::Table | Format::Csv | Format::Dot | Format::Graphml => Kind::Text,
+        Format::Json | Format::Jsonl => TextKind::Json,
+        Format::Table | Format::Csv | Format::Dot | Format::Graphml => TextKind::Text,
     };
     let mut out = ResultStream::new(kind);
     let printed = match format {

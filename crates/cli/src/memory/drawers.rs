@@ -1,4 +1,4 @@
-//! What is done about drawers, and what is printed of it.
+//! Commands on drawers, and their output.
 
 use isolith_engine::{Engine, Key, WhichDrawers};
 use isolith_types::{Code, Drawer, DrawerFilter, DrawerPage, Failure, NewDrawer};
@@ -9,10 +9,10 @@ use super::{DrawerCommand, search, show};
 use crate::output::Output;
 use crate::wording::counted;
 
-/// Similar drawers that are shown.
+/// Maximum number of similar drawers to show.
 const SIMILAR: u32 = 10;
 
-/// Does what is asked, and prints the result.
+/// Runs the command and prints the result.
 pub(super) async fn perform(
     engine: &Engine,
     command: DrawerCommand,
@@ -59,7 +59,7 @@ async fn add(
     near: Option<f32>,
     key: Option<Key>,
 ) -> Result<(Value, String), Failure> {
-    // Before it is there itself.
+    // Search before adding, or the drawer would find itself.
     let similar = match near {
         Some(threshold) => {
             let all = DrawerFilter::default();

@@ -1,4 +1,4 @@
-//! `isolith memory import`: conversations and ready drawers out of files.
+//! `isolith memory import`: conversations and drawers from files.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -26,13 +26,13 @@ use crate::wording::{counted, left_out};
 pub(crate) struct ImportPlan {
     /// Files, folders of sessions, and - for standard input.
     pub(crate) paths: Vec<PathBuf>,
-    /// What files are read as, and where their drawers go; the name is that of each file.
+    /// Format of the files, and where their drawers go. The name is set for each file.
     pub(crate) turns: TranscriptPlan,
     pub(crate) dry_run: bool,
     pub(crate) patience: Duration,
 }
 
-/// What became of all files.
+/// Outcome of all files.
 #[derive(Serialize)]
 struct Receipt<'a> {
     success: bool,
@@ -44,7 +44,7 @@ struct Receipt<'a> {
     error: Option<&'a Failure>,
 }
 
-/// Files that have a line of their own.
+/// Maximum number of files listed individually.
 const SHOWN_FILES: usize = 10;
 
 pub(crate) fn run(
@@ -54,7 +54,7 @@ pub(crate) fn run(
 ) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let files = expand(plan)?;
-    // What is only looked at needs no store, and leaves none behind.
+    // A dry run needs no store and must not create one.
     let scratch = plan.dry_run.then(TempDir::new).transpose().map_err(|error| unwritten(&error))?;
     let scratch_store = scratch.as_ref().map(|scratch| StorePlace::unchecked(scratch.path()));
     let store = scratch_store.as_ref().unwrap_or(store);
@@ -120,7 +120,7 @@ fn import_one(
     ImportReceipt { path: file.to_owned(), ..receipt }
 }
 
-/// The files that are meant: a folder stands for the sessions of Claude Code in it.
+/// Expands folders to the sessions of Claude Code in them.
 fn expand(plan: &ImportPlan) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in &plan.paths {
@@ -153,7 +153,7 @@ fn collect_sessions(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failu
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
-        // A link may lead anywhere, and what agents say to each other is not said to people.
+        // Links could lead anywhere, and subagents do not talk to people.
         let kind = entry.file_type().map_err(unread)?;
         if kind.is_dir() && name != "subagents" {
             collect_sessions(&path, files)?;
@@ -172,8 +172,8 @@ fn name_of(file: &Path) -> String {
     file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// Copies standard input to a file, as workers read files alone and may have to read
-/// again. `isolith doctor` finds what a killed process leaves behind there.
+/// Copies standard input to a file, because workers only read files and may have to read again.
+/// `isolith doctor` cleans up what a killed process leaves there.
 fn keep_standard_input(
     session: &mut Session,
     store: &StorePlace,
@@ -194,7 +194,7 @@ fn unwritten(error: &io::Error) -> Failure {
     Failure::new(Code::Failed, format!("cannot write a temporary file: {error}"))
 }
 
-/// Whether other files may do better.
+/// Whether importing the other files still makes sense.
 fn concerns_one_file(error: &Failure) -> bool {
     matches!(error.code, Code::BadInput | Code::NotFound | Code::Quarantined | Code::WorkerDied)
 }
@@ -258,16 +258,15 @@ fn counts(drawers: u64, created: u64, duplicates: u64, dry_run: bool) -> String 
     }
 }
 
-/// What is to be seen meanwhile: a bar over all files on a terminal, a line now and then
-/// elsewhere.
+/// Shows progress: a bar over all files on a terminal, otherwise a line now and then.
 struct Screen {
     bar: Option<ProgressBar>,
     output: Output,
     total: u64,
-    /// Bytes of files that are done.
+    /// Bytes of finished files.
     before: AtomicU64,
     /// The progress that was reported last, in tenths.
-    told: AtomicU64,
+    reported: AtomicU64,
 }
 
 impl Screen {
@@ -280,21 +279,23 @@ impl Screen {
             ProgressBar::new(total)
                 .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
-        let (before, told) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { bar, output: *output, total, before, told }
+        let (before, reported) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { bar, output: *output, total, before, reported }
     }
 
     fn show(&self, progress: ImportProgress) {
         let ImportProgress { done, total, drawers } = progress;
         let done = self.before.load(Ordering::Relaxed) + done;
-        // Of standard input nothing is known before it is there.
+        // The size of standard input is unknown until it has been read.
         let total = self.total.max(total);
         if let Some(bar) = &self.bar {
             bar.set_length(total);
             bar.set_position(done);
         }
         let tenth = done * 10 / total.max(1);
-        if self.output.tells_progress() && self.told.fetch_max(tenth, Ordering::Relaxed) < tenth {
+        if self.output.prints_progress()
+            && self.reported.fetch_max(tenth, Ordering::Relaxed) < tenth
+        {
             let percent = tenth * 10;
             self.output.progress(&format!(
                 "importing, {percent} %: {} from this file",

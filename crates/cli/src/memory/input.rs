@@ -4,7 +4,8 @@ use std::path::Path;
 
 use isolith_types::{Code, Failure, LONGEST_DRAWER};
 
-/// Reads a text from a file, or from standard input. No more is read than can be kept.
+/// Reads a text from a file, or from standard input. Stops reading once the text is too long to
+/// store.
 pub(crate) fn read_text(file: Option<&Path>) -> Result<String, Failure> {
     let name = file.map_or("standard input".to_owned(), |file| file.display().to_string());
     let bad =

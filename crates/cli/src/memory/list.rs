@@ -12,13 +12,13 @@ use crate::output::Output;
 
 /// Which drawers are listed, and how.
 pub(crate) enum ListPlan {
-    /// A page, as a table or a JSON document or a line for each.
+    /// One page, as a table, a JSON document, or JSON lines.
     Page { filter: DrawerFilter, page: DrawerPage, lines: bool },
-    /// All, a line for each, as an import takes them.
+    /// All drawers as JSON lines, in the import format.
     All { filter: DrawerFilter },
 }
 
-/// Drawers that are read at once where all are wanted.
+/// Drawers per batch when all are listed.
 const BATCH: u32 = 500;
 
 pub(super) async fn list(engine: &Engine, plan: ListPlan, output: &Output) -> Result<(), Failure> {
@@ -36,7 +36,7 @@ pub(super) async fn list(engine: &Engine, plan: ListPlan, output: &Output) -> Re
     }
 }
 
-/// A page that may come in parts.
+/// Reads a page, in several batches if necessary.
 async fn pages(
     engine: &Engine,
     filter: &DrawerFilter,
@@ -59,7 +59,8 @@ async fn pages(
     }
 }
 
-/// Each page begins behind the last drawer of the one before, whatever others change.
+/// Each batch starts after the last drawer of the previous one, so concurrent changes cause no
+/// gaps.
 async fn list_all(engine: &Engine, filter: &DrawerFilter, output: &Output) -> Result<(), Failure> {
     let mut after = None;
     loop {
@@ -80,7 +81,7 @@ async fn list_all(engine: &Engine, filter: &DrawerFilter, output: &Output) -> Re
     }
 }
 
-/// A drawer as an import takes it. Its id and position follow from the rest.
+/// A drawer in the import format. Its id and position are derived from the rest.
 #[derive(Serialize)]
 struct Ready<'a> {
     text: &'a str,

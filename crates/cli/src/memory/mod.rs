@@ -1,4 +1,4 @@
-//! `isolith memory`: what is remembered, by hand.
+//! `isolith memory`.
 
 mod drawers;
 mod import;

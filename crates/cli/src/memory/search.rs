@@ -1,4 +1,4 @@
-//! What a search of memory prints.
+//! Output of `isolith memory search`.
 
 use std::fmt::Write as _;
 
@@ -7,11 +7,11 @@ use isolith_types::{DrawerHit, Failure};
 use serde_json::{Value, json};
 
 use super::show::{about, day};
+use crate::highlight::{highlight, needles};
 use crate::output::{Output, Paint};
 use crate::terminal::one_line;
-use crate::words::{highlight, needles};
 
-/// Lines that are shown of a hit.
+/// Maximum number of lines shown per hit.
 const LINES: usize = 6;
 
 pub(super) fn print(
@@ -34,7 +34,7 @@ pub(super) fn print(
     output.result(&document, &text)
 }
 
-/// A drawer with what its being found adds.
+/// A drawer with the score and position of its hit.
 fn document(hit: DrawerHit) -> Value {
     let DrawerHit { drawer, passage, score, why } = hit;
     let mut document = json!(drawer);

@@ -10,7 +10,7 @@ use crate::table::table;
 use crate::terminal::one_line;
 use crate::wording::counted;
 
-/// A page of drawers, a line each.
+/// A page of drawers, one per line.
 pub(super) fn list(drawers: &[Drawer], total: u64, offset: u64, paint: &Paint) -> String {
     if drawers.is_empty() {
         return match total {
@@ -41,7 +41,7 @@ pub(super) fn list(drawers: &[Drawer], total: u64, offset: u64, paint: &Paint) -
     text
 }
 
-/// Drawers one after the other, whole.
+/// Drawers with their full texts.
 pub(super) fn drawers(drawers: &[&Drawer], paint: &Paint) -> String {
     let mut text = String::new();
     for (at, drawer) in drawers.iter().enumerate() {
@@ -96,7 +96,7 @@ pub(super) fn taxonomy(wings: &[Wing]) -> String {
     table(&["WING", ">DRAWERS"], &rows)
 }
 
-/// Drawers that say nearly the same.
+/// Drawers that are similar to a text.
 pub(super) fn similar(similar: &[SimilarDrawer]) -> String {
     if similar.is_empty() {
         return "no similar drawers\n".to_owned();
@@ -112,12 +112,12 @@ pub(super) fn similar(similar: &[SimilarDrawer]) -> String {
     table(&[">SIMILARITY", "ID", "WING/ROOM", "TEXT"], &rows)
 }
 
-/// The day that a drawer is dated, or was stored.
+/// The drawer's date, or the day it was stored.
 pub(super) fn day(drawer: &Drawer) -> String {
     Moment::day_of(drawer.date.unwrap_or(drawer.created_at).start()).to_string()
 }
 
-/// What else is known of a drawer, on one line.
+/// The drawer's metadata, on one line.
 pub(super) fn about(drawer: &Drawer) -> String {
     let mut parts = Vec::new();
     for (name, value) in
@@ -133,7 +133,7 @@ pub(super) fn about(drawer: &Drawer) -> String {
     parts.join("; ")
 }
 
-/// A text as it is, but for what would move the cursor.
+/// Appends text, removing characters that would move the cursor.
 fn push_text(out: &mut String, text: &str) {
     for line in text.lines() {
         let _ = writeln!(out, "{}", one_line(&line.replace('\t', "    ")));

@@ -8,24 +8,24 @@ use tempfile::NamedTempFile;
 
 use crate::transfer::unwritable;
 
-/// No agent's configuration is larger.
-const MOST_BYTES: u64 = 64 << 20;
+/// Larger files are refused.
+const MAX_BYTES: u64 = 64 << 20;
 
-/// A file of somebody else's, as it was when it was read.
+/// An agent's configuration file, as it was when read.
 pub(super) struct ConfigFile {
     path: PathBuf,
     content: Option<Content>,
 }
 
 struct Content {
-    /// Where the file is, if its path leads over links.
+    /// The path with links resolved.
     target: PathBuf,
     metadata: Metadata,
     text: String,
 }
 
 impl ConfigFile {
-    /// Reads it. One that does not exist has no text.
+    /// Reads the file. If it does not exist, there is no text.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let content = match path.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -39,8 +39,7 @@ impl ConfigFile {
         self.content.as_ref().map(|content| content.text.as_str())
     }
 
-    /// Whether the file may be written in the first place. Taking its place by a rename
-    /// would not ask.
+    /// Checks that the file itself is writable. Replacing it by a rename would not check that.
     pub(super) fn check_writable(&self) -> Result<(), Failure> {
         let Some(Content { target, metadata, .. }) = &self.content else { return Ok(()) };
         let refused = |reason: &str| {
@@ -59,8 +58,7 @@ impl ConfigFile {
         }
     }
 
-    /// Puts a text in the place of the file, whole or not at all. Links to it, its mode and
-    /// its owner stay.
+    /// Replaces the file atomically. Links to it, its mode and its owner are kept.
     pub(super) fn write(&self, text: &str) -> Result<(), Failure> {
         let failed = |error: io::Error| unwritable(&self.path, &error);
         let target = self.content.as_ref().map_or(&self.path, |content| &content.target);
@@ -71,7 +69,7 @@ impl ConfigFile {
         let aside = self.write_aside(folder, text).map_err(failed)?;
         let now = Self::read(&self.path)?;
         if now.text() == Some(text) {
-            // Two agents share the file, by a link.
+            // Two agents share the file through a link.
             return Ok(());
         }
         self.check_same(&now)?;
@@ -97,21 +95,21 @@ impl ConfigFile {
         Ok(aside)
     }
 
-    /// Whether the file can be removed without leaving a link to nothing.
-    pub(super) fn may_go(&self) -> bool {
+    /// Whether the file can be deleted without leaving a dangling link.
+    pub(super) fn is_deletable(&self) -> bool {
         self.path.symlink_metadata().is_ok_and(|metadata| metadata.is_file())
     }
 
-    /// Removes the file, or writes what is left of it if it cannot go.
+    /// Deletes the file, or writes `text` if it cannot be deleted.
     pub(super) fn remove_or_write(&self, text: &str) -> Result<(), Failure> {
-        if !self.may_go() {
+        if !self.is_deletable() {
             return self.write(text);
         }
         self.check_same(&Self::read(&self.path)?)?;
         fs::remove_file(&self.path).map_err(|error| unwritable(&self.path, &error))
     }
 
-    /// What was shown is what is written: agents write to their files too.
+    /// Fails if the file has changed since it was shown: agents write to it too.
     fn check_same(&self, now: &Self) -> Result<(), Failure> {
         if now.text() == self.text() {
             return Ok(());
@@ -134,9 +132,9 @@ impl Content {
         }
         let mut bytes = Vec::new();
         let file = File::open(&target).map_err(failed)?;
-        file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
-        if bytes.len() as u64 > MOST_BYTES {
-            let reason = format!("it is larger than {} MB", MOST_BYTES >> 20);
+        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > MAX_BYTES {
+            let reason = format!("it is larger than {} MB", MAX_BYTES >> 20);
             return Err(refused(Code::TooLarge, reason));
         }
         let text = String::from_utf8(bytes)

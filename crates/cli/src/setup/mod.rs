@@ -10,7 +10,7 @@ use isolith_setup::{Agent, Entry, Places};
 use isolith_types::{Code, Failure};
 
 use crate::output::Output;
-use step::Step;
+use step::AgentSetup;
 
 /// Which agents to set up, and how.
 pub(crate) struct SetupPlan {
@@ -18,23 +18,23 @@ pub(crate) struct SetupPlan {
     pub(crate) agents: Vec<Agent>,
     /// Where agents keep their configuration.
     pub(crate) places: Places,
-    /// How they are to start the server.
+    /// How agents start the server.
     pub(crate) entry: Entry,
-    /// Whether the entry is taken out.
+    /// Whether to remove the entry.
     pub(crate) undo: bool,
-    /// Whether changes are shown only.
+    /// Whether to only show the changes.
     pub(crate) dry_run: bool,
-    /// Whether nobody is asked.
+    /// Whether to skip the confirmation.
     pub(crate) yes: bool,
 }
 
 pub(crate) fn run(plan: &SetupPlan, output: &Output) -> Result<ExitCode, Failure> {
     let named = |agent: &Agent| plan.agents.is_empty() || plan.agents.contains(agent);
     let agents = Agent::ALL.into_iter().filter(named);
-    let mut steps: Vec<Step> = agents.map(|agent| Step::prepare(agent, plan)).collect();
+    let mut steps: Vec<AgentSetup> = agents.map(|agent| AgentSetup::prepare(agent, plan)).collect();
     output.show(&show::preview(&steps, &output.paint()))?;
 
-    let pending = steps.iter().any(Step::is_pending);
+    let pending = steps.iter().any(AgentSetup::is_pending);
     let consent = match plan {
         _ if !pending || plan.dry_run => Some(false),
         _ if plan.yes => Some(true),
@@ -48,7 +48,7 @@ pub(crate) fn run(plan: &SetupPlan, output: &Output) -> Result<ExitCode, Failure
     }
     output.result(&show::report(&steps, written > 0), &show::outcome(&steps, pending, written))?;
 
-    let failures: Vec<&Failure> = steps.iter().filter_map(Step::failure).collect();
+    let failures: Vec<&Failure> = steps.iter().filter_map(AgentSetup::failure).collect();
     failures.iter().for_each(|failure| output.complain(failure));
     let unanswered = Failure::new(Code::Usage, "confirmation needed; nothing was written")
         .with_hint(

@@ -5,11 +5,11 @@ use isolith_setup::Action;
 use isolith_types::Failure;
 use serde::Serialize;
 
-use super::step::Step;
+use super::step::AgentSetup;
 use crate::output::Paint;
 use crate::wording::counted;
 
-/// The one document of the command.
+/// The JSON document of the command.
 #[derive(Serialize)]
 pub(super) struct Report<'a> {
     agents: Vec<AgentReport<'a>>,
@@ -26,7 +26,7 @@ struct AgentReport<'a> {
     error: Option<&'a Failure>,
 }
 
-pub(super) fn report(steps: &[Step], written: bool) -> Report<'_> {
+pub(super) fn report(steps: &[AgentSetup], written: bool) -> Report<'_> {
     let agents = steps.iter().map(|step| AgentReport {
         agent: step.agent.id(),
         path: &step.config.path,
@@ -38,8 +38,8 @@ pub(super) fn report(steps: &[Step], written: bool) -> Report<'_> {
     Report { agents: agents.collect(), written }
 }
 
-/// What will be done, in all its lines.
-pub(super) fn preview(steps: &[Step], paint: &Paint) -> String {
+/// The changes that will be made, as diffs.
+pub(super) fn preview(steps: &[AgentSetup], paint: &Paint) -> String {
     let mut text = String::new();
     for step in steps {
         let path = step.config.path.display();
@@ -65,8 +65,8 @@ pub(super) fn preview(steps: &[Step], paint: &Paint) -> String {
     text
 }
 
-/// What came of it.
-pub(super) fn outcome(steps: &[Step], pending: bool, written: usize) -> String {
+/// A summary of what was done.
+pub(super) fn outcome(steps: &[AgentSetup], pending: bool, written: usize) -> String {
     if written > 0 {
         let files = counted(written as u64, "file", "files");
         return format!("{files} written. Restart agents that are running.\n");

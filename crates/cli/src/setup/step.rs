@@ -6,23 +6,23 @@ use isolith_types::Failure;
 use super::SetupPlan;
 use super::file::ConfigFile;
 
-/// What is done for one agent.
-pub(super) struct Step {
+/// The setup of one agent.
+pub(super) struct AgentSetup {
     pub(super) agent: Agent,
     pub(super) config: Config,
-    /// Whether there are signs of the agent on this machine.
+    /// Whether the agent seems to be installed.
     pub(super) found: bool,
     outcome: Result<Prepared, Failure>,
 }
 
 struct Prepared {
     change: Change,
-    /// The file as it was when the change was worked out; `None` if there is nothing to do.
+    /// The file as it was when the change was computed; `None` if there is nothing to do.
     file: Option<ConfigFile>,
     diff: String,
 }
 
-impl Step {
+impl AgentSetup {
     /// Determines the change. Writes nothing.
     pub(super) fn prepare(agent: Agent, plan: &SetupPlan) -> Self {
         let config = agent.config(&plan.places);
@@ -33,12 +33,12 @@ impl Step {
         Self { agent, config, found, outcome }
     }
 
-    /// Whether there is something to write.
+    /// Whether there is a change to write.
     pub(super) fn is_pending(&self) -> bool {
         self.outcome.as_ref().is_ok_and(|prepared| prepared.file.is_some())
     }
 
-    /// Writes it. False, and a failure, if that was not possible.
+    /// Writes the change. If that fails, returns false and records the failure.
     pub(super) fn carry_out(&mut self) -> bool {
         let Ok(prepared) = &self.outcome else { return false };
         let (Some(file), Some(text)) = (&prepared.file, &prepared.change.text) else {
@@ -57,7 +57,7 @@ impl Step {
         }
     }
 
-    /// What is done, or `None` if it failed.
+    /// The kind of change, or `None` if it failed.
     pub(super) fn action(&self) -> Option<Action> {
         self.outcome.as_ref().ok().map(|prepared| prepared.change.action)
     }
@@ -92,7 +92,7 @@ fn prepare(config: &Config, plan: &SetupPlan) -> Result<Prepared, Failure> {
     })?;
     let Some(text) = &change.text else { return Ok(Prepared { change, ..Prepared::nothing() }) };
     file.check_writable()?;
-    let goes = change.leaves_nothing && file.may_go();
-    let diff = diff(file.text().unwrap_or_default(), if goes { "" } else { text });
+    let delete = change.leaves_nothing && file.is_deletable();
+    let diff = diff(file.text().unwrap_or_default(), if delete { "" } else { text });
     Ok(Prepared { change, file: Some(file), diff })
 }

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::place::children;
+use crate::test_env::children;
 
 /// A server, and the client that talks to it.
 pub struct Agent {
@@ -14,21 +14,21 @@ pub struct Agent {
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     asked: u64,
-    /// Notifications that came between answers.
-    pub told: Vec<Value>,
+    /// Messages received between answers.
+    pub notifications: Vec<Value>,
 }
 
 impl Agent {
-    /// Starts a server; nothing has been said yet.
+    /// Starts a server without initializing the session.
     pub fn start(mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().unwrap());
-        Self { child, input, output, asked: 0, told: Vec::new() }
+        Self { child, input, output, asked: 0, notifications: Vec::new() }
     }
 
-    /// Starts a server and says hello.
+    /// Starts a server and initializes the session.
     pub fn greeted(command: Command) -> Self {
         let mut agent = Self::start(command);
         agent.greet("2025-11-25");
@@ -64,7 +64,7 @@ impl Agent {
         input.flush().unwrap();
     }
 
-    /// Asks without waiting; the number of the question comes back.
+    /// Sends a request without waiting; returns its id.
     pub fn begin(&mut self, method: &str, params: Value) -> u64 {
         self.asked += 1;
         let id = self.asked;
@@ -77,18 +77,18 @@ impl Agent {
         self.answer(id)
     }
 
-    /// The answer to a question; nothing but messages may come before it.
+    /// Waits for the answer to a request and collects other messages.
     pub fn answer(&mut self, id: u64) -> Value {
         loop {
             let message = self.next().expect("an answer");
             if message["id"] == id {
                 return message;
             }
-            self.told.push(message);
+            self.notifications.push(message);
         }
     }
 
-    /// The next message; none at the end.
+    /// The next message; none at the end of the output.
     pub fn next(&mut self) -> Option<Value> {
         let mut line = String::new();
         if self.output.read_line(&mut line).unwrap() == 0 {
@@ -100,7 +100,7 @@ impl Agent {
         Some(message)
     }
 
-    /// What a tool answers.
+    /// Calls a tool that must succeed.
     pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
         let result = &answer["result"];
@@ -109,7 +109,7 @@ impl Agent {
         result["structuredContent"].clone()
     }
 
-    /// The error that a tool answers, which is not an error of the protocol.
+    /// Calls a tool that must fail, and returns the tool's error.
     pub fn refused(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
         let result = &answer["result"];
@@ -124,14 +124,14 @@ impl Agent {
         children(self.pid())
     }
 
-    /// Closes its side, and waits for the end: the exit status.
+    /// Closes the input and returns the exit status.
     pub fn leave(mut self) -> Option<i32> {
         self.input = None;
         while self.next().is_some() {}
         self.child.wait().unwrap().code()
     }
 
-    /// Waits for the end without closing anything.
+    /// Waits for the server to exit, without closing the input.
     pub fn ends(mut self) -> Option<i32> {
         while self.next().is_some() {}
         self.child.wait().unwrap().code()

@@ -1,4 +1,4 @@
-//! A small project with code in several languages, in a place of its own.
+//! A small project with code in several languages, in its own environment.
 #![allow(dead_code, clippy::unwrap_used, clippy::panic, missing_docs, unreachable_pub)]
 
 use std::fs;
@@ -7,10 +7,10 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::place::{Place, Ran};
+use crate::test_env::{Ran, TestEnv};
 
 pub struct Project {
-    pub place: Place,
+    pub env: TestEnv,
 }
 
 const RETRY: &str = r#"//! Retries with exponential backoff.
@@ -99,9 +99,9 @@ fn retry_backoff_doubles() {
 
 impl Project {
     pub fn empty() -> Self {
-        let place = Place::new();
-        fs::create_dir(place.path("project")).unwrap();
-        Self { place }
+        let env = TestEnv::new();
+        fs::create_dir(env.path("project")).unwrap();
+        Self { env }
     }
 
     pub fn sample() -> Self {
@@ -122,7 +122,7 @@ impl Project {
         project
     }
 
-    /// A project of many files of some size.
+    /// A project with many files.
     pub fn large(files: usize) -> Self {
         let project = Self::empty();
         for number in 0..files {
@@ -132,19 +132,19 @@ impl Project {
     }
 
     pub fn folder(&self) -> PathBuf {
-        fs::canonicalize(self.place.path("project")).unwrap()
+        fs::canonicalize(self.env.path("project")).unwrap()
     }
 
     pub fn write(&self, path: &str, content: impl AsRef<[u8]>) {
-        let path = self.place.path("project").join(path);
+        let path = self.env.path("project").join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
     }
 
     /// The binary, in the project's folder, with the store that it finds there.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.place.bare(arguments);
-        command.current_dir(self.place.path("project"));
+        let mut command = self.env.bare(arguments);
+        command.current_dir(self.env.path("project"));
         command
     }
 
@@ -159,7 +159,7 @@ impl Project {
     }
 
     pub fn fails(&self, arguments: &[&str], status: i32, code: &str) -> Value {
-        self.place.fails_as(self.command(arguments), status, code)
+        self.env.fails_as(self.command(arguments), status, code)
     }
 
     pub fn index(&self, arguments: &[&str]) -> Value {
@@ -170,7 +170,7 @@ impl Project {
         self.json(&[&["search"], arguments].concat())
     }
 
-    /// The paths of the files that are found, in order.
+    /// The paths of the files found, in order.
     pub fn paths(&self, arguments: &[&str]) -> Vec<String> {
         let found = self.search(arguments);
         let mut paths: Vec<String> = Vec::new();
@@ -183,7 +183,7 @@ impl Project {
         paths
     }
 
-    /// The truth, past the program. Nothing else may be using it.
+    /// Opens the database directly. Nothing else may be using it.
     pub fn truth(&self) -> rusqlite::Connection {
         isolith_pages::open(
             &self.folder().join(".isolith/truth.sqlite"),
@@ -193,7 +193,7 @@ impl Project {
         .unwrap()
     }
 
-    /// Every file with its hash and all that is stored of its chunks.
+    /// Every file with its hash and everything stored about its chunks.
     pub fn content(&self) -> Vec<(String, Vec<u8>, String, Vec<u8>)> {
         let truth = self.truth();
         let mut rows = truth
@@ -211,7 +211,7 @@ impl Project {
     }
 }
 
-/// Source code that follows from its number.
+/// Source code derived from a number.
 pub fn body(number: usize) -> String {
     let mut text = format!("//! Part {number}.\n\n");
     for function in 0..12 {

@@ -1,4 +1,4 @@
-//! A store in a folder of its own, used through the real program.
+//! A store in a temporary folder, used through the real program.
 #![allow(dead_code, clippy::unwrap_used, clippy::panic)]
 
 use std::fmt::Write as _;
@@ -10,31 +10,31 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A folder with a store in it, gone at the end of the test.
-pub(crate) struct Place {
+/// A temporary folder with a store, deleted at the end of the test.
+pub(crate) struct TestEnv {
     folder: TempDir,
     store: PathBuf,
 }
 
-impl Place {
+impl TestEnv {
     pub(crate) fn new() -> Self {
         Self::called("store")
     }
 
-    /// A place whose store will have this name.
+    /// Names the store's folder.
     pub(crate) fn called(name: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join(name);
         Self { folder, store }
     }
 
-    /// A place whose store has a collection `docs` of this many records.
+    /// With a collection `docs` of this many records.
     pub(crate) fn with_docs(records: usize) -> Self {
-        let place = Self::new();
-        let file = place.write_records(records, "");
-        let output = place.run(&["ingest", file.to_str().unwrap(), "--collection", "docs"]);
+        let env = Self::new();
+        let file = env.write_records(records, "");
+        let output = env.run(&["ingest", file.to_str().unwrap(), "--collection", "docs"]);
         assert!(output.status.success(), "{output:?}");
-        place
+        env
     }
 
     /// A file of records, each with a document that ends in `ballast`.
@@ -87,7 +87,7 @@ impl Place {
         fitting.remove(0)
     }
 
-    /// The truth, to be tampered with. Everything has left its log.
+    /// Opens the database directly, after a checkpoint.
     pub(crate) fn truth(&self) -> rusqlite::Connection {
         let db = isolith_pages::open(
             &self.store().join("truth.sqlite"),
@@ -101,7 +101,7 @@ impl Place {
 
     pub(crate) fn sockets(&self) -> Vec<PathBuf> {
         let files = files_in(&self.store().join("run"));
-        // One that is hidden is still being made.
+        // A hidden one is still being created.
         let made = |file: &PathBuf| {
             let name = file.file_name().unwrap().to_string_lossy();
             name.ends_with(".sock") && !name.starts_with('.')
@@ -123,7 +123,7 @@ pub(crate) fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
     checks.iter().find(|check| check["name"] == name).unwrap()
 }
 
-/// The files of a folder; none before it is made.
+/// The files of a folder; none if it does not exist.
 pub(crate) fn files_in(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -131,14 +131,14 @@ pub(crate) fn files_in(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Waits until something is there; a test that waits in vain fails.
+/// Waits until `look` returns something. Panics after a time limit.
 pub(crate) fn wait_for<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(start.elapsed() < Duration::from_secs(30), "waited in vain for {what}");
+        assert!(start.elapsed() < Duration::from_secs(30), "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

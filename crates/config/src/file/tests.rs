@@ -25,7 +25,7 @@ fn resolve(users: &str, projects: &str) -> Settings {
 }
 
 #[test]
-fn flags_come_before_variables_projects_and_users() {
+fn flags_take_precedence_over_variables_projects_and_users() {
     let (folder, project) = project("[limits]\nresults = 20\nrows = 21\n");
     let project = project.unwrap().unwrap();
     let user = user("limits.results = 30\nlimits.rows = 31\n[server]\ntimeout = 32\n").unwrap();
@@ -66,7 +66,7 @@ fn a_project_only_lowers_the_size_of_files() {
 }
 
 #[test]
-fn a_hostile_project_sets_nothing_that_matters() {
+fn a_hostile_project_cannot_set_protected_settings() {
     let forbidden: Vec<Key> =
         Key::ALL.into_iter().filter(|key| key.project() == ProjectAccess::Never).collect();
     let text: String =
@@ -85,7 +85,7 @@ fn a_hostile_project_sets_nothing_that_matters() {
 }
 
 #[test]
-fn mistakes_are_reported_with_file_line_and_key() {
+fn errors_name_file_line_and_key() {
     for (text, line, key) in [
         ("[limits]\nresult = 3\n", 2, "\"limits.result\""),
         ("\n\ncommand = \"rm\"\n", 3, "\"command\""),

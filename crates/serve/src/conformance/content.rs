@@ -1,16 +1,16 @@
-//! Fixtures with answers that are always the same.
+//! Fixtures with constant answers.
 
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
-/// One red dot.
+/// One red pixel.
 const IMAGE: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
 
-/// No sound at all.
+/// No samples.
 const AUDIO: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
 
-/// Tools that take nothing that matters.
+/// Tools that ignore their arguments.
 pub(super) const TOOLS: [&str; 13] = [
     "test_simple_text",
     "test_image_content",
@@ -27,7 +27,7 @@ pub(super) const TOOLS: [&str; 13] = [
     "test_elicitation_sep1330_enums",
 ];
 
-/// Resources and what they are.
+/// Resources and their media types.
 pub(super) const RESOURCES: [(&str, &str); 3] = [
     ("test://static-text", "text/plain"),
     ("test://static-binary", "image/png"),
@@ -43,7 +43,7 @@ pub(super) const PROMPTS: [(&str, &[&str]); 5] = [
     ("test_input_required_result_prompt", &[]),
 ];
 
-/// What a tool answers that always answers the same.
+/// The constant answer of a tool.
 pub(super) fn of_tool(name: &str) -> Option<Value> {
     let image = json!({ "type": "image", "data": IMAGE, "mimeType": "image/png" });
     let content = match name {
@@ -75,7 +75,7 @@ pub(super) fn of_tool(name: &str) -> Option<Value> {
     Some(json!({ "content": content }))
 }
 
-/// What is at an address.
+/// The content of a resource.
 pub(super) fn of_resource(uri: &str) -> Option<Value> {
     if let Some(id) = uri.strip_prefix("test://template/").and_then(|it| it.strip_suffix("/data")) {
         let data = json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") });
@@ -116,7 +116,7 @@ pub(super) fn of_prompt(name: &str, arguments: &JsonObject) -> Option<Value> {
     Some(messages.collect())
 }
 
-/// Tools whose schemas are what is tried.
+/// Tools that test schemas.
 pub(super) fn schemas() -> [(&'static str, Value); 2] {
     let header = json!({
         "type": "object",

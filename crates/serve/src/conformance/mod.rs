@@ -1,9 +1,8 @@
-//! What the official conformance suite asks a server for beside its own tools: named
-//! tools, prompts and resources with known answers. They stand beside the server's own,
-//! behind the same router, transport and checks, and only in builds with the feature
-//! `conformance`, on a server that is told so.
+//! Fixtures for the official conformance suite: tools, prompts and resources with known answers.
+//! They are served next to the server's own, through the same router, transport and checks, but
+//! only in builds with the feature `conformance` and on servers that enable them.
 
-// The suite tries logging, sampling and roots, which newer revisions discourage.
+// The suite tests logging, sampling and roots, which newer revisions deprecate.
 #![allow(deprecated)]
 
 mod content;
@@ -28,7 +27,7 @@ use serde_json::{Value, json};
 
 use crate::server::Server;
 
-/// Between the messages of a tool that sends several.
+/// Pause between the messages of a tool that sends several.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A server with fixtures.
@@ -230,7 +229,7 @@ impl ServerHandler for Rehearsal {
     }
 }
 
-/// All fixtures that can be called.
+/// All fixtures that are tools.
 fn tools() -> Vec<Tool> {
     let plain = json!({ "type": "object", "properties": {} });
     let names = content::TOOLS.iter().chain(&rounds::TOOLS);
@@ -266,7 +265,7 @@ async fn with_logging(context: &RequestContext<RoleServer>) -> Result<CallToolRe
     Ok(text("three lines were logged"))
 }
 
-/// Asks the client, in revisions of the protocol where a server may.
+/// Sends a request to the client, in revisions of the protocol that allow it.
 async fn ask(context: &RequestContext<RoleServer>, request: Value) -> Result<Value, ErrorData> {
     let request = made::<ServerRequest>(request)?;
     let answer: ClientResult = context.peer.send_request(request).await.map_err(lost)?;
@@ -298,13 +297,13 @@ fn object(json: Value) -> JsonObject {
     }
 }
 
-/// A result, which newer revisions want to be called one.
+/// A result. Newer revisions require its type to be named.
 fn result<T: DeserializeOwned>(mut json: Value) -> Result<T, ErrorData> {
     json["resultType"] = json!("complete");
     made(json)
 }
 
-/// What the protocol's types make of JSON.
+/// Converts JSON to a type of the protocol.
 fn made<T: DeserializeOwned>(json: Value) -> Result<T, ErrorData> {
     serde_json::from_value(json).map_err(lost)
 }

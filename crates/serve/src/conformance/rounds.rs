@@ -1,6 +1,5 @@
-//! Fixtures that want something from the client before they answer. Since the revision of
-//! July 2026 a server does not ask by itself: it answers that input is required, and the
-//! client calls again with it.
+//! Fixtures that need input from the client. Since the revision of July 2026 a server does not
+//! send requests: it answers that input is required, and the client calls again with it.
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -13,7 +12,7 @@ use serde_json::{Value, json};
 use super::content::{elicitation, sampling};
 use super::{made, result, text};
 
-/// Tools that go through rounds.
+/// Tools that take several rounds.
 pub(super) const TOOLS: [&str; 10] = [
     "test_input_required_result_elicitation",
     "test_input_required_result_sampling",
@@ -27,12 +26,12 @@ pub(super) const TOOLS: [&str; 10] = [
     "test_streaming_elicitation",
 ];
 
-/// State is sealed with it; a fixture has no secret to keep.
+/// Key that seals the state. Fixtures have no secrets.
 const KEY: [u8; 32] = *b"isolith conformance fixtures key";
 
 type Round<T> = Option<Result<T, ErrorData>>;
 
-/// What a tool answers in the round that it is in.
+/// The answer of a tool in its current round.
 pub(super) fn of_tool(
     request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
@@ -109,7 +108,7 @@ fn round(
     }
 }
 
-/// What the prompt that goes through rounds answers.
+/// The answer of the prompt that takes several rounds.
 pub(super) fn of_prompt(request: &GetPromptRequestParams) -> Round<GetPromptResponse> {
     if request.name != "test_input_required_result_prompt" {
         return None;
@@ -146,7 +145,7 @@ fn required(
     Ok(InputRequiredResult::new(Some(requests), state.map(sealed)))
 }
 
-/// What the client has answered; what is not an object is not an answer.
+/// The client's answer, if it is an object.
 fn answer<'a>(responses: Option<&'a InputResponses>, key: &str) -> Option<&'a Value> {
     responses?.get(key).filter(|answer| answer.is_object())
 }
@@ -155,7 +154,7 @@ fn sealed(state: &str) -> String {
     format!("{state}.{}", blake3::keyed_hash(&KEY, state.as_bytes()))
 }
 
-/// The state in a seal, if nobody has changed either.
+/// The state in a seal, if neither has been changed.
 fn opened(sealed_state: &str) -> Option<String> {
     let (state, _) = sealed_state.split_once('.')?;
     (sealed(state) == sealed_state).then(|| state.to_owned())

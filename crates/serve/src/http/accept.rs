@@ -1,4 +1,4 @@
-//! Accepting connections and serving each of them until it ends or its time is over.
+//! Accepts connections and serves each until it ends or times out.
 
 use std::convert::Infallible;
 use std::io;
@@ -20,23 +20,22 @@ use super::gate::Gated;
 use super::refused::Refused;
 use super::unix::UnixSocket;
 
-/// The largest head that is read at all. It is more than the gate lets through, which
-/// explains what is wrong.
+/// Maximum size of a head at the HTTP level. The gate's limit is lower, and explains the refusal.
 const HEAD_BYTES: usize = 128 << 10;
 
-/// How long to wait when no connection can be accepted, for want of descriptors.
+/// How long to wait if no connection can be accepted, for lack of descriptors.
 const REST: Duration = Duration::from_millis(100);
 
-/// A client that takes longer to take a refusal goes without.
+/// A client that takes longer to read a refusal is cut off.
 const REFUSAL: Duration = Duration::from_secs(1);
 
-/// Where connections come from.
+/// A listening socket.
 pub(crate) enum Listener {
     Tcp(TcpListener),
     Unix(UnixSocket),
 }
 
-/// Serves connections until it is told to stop and those that are busy have ended.
+/// Serves connections until stopped and until busy ones have ended.
 pub(crate) async fn serve(
     listener: &Listener,
     connections: &Connections,
@@ -69,13 +68,13 @@ pub(crate) async fn serve(
             }
             drop(until_closed);
         });
-        // What has arrived with it is read before it could have to give way to the next.
+        // Reads what has already arrived, before the next connection could evict this one.
         tokio::task::yield_now().await;
     }
     open.closed().await;
 }
 
-/// A stream of either kind.
+/// A TCP or Unix stream.
 type Stream = Box<dyn Both>;
 
 trait Both: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -93,7 +92,7 @@ async fn accept(listener: &Listener, connections: &Connections) -> io::Result<In
     match listener {
         Listener::Tcp(listener) => {
             let (stream, address) = listener.accept().await?;
-            // Events are small, and nobody waits for them to become more.
+            // Events are small; do not delay them.
             let _ = stream.set_nodelay(true);
             let connection = connections.enter(Peer::of(address.ip()));
             Ok(Incoming { stream: Box::new(stream), connection, refused: None })
@@ -107,8 +106,7 @@ async fn accept(listener: &Listener, connections: &Connections) -> io::Result<In
     }
 }
 
-/// Whoever may use the socket needs nothing else. The socket's mode lets nobody else
-/// connect, but users can change it.
+/// A Unix socket needs no token. Its mode keeps other users out, but users can change it.
 fn check_user(stream: &UnixStream) -> Result<(), Refused> {
     let user = stream.peer_cred().map_err(|_| Refused::ForbiddenUser)?.uid();
     let own = rustix::process::geteuid().as_raw();
@@ -140,7 +138,7 @@ async fn serve_one(
     let mut serving = protocol.serve_connection(TokioIo::new(stream), service);
     let overdue = tokio::select! {
         biased;
-        // First, so that a request that has arrived counts before the end of its time.
+        // First, so that a request that has arrived wins over a timeout.
         _ = &mut serving => return,
         why = connection.overdue() => Some(why),
         () = stopping.cancelled() => None,
@@ -148,13 +146,13 @@ async fn serve_one(
     match overdue {
         Some(why) => {
             let parts = serving.into_parts();
-            // Whoever has sent nothing expects nothing.
+            // A client that has sent nothing gets no answer.
             if !parts.read_buf.is_empty() {
                 refuse(parts.io.into_inner(), &why, &connection).await;
             }
         }
         None if connection.is_busy() => {
-            // The answer under way is the last one; its client may take its time.
+            // The answer in progress is the last one; the client may take its time to read it.
             Pin::new(&mut serving).graceful_shutdown();
             let _ = serving.await;
         }
@@ -162,22 +160,22 @@ async fn serve_one(
     }
 }
 
-/// Tells a client past the protocol why it is not served.
+/// Tells a client why it is not served, without the HTTP library.
 async fn refuse(mut stream: Stream, refused: &Refused, connection: &Connection) {
     let bytes = refused.bytes();
-    let told = async {
+    let answered = async {
         stream.write_all(&bytes).await?;
         stream.shutdown().await?;
-        // A client that is still sending would lose the answer if nobody took it. But
-        // nobody waits for one whose place is already another one's.
+        // A client that is still sending would miss the answer if nobody read the rest. But do
+        // not wait for one that has been evicted.
         let mut rest = [0; 1024];
         while *refused != Refused::TooManyConnections && stream.read(&mut rest).await? > 0 {}
         io::Result::Ok(())
     };
     tokio::select! {
         biased;
-        // Whoever does not read it need not know.
-        _ = timeout(REFUSAL, told) => {}
+        // If the client does not read it, give up.
+        _ = timeout(REFUSAL, answered) => {}
         () = connection.evicted() => {}
     }
 }
@@ -187,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_socket_is_for_its_user_and_for_root() {
+    fn only_its_user_and_root_may_use_a_socket() {
         assert!(may_connect(1000, 1000));
         assert!(may_connect(0, 1000));
         assert!(!may_connect(1001, 1000));

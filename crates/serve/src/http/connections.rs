@@ -1,8 +1,8 @@
-//! How many connections there are, and how long each may keep its place.
+//! Limits the number of connections and how long each may stay.
 //!
-//! A connection is a stranger until one of its requests has passed the gate. Strangers have
-//! few places and little time; when all places are taken, the oldest one that has sent no
-//! request gives way. So nobody without the token can keep out somebody who has it.
+//! A connection is a stranger until one of its requests has passed the gate. Strangers get few
+//! slots and little time; when all slots are taken, the oldest one without a request is evicted.
+//! So clients without the token cannot keep out those with it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -15,26 +15,26 @@ use tokio_util::sync::CancellationToken;
 
 use super::refused::Refused;
 
-/// What connections may take.
+/// Limits on connections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Connections that have not passed the gate.
+    /// Maximum number of connections that have not passed the gate.
     pub(crate) strangers: usize,
     pub(crate) strangers_per_peer: usize,
-    /// Connections that have.
+    /// Maximum number of connections that have.
     pub(crate) admitted: usize,
     pub(crate) admitted_per_peer: usize,
-    /// For the head of a stranger's request, from the moment it connects.
+    /// Time limit for the head of a stranger's request, from the moment it connects.
     pub(crate) head: Duration,
-    /// Between the requests of an admitted connection, the next request's head included.
+    /// Time limit between requests of an admitted connection, including the next head.
     pub(crate) idle: Duration,
-    /// For the body of a request, beside the time that `body_bytes_per_second` gives it.
+    /// Time limit for a body, in addition to what `body_bytes_per_second` allows.
     pub(crate) body: Duration,
     pub(crate) body_bytes_per_second: usize,
 }
 
 impl Limits {
-    /// The usual ones, with so many admitted connections at most.
+    /// The defaults, with the given maximum of admitted connections.
     pub(crate) fn of(admitted: usize) -> Self {
         Self {
             strangers: 64,
@@ -61,15 +61,15 @@ struct Shared {
 #[derive(Default)]
 struct Table {
     next: u64,
-    /// By number, hence by age.
-    strangers: BTreeMap<u64, Arc<Place>>,
+    /// By number, that is, by age.
+    strangers: BTreeMap<u64, Arc<Slot>>,
     admitted: usize,
-    /// Of peers that are counted, those with an admitted connection.
+    /// Peers with admitted connections, for peers that are counted.
     peers: HashMap<Peer, usize>,
 }
 
-/// What the table and the connection both know.
-struct Place {
+/// State shared by the table and the connection.
+struct Slot {
     peer: Option<Peer>,
     phase: watch::Sender<Phase>,
     evicted: CancellationToken,
@@ -78,17 +78,17 @@ struct Place {
 #[derive(Debug, Clone, Copy)]
 struct Phase {
     admitted: bool,
-    /// Whether a request is being answered; an event stream is, as long as it is open.
+    /// Whether a request is being answered. An open event stream counts.
     busy: bool,
     since: Instant,
 }
 
-/// A host off this machine. In IPv6 a host has a whole /64 of addresses.
+/// A remote host. In IPv6 a host has a whole /64 of addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Peer(IpAddr);
 
 impl Peer {
-    /// `None` for this machine, where addresses tell nobody apart.
+    /// `None` for this machine, where addresses do not tell clients apart.
     pub(crate) fn of(address: IpAddr) -> Option<Self> {
         let address = address.to_canonical();
         let host = match address {
@@ -99,11 +99,11 @@ impl Peer {
     }
 }
 
-/// A connection, which gives its place back when it is dropped.
+/// A connection, which frees its slot when dropped.
 pub(crate) struct Connection {
     shared: Arc<Shared>,
     number: u64,
-    place: Arc<Place>,
+    place: Arc<Slot>,
 }
 
 impl Connections {
@@ -111,7 +111,7 @@ impl Connections {
         Self(Arc::new(Shared { limits, table: Mutex::default() }))
     }
 
-    /// Gives a place to a stranger; where all are taken, to the cost of another one.
+    /// Adds a stranger. If all slots are taken, evicts another one.
     pub(crate) fn enter(&self, peer: Option<Peer>) -> Arc<Connection> {
         let mut table = self.0.table();
         let Limits { strangers, strangers_per_peer, .. } = self.0.limits;
@@ -123,7 +123,7 @@ impl Connections {
         }
         let phase = Phase { admitted: false, busy: false, since: Instant::now() };
         let phase = watch::Sender::new(phase);
-        let place = Arc::new(Place { peer, phase, evicted: CancellationToken::new() });
+        let place = Arc::new(Slot { peer, phase, evicted: CancellationToken::new() });
         let number = table.next;
         table.next += 1;
         table.strangers.insert(number, Arc::clone(&place));
@@ -144,8 +144,8 @@ impl Shared {
 }
 
 impl Table {
-    /// Ends the oldest stranger, preferably one that has sent no request yet.
-    fn evict(&mut self, which: impl Fn(&Place) -> bool) {
+    /// Evicts the oldest stranger that matches, preferably one without a request.
+    fn evict(&mut self, which: impl Fn(&Slot) -> bool) {
         let some = self.strangers.iter().filter(|(_, place)| which(place));
         let oldest = some.min_by_key(|(number, place)| (place.phase.borrow().busy, **number));
         if let Some(number) = oldest.map(|(number, _)| *number)
@@ -172,7 +172,7 @@ impl Connection {
     /// Makes a stranger an admitted connection.
     ///
     /// # Errors
-    /// That there are too many.
+    /// If there are too many.
     pub(crate) fn admit(&self) -> Result<(), Refused> {
         let mut table = self.shared.table();
         if self.is_admitted() {
@@ -193,19 +193,18 @@ impl Connection {
         Ok(())
     }
 
-    /// Notes that a request is being answered, until the guard is dropped.
+    /// Marks a request as being answered until the guard is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> Underway {
         self.place.phase.send_modify(|phase| phase.busy = true);
         Underway(Arc::clone(self))
     }
 
-    /// Completes when another connection has got this one's place.
+    /// Completes when this connection has been evicted.
     pub(crate) async fn evicted(&self) {
         self.place.evicted.cancelled().await;
     }
 
-    /// Completes when the connection has to end: its time is over, or another one gets its
-    /// place.
+    /// Completes when the connection must end: it timed out or was evicted.
     pub(crate) async fn overdue(&self) -> Refused {
         let mut phases = self.place.phase.subscribe();
         loop {
@@ -246,7 +245,7 @@ impl Drop for Connection {
     }
 }
 
-/// A request that is being answered. Waiting begins again when it is dropped.
+/// A request that is being answered. The idle time starts when it is dropped.
 pub(crate) struct Underway(Arc<Connection>);
 
 impl Drop for Underway {
@@ -275,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_told_apart_but_not_on_this_machine() {
+    fn remote_hosts_are_distinguished_but_local_clients_are_not() {
         assert_eq!(peer("127.0.0.1"), None);
         assert_eq!(peer("::1"), None);
         assert_eq!(peer("::ffff:127.0.0.1"), None);
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_silent_stranger_gives_way() {
+    fn the_oldest_silent_stranger_is_evicted() {
         let connections = Connections::new(limits());
         let [first, second, third] = [(); 3].map(|()| connections.enter(None));
         let request = first.begin();
@@ -323,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn one_host_cannot_take_all_places() {
+    fn one_host_cannot_take_all_slots() {
         let connections = Connections::new(limits());
         let (greedy, other) = (peer("10.0.0.1"), peer("10.0.0.2"));
         let modest = connections.enter(other);

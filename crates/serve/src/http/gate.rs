@@ -1,7 +1,7 @@
-//! What every request has to pass before any route sees it, and the only way to the routes.
+//! Checks that every request must pass before any route sees it.
 //!
-//! The gate is wrapped around the whole router, not layered onto its routes: what serves
-//! connections takes a [`Gated`] router and no other, so no route can be outside of it.
+//! The gate wraps the whole router and is not a layer of its routes: connections are only served
+//! with a [`Gated`] router, so no route can bypass it.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -26,20 +26,21 @@ use super::names::Names;
 use super::refused::{Refused, explained};
 use super::token::Token;
 
-/// What is answered without a token, and without reading a body.
+/// Served without a token, and without reading a body.
 const OPEN: &str = "/health";
 
-/// All headers of a request together.
+/// Maximum size of all headers of a request.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// Of a body that is too large, so much is still read, so that its client reads the answer.
+/// How much of an oversized body is read and discarded, so that the client gets to read the
+/// answer.
 const DISCARDED_BYTES: usize = 4 * BODY_BYTES;
 
-/// The bodies that are being read, all together, in units of [`UNIT`].
+/// Total size of all bodies being read, in units of [`UNIT`].
 const BODIES_BYTES: usize = 64 << 20;
 const UNIT: usize = 1 << 10;
 
-/// The checks.
+/// The gate's checks.
 pub(crate) struct Gate {
     names: Names,
     token: Option<Token>,
@@ -53,13 +54,13 @@ impl Gate {
 
     /// Puts routes behind the gate.
     pub(crate) fn around(self, router: Router) -> Gated {
-        // The gate has its own limit, which is the same for all.
+        // The gate applies its own limit to all routes.
         let router = router.layer(DefaultBodyLimit::disable());
         Gated { gate: Arc::new(self), router: TowerToHyperService::new(router) }
     }
 }
 
-/// A router that is reached through the gate.
+/// A router behind the gate.
 #[derive(Clone)]
 pub(crate) struct Gated {
     gate: Arc<Gate>,
@@ -67,7 +68,7 @@ pub(crate) struct Gated {
 }
 
 impl Gated {
-    /// The answer to a request, which is under way until the answer's body is dropped.
+    /// Answers a request. The request is in progress until the answer's body is dropped.
     pub(crate) async fn answer<B>(
         &self,
         request: Request<B>,
@@ -89,7 +90,7 @@ impl Gated {
             }
         };
         if !connection.is_admitted() {
-            // The places of strangers are few.
+            // Slots for strangers are few.
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
         }
@@ -98,7 +99,7 @@ impl Gated {
 }
 
 impl Gate {
-    /// The request as routes see it, with a body that has arrived as a whole.
+    /// Checks a request and reads its whole body.
     async fn admit<B>(
         &self,
         request: Request<B>,
@@ -112,7 +113,7 @@ impl Gate {
             return Err(Refused::LargeHead);
         }
         self.names.check(&parts)?;
-        let shown = self.token.as_ref().map(|token| token.is_shown(&parts.headers));
+        let shown = self.token.as_ref().map(|token| token.matches(&parts.headers));
         if shown == Some(true) {
             connection.admit()?;
         }
@@ -123,7 +124,7 @@ impl Gate {
             return Err(Refused::NoToken);
         }
         let bytes = self.read(&parts.headers, body, connection.limits()).await?;
-        // Where no token is required, one whole request shows that a client means it.
+        // If no token is required, one complete request is enough to be admitted.
         connection.admit()?;
         Ok(Request::from_parts(parts, Body::from(bytes)))
     }
@@ -182,7 +183,7 @@ fn head_bytes(request: &Parts) -> usize {
     line + headers.map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>()
 }
 
-/// The body of an answer. The request counts as under way as long as it lives.
+/// The body of an answer. The request is in progress as long as it lives.
 pub(crate) struct Answer {
     body: Body,
     _underway: Underway,

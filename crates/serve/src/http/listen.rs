@@ -10,14 +10,14 @@ use isolith_types::{Code, Failure};
 /// An address, as `--listen` takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listen {
-    /// An address and a port; 0 stands for any port that is free.
+    /// An address and a port; 0 means any free port.
     Tcp(SocketAddr),
     /// The path of a Unix socket.
     Unix(PathBuf),
 }
 
 impl Listen {
-    /// Whether only processes of this machine can connect.
+    /// Whether only processes on this machine can connect.
     pub fn is_local(&self) -> bool {
         match self {
             Self::Tcp(address) => address.ip().is_loopback(),
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read() {
+    fn addresses_are_parsed() {
         for (text, local) in [
             ("127.0.0.1:0", Some(true)),
             ("[::1]:7411", Some(true)),

@@ -1,5 +1,4 @@
-//! The server over HTTP: the protocol at `/mcp`, and `/health` for whoever only wants to
-//! know whether it is there.
+//! The server over HTTP: the protocol at `/mcp`, and `/health` for monitoring.
 
 mod accept;
 mod connections;
@@ -40,37 +39,35 @@ use unix::UnixSocket;
 pub use listen::Listen;
 pub use token::Token;
 
-/// The largest body of a request.
+/// Maximum size of a request's body.
 const BODY_BYTES: usize = 4 << 20;
 
-/// Connections that wait to be accepted. Beyond these the system drops attempts, and
-/// clients try again only after a second.
+/// Queue of connections waiting to be accepted. When it is full, the system drops attempts, and
+/// clients retry only after a second.
 const BACKLOG: u32 = 1024;
 
-/// How often something is sent to a client that waits: whether it is still there shows
-/// only then.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+/// Interval of keep-alive messages to waiting clients, which reveal whether a client is still
+/// connected.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
-/// Where a server listens, and to whom.
+/// Where a server listens, and whom it serves.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
-    /// The address.
+    /// Address to listen on.
     pub listen: Listen,
-    /// What clients have to show. Off this machine, something is required.
+    /// Token that clients must send. Required unless the address is local.
     pub token: Option<Token>,
-    /// Names under which the server is known, beside its address.
+    /// Host names of the server, in addition to its address.
     pub hosts: Vec<String>,
-    /// Whether every request stands for itself, also in revisions of the protocol that
-    /// know sessions.
+    /// Whether every request is independent, even in revisions of the protocol with sessions.
     pub stateless: bool,
-    /// Whether the fixtures of the conformance suite are there too; only in builds that
-    /// have them.
+    /// Whether to serve the fixtures of the conformance suite, in builds that have them.
     pub conformance: bool,
-    /// How many connections there may be of clients that have shown the token.
+    /// Maximum number of authenticated connections.
     pub connections: usize,
 }
 
-/// A server that listens.
+/// A listening server.
 pub struct HttpServer {
     listener: Listener,
     connections: Connections,
@@ -79,11 +76,11 @@ pub struct HttpServer {
 }
 
 impl Server {
-    /// Begins to listen. Must be called within a tokio runtime.
+    /// Starts listening. Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// `usage` if others than this machine could connect and no token is required; that
-    /// the address cannot be used.
+    /// `usage` if other machines could connect and no token is required; an error if the address
+    /// cannot be used.
     pub fn listen(&self, options: &HttpOptions) -> Result<HttpServer, Failure> {
         let HttpOptions { listen, token, .. } = options;
         if !listen.is_local() && token.is_none() {
@@ -128,13 +125,13 @@ impl Server {
 
     fn protocol(&self, options: &HttpOptions) -> StreamableHttpServerConfig {
         StreamableHttpServerConfig::default()
-            // The gate has checked names and origins, for all routes in the same way.
+            // The gate has already checked names and origins for all routes.
             .disable_allowed_hosts()
             .disable_allowed_origins()
             .with_legacy_session_mode(!options.stateless)
             .with_json_response(options.stateless)
             .with_max_request_body_bytes(BODY_BYTES)
-            .with_sse_keep_alive(Some(SIGN_OF_LIFE))
+            .with_sse_keep_alive(Some(KEEP_ALIVE))
             .with_cancellation_token(self.stopping())
     }
 }
@@ -156,17 +153,17 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // Connections that have ended do not keep a server from starting again.
+    // Lets a server restart while old connections are in TIME_WAIT.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
 impl HttpServer {
-    /// Where clients find the protocol. Over a Unix socket any host name will do.
+    /// The URL of the protocol. Over a Unix socket, any host name will do.
     ///
     /// # Errors
-    /// That the system does not know.
+    /// If the system cannot tell the address.
     pub fn url(&self) -> Result<String, Failure> {
         match &self.listener {
             Listener::Unix(_) => Ok("http://localhost/mcp".to_owned()),
@@ -188,8 +185,8 @@ impl HttpServer {
     }
 }
 
-/// Ends a session, if there is one. Its end is accepted; there are clients that take only
-/// 200 and 204 for that.
+/// Ends a session, if there is one. Answers with a status that all clients accept: some know only
+/// 200 and 204.
 async fn end_session(State(sessions): State<Sessions>, request: Request, next: Next) -> Response {
     if request.method() != Method::DELETE {
         return next.run(request).await;

@@ -1,7 +1,7 @@
-//! What requests may call the server, and which web pages they may come from.
+//! Which host names and web origins requests may have.
 //!
-//! A page whose name was made to lead to this machine (DNS rebinding) calls the server by
-//! that name; any other page is named as the request's origin.
+//! A page whose name resolves to this machine (DNS rebinding) sends that name as the host; any
+//! other page is named as the request's origin.
 
 use std::net::IpAddr;
 
@@ -11,26 +11,26 @@ use axum::http::{HeaderValue, header};
 
 use super::refused::Refused;
 
-/// Names of this machine, for itself.
+/// Loopback names.
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// The names that a server knows.
+/// The host names that a server accepts.
 #[derive(Debug, Clone)]
 pub(crate) struct Names {
-    /// `None` for any name.
+    /// `None` accepts any name.
     hosts: Option<Vec<Name>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Name {
     host: String,
-    /// `None` for any port.
+    /// `None` accepts any port.
     port: Option<u16>,
 }
 
 impl Names {
-    /// Those of a server that listens on this address, and `more`. A server that listens
-    /// on all addresses cannot know its names, but requires a token, which no page has.
+    /// The names of a server that listens on this address, and `more`. A server on all addresses
+    /// cannot know its names, but it requires a token, which no web page has.
     pub(crate) fn of(ip: IpAddr, more: &[String]) -> Self {
         if ip.is_unspecified() && more.is_empty() {
             return Self::any();
@@ -40,22 +40,22 @@ impl Names {
         Self { hosts: Some(names.map(Name::listed).collect()) }
     }
 
-    /// Any name will do: no web page can reach a Unix socket.
+    /// Accepts any name: no web page can reach a Unix socket.
     pub(crate) fn any() -> Self {
         Self { hosts: None }
     }
 
-    /// Checks the name that a request calls the server by, and the page it comes from.
+    /// Checks the host name of a request and the page that it comes from.
     ///
     /// # Errors
-    /// Whatever is wrong with them.
+    /// If either is not allowed.
     pub(crate) fn check(&self, request: &Parts) -> Result<(), Refused> {
         let mut hosts = request.headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
             return Err(Refused::BadHost);
         };
         let host = host.to_str().ok().and_then(|host| Authority::try_from(host).ok());
-        // A request to a proxy has a name in its first line, too.
+        // A request to a proxy also has a name in its first line.
         for authority in [Some(&host.ok_or(Refused::BadHost)?), request.uri.authority()] {
             let Some(authority) = authority else { continue };
             if authority.as_str().contains('@') {
@@ -94,7 +94,7 @@ fn check_origin(request: &Parts) -> Result<(), Refused> {
     if !origins.iter().all(|origin| is_local(origin)) {
         return Err(Refused::ForbiddenOrigin);
     }
-    // Images and links of foreign pages come without an origin, but browsers mark them.
+    // Images and links of foreign pages have no origin, but browsers mark them.
     let site = request.headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
     if origins.is_empty() && site == Some(b"cross-site") {
         return Err(Refused::ForbiddenOrigin);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_knows_its_names() {
+    fn only_the_servers_names_are_accepted() {
         let with = |ip: &str, more: &[&str], host: &str| {
             let more: Vec<String> = more.iter().map(|name| (*name).to_owned()).collect();
             checked(&Names::of(ip.parse().unwrap(), &more), "/", &[("Host", host)]).is_ok()
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn names_cannot_contradict_each_other() {
+    fn contradictory_names_are_refused() {
         let names = Names::of([127, 0, 0, 1].into(), &[]);
         assert_eq!(checked(&names, "/", &[]), Err(Refused::BadHost));
         let two = [("Host", "localhost"), ("Host", "evil.example")];

@@ -1,4 +1,4 @@
-//! Why a request is refused, as its client is told.
+//! Why a request is refused, and the answer to it.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Method, StatusCode, header};
@@ -8,25 +8,25 @@ use serde_json::json;
 
 use super::BODY_BYTES;
 
-/// Longer explanations than this are not passed on.
+/// Longer explanations are not passed on.
 const EXPLANATION_BYTES: usize = 4096;
 
-/// A request, or a connection, that goes no further than the gate.
+/// Why a request or connection does not pass the gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// There is no `Host`, more than one, or no such name can exist.
+    /// There is no valid `Host`, or more than one.
     BadHost,
-    /// The server is not known by this name.
+    /// The server does not have this name.
     ForbiddenHost,
-    /// The request comes from a web page of somebody else.
+    /// The request comes from a foreign web page.
     ForbiddenOrigin,
     NoToken,
-    /// Another user is at the other end of the socket.
+    /// The peer of the socket is another user.
     ForbiddenUser,
     TooManyConnections,
     LargeHead,
     LargeBody,
-    /// The client broke off, or what it sent is not a body.
+    /// The client disconnected, or the body is malformed.
     BrokenBody,
     SlowHead,
     SlowBody,
@@ -109,7 +109,7 @@ impl Refused {
         Failure::new(code, message).with_hint(hint)
     }
 
-    /// The answer as bytes, where no request was read that could be answered.
+    /// The answer as bytes, for when there is no request to answer.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let (status, body) = (self.status(), document(&self.failure()));
         let length = body.len();
@@ -132,8 +132,7 @@ impl IntoResponse for Refused {
     }
 }
 
-/// Gives errors that are not JSON, as routers and libraries make them, the shape of all
-/// others.
+/// Gives errors of routers and libraries the same JSON form as all others.
 pub(crate) async fn explained(response: Response, method: &Method, path: &str) -> Response {
     let status = response.status();
     let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);

@@ -1,5 +1,4 @@
-//! Real connections on loopback, to a few routes behind the gate, with limits that are
-//! reached within a moment.
+//! Real connections on loopback to a few routes behind the gate, with low limits.
 
 use std::time::Duration;
 
@@ -22,7 +21,7 @@ use super::*;
 const TOKEN: &str = "0123456789abcdef";
 const BEARER: &str = "Authorization: Bearer 0123456789abcdef\r\n";
 
-/// Long enough for anything that is to happen, on any machine.
+/// Long enough for anything expected, on any machine.
 const EVER: Duration = Duration::from_secs(60);
 
 /// Longer than any test.
@@ -78,7 +77,7 @@ impl Served {
     /// Sends bytes and reads everything up to the end of the connection.
     async fn ask(&self, request: &str) -> Answered {
         let mut stream = self.connect().await;
-        // What is refused need not be taken as a whole.
+        // A refused request need not be read completely.
         let _ = stream.write_all(request.as_bytes()).await;
         Answered::of(&rest(&mut stream).await)
     }
@@ -136,7 +135,7 @@ async fn one(stream: &mut TcpStream) -> Answered {
 
 #[tokio::test]
 async fn no_route_is_outside_the_gate() {
-    // Whatever is added to the router, in whatever way.
+    // However a route is added to the router.
     let extra = Router::new()
         .route("/later", get(|| async { "private" }))
         .nest("/v9", Router::new().route("/inside", get(|| async { "private" })))
@@ -174,7 +173,7 @@ async fn no_route_is_outside_the_gate() {
         let wrong = "Authorization: Bearer 0123456789abcdeX\r\n";
         let wrong = served.ask(&request(&line, wrong, "")).await;
         assert_eq!(wrong.status, if open { 200 } else { 401 }, "{path}");
-        // Names and origins count for all, with the token as without it.
+        // Names and origins are checked with or without the token.
         for (header, code) in
             [("Origin: http://evil.example\r\n", "forbidden"), ("Host: x\r\n", "bad_input")]
         {
@@ -201,7 +200,7 @@ async fn errors_of_routes_have_the_common_shape() {
 }
 
 #[tokio::test]
-async fn silent_connections_keep_nobody_out() {
+async fn silent_connections_do_not_block_others() {
     let served = served(patient(), Some(TOKEN), routes()).await;
     let mut silent = Vec::new();
     for number in 0..200 {
@@ -215,7 +214,7 @@ async fn silent_connections_keep_nobody_out() {
     let hello = request("POST /echo", BEARER, "hello").replace("Connection: close\r\n", "");
     client.write_all(hello.as_bytes()).await.unwrap();
     assert_eq!(one(&mut client).await.body, "hello");
-    // Being admitted, it stays, however many come after it.
+    // Once admitted, it stays, however many come after it.
     for _ in 0..200 {
         silent.push(served.connect().await);
     }
@@ -223,30 +222,33 @@ async fn silent_connections_keep_nobody_out() {
     assert_eq!(one(&mut client).await.body, "hello");
     let (strangers, admitted) = served.connections.count();
     assert!(strangers <= 64 && admitted == 1, "{strangers} {admitted}");
-    // The first ones had to go.
+    // The first ones were evicted.
     assert_eq!(rest(&mut silent[0]).await, "");
 }
 
 #[tokio::test]
-async fn half_a_request_keeps_no_place() {
+async fn half_a_request_keeps_no_slot() {
     let limits = Limits { strangers: 1, ..patient() };
     let served = served(limits, Some(TOKEN), routes()).await;
     let mut first = served.connect().await;
     first.write_all(b"GET /health HTTP/1.1\r\n").await.unwrap();
     let mut second = served.connect().await;
-    // Whether it is told why depends on how much of it was read.
-    let told = rest(&mut first).await;
-    assert!(told.is_empty() || Answered::of(&told).code() == "too_many_connections", "{told}");
+    // Whether it gets an explanation depends on how much was read.
+    let answer = rest(&mut first).await;
+    assert!(
+        answer.is_empty() || Answered::of(&answer).code() == "too_many_connections",
+        "{answer}"
+    );
     second.write_all(request("GET /health", "", "").as_bytes()).await.unwrap();
     assert_eq!(Answered::of(&rest(&mut second).await).status, 200);
 }
 
 #[tokio::test]
-async fn strangers_have_little_time() {
+async fn strangers_time_out() {
     let served = served(Limits { head: SOON, ..patient() }, Some(TOKEN), routes()).await;
     let mut silent = served.connect().await;
     assert_eq!(rest(&mut silent).await, "");
-    // A line now and then does not extend it.
+    // Sending a line now and then does not extend it.
     let mut slow = served.connect().await;
     slow.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-A: ").await.unwrap();
     let dripping = async {
@@ -260,12 +262,12 @@ async fn strangers_have_little_time() {
     tokio::time::timeout(EVER, dripping).await.unwrap();
     let mut cut = served.connect().await;
     cut.write_all(b"GET /health HTTP/1.1\r\n").await.unwrap();
-    let told = Answered::of(&rest(&mut cut).await);
-    assert_eq!((told.status, told.code().as_str()), (408, "timeout"));
+    let answer = Answered::of(&rest(&mut cut).await);
+    assert_eq!((answer.status, answer.code().as_str()), (408, "timeout"));
 }
 
 #[tokio::test]
-async fn waiting_connections_end_and_event_streams_do_not() {
+async fn idle_connections_time_out_but_event_streams_do_not() {
     let (events, feed) = mpsc::channel::<&'static str>(4);
     let feed = Arc::new(std::sync::Mutex::new(Some(feed)));
     let stream = move || async move {
@@ -284,7 +286,7 @@ async fn waiting_connections_end_and_event_streams_do_not() {
         let count = tokio::time::timeout(EVER, listening.read(&mut bytes)).await.unwrap().unwrap();
         seen += std::str::from_utf8(&bytes[..count]).unwrap();
     }
-    // Another connection that only waits is ended meanwhile.
+    // Meanwhile another idle connection is closed.
     let mut waiting = served.connect().await;
     let hello = request("POST /echo", BEARER, "hello").replace("Connection: close\r\n", "");
     waiting.write_all(hello.as_bytes()).await.unwrap();
@@ -299,7 +301,7 @@ async fn waiting_connections_end_and_event_streams_do_not() {
     }
 }
 
-/// A body of events as they come.
+/// A body of events sent one by one.
 struct Events(mpsc::Receiver<&'static str>);
 
 impl hyper::body::Body for Events {
@@ -329,20 +331,20 @@ async fn large_bodies_are_refused() {
     );
     let answer = served.ask(&format!("POST /size HTTP/1.1\r\n{chunked}{chunk}")).await;
     assert_eq!((answer.status, answer.code().as_str()), (413, "too_large"));
-    // What is announced to be far too large is not read at all.
+    // A body announced as far too large is not read at all.
     let announced = format!(
         "POST /size HTTP/1.1\r\nHost: localhost\r\n{BEARER}Content-Length: 99999999999\r\n\r\n"
     );
     assert_eq!(served.ask(&announced).await.status, 413);
     let broken = "POST /size HTTP/1.1\r\n".to_owned() + &chunked + "zz\r\n";
     assert_eq!(served.ask(&broken).await.status, 400);
-    // Strangers' bodies are not read, and not waited for.
+    // Bodies of strangers are neither read nor waited for.
     let stranger = "POST /size HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n";
     assert_eq!(served.ask(stranger).await.status, 401);
 }
 
 #[tokio::test]
-async fn bodies_that_trickle_are_cut_off() {
+async fn slow_bodies_are_cut_off() {
     let limits = Limits { body: SOON, body_bytes_per_second: 1 << 20, ..patient() };
     let served = served(limits, Some(TOKEN), routes()).await;
     let head =
@@ -354,7 +356,7 @@ async fn bodies_that_trickle_are_cut_off() {
     let dripping = async {
         loop {
             tokio::time::sleep(SOON / 20).await;
-            // It may be answered, and closed, already.
+            // It may already be answered and closed.
             let _ = writing.write_all(b"x").await;
         }
     };
@@ -367,7 +369,7 @@ async fn bodies_that_trickle_are_cut_off() {
 }
 
 #[tokio::test]
-async fn malformed_requests_are_refused_and_harm_nobody() {
+async fn malformed_requests_are_refused_without_harm() {
     let served = served(patient(), Some(TOKEN), routes()).await;
     let long = |bytes: usize| {
         format!("GET /health HTTP/1.1\r\nHost: localhost\r\nX-A: {}\r\n\r\n", "a".repeat(bytes))
@@ -415,7 +417,7 @@ async fn pipelined_requests_are_answered_in_order() {
         assert_eq!(one(&mut stream).await.body, body);
     }
     assert_eq!(rest(&mut stream).await, "");
-    // A stranger gets one answer; what it sent after it is not looked at.
+    // A stranger gets one answer; what follows is ignored.
     let health = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let answers = served.ask(&health.repeat(50)).await;
     assert!(answers.head.contains("connection: close"), "{answers:?}");
@@ -423,7 +425,7 @@ async fn pipelined_requests_are_answered_in_order() {
 }
 
 #[tokio::test]
-async fn without_a_token_a_whole_request_admits() {
+async fn without_a_token_a_complete_request_is_admitted() {
     let served = served(patient(), None, routes()).await;
     let mut half = served.connect().await;
     half.write_all(b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhe")
@@ -441,7 +443,7 @@ async fn without_a_token_a_whole_request_admits() {
 }
 
 #[tokio::test]
-async fn too_many_admitted_connections_are_told_so() {
+async fn too_many_admitted_connections_are_refused() {
     let limits = Limits { admitted: 2, ..patient() };
     let served = served(limits, Some(TOKEN), routes()).await;
     let hello = request("POST /echo", BEARER, "hello").replace("Connection: close\r\n", "");
@@ -465,7 +467,7 @@ async fn too_many_admitted_connections_are_told_so() {
 }
 
 #[tokio::test]
-async fn a_stop_ends_silent_connections_and_finishes_answers() {
+async fn stopping_closes_silent_connections_and_finishes_answers() {
     let (answer, wait) = tokio::sync::oneshot::channel::<()>();
     let wait = Arc::new(tokio::sync::Mutex::new(Some(wait)));
     let (began, begin) = tokio::sync::oneshot::channel::<()>();

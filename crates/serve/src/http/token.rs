@@ -1,12 +1,12 @@
-//! The token that clients show.
+//! The token that clients must send.
 
 use axum::http::{HeaderMap, header};
 use isolith_types::{Code, Failure};
 
-/// A token that is easily guessed is none.
-const SHORTEST: usize = 16;
+/// Minimum length.
+const MIN_LENGTH: usize = 16;
 
-/// A secret that clients show.
+/// A secret, kept as a hash.
 #[derive(Clone)]
 pub struct Token(blake3::Hash);
 
@@ -17,14 +17,14 @@ impl std::fmt::Debug for Token {
 }
 
 impl Token {
-    /// A token of some length.
+    /// A token that is long enough.
     ///
     /// # Errors
-    /// `usage` if it is too short, or has characters that a header cannot carry.
+    /// `usage` if it is too short or contains characters that a header cannot carry.
     pub fn new(text: &str) -> Result<Self, Failure> {
-        if text.len() < SHORTEST || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        if text.len() < MIN_LENGTH || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             let message = format!(
-                "a token needs at least {SHORTEST} characters: ASCII letters, digits or punctuation"
+                "a token needs at least {MIN_LENGTH} characters: ASCII letters, digits or punctuation"
             );
             return Err(Failure::new(Code::Usage, message)
                 .with_hint("`openssl rand -hex 32` makes a good one"));
@@ -32,8 +32,8 @@ impl Token {
         Ok(Self(blake3::hash(text.as_bytes())))
     }
 
-    /// Whether a request shows it. Hashes are compared in constant time.
-    pub(crate) fn is_shown(&self, headers: &HeaderMap) -> bool {
+    /// Whether a request has the token. Compares hashes in constant time.
+    pub(crate) fn matches(&self, headers: &HeaderMap) -> bool {
         let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let shown = shown.and_then(|value| value.split_once(' '));
         shown.is_some_and(|(scheme, token)| {
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_token_is_the_token() {
+    fn only_the_exact_token_matches() {
         let token = Token::new("0123456789abcdef").unwrap();
         assert_eq!(format!("{token:?}"), "Token(…)");
         for (value, expected) in [
@@ -66,9 +66,9 @@ mod tests {
             ("Basic 0123456789abcdef", false),
             ("0123456789abcdef", false),
         ] {
-            assert_eq!(token.is_shown(&shown(value)), expected, "{value}");
+            assert_eq!(token.matches(&shown(value)), expected, "{value}");
         }
-        assert!(!token.is_shown(&HeaderMap::new()));
+        assert!(!token.matches(&HeaderMap::new()));
         for bad in ["", "short", "with spaces in the middle", "0123456789abcdeé"] {
             assert_eq!(Token::new(bad).unwrap_err().code, Code::Usage, "{bad}");
         }

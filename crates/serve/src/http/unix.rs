@@ -1,4 +1,4 @@
-//! A Unix socket at a path, which only its user can ever connect to.
+//! A Unix socket at a path. Only its user can connect.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -13,16 +13,16 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use tokio::net::{UnixListener, UnixStream};
 
-/// The longest path of a socket that clients can connect to.
-const LONGEST: usize = 107;
+/// Maximum length of a path that clients can connect to.
+const MAX_PATH_BYTES: usize = 107;
 
-/// The socket's name before it gets the one that clients know.
+/// Name of the socket before it is moved to its path.
 const NEW: &str = "new";
 
-/// The name that a dead socket gets before it is deleted.
+/// Name of a dead socket before it is deleted.
 const OLD: &str = "old";
 
-/// A socket that listens, and is deleted when it is dropped.
+/// A listening socket, deleted when dropped.
 pub(crate) struct UnixSocket {
     listener: UnixListener,
     folder: OwnedFd,
@@ -30,20 +30,20 @@ pub(crate) struct UnixSocket {
     identity: Identity,
 }
 
-/// Which file a name stands for: device and inode.
+/// Identifies a file: device and inode.
 type Identity = (u64, u64);
 
 impl UnixSocket {
-    /// Listens at a path. A socket there that nobody listens on any more is replaced.
+    /// Listens at a path. Replaces a socket that nobody listens on any more.
     ///
     /// # Errors
-    /// `usage` if the path is too long or something else is there; `failed` if another
-    /// server listens there, or no socket can be made.
+    /// `usage` if the path is too long or taken by something else; `failed` if another server
+    /// listens there, or the socket cannot be created.
     pub(crate) fn bind(path: &Path) -> Result<Self, Failure> {
         let name = path.file_name().ok_or_else(|| refused(path, "is not the path of a file"))?;
         let length = path.as_os_str().len();
-        if length > LONGEST {
-            let what = format!("has {length} bytes; a socket's path has at most {LONGEST}");
+        if length > MAX_PATH_BYTES {
+            let what = format!("has {length} bytes; a socket's path has at most {MAX_PATH_BYTES}");
             return Err(refused(path, &what));
         }
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -74,8 +74,8 @@ impl Drop for UnixSocket {
     }
 }
 
-/// A folder that nobody else can look into, in which the socket gets its mode. It is gone
-/// when this is dropped.
+/// A folder that only this user can enter, in which the socket gets its mode. Deleted when
+/// dropped.
 struct Private<'a> {
     folder: &'a OwnedFd,
     name: String,
@@ -90,7 +90,7 @@ impl<'a> Private<'a> {
             let name = format!(".isolith-{}-{number}", std::process::id());
             match rustix::fs::mkdirat(folder, &name, Mode::RWXU) {
                 Ok(()) => break name,
-                // Left by a process that had the same number.
+                // Left over from a process with the same id.
                 Err(Errno::EXIST) if number < 100 => {}
                 Err(error) => return Err(error.into()),
             }
@@ -114,7 +114,7 @@ impl<'a> Private<'a> {
         Ok((UnixListener::from_std(listener)?, identity))
     }
 
-    /// Deletes a socket of this user that nobody listens on any more.
+    /// Deletes this user's socket if nobody listens on it any more.
     fn remove_dead(&self, folder: &OwnedFd, name: &OsStr, path: &Path) -> Result<(), Failure> {
         let failed = |error: Errno| failed(path, &error.into());
         let found = match stat(folder, name) {
@@ -129,8 +129,7 @@ impl<'a> Private<'a> {
         if is_alive(folder, name).map_err(failed)? {
             return Err(in_use(path));
         }
-        // Another server may have taken the path just now: what is taken away must be what
-        // was looked at.
+        // Another server may have just taken the path: delete only the socket that was checked.
         match rustix::fs::renameat(folder, name, &self.inside, OLD) {
             Err(Errno::NOENT) => return Ok(()),
             moved => moved.map_err(failed)?,
@@ -159,13 +158,13 @@ fn open_folder(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
-/// A path that is short however long the folder's own is.
+/// A path that is short even if the folder's own path is long.
 fn within(folder: &OwnedFd, name: &OsStr) -> PathBuf {
     let folder = folder.as_raw_fd();
     Path::new("/proc/self/fd").join(folder.to_string()).join(name)
 }
 
-/// Whether somebody listens, without ever waiting for an answer.
+/// Whether somebody listens. Never blocks.
 fn is_alive(folder: &OwnedFd, name: &OsStr) -> Result<bool, Errno> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -212,7 +211,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_socket_is_private_and_gone_at_the_end() {
+    async fn a_socket_is_private_and_deleted_at_the_end() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("s");
         let socket = UnixSocket::bind(&path).unwrap();
@@ -233,11 +232,11 @@ mod tests {
         let live = UnixSocket::bind(&path).unwrap();
         assert_eq!(UnixSocket::bind(&path).err().unwrap().code, Code::Failed);
         drop(live);
-        // The standard library's sockets stay when their process has gone.
+        // The standard library does not delete sockets.
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         assert!(path.exists());
         let replaced = UnixSocket::bind(&path).unwrap();
-        // What somebody else has put there meanwhile is not ours to delete.
+        // A file that somebody else has put there must not be deleted.
         fs::remove_file(&path).unwrap();
         fs::write(&path, "precious").unwrap();
         drop(replaced);
@@ -250,9 +249,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_path_that_clients_cannot_use_is_refused() {
+    async fn overlong_paths_are_refused() {
         let place = tempfile::tempdir().unwrap();
-        let room = LONGEST - place.path().as_os_str().len() - 1;
+        let room = MAX_PATH_BYTES - place.path().as_os_str().len() - 1;
         let longest = place.path().join("s".repeat(room));
         drop(UnixSocket::bind(&longest).unwrap());
         let failure = UnixSocket::bind(&place.path().join("s".repeat(room + 1))).err().unwrap();

@@ -1,4 +1,4 @@
-//! Tools for code: finding it, reading it, and what is indexed.
+//! Tools for code: searching, reading and the status of the index.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -15,16 +15,16 @@ use crate::server::Server;
 use crate::text::{cut, lines_from, round};
 use crate::tool::{Call, Effect, Shown, Tool};
 
-/// The longest snippet of a hit; `read_chunk` shows the rest.
+/// Maximum size of a snippet; `read_chunk` returns the rest.
 const SNIPPET_BYTES: usize = 1_600;
 
-/// Lines of a hit's snippet in the text.
+/// Maximum number of snippet lines in the text.
 const SNIPPET_LINES: usize = 6;
 
-/// The most text that `read_chunk` answers.
+/// Maximum size of an answer of `read_chunk`.
 const CHUNKS_BYTES: usize = 32 << 10;
 
-/// The longest filter.
+/// Maximum length of a filter.
 const FILTER_BYTES: usize = 1_024;
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -125,7 +125,7 @@ struct Hit {
     snippet: String,
     why: Vec<String>,
     stale: bool,
-    /// How many lines of the snippet come before the symbol.
+    /// Number of snippet lines before the symbol.
     #[serde(skip)]
     before: usize,
 }
@@ -203,7 +203,7 @@ async fn read_chunk(call: Call, asked: ReadChunk) -> Result<Chunks, Failure> {
     Chunks::of(found, line, asked.end_line.unwrap_or(line).max(line))
 }
 
-/// All chunks of a file, as far as there is room for them.
+/// All chunks of a file that fit.
 pub(crate) async fn chunks(server: &Server, path: &str) -> Result<Chunks, Failure> {
     Chunks::of(indexed_file(server, path).await?, 1, u32::MAX)
 }
@@ -219,7 +219,7 @@ async fn indexed_file(server: &Server, path: &str) -> Result<IndexedFile, Failur
     engine.indexed_file(&file).await
 }
 
-/// Pieces of a file.
+/// Chunks of a file.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Chunks {
     root: String,
@@ -240,7 +240,7 @@ struct Piece {
 }
 
 impl Chunks {
-    /// The chunks that lines of a file lie in; between chunks, the next one.
+    /// The chunks at some lines of a file; between chunks, the next one.
     fn of(file: IndexedFile, from: u32, to: u32) -> Result<Self, Failure> {
         let IndexedFile { root, path, language, chunks, stale } = file;
         let next = chunks.iter().find(|chunk| chunk.end_line >= from);
@@ -268,7 +268,7 @@ impl Chunks {
 }
 
 impl Piece {
-    /// A chunk with so much of its text as there is room for, and whether some is missing.
+    /// A chunk cut to `room` bytes, and whether it was cut.
     fn of(chunk: IndexedChunk, room: usize) -> (Self, bool) {
         let IndexedChunk { start_line, end_line, kind, symbol, text } = chunk;
         let shown = cut(&text, room).to_owned();
@@ -321,7 +321,7 @@ struct IndexedRoot {
     root: String,
     files: u64,
     chunks: u64,
-    /// None before a first run has come to its end.
+    /// None until a first run has finished.
     indexed_at: Option<String>,
     watched: String,
 }
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn hits_are_told_in_a_few_lines() {
+    fn hits_are_shown_in_a_few_lines() {
         let hit = Hit {
             root: "/root".to_owned(),
             path: "src/a.rs".to_owned(),
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_lead_to_chunks() {
+    fn lines_are_mapped_to_chunks() {
         let chunks = [(1, 4, 10), (6, 9, 10), (10, 12, 10)];
         let table = [
             ((1, 1), Some(vec![1])),
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn long_chunks_are_cut_and_said_to_be() {
+    fn long_chunks_are_cut_and_marked() {
         let long = file(&[(1, 1, CHUNKS_BYTES - 5), (2, 2, 10), (3, 3, 10)]);
         let found = Chunks::of(long, 1, 3).unwrap();
         assert!(found.truncated);

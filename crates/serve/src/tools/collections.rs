@@ -1,4 +1,4 @@
-//! Tools for collections: records with vectors that programs have put there.
+//! Tools for vector collections.
 
 use std::fmt::Write as _;
 
@@ -16,13 +16,13 @@ use crate::hints::reason;
 use crate::text::{cut, line, round};
 use crate::tool::{Call, Effect, Shown, Tool};
 
-/// Records in one call.
-const MOST_RECORDS: usize = 100;
+/// Maximum number of records per call.
+const MAX_RECORDS: usize = 100;
 
-/// The longest document that is stored by a call.
+/// Maximum size of a document.
 const DOCUMENT_BYTES: usize = 1 << 20;
 
-/// As much as is shown of a document.
+/// How much of a document is shown.
 const SHOWN_BYTES: usize = 4 << 10;
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -215,8 +215,8 @@ struct NewRecord {
 
 async fn collection_add(call: Call, asked: CollectionAdd) -> Result<Added, Failure> {
     let CollectionAdd { collection, records } = asked;
-    if records.is_empty() || records.len() > MOST_RECORDS {
-        let message = format!("pass 1 to {MOST_RECORDS} records, not {}", records.len());
+    if records.is_empty() || records.len() > MAX_RECORDS {
+        let message = format!("pass 1 to {MAX_RECORDS} records, not {}", records.len());
         return Err(Failure::new(Code::BadInput, message));
     }
     let embedded = records.iter().all(|record| record.vector.is_none());
@@ -233,7 +233,7 @@ async fn collection_add(call: Call, asked: CollectionAdd) -> Result<Added, Failu
     Ok(Added { collection, inserted, updated, unchanged, count })
 }
 
-/// Makes the collection if it is not there. Vectors of two models never meet in one.
+/// Creates the collection if needed. Vectors of different models are never mixed.
 async fn ensure_collection(engine: &Engine, name: &str, embedded: bool) -> Result<(), Failure> {
     match engine.collection(name).await {
         Ok(state) if embedded && state.model.as_deref() != Some(built_in_model()) => {
@@ -247,7 +247,7 @@ async fn ensure_collection(engine: &Engine, name: &str, embedded: bool) -> Resul
                 .with_hint("pass documents without vectors"))
         }
         Ok(_) => Ok(()),
-        // A store that was just made has no file before the first write.
+        // A new store has no file before its first write.
         Err(failure) if matches!(failure.code, Code::NotFound | Code::NoStore) => {
             let model = embedded.then(|| built_in_model().to_owned());
             let (name, metric) = (name.to_owned(), Metric::Cosine);

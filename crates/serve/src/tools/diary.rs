@@ -1,4 +1,4 @@
-//! Tools for the diaries that agents keep.
+//! Tools for agents' diaries.
 
 use std::fmt::Write as _;
 

@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::text::{cut, line};
 
-/// Letters of a drawer in a line of text.
+/// Maximum number of characters of a drawer on one line.
 const LINE_LETTERS: usize = 200;
 
-/// A drawer.
+/// A drawer with its full text.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ShownDrawer {
     id: String,
@@ -50,7 +50,7 @@ impl From<Drawer> for ShownDrawer {
 }
 
 impl ShownDrawer {
-    /// All of it, for whoever reads.
+    /// All of it as text.
     pub(super) fn whole(&self) -> String {
         let mut text = format!("{} in {}/{}", self.id, self.wing, self.room);
         for (word, value) in [("date", &self.date), ("by", &self.author), ("from", &self.source)] {
@@ -63,7 +63,7 @@ impl ShownDrawer {
     }
 }
 
-/// A drawer among others.
+/// A drawer in a list.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ListedDrawer {
     pub(super) id: String,
@@ -77,7 +77,7 @@ pub(super) struct ListedDrawer {
 }
 
 impl ListedDrawer {
-    /// With no more than so much of its text.
+    /// With at most `most` bytes of its text.
     pub(super) fn of(drawer: Drawer, most: usize) -> Self {
         Self {
             date: date(&drawer),
@@ -94,7 +94,7 @@ impl ListedDrawer {
         }
     }
 
-    /// One line, for whoever reads.
+    /// One line of text.
     pub(super) fn line(&self) -> String {
         let date = self.date.as_deref().map_or(String::new(), |date| format!(" {date}"));
         let author = self.author.as_deref().map_or(String::new(), |author| format!(" {author}"));
@@ -103,7 +103,7 @@ impl ListedDrawer {
     }
 }
 
-/// When it was written, in the words that there are.
+/// When it was written, in its own words if it has any.
 fn date(drawer: &Drawer) -> Option<String> {
     drawer.date.map(|date| date.to_string()).or_else(|| drawer.date_text.clone())
 }

@@ -1,4 +1,4 @@
-//! Tools for facts: what is known, and when it was true.
+//! Tools for facts and when they are true.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::arguments::{limit_of, offset};
 use crate::tool::{Call, Effect, Shown, Tool};
 
-/// Facts in an answer unless told otherwise, and at most.
+/// Default and maximum number of facts.
 const LIMITS: (u32, u32) = (200, MOST_FACTS - 1);
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -148,7 +148,7 @@ async fn fact_query(call: Call, asked: FactQuery) -> Result<Facts, Failure> {
         direction: asked.direction.into(),
         predicate: asked.predicate,
         as_of: asked.as_of,
-        // One more tells whether there are more.
+        // One more shows whether there is another page.
         limit: limit + 1,
         offset,
     };
@@ -193,7 +193,7 @@ impl From<Fact> for ShownFact {
 }
 
 impl Facts {
-    /// What was found, but for the one that says that there is more.
+    /// A page of facts, without the extra one that shows that there are more.
     fn page(mut found: Vec<Fact>, limit: u32, offset: u64) -> Self {
         let more = found.len() > limit as usize;
         found.truncate(limit as usize);
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fact_is_named_in_one_way() {
+    fn a_fact_is_named_by_id_or_by_content() {
         let some = |text: &str| Some(text.to_owned());
         assert!(which(some("f1"), None, None, None).is_ok());
         assert!(which(None, some("Max"), some("works_at"), None).is_ok());

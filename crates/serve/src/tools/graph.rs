@@ -14,13 +14,13 @@ use crate::stores::Stores;
 use crate::text::line;
 use crate::tool::{Call, Effect, Shown, Tool};
 
-/// Rows of a page unless told otherwise, and at most.
+/// Default and maximum number of rows per page.
 const LIMITS: (u32, u32) = (100, 1_000);
 
-/// The longest page, but for a row that is longer.
+/// Maximum size of a page, except for a single longer row.
 const PAGE_BYTES: usize = 256 << 10;
 
-/// The longest value in the text.
+/// Maximum number of characters of a value in the text.
 const SHOWN_LETTERS: usize = 300;
 
 pub(super) fn tool() -> Tool {
@@ -105,7 +105,7 @@ impl Answer {
             stats: changes(&page.stats),
             degraded: page.degraded.clone(),
             next: page.next.clone(),
-            text: told(page),
+            text: page_text(page),
         }
     }
 }
@@ -123,9 +123,9 @@ fn changes(stats: &GraphStats) -> JsonObject {
     }
 }
 
-/// A line for the columns and one for each row, what was changed, why it took longer than it
-/// should, and whether there is more.
-fn told(page: &GraphPage) -> String {
+/// One line for the columns and one for each row, then changes, why the query was slow, and
+/// whether there are more rows.
+fn page_text(page: &GraphPage) -> String {
     let mut text = String::new();
     if !page.columns.is_empty() {
         let _ = writeln!(text, "{}", page.columns.join(" | "));
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_shown_in_lines() {
+    fn answers_are_shown_as_lines() {
         let text = |text: &str| Datum::Text(text.to_owned());
         let page = GraphPage {
             columns: vec!["name".to_owned(), "n".to_owned()],

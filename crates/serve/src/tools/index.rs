@@ -12,11 +12,11 @@ use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::progress::Step;
+use crate::progress::ProgressStep;
 use crate::text::round;
 use crate::tool::{Call, Effect, Shown, Tool};
 
-/// Problems that are listed.
+/// Maximum number of problems to list.
 const LISTED: usize = 20;
 
 pub(super) fn tool() -> Tool {
@@ -54,7 +54,7 @@ async fn index_project(call: Call, asked: IndexProject) -> Result<Report, Failur
         engine.index(&options, Arc::new(watcher))
     });
     let report = run.await.map_err(|failure| match failure.code {
-        // The engine's advice names flags of commands.
+        // The engine's hint names flags of commands.
         Code::LockHeld => failure.with_hint("another process is indexing it; try again later"),
         _ => failure,
     })?;
@@ -62,8 +62,8 @@ async fn index_project(call: Call, asked: IndexProject) -> Result<Report, Failur
     Ok(Report::of(&path, report))
 }
 
-/// Where a stage begins and how much of the whole it is, by experience.
-fn step(progress: IndexProgress) -> Step {
+/// Maps a stage's progress to that of the whole. The shares are estimates.
+fn step(progress: IndexProgress) -> ProgressStep {
     let IndexProgress { stage, done, total } = progress;
     let (from, part, what) = match stage {
         IndexStage::Waiting => (0.0, 0.01, "waiting for another run"),
@@ -77,7 +77,7 @@ fn step(progress: IndexProgress) -> Step {
         0 => what.to_owned(),
         _ => format!("{what}: {done} of {total}"),
     };
-    Step { share: from + part * share, message }
+    ProgressStep { share: from + part * share, message }
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_only_grows() {
+    fn progress_never_decreases() {
         let stages =
             [IndexStage::Waiting, IndexStage::Walking, IndexStage::Parsing, IndexStage::Folding];
         let mut last = -1.0;

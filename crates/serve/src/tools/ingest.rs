@@ -1,4 +1,4 @@
-//! The tool that loads files of ready embeddings.
+//! The tool that loads files of embeddings.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use isolith_types::{Code, Failure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::progress::Step;
+use crate::progress::ProgressStep;
 use crate::tool::{Call, Effect, Shown, Tool};
 
-/// Gives up after so long without progress.
+/// Time without progress after which to give up.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Rows left out that are listed.
+/// Maximum number of skipped rows to list.
 const LISTED: usize = 20;
 
 pub(super) fn tool() -> Tool {
@@ -69,14 +69,14 @@ async fn ingest_file(call: Call, asked: IngestFile) -> Result<Loaded, Failure> {
     }
 }
 
-fn step(progress: IngestProgress) -> Step {
+fn step(progress: IngestProgress) -> ProgressStep {
     let IngestProgress { stage, done, total } = progress;
     let (from, what) = match stage {
         IngestStage::Checking => (0.0, "bytes checked"),
         IngestStage::Writing => (0.5, "rows written"),
     };
     let share = if total == 0 { 0.0 } else { done.min(total) as f64 / total as f64 };
-    Step { share: from + share / 2.0, message: format!("{what}: {done} of {total}") }
+    ProgressStep { share: from + share / 2.0, message: format!("{what}: {done} of {total}") }
 }
 
 #[derive(Serialize, JsonSchema)]

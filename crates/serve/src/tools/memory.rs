@@ -1,4 +1,4 @@
-//! Tools for memory: drawers of verbatim text in rooms of wings.
+//! Tools for memory: verbatim texts in rooms and wings.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,14 +17,14 @@ use crate::arguments::{limit, offset};
 use crate::text::round;
 use crate::tool::{Call, Effect, Shown, Tool};
 
-/// As much as is listed of a drawer; `memory_get` shows all of it.
+/// How much of a drawer is listed; `memory_get` returns all of it.
 const LISTED_BYTES: usize = 600;
 
-/// From here on texts count as nearly the same, unless told otherwise.
-const NEARLY: f32 = 0.9;
+/// Default similarity from which texts count as near duplicates.
+const NEAR_DUPLICATE: f32 = 0.9;
 
-/// Drawers that are shown as nearly the same.
-const MOST_SIMILAR: u32 = 5;
+/// Maximum number of near duplicates to show.
+const MAX_SIMILAR: u32 = 5;
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
@@ -103,7 +103,7 @@ async fn memory_add(call: Call, asked: MemoryAdd) -> Result<Added, Failure> {
     Ok(added.into())
 }
 
-/// What became of a text.
+/// The result of adding a text.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Added {
     id: String,
@@ -194,7 +194,7 @@ struct Listed {
     drawers: Vec<ListedDrawer>,
     total: u64,
     next_cursor: Option<String>,
-    /// By name, with the drawers of each room.
+    /// Number of drawers by wing and room.
     wings: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
@@ -327,13 +327,13 @@ async fn memory_check_duplicate(
     asked: MemoryCheckDuplicate,
 ) -> Result<Checked, Failure> {
     let MemoryCheckDuplicate { text, wing, room, threshold } = asked;
-    let threshold = threshold.unwrap_or(NEARLY);
+    let threshold = threshold.unwrap_or(NEAR_DUPLICATE);
     if !(0.0..=1.0).contains(&threshold) {
         return Err(Failure::new(Code::BadInput, "threshold must be from 0 to 1"));
     }
     let filter = DrawerFilter { wing, room, ..DrawerFilter::default() };
     let Some(engine) = call.server.stores().memory()? else { return Ok(Checked::default()) };
-    let found = engine.similar_drawers(&text, &filter, threshold, MOST_SIMILAR).await?;
+    let found = engine.similar_drawers(&text, &filter, threshold, MAX_SIMILAR).await?;
     let similar: Vec<Similar> = found.into_iter().map(Similar::from).collect();
     Ok(Checked { duplicate: !similar.is_empty(), similar })
 }

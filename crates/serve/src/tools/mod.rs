@@ -1,4 +1,4 @@
-//! What agents can do.
+//! The tools.
 
 mod code;
 mod collections;
@@ -82,7 +82,7 @@ mod tests {
         let tools = all();
         assert_eq!(tools.iter().map(Tool::name).collect::<Vec<_>>(), NAMES);
         let listed: Vec<_> = tools.iter().map(Tool::listed).collect();
-        // An agent pays for every word of it, in every conversation.
+        // An agent pays for every word, in every conversation.
         let bytes = serde_json::to_string(&listed).unwrap().len();
         assert!(bytes < 20_000, "{bytes} bytes");
     }

@@ -13,10 +13,10 @@ use crate::hints::reason;
 use crate::text::{cut, line, round};
 use crate::tool::{Call, Effect, Shown, Tool};
 
-/// A drawer up to this length is shown whole, of a longer one the part that fits best.
+/// A longer drawer is cut to its best passage.
 const WHOLE_BYTES: usize = 16 << 10;
 
-/// Letters of a hit in the text.
+/// Maximum number of characters of a hit in the text.
 const LINE_LETTERS: usize = 400;
 
 pub(super) fn tool() -> Tool {
@@ -70,7 +70,7 @@ struct Hit {
     date: Option<String>,
     score: f64,
     why: Vec<String>,
-    /// The part that fits best.
+    /// The best passage.
     #[serde(skip)]
     passage: String,
 }

@@ -1,4 +1,4 @@
-//! Tools that mend: a store that is damaged, a connection to one that was replaced.
+//! Tools that repair stores and reconnect to replaced ones.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Tools for the graph of the code that need no Cypher: who calls whom, and what needs what.
+//! Tools for the code graph that need no Cypher: callers, callees, paths and impact.
 
 use std::fmt::Write as _;
 
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 use crate::arguments::{bounded, limit_of};
 use crate::tool::{Call, Effect, Shown, Tool};
 
-/// Symbols of an answer unless told otherwise, and at most.
+/// Default and maximum number of symbols.
 const LIMITS: (u32, u32) = (30, 500);
 
-/// The longest name of a symbol.
+/// Maximum length of a symbol's name.
 const SYMBOL_BYTES: usize = 2_048;
 
-/// This many steps are counted.
-const MOST_STEPS: u32 = 100;
+/// Maximum depth.
+const MAX_DEPTH: u32 = 100;
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
@@ -69,7 +69,7 @@ async fn graph_neighbours(call: Call, asked: AskNeighbours) -> Result<Around, Fa
         }
     };
     let Neighbours { symbol, found, likely } = around?;
-    let mut text = told(&found, side);
+    let mut text = reached_text(&found, side);
     if likely > 0 {
         let _ = writeln!(text, "{likely} more are likely: set candidates to true to see them");
     }
@@ -116,10 +116,10 @@ async fn graph_impact(call: Call, asked: AskImpact) -> Result<Breaks, Failure> {
     let engine = call.server.stores().graph()?;
     call.server.settled().await;
     let found = engine.impact(symbol, &walk).await?;
-    let mut text = told(&found.code, Side::Before);
+    let mut text = reached_text(&found.code, Side::Before);
     if found.tests.total > 0 {
         text += "tests:\n";
-        text += &told(&found.tests, Side::Before);
+        text += &reached_text(&found.tests, Side::Before);
     }
     let more = found.code.more || found.tests.more;
     let (impact, tests) = (steps(&found.code), steps(&found.tests));
@@ -127,8 +127,8 @@ async fn graph_impact(call: Call, asked: AskImpact) -> Result<Breaks, Failure> {
 }
 
 fn walk(depth: Option<u32>, candidates: Option<bool>, limit: Option<u32>) -> Result<Walk, Failure> {
-    if let Some(depth) = depth.filter(|depth| !(1..=MOST_STEPS).contains(depth)) {
-        let message = format!("depth must be from 1 to {MOST_STEPS}, not {depth}");
+    if let Some(depth) = depth.filter(|depth| !(1..=MAX_DEPTH).contains(depth)) {
+        let message = format!("depth must be from 1 to {MAX_DEPTH}, not {depth}");
         return Err(Failure::new(Code::BadInput, message));
     }
     let limit = limit_of(limit, LIMITS)? as usize;
@@ -139,7 +139,7 @@ fn named(symbol: &str) -> Result<&str, Failure> {
     bounded("symbol", symbol, SYMBOL_BYTES)
 }
 
-fn told(found: &Listed<Reached>, side: Side) -> String {
+fn reached_text(found: &Listed<Reached>, side: Side) -> String {
     let mut text: String = found.items.iter().map(|it| it.told(side) + "\n").collect();
     match found.total - found.items.len() {
         0 if found.total == 0 => text += "nothing found for certain\n",

@@ -1,4 +1,4 @@
-//! Tools for the server itself: how it is, and who works for it.
+//! Tools for the server itself: its health and its workers.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -33,7 +33,7 @@ async fn health(call: Call, Nothing {}: Nothing) -> Result<Health, Failure> {
     report(&call.server).await
 }
 
-/// How the stores of a server are.
+/// Health of the server's stores.
 pub(crate) async fn report(server: &Server) -> Result<Health, Failure> {
     let mut stores = Vec::new();
     for (whose, opened) in server.stores().all() {
@@ -46,7 +46,7 @@ pub(crate) async fn report(server: &Server) -> Result<Health, Failure> {
     Ok(Health { ok, version: env!("CARGO_PKG_VERSION").to_owned(), stores })
 }
 
-/// How a server is.
+/// Health of a server.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Health {
     ok: bool,

@@ -52,7 +52,7 @@ fn entries_look_like_their_neighbours() {
 }
 
 #[test]
-fn comments_stay_with_what_they_are_about() {
+fn comments_stay_where_they_belong() {
     let entry = r#""isolith": {
     "command": "/bin/isolith",
     "args": ["mcp"]
@@ -82,7 +82,7 @@ fn comments_stay_with_what_they_are_about() {
 }
 
 #[test]
-fn an_entry_is_cut_out_wherever_it_is() {
+fn an_entry_is_removed_wherever_it_is() {
     let table = [
         // Where people may have put it.
         (r#"{"a": 1, "isolith": {}}"#, r#"{"a": 1}"#),
@@ -107,7 +107,7 @@ fn an_entry_is_cut_out_wherever_it_is() {
 }
 
 #[test]
-fn what_setup_made_goes_with_the_entry() {
+fn objects_created_by_setup_are_removed_with_the_entry() {
     let table = [
         ("{\"x\": 1, \"mcpServers\": { \"isolith\": {} }}", "{\"x\": 1}", false),
         ("{\n  \"mcpServers\": {\n    \"isolith\": {}\n  }\n}\n", "{\n}\n", true),
@@ -132,7 +132,7 @@ fn what_setup_made_goes_with_the_entry() {
 }
 
 #[test]
-fn another_entry_of_the_name_is_exchanged() {
+fn another_entry_with_the_name_is_replaced() {
     let table = [
         // What else is in it stays.
         (
@@ -159,7 +159,7 @@ fn another_entry_of_the_name_is_exchanged() {
 }
 
 #[test]
-fn an_entry_that_says_the_same_is_left_alone() {
+fn an_equal_entry_is_left_alone() {
     let text = "{\"mcpServers\":{\"isolith\":{\"args\":[\n\"mcp\"],\"disabled\":true,\n\"command\":\"\\/bin/isolith\"}}}";
     let change = register(JSON, Some(text), &entry()).unwrap();
     assert_eq!(change, Change::none(Action::Unchanged));
@@ -174,7 +174,7 @@ fn a_file_with_nothing_in_it_counts_as_an_empty_object() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused() {
+fn invalid_files_are_refused() {
     let wrong = |place: &str, found| EditError::WrongKind {
         place: place.to_owned(),
         expected: "an object",

@@ -42,7 +42,7 @@ fn refused(format: Format, text: &str) -> EditError {
 }
 
 #[test]
-fn a_file_that_was_not_there_can_go_again() {
+fn a_created_file_can_be_deleted_again() {
     for format in [JSON, TOML] {
         let new = register(format, None, &entry()).unwrap();
         assert_eq!(new.action, Action::Added);
@@ -54,7 +54,7 @@ fn a_file_that_was_not_there_can_go_again() {
 }
 
 #[test]
-fn strange_names_come_through() {
+fn unusual_names_are_preserved() {
     let strange = Entry {
         command: "/home/ü \"x\" \\ \u{7f}\u{1}\n/isolith".to_owned(),
         args: ["mcp", "--store", "/s'#,]}"].map(str::to_owned).to_vec(),
@@ -68,7 +68,7 @@ fn strange_names_come_through() {
 }
 
 #[test]
-fn a_byte_order_mark_stays() {
+fn a_byte_order_mark_is_kept() {
     for (format, text) in [(JSON, "\u{feff}{\"a\": 1}"), (TOML, "\u{feff}a = 1\r\n")] {
         assert!(registered(format, text).starts_with(&text[..4]));
     }

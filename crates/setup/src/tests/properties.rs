@@ -45,7 +45,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_makes_it_panic(text in "(\\PC|[\\[\\]{}\",:='#/*.a\n\r\t ]|isolith|mcp_?[sS]ervers){0,40}") {
+    fn no_input_causes_a_panic(text in "(\\PC|[\\[\\]{}\",:='#/*.a\n\r\t ]|isolith|mcp_?[sS]ervers){0,40}") {
         for format in [JSON, TOML] {
             let _ = register(format, Some(&text), &entry());
             let _ = unregister(format, Some(&text));

@@ -30,7 +30,7 @@ fn an_entry_is_appended() {
 }
 
 #[test]
-fn an_entry_is_cut_out_wherever_it_is() {
+fn an_entry_is_removed_wherever_it_is() {
     let table = [
         ("[mcp_servers.isolith]\ncommand = 'x'\n\n# about b\n[b]\n", "\n# about b\n[b]\n"),
         (
@@ -66,7 +66,7 @@ fn an_entry_is_cut_out_wherever_it_is() {
 }
 
 #[test]
-fn another_entry_of_the_name_is_exchanged() {
+fn another_entry_with_the_name_is_replaced() {
     let table = [
         // What else is in it stays.
         (
@@ -90,7 +90,7 @@ fn another_entry_of_the_name_is_exchanged() {
 }
 
 #[test]
-fn an_entry_that_says_the_same_is_left_alone() {
+fn an_equal_entry_is_left_alone() {
     let text =
         "[mcp_servers.isolith]\nargs = ['''mcp''']\ncommand = '/bin/isolith'\nenabled = false";
     let change = register(TOML, Some(text), &entry()).unwrap();
@@ -98,7 +98,7 @@ fn an_entry_that_says_the_same_is_left_alone() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused() {
+fn invalid_files_are_refused() {
     let wrong = |found| EditError::WrongKind {
         place: "\"mcp_servers\"".to_owned(),
         expected: "a table",

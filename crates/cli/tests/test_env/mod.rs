@@ -1,4 +1,4 @@
-//! A place of its own for each test, and the real binary to use there.
+//! A separate environment for each test, with the real binary.
 #![allow(dead_code, clippy::unwrap_used, clippy::panic, missing_docs, unreachable_pub)]
 
 use std::fmt::Write as _;
@@ -12,19 +12,19 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A folder with a store in it, a home, and whatever a test puts there.
-pub struct Place {
+/// A temporary folder with a store, a home folder and the test's files.
+pub struct TestEnv {
     folder: TempDir,
 }
 
-/// What a command came to.
+/// Exit status and output of a command.
 pub struct Ran {
     pub status: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Place {
+impl TestEnv {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("home")).unwrap();
@@ -35,12 +35,12 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// Not a name that any tool finds easy.
+    /// With spaces and non-ASCII characters, which tools may mishandle.
     pub fn store(&self) -> PathBuf {
         self.path("a störe – 店")
     }
 
-    /// The binary, without a store: it knows only this place.
+    /// The binary in this environment, without `--store`.
     pub fn bare(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_isolith"));
         command
@@ -62,7 +62,7 @@ impl Place {
         command
     }
 
-    /// The binary with this place's store.
+    /// The binary with this environment's store.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.bare(arguments);
         command.arg("--store").arg(self.store());
@@ -73,14 +73,14 @@ impl Place {
         Ran::of(&self.command(arguments).output().unwrap())
     }
 
-    /// The one JSON document of a command that succeeds.
+    /// Runs a command that must succeed, and returns its JSON document.
     pub fn json(&self, arguments: &[&str]) -> Value {
         let ran = Ran::of(&self.command(arguments).arg("--json").output().unwrap());
         assert_eq!(ran.status, Some(0), "{} {}", ran.stdout, ran.stderr);
         ran.document()
     }
 
-    /// The error of a command that fails like this.
+    /// Runs a command that must fail in this way, and returns its error.
     pub fn fails(&self, arguments: &[&str], status: i32, code: &str) -> Value {
         self.fails_as(self.command(arguments), status, code)
     }
@@ -90,11 +90,14 @@ impl Place {
         let error = &ran.document()["error"];
         let found = (ran.status, error["code"].as_str());
         assert_eq!(found, (Some(status), Some(code)), "{command:?}: {} {}", ran.stdout, ran.stderr);
-        assert!(ran.stderr.contains(error["message"].as_str().unwrap()), "people are told too");
+        assert!(
+            ran.stderr.contains(error["message"].as_str().unwrap()),
+            "the message is on stderr too"
+        );
         error.clone()
     }
 
-    /// Writes a file, and gives its name back.
+    /// Writes a file and returns its name.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         fs::write(self.path(name), content).unwrap();
         name.to_owned()
@@ -113,12 +116,12 @@ impl Place {
         self.json(&["collection", "count", collection])["count"].as_u64().unwrap()
     }
 
-    /// The ids of hits or records, in their order.
+    /// The ids of hits or records, in order.
     pub fn ids(&self, arguments: &[&str]) -> Vec<String> {
         ids_of(&self.json(arguments))
     }
 
-    /// The truth, past the program. Nothing else may be using it.
+    /// Opens the database directly. Nothing else may be using it.
     pub fn truth(&self) -> rusqlite::Connection {
         isolith_pages::open(
             &self.store().join("truth.sqlite"),
@@ -162,7 +165,7 @@ pub fn files_in(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A record that follows from its number.
+/// A record derived from its number.
 pub fn row(number: u64, dimension: usize) -> Value {
     json!({
         "id": format!("r{number}"),
@@ -177,28 +180,28 @@ pub fn vector(seed: u64, dimension: usize) -> Vec<f32> {
     (0..dimension).map(|_| chance.f32() * 2.0 - 1.0).collect()
 }
 
-/// A command that is still running, and killed if the test fails.
+/// A running command, killed when dropped.
 pub struct Running {
     child: Child,
-    told: BufReader<ChildStderr>,
+    stderr: BufReader<ChildStderr>,
 }
 
 impl Running {
     pub fn start(mut command: Command) -> Self {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let told = BufReader::new(child.stderr.take().unwrap());
-        Self { child, told }
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Self { child, stderr }
     }
 
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Reads what is told until a line has `words` in it; false if it ends before.
-    pub fn tells(&mut self, words: &str) -> bool {
+    /// Reads standard error until a line contains `words`; false if it ends before.
+    pub fn prints(&mut self, words: &str) -> bool {
         let mut line = String::new();
-        while self.told.read_line(&mut line).unwrap() > 0 {
+        while self.stderr.read_line(&mut line).unwrap() > 0 {
             if line.contains(words) {
                 return true;
             }
@@ -213,12 +216,12 @@ impl Running {
 
     pub fn finish(mut self) -> Ran {
         let stdout = std::io::read_to_string(self.child.stdout.take().unwrap()).unwrap();
-        let stderr = std::io::read_to_string(&mut self.told).unwrap();
+        let stderr = std::io::read_to_string(&mut self.stderr).unwrap();
         let status = self.child.wait().unwrap();
         Ran { status: status.code(), stdout, stderr }
     }
 
-    /// The workers of a role that live now.
+    /// The running workers of a role.
     pub fn workers(&self, role: &str) -> Vec<u32> {
         workers(self.pid(), role)
     }
@@ -243,11 +246,11 @@ impl Drop for Running {
 
 pub fn send(pid: u32, signal: Signal) {
     let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
-    // It may be gone already.
+    // It may have exited already.
     let _ = rustix::process::kill_process(pid, signal);
 }
 
-/// The processes that a process has started, all of its threads together.
+/// The children of all threads of a process.
 pub fn children(pid: u32) -> Vec<u32> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
@@ -258,7 +261,7 @@ pub fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// The workers of a role that a process has.
+/// The workers of a process with this role.
 pub fn workers(pid: u32, role: &str) -> Vec<u32> {
     children(pid).into_iter().filter(|pid| name(*pid) == role).collect()
 }
@@ -271,7 +274,7 @@ fn name(pid: u32) -> String {
 pub fn wait_until(mut done: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !done() {
-        assert!(begun.elapsed() < Duration::from_secs(30), "it never came");
+        assert!(begun.elapsed() < Duration::from_secs(30), "timed out");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
