@@ -4,7 +4,7 @@
 use isolith_graph::Datum;
 use isolith_protocol::{AddFact, ChangeGraph, CypherQuery, InvalidateFact, Key, Write};
 use isolith_store::{Check, Checkpoint, StoreFolder};
-use isolith_types::{Code, EntityPatch, NewFact, Provenance};
+use isolith_types::{Code, EntityPatch, Hint, NewFact, Provenance};
 
 use crate::common::{TestStore, database, writer};
 use crate::doctor::{problems, salvage};
@@ -197,7 +197,7 @@ fn queries_read_facts_and_change_none() {
         assert_eq!(refused.code, Code::BadInput, "{text}");
         let message = format!("{what} is one of the facts, which queries only read");
         assert_eq!(refused.message, message, "{text}");
-        assert!(refused.hint.contains("isolith fact"), "{text}");
+        assert_eq!(refused.hint, Some(Hint::UseFacts), "{text}");
     }
     // One's own may lead there, and stays when the entity learns something.
     change(store, "MATCH (e:Entity {name: 'tea'}) CREATE (:Note {text: 'hot'})-[:ABOUT]->(e)")
