@@ -149,8 +149,8 @@ impl Output {
     /// Prints an error to standard error.
     pub(crate) fn complain(&self, failure: &Failure) {
         terminal::tell(&format!("isolith: {}", failure.message));
-        if !failure.hint.is_empty() {
-            terminal::tell(&format!("  {}", failure.hint));
+        if let Some(hint) = &failure.hint {
+            terminal::tell(&format!("  {}", hint.for_terminal()));
         }
     }
 

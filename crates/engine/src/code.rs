@@ -12,7 +12,7 @@ use isolith_roles::{FileToParse, ParseJob, Parser};
 use isolith_search::{Mode, Weights};
 use isolith_source::Language;
 use isolith_source::walk::{modified, read, read_file};
-use isolith_types::{ChunkKind, Code, Failure, FileVersion, ParsedFile};
+use isolith_types::{ChunkKind, Code, Degraded, Failure, FileVersion, Hint, ParsedFile};
 use serde::Serialize;
 
 use crate::failure::of_call;
@@ -74,7 +74,7 @@ pub struct CodeHits {
     /// Best first.
     pub hits: Vec<CodeHit>,
     /// Why the answer is incomplete.
-    pub degraded: Option<String>,
+    pub degraded: Option<Degraded>,
     /// How long it took.
     pub took: Duration,
 }
@@ -322,8 +322,7 @@ fn by_number(filter: &CodeFilter, roots: &[Root]) -> Result<CodeScope, Failure> 
 }
 
 pub(crate) fn nothing_indexed() -> Failure {
-    Failure::new(Code::NotFound, "no code is indexed yet")
-        .with_hint("`isolith index` indexes the working folder, `isolith index PATH` another one")
+    Failure::new(Code::NotFound, "no code is indexed yet").with_hint(Hint::IndexProject)
 }
 
 /// A root of the store and its folder.
@@ -343,10 +342,11 @@ fn narrowed(known: &[RootPlace], allowed: &[RootFolder], filter: &CodeScope) -> 
 }
 
 /// A notice if indexing of a root was never completed, or if it lost files to damage.
-fn unfinished(roots: &[RootFolder]) -> Option<String> {
+fn unfinished(roots: &[RootFolder]) -> Option<Degraded> {
     let root = roots.iter().find(|root| !root.finished)?;
-    let folder = root.folder.display();
-    Some(format!("indexing of {folder} was not finished: `isolith index {folder}` resumes it"))
+    let folder = root.folder.display().to_string();
+    let why = format!("indexing of {folder} was not finished");
+    Some(Degraded { why, hint: Some(Hint::ResumeIndexing { folder }) })
 }
 
 /// Tells which files are unchanged since indexing; checks each file once.

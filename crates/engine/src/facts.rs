@@ -6,7 +6,7 @@ use isolith_protocol::{
 };
 use isolith_types::{
     AddedFact, Code, EndedFact, Entity, EntityPatch, EntityQuery, Fact, FactQuery, FactStats,
-    Failure, Moment, NewFact, Supersede, SupersededFact, WhichFact,
+    Failure, Hint, Moment, NewFact, Supersede, SupersededFact, WhichFact,
 };
 
 use crate::open::Engine;
@@ -121,7 +121,7 @@ impl Engine {
         let found = self.ask(GetEntity { name: name.to_owned() }).await?;
         found.ok_or_else(|| {
             Failure::new(Code::NotFound, format!("nothing is known of {name:?}"))
-                .with_hint("`isolith fact entities` shows what there is")
+                .with_hint(Hint::ListEntities)
         })
     }
 }

@@ -3,27 +3,26 @@
 use std::path::Path;
 
 use isolate::{CallError, Death, DeathClass, End};
-use isolith_types::{Code, DeathNote, Failure};
+use isolith_types::{Code, DeathNote, Failure, Hint};
 
 /// Converts the error of a call.
 pub fn of_call(error: &CallError) -> Failure {
-    let (code, hint) = match error {
-        CallError::BadRequest(_) => (Code::Failed, ""),
-        CallError::Unanswerable(_) => (Code::TooLarge, "ask for less at once"),
-        CallError::RequestTooLarge { .. } => (Code::TooLarge, "split the input"),
-        CallError::QueueFull { .. } => (Code::QueueFull, "the system is busy; try again"),
-        CallError::QueueTimeout { .. } => (Code::Timeout, "the system is busy; try again"),
-        CallError::BreakerOpen { .. } => (Code::BreakerOpen, "wait, then try again"),
-        CallError::Draining { .. } => (Code::Draining, ""),
-        CallError::StartFailed { .. } => (Code::StartFailure, ""),
+    let (code, hint): (_, Hint) = match error {
+        CallError::BadRequest(_) => (Code::Failed, "".into()),
+        CallError::Unanswerable(_) => (Code::TooLarge, "ask for less at once".into()),
+        CallError::RequestTooLarge { .. } => (Code::TooLarge, "split the input".into()),
+        CallError::QueueFull { .. } => (Code::QueueFull, "the system is busy; try again".into()),
+        CallError::QueueTimeout { .. } => (Code::Timeout, "the system is busy; try again".into()),
+        CallError::BreakerOpen { .. } => (Code::BreakerOpen, "wait, then try again".into()),
+        CallError::Draining { .. } => (Code::Draining, "".into()),
+        CallError::StartFailed { .. } => (Code::StartFailure, "".into()),
         CallError::Died { class: DeathClass::Timeout, .. } => {
-            (Code::Timeout, "raise the timeout or reduce the work")
+            (Code::Timeout, "raise the timeout or reduce the work".into())
         }
-        CallError::Died { .. } => (Code::WorkerDied, ""),
-        CallError::Poisoned { .. } | CallError::Quarantined { .. } => (
-            Code::Quarantined,
-            "this input is skipped until it or the program changes; `isolith doctor --quarantine list` shows it",
-        ),
+        CallError::Died { .. } => (Code::WorkerDied, "".into()),
+        CallError::Poisoned { .. } | CallError::Quarantined { .. } => {
+            (Code::Quarantined, Hint::InspectQuarantine)
+        }
     };
     let failure = Failure::new(code, error.to_string()).with_hint(hint);
     match error {

@@ -12,7 +12,7 @@ use isolith_protocol::{
     RecordsPut,
 };
 use isolith_roles::{Intake, IntakeJob, IntakeReply, IntakeSettings, Layout, Place};
-use isolith_types::{Code, CollectionSpec, Failure, Metric};
+use isolith_types::{Code, CollectionSpec, Failure, Hint, Metric};
 use tokio::sync::Notify;
 
 use crate::failure::of_call;
@@ -131,8 +131,7 @@ impl Engine {
 pub(crate) async fn no_progress(patience: Duration, alive: &Notify) -> Failure {
     while tokio::time::timeout(patience, alive.notified()).await.is_ok() {}
     let message = format!("no progress for {} s", patience.as_secs());
-    Failure::new(Code::Timeout, message)
-        .with_hint("the same command continues; --timeout gives it more time")
+    Failure::new(Code::Timeout, message).with_hint(Hint::ContinueLoading)
 }
 
 /// An ingest in progress.
@@ -236,8 +235,7 @@ impl<'a> Load<'a> {
         let name = &state.name;
         if let Some(metric) = self.options.metric.filter(|metric| *metric != state.metric) {
             let message = format!("collection {name:?} measures by {}, not {metric}", state.metric);
-            return Err(Failure::new(Code::AlreadyExists, message)
-                .with_hint("leave --metric out, or choose another collection"));
+            return Err(Failure::new(Code::AlreadyExists, message).with_hint(Hint::LeaveOutMetric));
         }
         match (&self.options.model, &state.model) {
             (Some(given), Some(known)) if given != known => {

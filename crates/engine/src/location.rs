@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, Hint};
 
 use crate::trust::StorePlace;
 
@@ -80,7 +80,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
 
 fn no_project(here: &Path) -> Failure {
     let message = format!("nothing is indexed in {} or above it", here.display());
-    Failure::new(Code::NoStore, message).with_hint("`isolith index` indexes the working folder")
+    Failure::new(Code::NoStore, message).with_hint(Hint::IndexProject)
 }
 
 /// The nearest `.isolith` from `start` upward.
@@ -104,8 +104,9 @@ impl Surroundings {
     /// `store_refused` if there is no home folder.
     pub fn state_folder(&self) -> Result<PathBuf, Failure> {
         self.base_folder(self.state_home.as_deref(), ".local/state").ok_or_else(|| {
+            let advice = "set HOME or XDG_STATE_HOME, or name a file".to_owned();
             Failure::new(Code::StoreRefused, "there is no home folder to keep secrets in")
-                .with_hint("set HOME or XDG_STATE_HOME, or name a file with ISOLITH_SECRET_FILE")
+                .with_hint(Hint::NameSecretFile { advice })
         })
     }
 
@@ -121,7 +122,7 @@ fn user_store(surroundings: &Surroundings) -> Result<PathBuf, Failure> {
     let folder = surroundings.base_folder(surroundings.data_home.as_deref(), ".local/share");
     folder.ok_or_else(|| {
         Failure::new(Code::StoreRefused, "there is no home folder to keep a store in")
-            .with_hint("name a folder with --store or ISOLITH_STORE")
+            .with_hint(Hint::NameStore { advice: "set HOME, or name a folder".to_owned() })
     })
 }
 

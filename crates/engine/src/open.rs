@@ -14,7 +14,7 @@ use isolith_folder::Folder;
 use isolith_protocol::SegmentsOf;
 use isolith_roles::{StoreBuilder, StoreReader, StoreSettings, StoreWriter};
 use isolith_store::{Durability, StoreFolder};
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, Hint};
 use tokio::sync::{Notify, OnceCell};
 
 use crate::failure::of_call;
@@ -281,9 +281,8 @@ fn half_of_memory() -> u64 {
 }
 
 pub(crate) fn no_store(folder: &Path) -> Failure {
-    Failure::new(Code::NoStore, format!("there is no store in {}", folder.display())).with_hint(
-        "`isolith index` creates one for code, `isolith memory add` for memory, `isolith ingest` for collections; --store names another folder",
-    )
+    Failure::new(Code::NoStore, format!("there is no store in {}", folder.display()))
+        .with_hint(Hint::CreateStore)
 }
 
 pub(crate) fn store_settings(folder: &StoreFolder, options: &EngineOptions) -> StoreSettings {
@@ -299,7 +298,9 @@ pub(crate) fn store_settings(folder: &StoreFolder, options: &EngineOptions) -> S
 pub(crate) fn create_folder(path: &Path) -> Result<(), Failure> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| {
         Failure::new(Code::ReadOnly, format!("cannot create {}: {error}", path.display()))
-            .with_hint("choose a folder that you can write to with --store")
+            .with_hint(Hint::NameStore {
+                advice: "choose a folder that you can write to".to_owned(),
+            })
     })
 }
 

@@ -6,7 +6,7 @@ use isolith_protocol::{
     QuarantineSegments, ReadJob, ReadOperation, ReadReply, RecordsFound, Searched, SegmentsOf,
 };
 use isolith_store::names::is_segment;
-use isolith_types::{Code, Failure, Filter, Hit};
+use isolith_types::{Code, Failure, Filter, Hint, Hit};
 
 use crate::failure::{is_another_store, of_call};
 use crate::open::Engine;
@@ -63,8 +63,9 @@ impl Engine {
             let model = model.unwrap_or_else(|| "an unknown model".to_owned());
             let message =
                 format!("{collection} has vectors of {model}, which cannot embed texts here");
-            return Err(Failure::new(Code::ModelUnavailable, message)
-                .with_hint("pass the text's vector with --vector, or its words with --keywords"));
+            return Err(
+                Failure::new(Code::ModelUnavailable, message).with_hint(Hint::PassVectorOrKeywords)
+            );
         }
         let vector = self.vector_of(text).await?;
         let search = FindNearest { collection: collection.to_owned(), vector, limit, filter };

@@ -6,15 +6,11 @@ use std::io::{self, ErrorKind, Read, Write as _};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, Hint};
 use rustix::fs::OFlags;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 const KEY_BYTES: usize = 32;
-
-/// What losing the secret means.
-const LOST: &str = "restore it, or move it away: a new one is created on the next run, and your \
-     project stores have to be adopted again (`isolith adopt`)";
 
 /// A random key. Its file holds it as hexadecimal digits.
 #[derive(Clone, PartialEq, Eq)]
@@ -64,7 +60,7 @@ impl Secret {
             .map_err(|error| unusable(path, "read", &error))?;
         let secret = parse(text.trim_end()).ok_or_else(|| {
             Failure::new(Code::StoreRefused, format!("{} does not hold a secret", path.display()))
-                .with_hint(LOST)
+                .with_hint(Hint::RestoreSecret)
         })?;
         Ok(Some(secret))
     }
@@ -98,11 +94,12 @@ fn parse(text: &str) -> Option<Secret> {
 fn refuse_exposed(file: &File, path: &Path) -> Result<(), Failure> {
     let metadata = file.metadata().map_err(|error| unusable(path, "read", &error))?;
     let (problem, hint) = if !metadata.is_file() {
-        ("is not a file", LOST)
+        ("is not a file", Hint::RestoreSecret)
     } else if metadata.uid() != rustix::process::geteuid().as_raw() {
-        ("belongs to another user", "name another file with ISOLITH_SECRET_FILE")
+        let advice = "name another file".to_owned();
+        ("belongs to another user", Hint::NameSecretFile { advice })
     } else if metadata.mode() & 0o077 != 0 {
-        ("can be read by other users", "`chmod 600` it")
+        ("can be read by other users", "`chmod 600` it".into())
     } else {
         return Ok(());
     };
@@ -148,8 +145,8 @@ fn fill(mut rest: &mut [u8]) -> io::Result<()> {
 
 fn unusable(path: &Path, operation: &str, error: &io::Error) -> Failure {
     let message = format!("cannot {operation} the secret {}: {error}", path.display());
-    Failure::new(Code::ReadOnly, message)
-        .with_hint("name a private, writable file with ISOLITH_SECRET_FILE")
+    let advice = "name a private, writable file".to_owned();
+    Failure::new(Code::ReadOnly, message).with_hint(Hint::NameSecretFile { advice })
 }
 
 #[cfg(test)]

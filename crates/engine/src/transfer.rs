@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 use isolith_protocol::{CollectionState, Page, Selection};
-use isolith_types::{Code, CollectionSpec, Failure, Metadata};
+use isolith_types::{Code, CollectionSpec, Failure, Hint, Metadata};
 use serde::{Deserialize, Serialize};
 
 use crate::open::Engine;
@@ -82,8 +82,7 @@ impl Engine {
 /// `bad_input` if the file is not an export, `not_found` if there is none.
 pub fn exported_collection(file: &Path) -> Result<CollectionSpec, Failure> {
     let bad = |code, reason: &str| {
-        Failure::new(code, format!("{}: {reason}", file.display()))
-            .with_hint("`isolith ingest --collection NAME` loads files without a header")
+        Failure::new(code, format!("{}: {reason}", file.display())).with_hint(Hint::IngestFile)
     };
     let open = File::open(file).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => bad(Code::NotFound, "there is no such file"),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use isolith_folder::Folder;
 use isolith_protocol::LocateRoots;
 use isolith_source::walk::looks_like_store;
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, Hint};
 
 use crate::location::PROJECT_FOLDER;
 use crate::open::Engine;
@@ -161,9 +161,7 @@ impl Engine {
                 let message = format!(
                     "the graph holds code of {count} folder(s) outside of what this server may read"
                 );
-                Err(Failure::new(Code::ForbiddenPath, message).with_hint(
-                    "`isolith status` lists the folders; --allow DIR adds one to the server, `isolith index --remove DIR` drops its index",
-                ))
+                Err(Failure::new(Code::ForbiddenPath, message).with_hint(Hint::AllowIndexedFolder))
             }
         }
     }

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, Hint};
 
 use crate::state::{CODE_COLLECTION, MEMORY_COLLECTION};
 
@@ -257,8 +257,7 @@ impl StoreError {
             return (**failure).clone();
         }
         let (code, hint) = self.code_and_hint();
-        let failure = Failure::new(code, self.to_string());
-        if hint.is_empty() { failure } else { failure.with_hint(hint) }
+        Failure::new(code, self.to_string()).with_hint(hint)
     }
 
     /// Whether every further operation fails until the store is reopened.
@@ -273,25 +272,18 @@ impl StoreError {
         )
     }
 
-    fn code_and_hint(&self) -> (Code, String) {
+    fn code_and_hint(&self) -> (Code, Hint) {
         let (code, hint) = match self {
             Self::Missing { .. } => {
                 (Code::NoStore, "index or ingest something first, or name another store")
             }
             Self::NotAStore { .. } => (Code::StoreRefused, "name another folder as the store"),
             Self::Foreign { path } => {
-                let store = path.parent().unwrap_or(path).display();
-                let hint = format!(
-                    "`isolith adopt --store '{store}'` checks it and trusts it from then on"
-                );
-                return (Code::StoreForeign, hint);
+                let store = path.parent().unwrap_or(path).display().to_string();
+                return (Code::StoreForeign, Hint::AdoptStore { store, project: None });
             }
-            Self::Corrupt { .. } => (Code::Corrupt, "run `isolith doctor --repair`"),
-            Self::Behind { .. } => (
-                Code::Corrupt,
-                "stop the processes that use the store, then run `isolith doctor --repair`; keep \
-                 truth.sqlite-wal, which may hold what is missing",
-            ),
+            Self::Corrupt { .. } => return (Code::Corrupt, Hint::RepairStore),
+            Self::Behind { .. } => return (Code::Corrupt, Hint::RepairIdleStore),
             Self::Newer { .. } => {
                 (Code::StoreNewer, "restart this process with the newer version of isolith")
             }
@@ -302,10 +294,12 @@ impl StoreError {
             Self::Busy { .. } => (Code::Timeout, "try again, or with a longer timeout"),
             Self::Deadline { .. } => (Code::Timeout, "try again with a longer timeout"),
             Self::ForeignOwner { .. } => {
-                (Code::StoreRefused, "use a store of your own: --store DIR or ISOLITH_STORE")
+                let advice = "use a store of your own".to_owned();
+                return (Code::StoreRefused, Hint::NameStore { advice });
             }
             Self::NetworkFilesystem { .. } => {
-                (Code::StoreRefused, "keep the store on a local disk: --store DIR or ISOLITH_STORE")
+                let advice = "keep the store on a local disk".to_owned();
+                return (Code::StoreRefused, Hint::NameStore { advice });
             }
             Self::ReadOnly { .. } => {
                 (Code::ReadOnly, "check the permissions of the store's folder and its mount")
@@ -313,30 +307,26 @@ impl StoreError {
             Self::DiskFull { .. } => {
                 (Code::DiskFull, "free some space; nothing of this write was kept")
             }
-            Self::Io { .. } | Self::Sqlite { .. } => (Code::Failed, "run `isolith doctor`"),
+            Self::Io { .. } | Self::Sqlite { .. } => return (Code::Failed, Hint::CheckStore),
             Self::NotFound { similar, .. } => return (Code::NotFound, similar_hint(similar)),
             Self::CollectionExists { .. } => {
                 (Code::AlreadyExists, "choose another name, or delete it first")
             }
-            Self::NoRoot { .. } => (Code::NotFound, "`isolith index PATH` makes one"),
-            Self::NoFact { .. } => {
-                (Code::NotFound, "`isolith fact query NAME` shows what is known")
-            }
+            Self::NoRoot { .. } => return (Code::NotFound, Hint::IndexProject),
+            Self::NoFact { .. } => return (Code::NotFound, Hint::QueryFacts),
             Self::FactOverlaps { is_open: false, .. } => {
                 (Code::AlreadyExists, "add only times at which it is not true")
             }
             Self::FactOverlaps { id, .. } => {
-                let hint =
-                    format!("if it has ended, `isolith fact invalidate {id} --at WHEN` says so");
-                return (Code::AlreadyExists, hint);
+                return (Code::AlreadyExists, Hint::InvalidateFact { id: id.clone() });
             }
             Self::NameTaken { .. } => {
                 (Code::AlreadyExists, "use that name, or take it away from the other first")
             }
             Self::ModelMismatch { name, .. } if name == CODE_COLLECTION => {
-                (Code::ModelMismatch, "`isolith index --reembed` rebuilds it with that model")
+                return (Code::ModelMismatch, Hint::ReembedIndex);
             }
-            Self::NoDrawer { .. } => (Code::NotFound, "`isolith memory list` shows what there is"),
+            Self::NoDrawer { .. } => return (Code::NotFound, Hint::ListDrawers),
             Self::DrawerExists { .. } => {
                 (Code::AlreadyExists, "delete one of the two, or give it another source")
             }
@@ -352,16 +342,16 @@ impl StoreError {
             }
             Self::KeyReused => (Code::KeyReused, "use a new key for a new request"),
             Self::BadRecord { .. } | Self::Invalid(_) | Self::BadFilter(_) => (Code::BadInput, ""),
-            Self::Query(failure) => return (failure.code, failure.hint.clone()),
+            Self::Query(failure) => (failure.code, ""),
         };
-        (code, hint.to_owned())
+        (code, hint.into())
     }
 }
 
-fn similar_hint(similar: &[String]) -> String {
+fn similar_hint(similar: &[String]) -> Hint {
     match similar {
-        [] => "`isolith collection list` shows what there is".to_owned(),
-        names => format!("did you mean {}?", listed(names)),
+        [] => Hint::ListCollections,
+        names => format!("did you mean {}?", listed(names)).into(),
     }
 }
 

@@ -16,6 +16,7 @@ use isolith_search::{
 use isolith_segment::exact::floats;
 use isolith_segment::text::{Analyzer, FieldWeight, Keywords as Words, field};
 use isolith_store::Snapshot;
+use isolith_types::{Degraded, Hint};
 
 use crate::keywords::Keywords;
 use crate::segments::Segments;
@@ -109,7 +110,7 @@ impl CodeSearch<'_, '_> {
         let texts = self.snapshot.chunks(&rows, true)?;
         let hits = ranked.into_iter().zip(texts);
         let hits = hits.filter_map(|(ranked, chunk)| loaded.hit(ranked, chunk?)).collect();
-        let degraded = searched.degraded().or(other_model);
+        let degraded = searched.degraded().map(|why| Degraded { why, hint: None }).or(other_model);
         let roots = self.snapshot.root_places()?;
         Ok(CodeFound { hits, degraded, searched, indexed: true, roots })
     }
@@ -272,16 +273,14 @@ fn names(name: &str) -> Words {
 fn usable_mode(
     state: &CollectionState,
     query: &SearchCode,
-) -> Result<(Mode, Option<String>), StoreError> {
+) -> Result<(Mode, Option<Degraded>), StoreError> {
     let known = state.model.as_deref().unwrap_or("unknown");
     match query.mode {
         _ if known == model_name() => Ok((query.mode, None)),
         Mode::Keyword => Ok((Mode::Keyword, None)),
         Mode::Hybrid if query.vector.is_none() => {
-            let degraded = format!(
-                "the index was made with the model {known}: ranked by words alone; `isolith index --reembed` mends that"
-            );
-            Ok((Mode::Keyword, Some(degraded)))
+            let why = format!("the index was made with the model {known}: ranked by words alone");
+            Ok((Mode::Keyword, Some(Degraded { why, hint: Some(Hint::ReembedIndex) })))
         }
         _ => Err(StoreError::ModelMismatch {
             name: state.name.clone(),

@@ -8,7 +8,7 @@ use isolate::{Bulk, Context, InWorker, Refusal, Role, Sandbox};
 use isolith_history::{History, Repository, last_changes};
 use isolith_intake::records::{Batches, Cursor, IntakeError, Layout, OnError, Rules, validate};
 use isolith_intake::transcript::{self, Plan, Problem, Transcript, TranscriptError};
-use isolith_types::{Code, Failure, Metadata, Metric, NewDrawer};
+use isolith_types::{Code, Failure, Hint, Metadata, Metric, NewDrawer};
 use serde::{Deserialize, Serialize};
 
 use isolith_fault as fault;
@@ -304,10 +304,10 @@ impl Intake {
     }
 
     fn fail(&self, error: &IntakeError) -> Failure {
-        self.fail_with(error.code(), error, &error.hint())
+        self.fail_with(error.code(), error, error.hint())
     }
 
-    fn fail_with(&self, code: Code, error: &dyn std::fmt::Display, hint: &str) -> Failure {
+    fn fail_with(&self, code: Code, error: &dyn std::fmt::Display, hint: Hint) -> Failure {
         match self.file() {
             Ok(path) => Failure::new(code, format!("{}: {error}", path.display())).with_hint(hint),
             Err(failure) => failure,

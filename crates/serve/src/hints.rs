@@ -1,107 +1,96 @@
-//! Advice for agents. The engine's hints name commands of the terminal; an agent has tools
-//! instead, and can ask the user for the rest.
+//! Advice for agents. An agent has tools where people have commands, and can ask the user to
+//! do the rest.
 
-use isolith_types::Failure;
+use isolith_types::Hint;
 
-/// Commands and what an agent does in their place, the more specific ones first.
-const TOOLS: [(&str, &str); 10] = [
-    ("isolith index", "call index_project"),
-    ("isolith doctor", "call repair"),
-    ("isolith memory list", "memory_list and memory_search show existing drawers"),
-    ("isolith memory", "use the memory tools"),
-    ("isolith collection list", "collection_list shows the collections"),
-    ("isolith fact invalidate", "if it has ended, call fact_invalidate"),
-    ("isolith fact query", "fact_query shows the facts about an entity"),
-    ("isolith fact entities", "fact_query shows the facts about an entity"),
-    ("isolith fact", "use the fact tools; your own nodes and edges can point to it"),
-    ("isolith ingest", "call ingest_file"),
-];
-
-/// Options of commands that no tool has.
-const ONLY_FOR_PEOPLE: [&str; 6] =
-    ["--fresh", "--remove", "--reembed", "--quarantine", "--allow", "isolith adopt"];
-
-/// The failure with a hint that an agent can follow.
-pub(crate) fn for_agents(failure: Failure) -> Failure {
-    let hint = match tool_for(&failure.hint) {
-        Some(hint) => hint.to_owned(),
-        None if names_command(&failure.hint) => format!("ask the user: {}", failure.hint),
-        None => return failure,
+/// The advice for an agent.
+pub(crate) fn for_agents(hint: &Hint) -> String {
+    let words = match hint {
+        Hint::Text(text) => text,
+        Hint::IndexProject | Hint::ResumeIndexing { .. } => "call index_project",
+        Hint::WaitForIndexing => "another process is indexing it; try again later",
+        Hint::ListIndexes => "index_status shows the indexed folders",
+        Hint::RemoveIndex => {
+            "what is in the index stays there; the user can drop it with `isolith index --remove DIR`"
+        }
+        Hint::AllowFolder => "ask the user to start the server with --allow DIR to add a folder",
+        Hint::AllowIndexedFolder => {
+            "index_status shows the indexed folders; the user can start the server with \
+             --allow DIR to add one, or drop its index with `isolith index --remove DIR`"
+        }
+        Hint::CreateStore => {
+            "index_project creates one for code, memory_add for memory, collection_add for \
+             collections"
+        }
+        Hint::CheckStore | Hint::RepairStore => "call repair",
+        Hint::RepairIdleStore => {
+            "ask the user to stop the other processes that use the store, then call repair; keep \
+             truth.sqlite-wal, which may hold what is missing"
+        }
+        Hint::InspectQuarantine => {
+            "this input is skipped until it or the program changes; the user can see it with \
+             `isolith doctor --quarantine list`"
+        }
+        Hint::ListCollections => "collection_list shows the collections",
+        Hint::PassVectorOrKeywords => "pass keywords, or a vector made by the collection's model",
+        Hint::LeaveOutMetric => "choose another collection",
+        Hint::ContinueLoading => "repeat the call to continue where it stopped",
+        Hint::SkipBadRecords => "correct the file, or set skip_bad to true",
+        Hint::IngestFile => "call ingest_file",
+        Hint::ListDrawers => "memory_list and memory_search show existing drawers",
+        Hint::QueryFacts | Hint::ListEntities => "fact_query shows the facts about an entity",
+        Hint::InvalidateFact { id } => {
+            return format!("if it has ended, call fact_invalidate with the id {id}");
+        }
+        Hint::UseFacts => "use the fact tools; your own nodes and edges can point to it",
+        // No tool does these.
+        Hint::ReembedIndex
+        | Hint::RemoveInnerIndex { .. }
+        | Hint::RemoveEmptyIndex { .. }
+        | Hint::NameStore { .. }
+        | Hint::AdoptStore { .. }
+        | Hint::RestoreSecret
+        | Hint::NameSecretFile { .. }
+        | Hint::ListQuarantine
+        | Hint::SkipBadRows
+        | Hint::ImportExport
+        | Hint::NameFormat
+        | Hint::DetectFormat => return format!("ask the user: {}", hint.for_terminal()),
     };
-    failure.with_hint(hint)
-}
-
-/// Why an answer is incomplete, with a tool in the place of a command.
-pub(crate) fn reason(degraded: String) -> String {
-    match (tool_for(&degraded), degraded.split_once(": `")) {
-        (Some(tool), Some((what, _))) => format!("{what}: {tool}"),
-        _ => degraded,
-    }
-}
-
-fn tool_for(text: &str) -> Option<&'static str> {
-    if ONLY_FOR_PEOPLE.iter().any(|option| text.contains(option)) {
-        return None;
-    }
-    TOOLS.iter().find(|(command, _)| text.contains(command)).map(|(_, tool)| *tool)
-}
-
-fn names_command(text: &str) -> bool {
-    let for_user = text.contains("ask the user") || text.contains("the user can");
-    !for_user && (text.contains("isolith ") || text.contains("--"))
+    words.to_owned()
 }
 
 #[cfg(test)]
 mod tests {
-    use isolith_types::Code;
+    use isolith_types::Degraded;
 
     use super::*;
 
     #[test]
     fn hints_name_tools_where_there_are_any() {
+        let folder = "/a".to_owned();
         let table = [
-            ("`isolith index` indexes the working folder", "call index_project"),
-            ("run `isolith doctor --repair`", "call repair"),
+            (Hint::RepairStore, "call repair"),
             (
-                "`isolith memory list` shows what there is",
-                "memory_list and memory_search show existing drawers",
+                Hint::RemoveEmptyIndex { folder },
+                "ask the user: check that it is mounted and not ignored; `isolith index --remove \
+                 /a` drops its index",
             ),
-            (
-                "`isolith index --remove DIR` drops its index",
-                "ask the user: `isolith index --remove DIR` drops its index",
-            ),
-            ("name a folder with --store", "ask the user: name a folder with --store"),
-            (
-                "ask the user to start it with --allow DIR",
-                "ask the user to start it with --allow DIR",
-            ),
-            ("free some space", "free some space"),
-            ("", ""),
+            ("free some space".into(), "free some space"),
         ];
         for (hint, expected) in table {
-            let failure = Failure::new(Code::Failed, "it failed").with_hint(hint);
-            assert_eq!(for_agents(failure).hint, expected, "{hint}");
+            assert_eq!(for_agents(&hint), expected);
         }
     }
 
     #[test]
     fn reasons_name_tools_where_there_are_any() {
-        let table = [
-            (
-                "indexing of /a was not finished: `isolith index /a` resumes it",
-                "indexing of /a was not finished: call index_project",
-            ),
-            (
-                "another model: `isolith index --reembed` rebuilds it",
-                "another model: `isolith index --reembed` rebuilds it",
-            ),
-            (
-                "a segment cannot be used: exact scan used",
-                "a segment cannot be used: exact scan used",
-            ),
-        ];
-        for (degraded, expected) in table {
-            assert_eq!(reason(degraded.to_owned()), expected);
-        }
+        let why = "indexing of /a was not finished".to_owned();
+        let hint = Some(Hint::ResumeIndexing { folder: "/a".to_owned() });
+        let degraded = Degraded { why, hint };
+        let for_people = "indexing of /a was not finished; `isolith index /a` resumes it";
+        assert_eq!(degraded.worded(Hint::for_terminal), for_people);
+        let for_agent = "indexing of /a was not finished; call index_project";
+        assert_eq!(degraded.worded(for_agents), for_agent);
     }
 }

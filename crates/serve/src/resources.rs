@@ -108,7 +108,7 @@ fn as_json(content: &impl Serialize, uri: &str) -> Result<ResourceContents, Erro
 
 /// A failure as a protocol error, where there is no result to put it into.
 pub(crate) fn error(failure: Failure) -> ErrorData {
-    let failure = for_agents(failure);
+    let failure = failure.worded(for_agents);
     let data = Some(json!({ "error": failure }));
     match failure.code {
         Code::NotFound | Code::NoStore => ErrorData::resource_not_found(failure.message, data),

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, ShownFailure};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -97,7 +97,7 @@ impl Tool {
                 };
                 match outcome.and_then(|answer| shown(&answer)) {
                     Ok(result) => result,
-                    Err(failure) => refused(&for_agents(failure)),
+                    Err(failure) => refused(&failure.worded(for_agents)),
                 }
             })
         };
@@ -137,8 +137,8 @@ fn shown(answer: &impl Shown) -> Result<CallToolResult, Failure> {
     Ok(result)
 }
 
-/// An error that the agent sees and can react to.
-fn refused(failure: &Failure) -> CallToolResult {
+/// An error that the agent sees, and can do something about.
+fn refused(failure: &ShownFailure) -> CallToolResult {
     let code = json!(failure.code);
     let code = code.as_str().unwrap_or_default();
     let mut text = format!("{code}: {}", failure.message);
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn errors_have_data_and_text() {
         let failure = Failure::new(Code::NoStore, "nothing is here").with_hint("make something");
-        let result = serde_json::to_value(refused(&failure)).unwrap();
+        let result = serde_json::to_value(refused(&failure.worded(for_agents))).unwrap();
         assert_eq!(result["isError"], true);
         let error =
             json!({ "code": "no_store", "message": "nothing is here", "hint": "make something" });

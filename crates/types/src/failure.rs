@@ -3,18 +3,36 @@ use std::fmt;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
-/// An error as people, scripts and agents see it.
+use crate::Hint;
+
+/// An error on its way to people, scripts and agents, who see it as a [`ShownFailure`].
+///
+/// As JSON it is what the terminal shows, because the reports of commands contain failures.
+/// Only between our processes does it keep its [`Hint`].
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Failure {
     /// The kind of failure; scripts branch on it.
     pub code: Code,
     /// What happened, in one sentence.
     pub message: String,
+    /// What to do about it.
+    pub hint: Option<Hint>,
+    /// The death of a worker that caused it.
+    pub death: Option<Box<DeathNote>>,
+}
+
+/// A failure in the words of the place where it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ShownFailure {
+    /// What kind of failure this is; scripts branch on it.
+    pub code: Code,
+    /// What happened, in one sentence.
+    pub message: String,
     /// What to do about it; empty when there is nothing to do.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub hint: String,
     /// The death of a worker that caused it.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub death: Option<Box<DeathNote>>,
 }
 
@@ -32,7 +50,7 @@ pub struct DeathNote {
 impl Failure {
     /// A failure without a hint.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: String::new(), death: None }
+        Self { code, message: message.into(), hint: None, death: None }
     }
 
     /// Adds the death that caused the failure.
@@ -42,30 +60,34 @@ impl Failure {
         self
     }
 
-    /// Adds a hint.
+    /// The same failure with other advice; an empty text is none.
     #[must_use]
-    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = hint.into();
+    pub fn with_hint(mut self, hint: impl Into<Hint>) -> Self {
+        self.hint = Some(hint.into()).filter(|hint| *hint != Hint::Text(String::new()));
         self
+    }
+
+    /// The failure in the words of a place, such as [`Hint::for_terminal`].
+    pub fn worded(self, words: fn(&Hint) -> String) -> ShownFailure {
+        ShownFailure {
+            code: self.code,
+            message: self.message,
+            hint: self.hint.as_ref().map(words).unwrap_or_default(),
+            death: self.death,
+        }
     }
 }
 
-// Empty fields are omitted from JSON; between processes (postcard), every field is present.
 impl Serialize for Failure {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let all = !serializer.is_human_readable();
-        let hinted = all || !self.hint.is_empty();
-        let died = all || self.death.is_some();
-        let count = 2 + usize::from(hinted) + usize::from(died);
-        let mut fields = serializer.serialize_struct("Failure", count)?;
+        if serializer.is_human_readable() {
+            return self.clone().worded(Hint::for_terminal).serialize(serializer);
+        }
+        let mut fields = serializer.serialize_struct("Failure", 4)?;
         fields.serialize_field("code", &self.code)?;
         fields.serialize_field("message", &self.message)?;
-        if hinted {
-            fields.serialize_field("hint", &self.hint)?;
-        }
-        if died {
-            fields.serialize_field("death", &self.death)?;
-        }
+        fields.serialize_field("hint", &self.hint)?;
+        fields.serialize_field("death", &self.death)?;
         fields.end()
     }
 }
@@ -204,6 +226,20 @@ mod tests {
             r#"{"code":"breaker_open","message":"workers keep dying","hint":"try again in 5 s"}"#
         );
         assert_eq!(advised.to_string(), "workers keep dying");
+        assert_eq!(advised.with_hint("").hint, None);
+    }
+
+    #[test]
+    fn hints_are_kept_between_processes_and_worded_for_people() {
+        let hint = Hint::InvalidateFact { id: "f2".to_owned() };
+        let failure = Failure::new(Code::AlreadyExists, "it is true").with_hint(hint);
+        let bytes = postcard::to_stdvec(&failure).unwrap();
+        assert_eq!(postcard::from_bytes::<Failure>(&bytes).unwrap(), failure);
+        assert_eq!(
+            serde_json::to_value(&failure).unwrap()["hint"],
+            "if it has ended, `isolith fact invalidate f2 --at WHEN` says so"
+        );
+        assert_eq!(failure.worded(|_| "end it".to_owned()).hint, "end it");
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod fact;
 mod failure;
 mod filter;
 mod hash;
+mod hint;
 mod memory;
 mod metadata;
 mod moment;
@@ -26,9 +27,10 @@ pub use fact::{
     AddedFact, Direction, EndedFact, Entity, EntityPatch, EntityQuery, Fact, FactQuery, FactStats,
     NewFact, Provenance, Source, Supersede, SupersededFact, WhichFact,
 };
-pub use failure::{Code, DeathNote, Failure};
+pub use failure::{Code, DeathNote, Failure, ShownFailure};
 pub use filter::{Comparison, Filter, FilterError};
 pub use hash::{FastHasher, FastMap, FastSet};
+pub use hint::{Degraded, Hint};
 pub use memory::{
     AddedDrawer, Drawer, DrawerFilter, DrawerHit, DrawerOrder, DrawerPage, DrawerPatch,
     DrawerPlace, LONGEST_DRAWER, NewDrawer, Room, SimilarDrawer, Wing,

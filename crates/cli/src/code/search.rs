@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use isolith_engine::{CodeFilter, CodeHit, CodeHits, CodeSearch, EngineOptions, Mode, StorePlace};
-use isolith_types::Failure;
+use isolith_types::{Failure, Hint};
 use serde_json::json;
 
 use super::show;
@@ -63,7 +63,8 @@ pub(crate) fn run(
         found.hits.iter_mut().for_each(|hit| show::narrow(hit, plan.words(), around));
     }
     if let Some(degraded) = &found.degraded {
-        output.note(&format!("results may be incomplete: {degraded}"));
+        let why = degraded.worded(Hint::for_terminal);
+        output.note(&format!("results may be incomplete: {why}"));
     }
     print(&found, plan, output)?;
     Ok(ExitCode::SUCCESS)
@@ -81,6 +82,7 @@ impl SearchPlan {
 
 fn print(found: &CodeHits, plan: &SearchPlan, output: &Output) -> Result<(), Failure> {
     let CodeHits { hits, degraded, took } = found;
+    let degraded = degraded.as_ref().map(|it| it.worded(Hint::for_terminal));
     let took_ms = (took.as_secs_f64() * 1e5).round() / 1e2;
     match plan.listing {
         Listing::Lines => output.lines(hits),

@@ -9,7 +9,7 @@ use clap::Args;
 use isolith_config::Key;
 use isolith_engine::{Scope, Secret, StorePlace, find_store};
 use isolith_serve::{DefaultLimits, HttpOptions, Listen, ServerOptions, Token};
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, Hint};
 
 use super::settings::{Context, limit_of, unusable, variable};
 
@@ -177,12 +177,12 @@ impl TypedServe {
 
 /// Replaces hints about ISOLITH_SECRET_FILE, which has no effect on the token's file.
 fn without_secret(failure: Failure) -> Failure {
-    match failure.hint.contains("ISOLITH_SECRET_FILE") {
-        true => failure.with_hint(
+    match failure.hint {
+        Some(Hint::NameSecretFile { .. }) => failure.with_hint(
             "set a token with --token-file or ISOLITH_TOKEN, or use a Unix socket: \
              --listen unix:PATH",
         ),
-        false => failure,
+        _ => failure,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Commands on drawers, and their output.
 
 use isolith_engine::{Engine, Key, WhichDrawers};
-use isolith_types::{Code, Drawer, DrawerFilter, DrawerPage, Failure, NewDrawer};
+use isolith_types::{Code, Drawer, DrawerFilter, DrawerPage, Failure, Hint, NewDrawer};
 use serde_json::{Value, json};
 
 use super::list::list;
@@ -106,7 +106,7 @@ fn nowhere(ids: &[&String]) -> Failure {
     let named: Vec<&str> = ids.iter().take(5).map(|id| id.as_str()).collect();
     let more = if ids.len() > named.len() { " ..." } else { "" };
     let message = format!("no such drawer: {}{more}", named.join(", "));
-    Failure::new(Code::NotFound, message).with_hint("`isolith memory list` lists drawers")
+    Failure::new(Code::NotFound, message).with_hint(Hint::ListDrawers)
 }
 
 async fn delete(

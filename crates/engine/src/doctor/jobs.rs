@@ -2,7 +2,7 @@
 
 use isolate::{Poison, Quarantine};
 use isolith_protocol::{ForgetPoison, GetOverview};
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, Hint};
 use serde::Serialize;
 
 use crate::open::Engine;
@@ -78,22 +78,21 @@ impl Engine {
 }
 
 fn choose(jobs: &[QuarantinedJob], id: &str) -> Result<QuarantinedJob, Failure> {
-    let hint = "`isolith doctor --quarantine list` shows them all";
     if id.len() < MIN_ID_CHARS {
         let message =
             format!("{id:?} is too short: give {MIN_ID_CHARS} characters of the id or more");
-        return Err(Failure::new(Code::BadInput, message).with_hint(hint));
+        return Err(Failure::new(Code::BadInput, message).with_hint(Hint::ListQuarantine));
     }
     let fitting: Vec<&QuarantinedJob> = jobs.iter().filter(|job| job.id.starts_with(id)).collect();
     match fitting.as_slice() {
         [job] => Ok((*job).clone()),
         [] => {
             let message = format!("no job {id:?} is in quarantine");
-            Err(Failure::new(Code::NotFound, message).with_hint(hint))
+            Err(Failure::new(Code::NotFound, message).with_hint(Hint::ListQuarantine))
         }
         several => {
             let message = format!("{} jobs in quarantine begin with {id:?}", several.len());
-            Err(Failure::new(Code::BadInput, message).with_hint(hint))
+            Err(Failure::new(Code::BadInput, message).with_hint(Hint::ListQuarantine))
         }
     }
 }

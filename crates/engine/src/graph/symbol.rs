@@ -184,6 +184,8 @@ fn several(text: &str, found: &[Symbol], folders: &HashMap<i64, PathBuf>) -> Fai
 
 #[cfg(test)]
 mod tests {
+    use isolith_types::Hint;
+
     use super::*;
 
     fn symbol(number: i64, label: &str, path: &str, qualified: &str) -> Symbol {
@@ -221,11 +223,12 @@ mod tests {
             (0..15).map(|n| symbol(n, "Function", &format!("f{n}.py"), "open")).collect();
         let failure = several("open", &found, &HashMap::new());
         assert_eq!(failure.code, Code::BadInput);
-        assert!(failure.hint.contains("f0.py#open, f1.py#open"), "{}", failure.hint);
-        assert!(failure.hint.ends_with("and 3 more"), "{}", failure.hint);
+        let hint = failure.worded(Hint::for_terminal).hint;
+        assert!(hint.contains("f0.py#open, f1.py#open"), "{hint}");
+        assert!(hint.ends_with("and 3 more"), "{hint}");
         let found = [symbol(1, "Function", "a.py", "f"), symbol(2, "Function", "a.py", "f")];
         let folders = [(1, "/x".into()), (2, "/y".into())].into();
         let failure = several("f", &found, &folders);
-        assert_eq!(failure.hint, "name one by its id: /x/a.py#f, /y/a.py#f");
+        assert_eq!(failure.hint, Some("name one by its id: /x/a.py#f, /y/a.py#f".into()));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use isolate::Supervised;
 use isolith_folder::Folder;
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, Hint};
 
 use super::{IndexProgress, IndexStage, IndexWatcher};
 use crate::open::Engine;
@@ -34,8 +34,7 @@ impl RootLock {
             }
             if !wait {
                 let message = format!("{} is being indexed by another process", root.display());
-                return Err(Failure::new(Code::LockHeld, message)
-                    .with_hint("try again later, or leave out --no-wait to wait for it"));
+                return Err(Failure::new(Code::LockHeld, message).with_hint(Hint::WaitForIndexing));
             }
             watcher(IndexProgress { stage: IndexStage::Waiting, done: 0, total: 0 });
             tokio::select! {

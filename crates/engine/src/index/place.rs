@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use isolith_folder::Folder;
 use isolith_protocol::{ListRoots, RootState};
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, Hint};
 use serde::Serialize;
 
 use crate::open::Engine;
@@ -103,11 +103,11 @@ impl Place {
             return Ok(Self { root: Some(root.clone()), folder, stored, under });
         }
         if let Some(inner) = roots.iter().find(|root| root.folder.starts_with(&real)) {
-            let inner = inner.folder.display();
-            let message = format!("{} contains {inner}, which has an index", real.display());
-            return Err(Failure::new(Code::BadInput, message).with_hint(format!(
-                "`isolith index --remove {inner}` drops that one; or index the others beside it one by one"
-            )));
+            let folder = inner.folder.display().to_string();
+            let message = format!("{} contains {folder}, which has an index", real.display());
+            return Err(
+                Failure::new(Code::BadInput, message).with_hint(Hint::RemoveInnerIndex { folder })
+            );
         }
         if !real.is_dir() {
             let message =
@@ -131,12 +131,10 @@ impl Place {
                         "{} is outside of what this server may read",
                         self.folder.display()
                     );
-                    Failure::new(Code::ForbiddenPath, message)
-                        .with_hint("start the server with --allow DIR to add a folder")
+                    Failure::new(Code::ForbiddenPath, message).with_hint(Hint::AllowFolder)
                 }
                 std::io::ErrorKind::PermissionDenied => Failure::new(Code::BadInput, message),
-                _ => Failure::new(Code::NotFound, message)
-                    .with_hint("what is in the index stays there; `--remove` drops it"),
+                _ => Failure::new(Code::NotFound, message).with_hint(Hint::RemoveIndex),
             }
         })
     }
@@ -173,15 +171,14 @@ impl Place {
 
 fn not_indexed(folder: &Path) -> Failure {
     Failure::new(Code::NotFound, format!("{} has no index", folder.display()))
-        .with_hint("`isolith status` shows what has one")
+        .with_hint(Hint::ListIndexes)
 }
 
 /// The real path of what is there.
 fn existing(path: &Path) -> Result<PathBuf, Failure> {
     std::fs::canonicalize(path).map_err(|error| {
         let message = format!("{} cannot be opened: {error}", path.display());
-        Failure::new(Code::NotFound, message)
-            .with_hint("what is in the index stays there; `--remove` drops it")
+        Failure::new(Code::NotFound, message).with_hint(Hint::RemoveIndex)
     })
 }
 

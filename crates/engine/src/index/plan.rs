@@ -8,7 +8,7 @@ use isolith_protocol::ListFiles;
 use isolith_source::PARSER_VERSION;
 use isolith_source::secrets::is_secret_problem;
 use isolith_source::walk::{SkipReason, SkippedPath, WalkOptions, WalkPage};
-use isolith_types::{Code, Failure, FileVersion};
+use isolith_types::{Code, Failure, FileVersion, Hint};
 
 use super::listing::Listing;
 use super::place::Place;
@@ -214,11 +214,9 @@ fn keep_unseen(known: &mut HashMap<String, Known>, path: &str) {
 
 /// Refuses to empty an index: a folder that is not mounted looks empty, too.
 fn nothing_left(place: &Place) -> Failure {
-    let folder = place.folder().display();
+    let folder = place.folder().display().to_string();
     let message = format!("{folder} has no files any more, and its index has some");
-    Failure::new(Code::BadInput, message).with_hint(format!(
-        "check that it is mounted and not ignored; `isolith index --remove {folder}` drops its index"
-    ))
+    Failure::new(Code::BadInput, message).with_hint(Hint::RemoveEmptyIndex { folder })
 }
 
 fn problem(left_out: SkippedPath) -> IndexProblem {

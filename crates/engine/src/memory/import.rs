@@ -9,7 +9,7 @@ use isolith_protocol::MEMORY_COLLECTION;
 use isolith_roles::{
     Intake, IntakeJob, IntakeReply, TranscriptFormat, TranscriptPlace, TranscriptPlan, Turns,
 };
-use isolith_types::{Code, Failure, NewDrawer};
+use isolith_types::{Code, Failure, Hint, NewDrawer};
 use serde::Serialize;
 use tokio::sync::Notify;
 
@@ -276,8 +276,7 @@ impl ImportReceipt {
             self.path.display(),
             self.rejected_count
         );
-        Err(Failure::new(Code::BadInput, message)
-            .with_hint("correct the file, or say with --format what it is"))
+        Err(Failure::new(Code::BadInput, message).with_hint(Hint::NameFormat))
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use isolith_protocol::StoreError;
 use isolith_store::{StoreFolder, TruthId, new_uuid};
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, Hint};
 
 use crate::location::PROJECT_FOLDER;
 use crate::open::{create_folder, no_store};
@@ -96,8 +96,9 @@ impl StorePlace {
     /// store, and a folder with other files in it.
     pub(crate) fn refuse_to_move(&self) -> Result<(), Failure> {
         let refuse = |message: String| {
-            Err(Failure::new(Code::BadInput, message)
-                .with_hint("move the folder yourself, or name another one with --store"))
+            Err(Failure::new(Code::BadInput, message).with_hint(Hint::NameStore {
+                advice: "move the folder yourself, or name another one".to_owned(),
+            }))
         };
         let shown = self.path.display();
         if self.is_own() {
@@ -249,16 +250,12 @@ impl StorePlace {
 }
 
 /// What to do about a store that is somebody else's, as far as anybody can tell.
-fn ways_out(store: &Path) -> String {
-    let shown = store.display();
-    let adopt = format!("`isolith adopt --store '{shown}'` checks it and trusts it from then on");
-    match (store.file_name().is_some_and(|name| name == PROJECT_FOLDER), store.parent()) {
-        (true, Some(project)) => format!(
-            "it may have come with a clone or an archive: `isolith index --fresh '{}'` moves it \
-             aside and indexes again; {adopt}",
-            project.display()
-        ),
-        _ => format!("it may have come from another machine or user: {adopt}"),
+fn ways_out(store: &Path) -> Hint {
+    let is_projects = store.file_name().is_some_and(|name| name == PROJECT_FOLDER);
+    let project = store.parent().filter(|_| is_projects);
+    Hint::AdoptStore {
+        store: store.display().to_string(),
+        project: project.map(|project| project.display().to_string()),
     }
 }
 
@@ -287,15 +284,18 @@ fn refuse_tracked(folder: &Path) -> Result<(), Failure> {
         Ok(None) => Ok(()),
         Ok(Some(_)) => {
             Err(Failure::new(Code::StoreRefused, format!("git tracks files in the store {shown}"))
-                .with_hint("`git rm -r --cached` them, or name another folder with --store"))
+                .with_hint(Hint::NameStore {
+                    advice: "`git rm -r --cached` them, or name another folder".to_owned(),
+                }))
         }
         Err((index, error)) => {
             let message = format!(
                 "cannot tell whether git tracks the store {shown}: {}: {error}",
                 index.display()
             );
-            Err(Failure::new(Code::StoreRefused, message)
-                .with_hint("repair the repository, or name another folder with --store"))
+            Err(Failure::new(Code::StoreRefused, message).with_hint(Hint::NameStore {
+                advice: "repair the repository, or name another folder".to_owned(),
+            }))
         }
     }
 }

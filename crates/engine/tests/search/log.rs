@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use isolith_engine::{Doctor, DoctorOptions, Engine, EngineOptions, Life, PutMode, Records};
-use isolith_types::{Code, Failure, Metric};
+use isolith_types::{Code, Failure, Hint, Metric};
 use libtest_mimic::Trial;
 
 use crate::support::{Model, copy, open, open_with, sealed, trial};
@@ -134,7 +134,7 @@ async fn damaged(place: &Path) {
     let refused = engine.collections().await.unwrap_err();
     assert_eq!(refused.code, Code::Corrupt);
     assert!(refused.message.contains("acknowledged"), "{refused:?}");
-    assert!(refused.hint.contains("isolith doctor --repair"), "{refused:?}");
+    assert!(refused.hint == Some(Hint::RepairStore), "{refused:?}");
     engine.close().await;
     let report = examine(&store, false).await;
     assert_eq!((report.ok, report.exit_status()), (false, 74), "{report:?}");
@@ -215,7 +215,8 @@ async fn stopped(store: &Path) {
     let named = format!("process {pid} (python3");
     assert!(failure.message.contains(&named), "{failure:?}");
     assert!(failure.message.contains("which is stopped"), "{failure:?}");
-    assert!(failure.hint.contains(&format!("kill -CONT {pid}")), "{failure:?}");
+    let hint = failure.worded(Hint::for_terminal).hint;
+    assert!(hint.contains(&format!("kill -CONT {pid}")), "{hint}");
     let status = engine.status().await;
     let lock = status.write_lock.unwrap();
     assert!(lock.pid == pid && lock.is_stopped() && lock.command.contains("sqlite3"), "{lock:?}");

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::io;
 
-use isolith_types::{Code, Failure, LONGEST_VECTOR};
+use isolith_types::{Code, Failure, Hint, LONGEST_VECTOR};
 
 use crate::feed::{Fault, name_byte};
 use crate::records::RowProblem;
@@ -141,9 +141,9 @@ impl fmt::Display for Place {
 const SHAPES: &str = r#"expected {"ids":["a"],"embeddings":[[0.1,0.2]],"metadatas":[{"k":1}],"documents":["text"]}, alone or under "chromadb_ready", or lines such as {"id":"a","embedding":[0.1,0.2],"metadata":{"k":1},"document":"text"}, in UTF-8"#;
 
 impl IntakeError {
-    /// What to do about the error; may be empty.
-    pub fn hint(&self) -> String {
-        match self {
+    /// What to do about it; empty when there is nothing to say.
+    pub fn hint(&self) -> Hint {
+        let text = match self {
             Self::Empty | Self::Unrecognized { .. } | Self::WrongShape { .. } => SHAPES.to_owned(),
             Self::Syntax { .. } => {
                 "check the file with a JSON validator, or write it again".to_owned()
@@ -157,20 +157,17 @@ impl IntakeError {
             Self::Lengths { .. } => {
                 "each list needs one item for each row; write null where there is none".to_owned()
             }
-            Self::SecondHeader { .. } => {
-                "bring an export of several collections in with `import`".to_owned()
-            }
+            Self::SecondHeader { .. } => return Hint::ImportExport,
             Self::BadRows { total, rows, .. } if total == rows => {
                 format!("no row is left to be loaded; {SHAPES}")
             }
-            Self::BadRows { .. } => {
-                "correct these rows, or leave them out with --on-error skip".to_owned()
-            }
+            Self::BadRows { .. } => return Hint::SkipBadRecords,
             Self::Changed { .. } | Self::BadCursor { .. } => {
                 "load the file again when nothing writes to it any more".to_owned()
             }
             Self::Io(_) | Self::Cancelled => String::new(),
-        }
+        };
+        text.into()
     }
 
     /// The public error code.

@@ -1,6 +1,6 @@
 use std::io;
 
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, Hint};
 
 use crate::feed::Fault;
 use crate::transcript::Format;
@@ -53,20 +53,19 @@ pub enum TranscriptError {
 
 impl TranscriptError {
     /// What to do about it; empty if there is nothing special.
-    pub fn hint(&self) -> &'static str {
-        match self {
+    pub fn hint(&self) -> Hint {
+        let text = match self {
             Self::Io(_) => "",
             Self::Empty => "export the conversations again, or name another file",
             Self::Packed { .. } => "unpack it, and import the conversations.json that is in it",
             Self::Binary { found: "UTF-16 text" } => {
                 "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW_FILE"
             }
-            Self::Binary { .. } | Self::Other { .. } => {
-                "leave --format out to see what it is; docs/memory.md tells what can be imported"
-            }
+            Self::Binary { .. } | Self::Other { .. } => return Hint::DetectFormat,
             Self::Unknown { hint, .. } => hint,
             Self::Changed { .. } => "run the command again when nothing writes to the file",
-        }
+        };
+        text.into()
     }
 
     /// The code that the outside sees.

@@ -2,7 +2,7 @@
 
 use isolate_types::Bulk;
 use isolith_search::{Mode, Weights, Why};
-use isolith_types::{ChunkKind, FileVersion, Symbol};
+use isolith_types::{ChunkKind, Degraded, FileVersion, Symbol};
 use serde::{Deserialize, Serialize};
 
 use super::{SearchReply, Searched};
@@ -100,7 +100,7 @@ pub struct CodeFound {
     /// The hits, best first.
     pub hits: Vec<FoundChunk>,
     /// Why the answer is incomplete.
-    pub degraded: Option<String>,
+    pub degraded: Option<Degraded>,
     /// Which segments the search used.
     pub searched: Searched,
     /// Whether any code is indexed.

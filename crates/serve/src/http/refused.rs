@@ -166,9 +166,9 @@ fn explanation(status: StatusCode, text: &str, method: &Method, path: &str) -> F
         (_, "") => Failure::new(code, status.to_string()),
         (_, text) => Failure::new(code, text),
     };
-    match failure.hint.is_empty() {
-        true => failure.with_hint("see docs/http.md for what the server expects"),
-        false => failure,
+    match failure.hint {
+        None => failure.with_hint("see docs/http.md for what the server expects"),
+        Some(_) => failure,
     }
 }
 

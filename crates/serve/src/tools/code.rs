@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arguments::{bounded, limit, question};
 use crate::fresh::{fresh, renew};
-use crate::hints::reason;
+use crate::hints::for_agents;
 use crate::server::Server;
 use crate::text::{cut, lines_from, round};
 use crate::tool::{Call, Effect, Shown, Tool};
@@ -133,7 +133,8 @@ struct Hit {
 impl From<CodeHits> for Found {
     fn from(found: CodeHits) -> Self {
         let CodeHits { hits, degraded, .. } = found;
-        Self { hits: hits.into_iter().map(Hit::from).collect(), degraded: degraded.map(reason) }
+        let degraded = degraded.map(|it| it.worded(for_agents));
+        Self { hits: hits.into_iter().map(Hit::from).collect(), degraded }
     }
 }
 

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::arguments::{bounded, limit, question};
-use crate::hints::reason;
 use crate::text::{cut, line, round};
 use crate::tool::{Call, Effect, Shown, Tool};
 
@@ -118,12 +117,7 @@ async fn collection_query(call: Call, asked: CollectionQuery) -> Result<Queried,
         (None, None, Some(vector)) => engine.nearest(&collection, &vector, most, filter).await,
         _ => Err(Failure::new(Code::BadInput, "pass exactly one of text, keywords and vector")),
     };
-    found.map(Queried::from).map_err(|failure| match failure.code {
-        Code::ModelUnavailable => {
-            failure.with_hint("pass keywords, or a vector made by the collection's model")
-        }
-        _ => failure,
-    })
+    found.map(Queried::from)
 }
 
 fn filter(json: Option<JsonObject>) -> Result<Option<Filter>, Failure> {
@@ -155,10 +149,7 @@ struct FoundRecord {
 impl From<Hits> for Queried {
     fn from(found: Hits) -> Self {
         let Hits { hits, degraded } = found;
-        Self {
-            hits: hits.into_iter().map(FoundRecord::from).collect(),
-            degraded: degraded.map(reason),
-        }
+        Self { hits: hits.into_iter().map(FoundRecord::from).collect(), degraded }
     }
 }
 

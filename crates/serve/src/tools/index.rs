@@ -53,11 +53,7 @@ async fn index_project(call: Call, asked: IndexProject) -> Result<Report, Failur
         };
         engine.index(&options, Arc::new(watcher))
     });
-    let report = run.await.map_err(|failure| match failure.code {
-        // The engine's hint names flags of commands.
-        Code::LockHeld => failure.with_hint("another process is indexing it; try again later"),
-        _ => failure,
-    })?;
+    let report = run.await?;
     call.server.keep_fresh(&engine).await;
     Ok(Report::of(&path, report))
 }

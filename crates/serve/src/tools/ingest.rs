@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use isolith_engine::{IngestOptions, IngestProgress, IngestStage, OnError, PutMode, Receipt};
-use isolith_types::{Code, Failure};
+use isolith_types::{Failure, Hint};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -61,9 +61,9 @@ async fn ingest_file(call: Call, asked: IngestFile) -> Result<Loaded, Failure> {
     });
     let receipt = load.await;
     match receipt.error.clone() {
-        Some(failure) => Err(match failure.code {
-            Code::BadInput => failure.with_hint("correct the file, or set skip_bad to true"),
-            _ => failure.with_hint("repeat the call to continue where it stopped"),
+        Some(failure) => Err(match failure.hint {
+            None => failure.with_hint(Hint::ContinueLoading),
+            Some(_) => failure,
         }),
         None => Ok(receipt.into()),
     }

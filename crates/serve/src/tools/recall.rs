@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use super::drawer::ListedDrawer;
 use crate::arguments::{limit, question};
-use crate::hints::reason;
 use crate::text::{cut, line, round};
 use crate::tool::{Call, Effect, Shown, Tool};
 
@@ -78,7 +77,7 @@ struct Hit {
 impl From<MemoryHits> for Recalled {
     fn from(found: MemoryHits) -> Self {
         let MemoryHits { hits, degraded, .. } = found;
-        Self { hits: hits.into_iter().map(Hit::from).collect(), degraded: degraded.map(reason) }
+        Self { hits: hits.into_iter().map(Hit::from).collect(), degraded }
     }
 }
 

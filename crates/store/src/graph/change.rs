@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use isolith_graph::{Edge, Entity, Graph, GraphMut, KeyId, LabelId, TypeId, Value};
 use isolith_protocol::StoreError;
-use isolith_types::{Code, Failure, FastMap};
+use isolith_types::{Code, Failure, FastMap, Hint};
 use rusqlite::{Connection, params};
 
 use super::names::NameKind;
@@ -232,13 +232,10 @@ impl<'a> TruthGraph<'a> {
         let sql = format!("SELECT owner FROM {table} WHERE id = ?1 AND owner IS NOT NULL");
         let Some(owner) = one::<i64>(self.db, &sql, [number])? else { return Ok(()) };
         let (whose, hint) = match is_of_facts(owner) {
-            true => (
-                "belongs to the facts, which queries cannot change",
-                "use `isolith fact`; nodes and edges of your own can point to it",
-            ),
+            true => ("belongs to the facts, which queries cannot change", Hint::UseFacts),
             false => (
                 "belongs to the code graph, which is derived from files and read-only",
-                "change the file and index it; nodes and edges of your own can point to it",
+                "change the file and index it; nodes and edges of your own can point to it".into(),
             ),
         };
         Err(Failure::new(Code::BadInput, format!("{what} {whose}")).with_hint(hint))

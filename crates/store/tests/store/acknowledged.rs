@@ -7,7 +7,7 @@ use isolith_protocol::{
     AddRoot, ChangeGraph, CypherQuery, Key, Purge, PutMode, StoreError, Write, code_spec,
 };
 use isolith_store::{Checkpoint, StoreFolder, Truth};
-use isolith_types::Code;
+use isolith_types::{Code, Hint};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
@@ -109,7 +109,7 @@ fn opens(folder: &StoreFolder, content_before: &str) -> bool {
     assert!(matches!(refused, StoreError::Behind { commits: 1.., .. }), "{refused}");
     let failure = refused.to_failure();
     assert_eq!((failure.code, failure.code.exit_status()), (Code::Corrupt, 74));
-    assert!(failure.hint.contains("isolith doctor --repair"));
+    assert_eq!(failure.hint, Some(Hint::RepairIdleStore));
     assert_eq!(writer(folder).unwrap_err(), refused);
     // What is missing may still be there.
     let after = fs::read(folder.path().join(LOG)).ok();

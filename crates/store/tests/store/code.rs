@@ -7,7 +7,7 @@ use isolith_protocol::{
     SwapPlan, SwapSegments, TouchFiles, UpdateRecords, Which, code_spec,
 };
 use isolith_store::{Check, ChunkText, Scope, Snapshot};
-use isolith_types::{ChunkKind, Code, CollectionKind, FileVersion, ParsedFile};
+use isolith_types::{ChunkKind, Code, CollectionKind, FileVersion, Hint, ParsedFile};
 
 use crate::common::{
     MODEL, TestStore, add_root, bytes, file, key, numbered, put, put_files, version,
@@ -267,7 +267,7 @@ fn bad_batches_are_refused_whole() {
     let mut other = put_files(root, &one("a"), 1.0);
     other.model = "other".to_owned();
     let failure = store.one(other).unwrap_err().to_failure();
-    assert_eq!((failure.code, failure.hint.contains("--reembed")), (Code::ModelMismatch, true));
+    assert_eq!((failure.code, failure.hint), (Code::ModelMismatch, Some(Hint::ReembedIndex)));
     with(&store, |snapshot| {
         assert_eq!(snapshot.code_state().unwrap().unwrap().records, 6);
         assert_eq!(snapshot.files(root, None, None, 9).unwrap().len(), 3);

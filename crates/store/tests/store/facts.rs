@@ -4,8 +4,8 @@ use isolith_protocol::{
     AddFact, DescribeEntity, InvalidateFact, Key, StoreError, SupersedeFact, Write, WriteOperation,
 };
 use isolith_types::{
-    AddedFact, Code, EndedFact, Entity, EntityPatch, Fact, FactQuery, Moment, NewFact, Provenance,
-    Supersede, WhichFact,
+    AddedFact, Code, EndedFact, Entity, EntityPatch, Fact, FactQuery, Hint, Moment, NewFact,
+    Provenance, Supersede, WhichFact,
 };
 
 use crate::common::{TestStore, Written, key, write};
@@ -248,7 +248,8 @@ fn overlapping_intervals_are_refused() {
         assert_eq!(failure.code, Code::AlreadyExists, "{dates}");
         assert!(failure.message.starts_with(with), "{dates}: {}", failure.message);
         let is_open = with == "f2";
-        assert_eq!(failure.hint.contains("invalidate f2"), is_open, "{}", failure.hint);
+        let invalidate = Some(Hint::InvalidateFact { id: "f2".to_owned() });
+        assert_eq!(failure.hint == invalidate, is_open, "{:?}", failure.hint);
     }
     // Adjacent periods do not overlap.
     assert!(facts.add("Ann works_at Acme", "2022-01-01/2024-01-01").created);

@@ -303,7 +303,7 @@ fn collections_are_created_renamed_and_deleted() {
     let missing = store.one(rename("docs", "x")).unwrap_err();
     assert!(matches!(missing, StoreError::NotFound { .. }));
     let near = store.one(DeleteCollection { name: "paper".to_owned() }).unwrap_err();
-    assert_eq!(near.to_failure().hint, "did you mean \"papers\"?");
+    assert_eq!(near.to_failure().hint, Some("did you mean \"papers\"?".into()));
     // The first vector decides the dimension, and the next ones must follow.
     let outcome = store.one(put("papers", numbered(1..3), ADD)).unwrap();
     assert_eq!(outcome.collection.unwrap().dimension, Some(2));

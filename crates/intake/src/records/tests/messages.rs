@@ -1,4 +1,4 @@
-use isolith_types::{Code, Failure, Metric};
+use isolith_types::{Code, Failure, Hint, Metric};
 
 use super::{check, check_leniently, check_strictly, rules};
 use crate::records::{IntakeError, OnError, Rules};
@@ -46,7 +46,7 @@ fn files_without_records_are_described() {
         says(b"\xFF\xFE{\0"),
         "the file contains UTF-16 text (convert it to UTF-8), not records"
     );
-    let hint = check_strictly("{}").unwrap_err().hint();
+    let hint = check_strictly("{}").unwrap_err().hint().for_terminal();
     assert!(hint.contains(r#"{"ids":["a"],"embeddings":[[0.1,0.2]]"#), "{hint}");
     assert!(hint.contains(r#"{"id":"a","embedding":[0.1,0.2]"#), "{hint}");
 }
@@ -265,7 +265,7 @@ fn many_bad_rows_are_counted_and_the_first_are_shown() {
     assert_eq!(problems.len(), 6);
     let failure = Failure::from(&error);
     assert_eq!(failure.code, Code::BadInput);
-    assert!(failure.hint.contains("--on-error skip"));
+    assert_eq!(failure.hint, Some(Hint::SkipBadRecords));
 }
 
 #[test]
@@ -288,7 +288,11 @@ fn the_rules_are_applied() {
 fn a_file_without_usable_rows_is_refused_even_if_rows_may_be_skipped() {
     let error = check_leniently(r#"{"ids":[1,2],"embeddings":[[1],[1]]}"#).unwrap_err();
     assert!(error.to_string().starts_with("2 of 2 rows cannot be used: row 1: id"), "{error}");
-    assert!(error.hint().starts_with("no row is left to be loaded"), "{}", error.hint());
+    assert!(
+        error.hint().for_terminal().starts_with("no row is left to be loaded"),
+        "{}",
+        error.hint().for_terminal()
+    );
     let pretty = "{\n  \"id\": \"a\",\n  \"embedding\": [1]\n}\n";
     assert!(check_leniently(pretty).is_err());
 }
@@ -307,9 +311,13 @@ fn vectors_with_too_many_numbers_are_refused() {
 #[test]
 fn every_error_has_a_code_and_a_matching_hint() {
     let lengths = check_strictly(r#"{"ids":["a"],"embeddings":[]}"#).unwrap_err();
-    assert!(lengths.hint().contains("null"), "{}", lengths.hint());
+    assert!(lengths.hint().for_terminal().contains("null"), "{}", lengths.hint().for_terminal());
     let missing = check_strictly(r#"{"ids":["a"],"embeddings":null}"#).unwrap_err();
-    assert!(missing.hint().contains("include="), "{}", missing.hint());
+    assert!(
+        missing.hint().for_terminal().contains("include="),
+        "{}",
+        missing.hint().for_terminal()
+    );
     assert_eq!(missing.code(), Code::BadInput);
     let io = IntakeError::Io(std::io::ErrorKind::NotFound.into());
     assert_eq!(io.code(), Code::NotFound);

@@ -46,7 +46,8 @@ fn a_file_that_is_nothing_of_this_says_what_it_is_and_what_to_do() {
     ] {
         let error = read_as(name, None, content).unwrap_err();
         assert!(error.to_string().contains(says), "{name}: {error}");
-        assert!(error.hint().contains(hint), "{name}: {}", error.hint());
+        let given = error.hint().for_terminal();
+        assert!(given.contains(hint), "{name}: {given}");
         assert_eq!(error.code(), Code::BadInput);
     }
 }

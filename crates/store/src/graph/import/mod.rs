@@ -13,7 +13,7 @@ use isolith_graph::{Stats, Value};
 use isolith_protocol::{
     Done, GraphImported, GraphTable, ImportGraph, StoreError, TableHolds, TableTaken,
 };
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, Hint};
 
 use self::table::{Header, Rows};
 use super::{TruthGraph, is_due, query_failed};
@@ -103,7 +103,6 @@ impl Import<'_> {
             return Ok(());
         }
         let message = format!("row {row}: {reason}");
-        Err(Failure::new(Code::BadInput, message)
-            .with_hint("rows are counted after the header; `--on-error skip` leaves bad ones out"))
+        Err(Failure::new(Code::BadInput, message).with_hint(Hint::SkipBadRows))
     }
 }
