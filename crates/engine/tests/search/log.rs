@@ -134,7 +134,7 @@ async fn damaged(place: &Path) {
     let refused = engine.collections().await.unwrap_err();
     assert_eq!(refused.code, Code::Corrupt);
     assert!(refused.message.contains("acknowledged"), "{refused:?}");
-    assert!(refused.hint == Some(Hint::RepairStore), "{refused:?}");
+    assert!(refused.hint == Some(Hint::RepairIdleStore), "{refused:?}");
     engine.close().await;
     let report = examine(&store, false).await;
     assert_eq!((report.ok, report.exit_status()), (false, 74), "{report:?}");
