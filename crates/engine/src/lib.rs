@@ -52,7 +52,7 @@ pub use isolith_protocol::{
     Page, Patch, PutMode, Records, RecordsDeleted, RecordsPut, RecordsUpdated, Selection,
     StoredRecord, TableEnd, TableHolds, Which, WhichDrawers,
 };
-pub use isolith_roles::{Health, TranscriptFormat, TranscriptPlan, entries as worker_roles};
+pub use isolith_roles::{Health, TranscriptFormat, TranscriptOptions, entries as worker_roles};
 pub use isolith_search::{MemoryWeights, Mode, Weights};
 pub use isolith_store::Durability;
 pub use isolith_store::names::is_log;

@@ -1,6 +1,8 @@
 use std::ops::ControlFlow;
 
-use isolith_intake::feed::{Fault, Feed, Source, Taken, next_member, peek, take_line, take_value};
+use isolith_intake::feed::{
+    BufferedFeed, Fault, Feed, Taken, next_member, peek, take_line, take_value,
+};
 use isolith_intake::records::{Batches, OnError, Rules, validate};
 use isolith_store::read_cells;
 use isolith_types::Metric;
@@ -18,7 +20,7 @@ pub fn feed(data: &[u8]) -> bool {
 }
 
 fn lines(data: &[u8], buffer: usize) -> Vec<Taken> {
-    let mut source = Source::new(data, 0, buffer);
+    let mut source = BufferedFeed::new(data, 0, buffer);
     let mut lines = Vec::new();
     while let Ok(Some(taken)) = take_line(&mut source, LIMIT) {
         if let Taken::Whole(length) = taken {
@@ -32,7 +34,7 @@ fn lines(data: &[u8], buffer: usize) -> Vec<Taken> {
 }
 
 fn values(data: &[u8], buffer: usize) -> Result<Vec<Taken>, Fault> {
-    let mut source = Source::new(data, 0, buffer);
+    let mut source = BufferedFeed::new(data, 0, buffer);
     let mut values = Vec::new();
     if peek(&mut source)? != Some(b'[') {
         return Ok(values);

@@ -1,6 +1,6 @@
-use isolith_intake::transcript::{Batch, Format, Plan, Transcript, TranscriptError};
+use isolith_intake::transcript::{Batch, Format, Transcript, TranscriptError, TranscriptOptions};
 
-/// The formats that a file is read as; none is for what is recognized.
+/// The formats to read a file as; `None` detects the format.
 const FORMATS: [Option<Format>; 7] = [
     None,
     Some(Format::Drawers),
@@ -11,15 +11,16 @@ const FORMATS: [Option<Format>; 7] = [
     Some(Format::ClaudeCode),
 ];
 
-/// Exports of conversations: however they are cut into batches, and wherever another process
-/// goes on, the drawers are the same. Accepted is a file that is recognized and has no problems.
+/// Conversation exports: batch sizes and resuming must not change the drawers. An input is accepted
+/// if its format is detected and it has no problems.
 pub fn transcript(data: &[u8]) -> bool {
     let mut accepted = false;
     for format in FORMATS {
-        let plan = Plan { name: "export".to_owned(), format, ..Plan::default() };
-        let Ok(whole) = read(&plan, data, usize::MAX, false) else { continue };
+        let options =
+            TranscriptOptions { name: "export".to_owned(), format, ..TranscriptOptions::default() };
+        let Ok(whole) = read(&options, data, usize::MAX, false) else { continue };
         for resumes in [false, true] {
-            let parts = read(&plan, data, 1, resumes).expect("it was read as a whole");
+            let parts = read(&options, data, 1, resumes).expect("it was read as a whole");
             assert_eq!(parts, whole, "batches change what is read: {format:?}");
         }
         let has_drawers = !whole.drawers.is_empty() && whole.problems.is_empty();
@@ -28,9 +29,14 @@ pub fn transcript(data: &[u8]) -> bool {
     accepted
 }
 
-/// All that is in a file, in batches of a given size.
-fn read(plan: &Plan, data: &[u8], rows: usize, resumes: bool) -> Result<Batch, TranscriptError> {
-    let mut transcript = Transcript::open(data, plan.clone())?;
+/// Reads a whole file in batches of this size.
+fn read(
+    options: &TranscriptOptions,
+    data: &[u8],
+    rows: usize,
+    resumes: bool,
+) -> Result<Batch, TranscriptError> {
+    let mut transcript = Transcript::open(data, options.clone())?;
     let mut all = Batch::default();
     while let Some(batch) = transcript.next(rows, usize::MAX)? {
         all.drawers.extend(batch.drawers);
@@ -38,8 +44,8 @@ fn read(plan: &Plan, data: &[u8], rows: usize, resumes: bool) -> Result<Batch, T
         all.problems.extend(batch.problems);
         all.skipped += batch.skipped;
         if resumes {
-            let place = transcript.place().clone();
-            transcript = Transcript::resume(data, plan.clone(), place)?;
+            let cursor = transcript.cursor().clone();
+            transcript = Transcript::resume(data, options.clone(), cursor)?;
         }
     }
     Ok(all)

@@ -7,7 +7,9 @@ use std::time::Duration;
 use isolate::{Bulk, Context, InWorker, Refusal, Role, Sandbox};
 use isolith_history::{History, Repository, last_changes};
 use isolith_intake::records::{Batches, Cursor, IntakeError, Layout, OnError, Rules, validate};
-use isolith_intake::transcript::{self, Plan, Problem, Transcript, TranscriptError};
+use isolith_intake::transcript::{
+    self, Problem, Transcript, TranscriptCursor, TranscriptError, TranscriptOptions,
+};
 use isolith_types::{Code, Failure, Hint, Metadata, Metric, NewDrawer};
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +23,7 @@ pub struct Intake {
     /// The second pass, open where the last batch ended.
     batches: Option<Batches<Arc<File>>>,
     /// Conversations, open where the last batch ended, and how they are read.
-    transcript: Option<(Plan, Transcript<Arc<File>>)>,
+    transcript: Option<(TranscriptOptions, Transcript<Arc<File>>)>,
 }
 
 /// What the worker is told: what it may read.
@@ -64,9 +66,9 @@ pub enum IntakeJob {
         /// What tells this file, as it is now, from others.
         input: String,
         /// What it is read as, and where its drawers go.
-        plan: Box<Plan>,
+        plan: Box<TranscriptOptions>,
         /// Where to go on; the beginning, if it is not given.
-        place: Option<Box<transcript::Place>>,
+        place: Option<Box<TranscriptCursor>>,
         /// At most this many drawers and problems.
         rows: u32,
         /// At most about this many bytes.
@@ -132,7 +134,7 @@ pub struct Turns {
     /// How many parts are nothing that anybody said.
     pub skipped: u64,
     /// Where the next ones begin, or that there are none.
-    pub next: transcript::Place,
+    pub next: TranscriptCursor,
     /// How many bytes the file has.
     pub size: u64,
 }
@@ -228,14 +230,14 @@ impl Intake {
     fn turns(
         &mut self,
         file: Arc<File>,
-        plan: Plan,
-        place: Option<transcript::Place>,
+        plan: TranscriptOptions,
+        place: Option<TranscriptCursor>,
         rows: u32,
         bytes: u32,
     ) -> Result<IntakeReply, Failure> {
         let size = file.metadata().map_or(0, |metadata| metadata.len());
         let open = self.transcript.take_if(|(used, transcript)| {
-            Some(transcript.place()) == place.as_ref() && *used == plan
+            Some(transcript.cursor()) == place.as_ref() && *used == plan
         });
         let fail = |error: TranscriptError| self.fail_with(error.code(), &error, error.hint());
         let mut transcript = match (open, place) {
@@ -245,7 +247,7 @@ impl Intake {
         };
         let batch = transcript.next(rows as usize, bytes as usize).map_err(fail)?;
         let batch = batch.unwrap_or_default();
-        let next = transcript.place().clone();
+        let next = transcript.cursor().clone();
         self.transcript = Some((plan, transcript));
         let transcript::Batch { drawers, rows, problems, skipped } = batch;
         Ok(IntakeReply::Turns(Turns { drawers, rows, problems, skipped, next, size }))

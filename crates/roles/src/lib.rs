@@ -22,8 +22,7 @@ pub use isolith_fault::environment;
 pub use isolith_history::{FileChange, History, Repository, repository_of};
 pub use isolith_intake::records::{Cursor, Layout};
 pub use isolith_intake::transcript::{
-    Format as TranscriptFormat, Place as TranscriptPlace, Plan as TranscriptPlan,
-    Problem as TranscriptProblem,
+    Format as TranscriptFormat, Problem as TranscriptProblem, TranscriptCursor, TranscriptOptions,
 };
 pub use parse::{FileToParse, ParseJob, ParseNote, Parsed, Parser};
 pub use probe::{

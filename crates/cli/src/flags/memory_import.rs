@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use isolith_engine::{TranscriptFormat, TranscriptPlan};
+use isolith_engine::{TranscriptFormat, TranscriptOptions};
 
 use super::typed::TypedPersonal;
 use crate::memory::ImportPlan;
@@ -74,7 +74,7 @@ impl TypedImport {
         };
         ImportPlan {
             paths: self.files,
-            turns: TranscriptPlan {
+            turns: TranscriptOptions {
                 name: String::new(),
                 format,
                 wing: self.wing.filter(|name| !name.trim().is_empty()),

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use isolith_engine::{
     EngineOptions, ImportOptions, ImportProgress, ImportReceipt, StorePlace, TranscriptFormat,
-    TranscriptPlan,
+    TranscriptOptions,
 };
 use isolith_types::{Code, Failure};
 use serde::Serialize;
@@ -27,7 +27,7 @@ pub(crate) struct ImportPlan {
     /// Files, folders of sessions, and - for standard input.
     pub(crate) paths: Vec<PathBuf>,
     /// Format of the files, and where their drawers go. The name is set for each file.
-    pub(crate) turns: TranscriptPlan,
+    pub(crate) turns: TranscriptOptions,
     pub(crate) dry_run: bool,
     pub(crate) patience: Duration,
 }
@@ -102,7 +102,7 @@ fn import_one(
     let name = if copied.is_some() { "stdin".into() } else { name_of(file) };
     let options = ImportOptions {
         file: copied.as_ref().map_or(file, NamedTempFile::path).to_owned(),
-        plan: TranscriptPlan { name, ..plan.turns.clone() },
+        plan: TranscriptOptions { name, ..plan.turns.clone() },
         dry_run: plan.dry_run,
         patience: plan.patience,
     };

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use isolate::{CallError, CallOptions, Pool, Role, Supervised};
 use isolith_protocol::MEMORY_COLLECTION;
 use isolith_roles::{
-    Intake, IntakeJob, IntakeReply, TranscriptFormat, TranscriptPlace, TranscriptPlan, Turns,
+    Intake, IntakeJob, IntakeReply, TranscriptCursor, TranscriptFormat, TranscriptOptions, Turns,
 };
 use isolith_types::{Code, Failure, Hint, NewDrawer};
 use serde::Serialize;
@@ -25,7 +25,7 @@ pub struct ImportOptions {
     /// The file.
     pub file: PathBuf,
     /// What it is read as, and where its drawers go.
-    pub plan: TranscriptPlan,
+    pub plan: TranscriptOptions,
     /// Whether it is only read, and nothing written.
     pub dry_run: bool,
     /// Give up after so long without progress.
@@ -200,7 +200,7 @@ impl<'a> Import<'a> {
 
     async fn read_on(
         &self,
-        place: Option<Box<TranscriptPlace>>,
+        place: Option<Box<TranscriptCursor>>,
         rows: u32,
         retries: &mut u64,
     ) -> Result<Option<Turns>, Failure> {
@@ -212,7 +212,7 @@ impl<'a> Import<'a> {
 
     async fn read(
         &self,
-        place: Option<Box<TranscriptPlace>>,
+        place: Option<Box<TranscriptCursor>>,
         rows: u32,
         retries: &mut u64,
     ) -> Result<Turns, Failure> {

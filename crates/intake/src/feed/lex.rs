@@ -189,14 +189,14 @@ pub fn take_line<F: Feed>(feed: &mut F, limit: usize) -> Result<Option<Taken>, F
 /// Finds the end of one value, given in any number of pieces.
 #[derive(Debug, Default)]
 struct Extent {
-    state: State,
+    state: LexState,
     depth: u32,
     /// A bit for each open bracket: 1 for an object. Only the lowest `depth` bits are valid.
     objects: u128,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum LexState {
     #[default]
     Start,
     /// In a number, true, false or null outside of any list or object.
@@ -220,18 +220,18 @@ impl Extent {
         while at < bytes.len() {
             let rest = &bytes[at..];
             match self.state {
-                State::Start => match rest[0] {
+                LexState::Start => match rest[0] {
                     b'"' => {
-                        self.state = State::Text;
+                        self.state = LexState::Text;
                         at += 1;
                     }
-                    b'[' | b'{' => self.state = State::Between,
+                    b'[' | b'{' => self.state = LexState::Between,
                     b'-' | b'0'..=b'9' | b't' | b'f' | b'n' | b'N' | b'I' => {
-                        self.state = State::Scalar;
+                        self.state = LexState::Scalar;
                     }
                     _ => return Scan::Bad { at, expected: "a value" },
                 },
-                State::Scalar => {
+                LexState::Scalar => {
                     at += run(rest, |byte| {
                         is_blank(byte) | is_bracket(byte) | matches!(byte, b',' | b':' | b'"')
                     });
@@ -239,21 +239,21 @@ impl Extent {
                         return Scan::End(at);
                     }
                 }
-                State::Escape => {
-                    self.state = State::Text;
+                LexState::Escape => {
+                    self.state = LexState::Text;
                     at += 1;
                 }
-                State::Text => {
+                LexState::Text => {
                     at += run(rest, |byte| (byte == b'"') | (byte == b'\\'));
                     match bytes.get(at) {
                         None => {}
-                        Some(b'\\') => self.state = State::Escape,
+                        Some(b'\\') => self.state = LexState::Escape,
                         Some(_) if self.depth == 0 => return Scan::End(at + 1),
-                        Some(_) => self.state = State::Between,
+                        Some(_) => self.state = LexState::Between,
                     }
                     at += 1;
                 }
-                State::Between => {
+                LexState::Between => {
                     at += run(rest, |byte| (byte == b'"') | is_bracket(byte));
                     if let Some(&byte) = bytes.get(at)
                         && let Some(outcome) = self.bracket(byte, at)
@@ -269,7 +269,7 @@ impl Extent {
 
     fn bracket(&mut self, byte: u8, at: usize) -> Option<Scan> {
         match byte {
-            b'"' => self.state = State::Text,
+            b'"' => self.state = LexState::Text,
             b'[' | b'{' if self.depth == MAX_DEPTH => return Some(Scan::TooDeep(at)),
             b'[' | b'{' => {
                 let bit = 1 << self.depth;
@@ -296,7 +296,7 @@ impl Extent {
     }
 
     fn ends_with_the_bytes(&self) -> bool {
-        self.state == State::Scalar
+        self.state == LexState::Scalar
     }
 }
 

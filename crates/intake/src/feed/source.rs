@@ -62,7 +62,7 @@ pub fn name_byte(byte: u8) -> String {
     }
 }
 
-/// Where the bytes of a [`Source`] come from.
+/// Where the bytes of a [`BufferedFeed`] come from.
 pub trait Blocks {
     /// Reads some bytes at an offset; returns 0 only at the end.
     ///
@@ -84,7 +84,7 @@ impl<C: Content> Blocks for C {
 
 /// A feed from a file. Its buffer grows for a long value, up to the limit of its reader, and
 /// shrinks again afterwards.
-pub struct Source<B> {
+pub struct BufferedFeed<B> {
     blocks: B,
     buffer: Vec<u8>,
     usual_size: usize,
@@ -97,7 +97,7 @@ pub struct Source<B> {
 /// The maximum growth of a buffer at a time, so that it does not double for the last few bytes.
 const LARGEST_STEP: usize = 8 << 20;
 
-impl<B: Blocks> Source<B> {
+impl<B: Blocks> BufferedFeed<B> {
     /// Reads from an offset, with this initial buffer size.
     pub fn new(blocks: B, offset: u64, buffer_size: usize) -> Self {
         let buffer = vec![0; buffer_size];
@@ -123,7 +123,7 @@ impl<B: Blocks> Source<B> {
     }
 }
 
-impl<B: Blocks> Feed for Source<B> {
+impl<B: Blocks> Feed for BufferedFeed<B> {
     #[inline]
     fn window(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
@@ -150,12 +150,12 @@ impl<B: Blocks> Feed for Source<B> {
 }
 
 /// A feed from memory: one record of a file.
-pub struct Cut<'a> {
+pub struct SliceFeed<'a> {
     bytes: &'a [u8],
     offset: u64,
 }
 
-impl<'a> Cut<'a> {
+impl<'a> SliceFeed<'a> {
     /// Reads bytes that begin at this offset of the file.
     pub fn new(bytes: &'a [u8], offset: u64) -> Self {
         Self { bytes, offset }
@@ -170,7 +170,7 @@ impl<'a> Cut<'a> {
     }
 }
 
-impl Feed for Cut<'_> {
+impl Feed for SliceFeed<'_> {
     #[inline]
     fn window(&self) -> &[u8] {
         self.bytes

@@ -2,11 +2,13 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::feed::{Fault, Feed, Source, Taken, next_member, peek, take_key, take_line, take_value};
+use crate::feed::{
+    BufferedFeed, Fault, Feed, Taken, next_member, peek, take_key, take_line, take_value,
+};
 
 /// The items of a list, as written; `None` for those that are too long.
 fn items(bytes: &[u8], buffer: usize, limit: usize) -> Result<Vec<Option<Vec<u8>>>, Fault> {
-    let mut source = Source::new(bytes, 0, buffer);
+    let mut source = BufferedFeed::new(bytes, 0, buffer);
     assert_eq!(peek(&mut source)?, Some(b'['));
     source.advance(1);
     let mut items = Vec::new();
@@ -24,7 +26,7 @@ fn items(bytes: &[u8], buffer: usize, limit: usize) -> Result<Vec<Option<Vec<u8>
 }
 
 fn lines(bytes: &[u8], buffer: usize, limit: usize) -> Vec<Option<Vec<u8>>> {
-    let mut source = Source::new(bytes, 0, buffer);
+    let mut source = BufferedFeed::new(bytes, 0, buffer);
     let mut lines = Vec::new();
     while let Some(taken) = take_line(&mut source, limit).unwrap() {
         lines.push(match taken {
@@ -44,7 +46,7 @@ fn lines(bytes: &[u8], buffer: usize, limit: usize) -> Vec<Option<Vec<u8>>> {
 
 #[test]
 fn a_key_ends_at_its_colon() {
-    let mut source = Source::new(&br#"  "a\u0062" : 1"#[..], 0, 2);
+    let mut source = BufferedFeed::new(&br#"  "a\u0062" : 1"#[..], 0, 2);
     assert_eq!(take_key(&mut source).unwrap(), "ab");
     assert_eq!(source.window().first(), Some(&b'1'));
 }

@@ -1,6 +1,8 @@
 use isolith_types::Metadata;
 
-use crate::feed::{Content, Fault, Feed, Source, Taken, next_member, peek, skip_value, take_value};
+use crate::feed::{
+    BufferedFeed, Content, Fault, Feed, Taken, next_member, peek, skip_value, take_value,
+};
 use crate::records::error::Flaw;
 use crate::records::layout::List;
 use crate::records::record::{Parts, RecordReader};
@@ -81,7 +83,7 @@ impl<C: Content + Clone> Batches<C> {
         if cursor.row > layout.rows || cursor.offsets.iter().any(|offset| *offset > bytes) {
             return Err(IntakeError::BadCursor { row: cursor.row, rows: layout.rows });
         }
-        let source = |offset| Source::new(content.clone(), offset, buffer_bytes);
+        let source = |offset| BufferedFeed::new(content.clone(), offset, buffer_bytes);
         let first = cursor.row == 0;
         let reader = match layout.format {
             Format::Lists => {
@@ -221,7 +223,7 @@ enum Reader<C> {
 }
 
 struct ListReader<C> {
-    source: Source<C>,
+    source: BufferedFeed<C>,
     first: bool,
 }
 

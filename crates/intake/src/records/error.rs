@@ -24,32 +24,32 @@ pub enum IntakeError {
         found: String,
     },
     /// The file is not JSON.
-    #[error("the file is not JSON at byte {offset}{place}: expected {expected}, found {found}")]
+    #[error("the file is not JSON at byte {offset}{location}: expected {expected}, found {found}")]
     Syntax {
         /// The offset of the error.
         offset: u64,
         /// The row and list of the error.
-        place: Place,
+        location: ErrorLocation,
         /// What was expected.
         expected: &'static str,
         /// What was found.
         found: String,
     },
     /// The file is truncated.
-    #[error("the file is truncated: it ends at byte {offset}{place}")]
+    #[error("the file is truncated: it ends at byte {offset}{location}")]
     CutOff {
         /// Its length.
         offset: u64,
         /// The row and list that are incomplete.
-        place: Place,
+        location: ErrorLocation,
     },
     /// Lists and objects are nested too deeply.
-    #[error("lists or objects are nested too deeply at byte {offset}{place}")]
+    #[error("lists or objects are nested too deeply at byte {offset}{location}")]
     TooDeep {
         /// The offset of the bracket.
         offset: u64,
         /// The row and list of the bracket.
-        place: Place,
+        location: ErrorLocation,
     },
     /// A required list is missing.
     #[error("the list {list:?} is missing")]
@@ -120,14 +120,14 @@ pub enum IntakeError {
 
 /// The row and list of an error; empty if it is in none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct ErrorLocation {
     /// The list's key.
     pub list: Option<&'static str>,
     /// The row, from 1.
     pub row: Option<u64>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ErrorLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.row, self.list) {
             (Some(row), Some(list)) => write!(f, " (row {row} of {list})"),
@@ -185,21 +185,21 @@ impl IntakeError {
     }
 
     pub(crate) fn in_list(fault: Fault, list: List, row: u64) -> Self {
-        Self::from_fault(fault, Place { list: Some(list.name()), row: Some(row + 1) })
+        Self::from_fault(fault, ErrorLocation { list: Some(list.name()), row: Some(row + 1) })
     }
 
     pub(crate) fn in_row(fault: Fault, row: u64) -> Self {
-        Self::from_fault(fault, Place { list: None, row: Some(row + 1) })
+        Self::from_fault(fault, ErrorLocation { list: None, row: Some(row + 1) })
     }
 
-    pub(crate) fn from_fault(fault: Fault, place: Place) -> Self {
+    pub(crate) fn from_fault(fault: Fault, location: ErrorLocation) -> Self {
         match fault {
             Fault::Io(error) => Self::Io(error),
             Fault::Cancelled => Self::Cancelled,
-            Fault::End { offset } => Self::CutOff { offset, place },
-            Fault::TooDeep { offset } => Self::TooDeep { offset, place },
+            Fault::End { offset } => Self::CutOff { offset, location },
+            Fault::TooDeep { offset } => Self::TooDeep { offset, location },
             Fault::Syntax { offset, expected, found } => {
-                Self::Syntax { offset, place, expected, found: name_byte(found) }
+                Self::Syntax { offset, location, expected, found: name_byte(found) }
             }
         }
     }
@@ -213,7 +213,7 @@ impl From<&IntakeError> for Failure {
 
 impl From<Fault> for IntakeError {
     fn from(fault: Fault) -> Self {
-        Self::from_fault(fault, Place::default())
+        Self::from_fault(fault, ErrorLocation::default())
     }
 }
 

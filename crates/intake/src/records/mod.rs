@@ -28,7 +28,7 @@ mod validate;
 mod tests;
 
 pub use batches::{Batch, Batches};
-pub use error::{IntakeError, Place};
+pub use error::{ErrorLocation, IntakeError};
 pub use layout::{Cursor, Format, Layout, RowProblem};
 pub use validate::{OnError, Progress, Rules, validate};
 

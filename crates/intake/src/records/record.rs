@@ -1,6 +1,6 @@
 use crate::feed::{
-    Blocks, Cut, Fault, Feed, Source, Taken, next_member, peek, skip_value, take_key, take_line,
-    take_value,
+    Blocks, BufferedFeed, Fault, Feed, SliceFeed, Taken, next_member, peek, skip_value, take_key,
+    take_line, take_value,
 };
 use crate::records::error::Flaw;
 use crate::records::row::kind_of;
@@ -9,16 +9,16 @@ use crate::records::{Format, MAX_METADATA_BYTES, MAX_ROW_BYTES, MAX_VECTOR_BYTES
 /// The parts of one record as raw JSON, each a whole value with its offset in the file.
 #[derive(Debug, Default)]
 pub(crate) struct Parts<'a> {
-    pub(crate) id: Option<Part<'a>>,
-    pub(crate) vector: Option<Part<'a>>,
-    pub(crate) metadata: Option<Part<'a>>,
-    pub(crate) document: Option<Part<'a>>,
+    pub(crate) id: Option<RecordPart<'a>>,
+    pub(crate) vector: Option<RecordPart<'a>>,
+    pub(crate) metadata: Option<RecordPart<'a>>,
+    pub(crate) document: Option<RecordPart<'a>>,
     /// It is the header line of an export, not a record.
     pub(crate) is_header: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Part<'a> {
+pub(crate) struct RecordPart<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) offset: u64,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Part<'a> {
 impl<'a> Parts<'a> {
     /// Splits a record into its parts.
     pub(crate) fn find(bytes: &'a [u8], offset: u64) -> Result<Self, Flaw> {
-        let mut cut = Cut::new(bytes, offset);
+        let mut cut = SliceFeed::new(bytes, offset);
         if peek(&mut cut).map_err(Flaw::from_fault)? != Some(b'{') {
             let found = kind_of(cut.window().trim_ascii_end());
             return Err(Flaw::WrongKind { part: "a record", expected: "an object", found });
@@ -70,8 +70,8 @@ impl<'a> Parts<'a> {
 }
 
 fn fill<'a>(
-    place: &mut Option<Part<'a>>,
-    cut: &mut Cut<'a>,
+    place: &mut Option<RecordPart<'a>>,
+    cut: &mut SliceFeed<'a>,
     name: &'static str,
     limit: usize,
 ) -> Result<(), Flaw> {
@@ -80,7 +80,7 @@ fn fill<'a>(
     }
     let offset = cut.offset();
     match take_value(cut, limit).map_err(Flaw::from_fault)? {
-        Taken::Whole(length) => *place = Some(Part { bytes: cut.take(length), offset }),
+        Taken::Whole(length) => *place = Some(RecordPart { bytes: cut.take(length), offset }),
         Taken::TooLong(bytes) => return Err(Flaw::TooLong { part: name, bytes, limit }),
     }
     Ok(())
@@ -88,7 +88,7 @@ fn fill<'a>(
 
 /// Iterates over the records of a file of lines or of one list.
 pub(crate) struct RecordReader<B> {
-    source: Source<B>,
+    source: BufferedFeed<B>,
     lines: bool,
     /// The number of lines taken.
     pub(crate) line: u64,
@@ -97,7 +97,7 @@ pub(crate) struct RecordReader<B> {
 
 impl<B: Blocks> RecordReader<B> {
     /// Reads from a position between two records; `first` if it is before the first one.
-    pub(crate) fn new(source: Source<B>, format: Format, line: u64, first: bool) -> Self {
+    pub(crate) fn new(source: BufferedFeed<B>, format: Format, line: u64, first: bool) -> Self {
         Self { source, lines: format == Format::Lines, line, first }
     }
 
@@ -157,7 +157,7 @@ impl<B: Blocks> RecordReader<B> {
         self.lines.then_some(self.line)
     }
 
-    pub(crate) fn into_source(self) -> Source<B> {
+    pub(crate) fn into_source(self) -> BufferedFeed<B> {
         self.source
     }
 }

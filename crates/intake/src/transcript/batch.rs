@@ -3,77 +3,79 @@ use std::ops::ControlFlow;
 use isolith_types::NewDrawer;
 use serde::{Deserialize, Serialize};
 
-use crate::feed::{Content, Fault, Feed, Source, Taken, next_member, take_line, take_value};
+use crate::feed::{BufferedFeed, Content, Fault, Feed, Taken, next_member, take_line, take_value};
 use crate::transcript::claude_code::Session;
 use crate::transcript::conversation::Conversation;
 use crate::transcript::error::of_file;
 use crate::transcript::json::Json;
 use crate::transcript::prose::take_turn;
 use crate::transcript::recognize::{Form, recognize};
-use crate::transcript::turn::Part;
-use crate::transcript::{Format, MAX_PART_BYTES, Plan, TranscriptError, claude_code, drawers};
+use crate::transcript::turn::ItemOutcome;
+use crate::transcript::{
+    Format, MAX_ITEM_BYTES, TranscriptError, TranscriptOptions, claude_code, drawers,
+};
 
-/// A file of conversations or drawers, open at some place.
+/// Reads a file of conversations or drawers, in batches.
 pub struct Transcript<C> {
-    plan: Plan,
-    source: Source<C>,
-    place: Place,
-    /// The conversation that the window begins with, if it was begun.
+    options: TranscriptOptions,
+    source: BufferedFeed<C>,
+    cursor: TranscriptCursor,
+    /// The conversation at the start of the window, if only some of it was returned.
     open: Option<Conversation>,
 }
 
-/// A place between two turns of a file, from which reading can go on. It belongs to the
-/// file and the plan that it was made with.
+/// A position between two turns of a file, from which reading can resume. Valid only for the same
+/// file and options.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct TranscriptCursor {
     format: Format,
     form: Form,
-    /// Where the line, the conversation or the turn begins that comes next.
+    /// The offset of the next line, conversation or turn.
     offset: u64,
-    /// How many lines or conversations are before it.
+    /// The number of lines or conversations before it.
     row: u64,
-    /// How many messages of the conversation, or turns of the text, are before it.
-    part: usize,
-    /// How much of the next message is before it: what it says, its attachments.
-    of_part: usize,
+    /// The number of messages of the conversation, or turns of the text, before it.
+    message: usize,
+    /// The number of items of the next message (its text, its attachments) before it.
+    item: usize,
     session: Session,
     ended: bool,
 }
 
-/// Some drawers of a file, in its order.
+/// Consecutive drawers of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Batch {
-    /// The drawers; there may be none.
+    /// The drawers; may be empty.
     pub drawers: Vec<NewDrawer>,
-    /// For each drawer its line or, in an export, the number of its conversation.
+    /// The line of each drawer, or in an export the number of its conversation.
     pub rows: Vec<u64>,
-    /// What cannot be used.
+    /// The unusable items.
     pub problems: Vec<Problem>,
-    /// How many parts are nothing that anybody said.
+    /// The number of items skipped because they are not turns.
     pub skipped: u64,
 }
 
-/// Why a part of a file cannot be used.
+/// Why an item of a file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// Its line or, in an export, the number of its conversation; counted from 1.
+    /// Its line, or in an export the number of its conversation; from 1.
     pub row: u64,
-    /// What is wrong with it.
+    /// The reason, for people.
     pub reason: String,
 }
 
-impl Place {
+impl TranscriptCursor {
     /// The format of the file.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// How many bytes are read for good.
+    /// The number of bytes completely processed.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Whether nothing follows.
+    /// Whether the file has been read to its end.
     pub fn is_end(&self) -> bool {
         self.ended
     }
@@ -81,80 +83,93 @@ impl Place {
 
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// After this many bytes a batch is handed out, whatever is in it.
-const READ_AT_ONCE: u64 = 64 << 20;
+/// A batch ends after this many bytes of the file, even if it is empty.
+const MAX_READ_PER_BATCH: u64 = 64 << 20;
 
 impl<C: Content> Transcript<C> {
-    /// Looks at a file and stands before its first turn.
+    /// Detects the format of a file and starts at its first turn.
     ///
     /// # Errors
-    /// A [`TranscriptError`] says why nothing of it can be read.
-    pub fn open(content: C, plan: Plan) -> Result<Self, TranscriptError> {
-        let found = recognize(&content, &plan)?;
-        let place = Place {
+    /// A [`TranscriptError`] if the file cannot be read at all.
+    pub fn open(content: C, options: TranscriptOptions) -> Result<Self, TranscriptError> {
+        let found = recognize(&content, &options)?;
+        let cursor = TranscriptCursor {
             format: found.format,
             form: found.form,
             offset: found.start,
             row: 0,
-            part: 0,
-            of_part: 0,
+            message: 0,
+            item: 0,
             session: Session::default(),
             ended: false,
         };
-        Self::resume(content, plan, place)
+        Self::resume(content, options, cursor)
     }
 
-    /// Goes on at a place.
+    /// Continues at a cursor.
     ///
     /// # Errors
-    /// [`TranscriptError::Changed`] if it is not in the file.
-    pub fn resume(content: C, plan: Plan, place: Place) -> Result<Self, TranscriptError> {
+    /// [`TranscriptError::Changed`] if the file is now too short.
+    pub fn resume(
+        content: C,
+        options: TranscriptOptions,
+        cursor: TranscriptCursor,
+    ) -> Result<Self, TranscriptError> {
         let size = content.size().map_err(TranscriptError::Io)?;
-        if size < place.offset {
+        if size < cursor.offset {
             return Err(TranscriptError::Changed { size });
         }
-        let source = Source::new(content, place.offset, BUFFER_BYTES);
-        Ok(Self { plan, source, place, open: None })
+        let source = BufferedFeed::new(content, cursor.offset, BUFFER_BYTES);
+        Ok(Self { options, source, cursor, open: None })
     }
 
-    /// Where it stands.
-    pub fn place(&self) -> &Place {
-        &self.place
+    /// The position of the next batch.
+    pub fn cursor(&self) -> &TranscriptCursor {
+        &self.cursor
     }
 
-    /// Reads on until there are this many drawers and problems, or about so many bytes of
-    /// them; nothing at the end.
+    /// The next batch: about `max_rows` drawers and problems, or `max_bytes` bytes of them. `None`
+    /// at the end of the file.
     ///
     /// # Errors
-    /// [`TranscriptError::Io`]: all else that is wrong is in the batch.
-    pub fn next(&mut self, rows: usize, bytes: usize) -> Result<Option<Batch>, TranscriptError> {
-        if self.place.ended {
+    /// [`TranscriptError::Io`]. All other problems are part of the batch.
+    pub fn next(
+        &mut self,
+        max_rows: usize,
+        max_bytes: usize,
+    ) -> Result<Option<Batch>, TranscriptError> {
+        if self.cursor.ended {
             return Ok(None);
         }
-        let mut tally = Tally { batch: Batch::default(), bytes: 0, limits: (rows.max(1), bytes) };
-        let begun = self.place.offset;
-        while !self.place.ended && !tally.is_full() && self.place.offset - begun < READ_AT_ONCE {
-            let outcome = match self.place.form {
+        let mut tally =
+            Tally { batch: Batch::default(), bytes: 0, limits: (max_rows.max(1), max_bytes) };
+        let start = self.cursor.offset;
+        while !self.cursor.ended
+            && !tally.is_full()
+            && self.cursor.offset - start < MAX_READ_PER_BATCH
+        {
+            let outcome = match self.cursor.form {
                 Form::Lines => self.line(&mut tally),
                 Form::List | Form::One => self.conversation(&mut tally),
                 Form::Prose(_) => self.turn(&mut tally),
             };
             if let Err(fault) = outcome {
                 let fault = of_file(fault)?;
-                tally.problem(self.place.row + 1, format!("{fault}; nothing after it can be read"));
-                self.place.ended = true;
+                tally
+                    .problem(self.cursor.row + 1, format!("{fault}; nothing after it can be read"));
+                self.cursor.ended = true;
             }
         }
         Ok(Some(tally.batch))
     }
 
     fn line(&mut self, tally: &mut Tally) -> Result<(), Fault> {
-        let Some(taken) = take_line(&mut self.source, MAX_PART_BYTES)? else {
-            self.place.ended = true;
+        let Some(taken) = take_line(&mut self.source, MAX_ITEM_BYTES)? else {
+            self.cursor.ended = true;
             return Ok(());
         };
-        self.place.row += 1;
-        let row = self.place.row;
+        self.cursor.row += 1;
+        let row = self.cursor.row;
         match taken {
             Taken::TooLong(bytes) => tally.problem(row, too_long("line", bytes)),
             Taken::Whole(length) => {
@@ -162,13 +177,16 @@ impl<C: Content> Transcript<C> {
                 let blank = line.len() - line.trim_ascii_start().len();
                 let json = Json::new(&line[blank..], self.source.offset() + blank as u64);
                 if !json.bytes.is_empty() {
-                    let part = match self.place.format {
-                        Format::ClaudeCode => {
-                            claude_code::part(json, row, &mut self.place.session, &self.plan)
-                        }
-                        _ => drawers::part(json, &self.plan),
+                    let outcome = match self.cursor.format {
+                        Format::ClaudeCode => claude_code::parse_line(
+                            json,
+                            row,
+                            &mut self.cursor.session,
+                            &self.options,
+                        ),
+                        _ => drawers::parse_line(json, &self.options),
                     };
-                    tally.add(row, part);
+                    tally.add(row, outcome);
                 }
                 self.source.advance(length);
                 if self.source.window().first() == Some(&b'\n') {
@@ -176,27 +194,29 @@ impl<C: Content> Transcript<C> {
                 }
             }
         }
-        self.place.offset = self.source.offset();
+        self.cursor.offset = self.source.offset();
         Ok(())
     }
 
     fn conversation(&mut self, tally: &mut Tally) -> Result<(), Fault> {
         let Some(conversation) = self.enter(tally)? else { return Ok(()) };
-        let row = self.place.row + 1;
+        let row = self.cursor.row + 1;
         let (window, offset) = (self.source.window(), self.source.offset());
-        for (at, range) in conversation.outline.messages.iter().enumerate().skip(self.place.part) {
+        for (at, range) in
+            conversation.outline.messages.iter().enumerate().skip(self.cursor.message)
+        {
             let json = Json::new(&window[range.clone()], offset + range.start as u64);
-            // Of a message that was cut, the first ones were handed out before.
-            let (mut count, before) = (0, std::mem::take(&mut self.place.of_part));
-            let flow = conversation.message(json, at + 1, &self.plan, &mut |part| {
+            // The first items of a message may have been in an earlier batch.
+            let (mut count, before) = (0, std::mem::take(&mut self.cursor.item));
+            let flow = conversation.message(json, at + 1, &self.options, &mut |outcome| {
                 count += 1;
                 if count > before {
-                    tally.add(row, part);
+                    tally.add(row, outcome);
                 }
                 if tally.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
             if flow.is_break() {
-                (self.place.part, self.place.of_part) = (at, count);
+                (self.cursor.message, self.cursor.item) = (at, count);
                 self.open = Some(conversation);
                 return Ok(());
             }
@@ -209,23 +229,23 @@ impl<C: Content> Transcript<C> {
         Ok(())
     }
 
-    /// Brings the next conversation, or the one that was begun, into memory; nothing if
-    /// there is none, or one that is too long.
+    /// Brings the next conversation, or the one partly returned, into memory; `None` at the end or
+    /// if it is too long.
     fn enter(&mut self, tally: &mut Tally) -> Result<Option<Conversation>, Fault> {
         if let Some(conversation) = self.open.take() {
             return Ok(Some(conversation));
         }
-        let Place { form, row, part, of_part, .. } = &self.place;
-        let (row, begun) = (*row + 1, *part > 0 || *of_part > 0);
+        let TranscriptCursor { form, row, message, item, .. } = &self.cursor;
+        let (row, begun) = (*row + 1, *message > 0 || *item > 0);
         if *form == Form::List && !begun && !next_member(&mut self.source, row == 1, b']')? {
-            self.place.ended = true;
+            self.cursor.ended = true;
             return Ok(None);
         }
-        self.place.offset = self.source.offset();
-        match take_value(&mut self.source, MAX_PART_BYTES)? {
+        self.cursor.offset = self.source.offset();
+        match take_value(&mut self.source, MAX_ITEM_BYTES)? {
             Taken::Whole(length) => {
                 let json = Json::new(&self.source.window()[..length], self.source.offset());
-                Ok(Some(Conversation::read(json, self.place.format, row)))
+                Ok(Some(Conversation::read(json, self.cursor.format, row)))
             }
             Taken::TooLong(bytes) => {
                 tally.problem(row, too_long("conversation", bytes));
@@ -235,39 +255,39 @@ impl<C: Content> Transcript<C> {
         }
     }
 
-    /// Stands behind a conversation.
+    /// Moves the cursor past a conversation.
     fn leave(&mut self) {
-        (self.place.part, self.place.of_part) = (0, 0);
-        self.place.row += 1;
-        self.place.offset = self.source.offset();
-        self.place.ended = self.place.form == Form::One;
+        (self.cursor.message, self.cursor.item) = (0, 0);
+        self.cursor.row += 1;
+        self.cursor.offset = self.source.offset();
+        self.cursor.ended = self.cursor.form == Form::One;
     }
 
     fn turn(&mut self, tally: &mut Tally) -> Result<(), Fault> {
-        let Form::Prose(style) = &self.place.form else { return Ok(()) };
-        let number = self.place.part + 1;
-        let Some(found) = take_turn(&mut self.source, style, number as u64, &self.plan)? else {
-            self.place.ended = true;
+        let Form::Prose(style) = &self.cursor.form else { return Ok(()) };
+        let number = self.cursor.message + 1;
+        let Some(turn) = take_turn(&mut self.source, style, number as u64, &self.options)? else {
+            self.cursor.ended = true;
             return Ok(());
         };
-        if let Some(part) = found.part {
-            tally.add(self.place.row + found.blank + 1, part);
-            self.place.part = number;
+        if let Some(outcome) = turn.outcome {
+            tally.add(self.cursor.row + turn.blank + 1, outcome);
+            self.cursor.message = number;
         }
-        self.place.row += found.lines;
-        if let Some(reason) = found.problem {
-            tally.problem(self.place.row, reason);
+        self.cursor.row += turn.lines;
+        if let Some(reason) = turn.problem {
+            tally.problem(self.cursor.row, reason);
         }
-        self.place.offset = self.source.offset();
+        self.cursor.offset = self.source.offset();
         Ok(())
     }
 }
 
 fn too_long(what: &str, bytes: u64) -> String {
-    format!("the {what} has {bytes} bytes, more than {} MB", MAX_PART_BYTES >> 20)
+    format!("the {what} has {bytes} bytes, more than {} MB", MAX_ITEM_BYTES >> 20)
 }
 
-/// A batch that fills.
+/// A batch being filled.
 struct Tally {
     batch: Batch,
     bytes: usize,
@@ -275,11 +295,11 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, row: u64, part: Part) {
-        match part {
-            Part::Skipped => self.batch.skipped += 1,
-            Part::Problem(reason) => self.problem(row, reason),
-            Part::Drawer(drawer) => {
+    fn add(&mut self, row: u64, outcome: ItemOutcome) {
+        match outcome {
+            ItemOutcome::Skipped => self.batch.skipped += 1,
+            ItemOutcome::Problem(reason) => self.problem(row, reason),
+            ItemOutcome::Drawer(drawer) => {
                 self.bytes += size_of(&drawer);
                 self.batch.drawers.push(*drawer);
                 self.batch.rows.push(row);
@@ -298,7 +318,7 @@ impl Tally {
     }
 }
 
-/// About this many bytes go from one process to another for it.
+/// The approximate size of a drawer when sent to another process.
 fn size_of(drawer: &NewDrawer) -> usize {
     let NewDrawer { text, wing, room, source, metadata, .. } = drawer;
     let source = source.as_ref().map_or(0, String::len);

@@ -1,14 +1,13 @@
-//! Conversations of ChatGPT's export: trees of messages, of which the branch counts that
-//! was shown last.
+//! ChatGPT exports: conversations as trees of messages. Only the branch shown last is read.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::transcript::conversation::{Conversation, Outline, too_many_messages};
 use crate::transcript::json::Json;
-use crate::transcript::turn::{Part, Turn, add_paragraph, seconds};
-use crate::transcript::{MAX_MESSAGES, Plan};
+use crate::transcript::turn::{ItemOutcome, Turn, add_paragraph, seconds};
+use crate::transcript::{MAX_MESSAGES, TranscriptOptions};
 
-/// Looks through a conversation.
+/// Scans a conversation.
 pub(crate) fn outline(conversation: Json<'_>) -> Result<Outline, String> {
     let keys = ["conversation_id", "id", "title", "create_time", "mapping", "current_node"];
     let [public_id, id, title, create_time, mapping, current] = conversation.fields(keys)?;
@@ -20,18 +19,18 @@ pub(crate) fn outline(conversation: Json<'_>) -> Result<Outline, String> {
         id: public_id.some_text().or(id.some_text()).map(Into::into),
         title: title.some_text().map(Into::into),
         started: create_time.number().and_then(seconds),
-        messages: branch.into_iter().map(|message| message.place_in(conversation)).collect(),
+        messages: branch.into_iter().map(|message| message.range_in(conversation)).collect(),
         flaw: None,
     })
 }
 
-/// What a message says.
+/// Parses a message.
 pub(crate) fn message(
     conversation: &Conversation,
     message: Json<'_>,
     at: usize,
-    plan: &Plan,
-) -> Result<Part, String> {
+    options: &TranscriptOptions,
+) -> Result<ItemOutcome, String> {
     let keys = ["id", "author", "create_time", "content", "recipient", "metadata"];
     let [id, author, create_time, content, recipient, metadata] = message.fields(keys)?;
     let [role] = author.fields(["role"])?;
@@ -39,16 +38,16 @@ pub(crate) fn message(
         metadata.fields(["is_visually_hidden_from_conversation", "model_slug"])?;
     let to_all = recipient.is_null() || recipient.is("all");
     if hidden.is_true() || !to_all || !(role.is("user") || role.is("assistant")) {
-        return Ok(Part::Skipped);
+        return Ok(ItemOutcome::Skipped);
     }
-    let Some(text) = spoken(content)? else { return Ok(Part::Skipped) };
+    let Some(text) = message_text(content)? else { return Ok(ItemOutcome::Skipped) };
     let (role, model) = (role.some_text(), model.some_text());
     let date = create_time.number().and_then(seconds);
     let outline = &conversation.outline;
     let turn = Turn {
         text: &text,
         speaker: role.as_deref(),
-        source: conversation.source(id.some_text().as_deref(), at, plan),
+        source: conversation.source(id.some_text().as_deref(), at, options),
         rooms: conversation.rooms(),
         date: date.as_deref().or(outline.started.as_deref()),
         notes: vec![
@@ -58,14 +57,14 @@ pub(crate) fn message(
         ],
         ..Turn::default()
     };
-    Ok(turn.into_part(plan))
+    Ok(turn.into_outcome(options))
 }
 
-/// What a message says in words; nothing if it is of a kind that is not spoken.
-fn spoken(content: Json<'_>) -> Result<Option<String>, String> {
+/// The text of a message; `None` for content types without text of the conversation.
+fn message_text(content: Json<'_>) -> Result<Option<String>, String> {
     let [kind, parts, text] = content.fields(["content_type", "parts", "text"])?;
-    let spoken = ["text", "multimodal_text", "code"];
-    if !(kind.is_null() || spoken.iter().any(|it| kind.is(it))) {
+    let text_types = ["text", "multimodal_text", "code"];
+    if !(kind.is_null() || text_types.iter().any(|it| kind.is(it))) {
         return Ok(None);
     }
     if let Some(text) = text.some_text() {
@@ -74,7 +73,7 @@ fn spoken(content: Json<'_>) -> Result<Option<String>, String> {
     let mut said = String::new();
     for part in parts.items() {
         let part = part?;
-        // Images and sounds are objects; what was said aloud has its words with it.
+        // Images and audio are objects; speech comes with its text.
         let words = if part.is_object() { part.fields(["text"])?[0] } else { part };
         if words.is_null() {
             continue;
@@ -85,10 +84,10 @@ fn spoken(content: Json<'_>) -> Result<Option<String>, String> {
     Ok(Some(said))
 }
 
-/// The messages of a conversation and which one each answers.
+/// The messages of a conversation with their parents.
 struct Tree<'a> {
     nodes: HashMap<String, Node<'a>>,
-    /// The ids in the order of the file.
+    /// The ids in file order.
     order: Vec<String>,
 }
 
@@ -113,13 +112,13 @@ impl<'a> Tree<'a> {
         Ok(tree)
     }
 
-    /// The messages from the first one to this, or to the newest end.
+    /// The messages from the root to this one, or to the newest leaf.
     fn branch(&self, current: Option<&str>) -> Vec<Json<'a>> {
         let current = current.filter(|id| self.nodes.contains_key(*id));
-        let mut next = current.or_else(|| self.newest_end());
+        let mut next = current.or_else(|| self.newest_leaf());
         let mut seen = HashSet::new();
         let mut branch = Vec::new();
-        // A tree that bites its own tail is followed once.
+        // Parents may form a cycle: stop at the first repeated node.
         while let Some(id) = next.filter(|id| seen.insert(*id)) {
             let Some(node) = self.nodes.get(id) else { break };
             if node.message.is_object() {
@@ -131,15 +130,15 @@ impl<'a> Tree<'a> {
         branch
     }
 
-    /// Of the messages without an answer, the last by time, else by place.
-    fn newest_end(&self) -> Option<&str> {
-        let answered: HashSet<&str> =
+    /// The latest leaf by time; of equal times, the last in the file.
+    fn newest_leaf(&self) -> Option<&str> {
+        let parents: HashSet<&str> =
             self.nodes.values().filter_map(|node| node.parent.as_deref()).collect();
-        let ends = self.order.iter().filter(|id| !answered.contains(id.as_str()));
+        let leaves = self.order.iter().filter(|id| !parents.contains(id.as_str()));
         let time = |id: &&String| {
             let fields = self.nodes.get(*id).and_then(|it| it.message.fields(["create_time"]).ok());
             fields.and_then(|[time]| time.number()).unwrap_or(0.0)
         };
-        ends.max_by(|one, other| time(one).total_cmp(&time(other))).map(String::as_str)
+        leaves.max_by(|one, other| time(one).total_cmp(&time(other))).map(String::as_str)
     }
 }

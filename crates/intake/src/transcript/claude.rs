@@ -1,13 +1,13 @@
-//! Conversations of Claude's export: messages in their order.
+//! Claude exports: conversations with a list of messages.
 
 use std::ops::ControlFlow;
 
 use crate::transcript::conversation::{Conversation, Outline, Sink, too_many_messages};
 use crate::transcript::json::Json;
-use crate::transcript::turn::{Turn, words_of};
-use crate::transcript::{MAX_MESSAGES, Plan};
+use crate::transcript::turn::{Turn, text_of_blocks};
+use crate::transcript::{MAX_MESSAGES, TranscriptOptions};
 
-/// Looks through a conversation.
+/// Scans a conversation.
 pub(crate) fn outline(conversation: Json<'_>) -> Result<Outline, String> {
     let [uuid, name, created_at, messages] =
         conversation.fields(["uuid", "name", "created_at", "chat_messages"])?;
@@ -26,7 +26,7 @@ pub(crate) fn outline(conversation: Json<'_>) -> Result<Outline, String> {
                 outline.flaw = Some(too_many_messages());
                 break;
             }
-            Ok(message) => outline.messages.push(message.place_in(conversation)),
+            Ok(message) => outline.messages.push(message.range_in(conversation)),
             Err(reason) => {
                 outline.flaw = Some(format!("message {}: {reason}", outline.messages.len() + 1));
             }
@@ -35,12 +35,12 @@ pub(crate) fn outline(conversation: Json<'_>) -> Result<Outline, String> {
     Ok(outline)
 }
 
-/// Hands out what a message says, and what is attached to it.
+/// Passes the text of a message and its attachments to the sink.
 pub(crate) fn message(
     conversation: &Conversation,
     message: Json<'_>,
     at: usize,
-    plan: &Plan,
+    options: &TranscriptOptions,
     sink: &mut Sink<'_>,
 ) -> Result<ControlFlow<()>, String> {
     let keys = ["uuid", "sender", "text", "content", "created_at", "attachments"];
@@ -50,9 +50,9 @@ pub(crate) fn message(
         Some("human") => Some("user"),
         other => other,
     };
-    let said = match words_of(content)? {
+    let said = match text_of_blocks(content)? {
         Some(said) => said,
-        // Older exports have the text beside the blocks.
+        // Older exports have the text outside the blocks.
         None if text.is_null() => String::new(),
         None => text.text().map_err(|reason| format!("text {reason}"))?.into_owned(),
     };
@@ -71,9 +71,9 @@ pub(crate) fn message(
             ],
             ..Turn::default()
         };
-        turn.into_part(plan)
+        turn.into_outcome(options)
     };
-    let source = conversation.source(uuid.some_text().as_deref(), at, plan);
+    let source = conversation.source(uuid.some_text().as_deref(), at, options);
     if sink(turn(&said, source.clone(), "")).is_break() {
         return Ok(ControlFlow::Break(()));
     }
@@ -82,8 +82,8 @@ pub(crate) fn message(
         let Some(content) = content.some_text() else { continue };
         let name = name.some_text();
         let source = format!("{source}:{}", number + 1);
-        let part = turn(&content, source, name.as_deref().unwrap_or("without a name"));
-        if sink(part).is_break() {
+        let outcome = turn(&content, source, name.as_deref().unwrap_or("without a name"));
+        if sink(outcome).is_break() {
             return Ok(ControlFlow::Break(()));
         }
     }

@@ -1,16 +1,16 @@
-//! A session of Claude Code: an event in each line.
+//! Claude Code sessions: one event per line.
 
 use std::borrow::Cow;
 
 use isolith_types::Moment;
 use serde::{Deserialize, Serialize};
 
-use crate::transcript::Plan;
+use crate::transcript::TranscriptOptions;
 use crate::transcript::json::Json;
-use crate::transcript::turn::{Part, Turn, words_of};
+use crate::transcript::turn::{ItemOutcome, Turn, text_of_blocks};
 
-/// What its first line says of a session, for all of them: the folder may change while
-/// it goes on.
+/// The session of the current line. Wing and room come from its first event, because the folder may
+/// change during a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Session {
     id: String,
@@ -18,38 +18,48 @@ pub(crate) struct Session {
     room: String,
 }
 
-/// Reads the event of a line.
-pub(crate) fn part(line: Json<'_>, number: u64, session: &mut Session, plan: &Plan) -> Part {
-    match event(line, number, session, plan) {
-        Ok(part) => part,
-        Err(reason) => Part::Problem(reason),
+/// Parses the event on a line.
+pub(crate) fn parse_line(
+    line: Json<'_>,
+    number: u64,
+    session: &mut Session,
+    options: &TranscriptOptions,
+) -> ItemOutcome {
+    match event(line, number, session, options) {
+        Ok(outcome) => outcome,
+        Err(reason) => ItemOutcome::Problem(reason),
     }
 }
 
-fn event(line: Json<'_>, number: u64, session: &mut Session, plan: &Plan) -> Result<Part, String> {
+fn event(
+    line: Json<'_>,
+    number: u64,
+    session: &mut Session,
+    options: &TranscriptOptions,
+) -> Result<ItemOutcome, String> {
     if !line.is_object() {
         return Err(format!("an event must be an object, found {}", line.kind()));
     }
     let keys = ["type", "message", "uuid", "sessionId", "timestamp", "cwd", "gitBranch"];
     let [kind, message, uuid, id, timestamp, cwd, branch] = line.fields(keys)?;
     if !(kind.is("user") || kind.is("assistant")) {
-        return Ok(Part::Skipped);
+        return Ok(ItemOutcome::Skipped);
     }
     let keys = ["isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage"];
     if line.fields(keys)?.iter().any(|flag| flag.is_true()) {
-        return Ok(Part::Skipped);
+        return Ok(ItemOutcome::Skipped);
     }
     let (id, date, cwd) = (id.some_text(), timestamp.some_text(), cwd.some_text());
     session.enter(id.as_deref(), date.as_deref(), cwd.as_deref());
     let [content, model] = message.fields(["content", "model"])?;
     if model.is("<synthetic>") {
-        return Ok(Part::Skipped);
+        return Ok(ItemOutcome::Skipped);
     }
-    let said = spoken(content)?;
-    let Some(text) = without_commands(&said) else { return Ok(Part::Skipped) };
+    let said = message_text(content)?;
+    let Some(text) = without_commands(&said) else { return Ok(ItemOutcome::Skipped) };
     let source = match (uuid.some_text(), session.id.as_str()) {
         (Some(uuid), id) if !id.is_empty() => format!("claude-code:{id}:{uuid}"),
-        _ => format!("{}#{number}", plan.name),
+        _ => format!("{}#{number}", options.name),
     };
     let role = if kind.is("user") { "user" } else { "assistant" };
     let (model, branch) = (model.some_text(), branch.some_text());
@@ -68,11 +78,11 @@ fn event(line: Json<'_>, number: u64, session: &mut Session, plan: &Plan) -> Res
             ("model", model.as_deref().unwrap_or("")),
         ],
     };
-    Ok(turn.into_part(plan))
+    Ok(turn.into_outcome(options))
 }
 
 impl Session {
-    /// Takes an event that may be the first of another session.
+    /// Starts a new session if the event belongs to another one.
     fn enter(&mut self, id: Option<&str>, date: Option<&str>, cwd: Option<&str>) {
         let id = id.unwrap_or("");
         if self.id == id && !self.room.is_empty() {
@@ -91,24 +101,24 @@ impl Session {
     }
 }
 
-/// The last name of a path, as any system writes it.
+/// The last component of a Unix or Windows path.
 fn folder_name(path: &str) -> Option<String> {
     let name = path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next();
     name.filter(|name| !name.is_empty() && !name.ends_with(':')).map(str::to_owned)
 }
 
-/// What a message says in words: text, and neither thoughts nor tools.
-fn spoken(content: Json<'_>) -> Result<Cow<'_, str>, String> {
+/// The text of a message, without thinking and tool calls.
+fn message_text(content: Json<'_>) -> Result<Cow<'_, str>, String> {
     if !content.is_list() && !content.is_null() {
         return content.text().map_err(|reason| format!("content {reason}"));
     }
-    Ok(words_of(content)?.unwrap_or_default().into())
+    Ok(text_of_blocks(content)?.unwrap_or_default().into())
 }
 
-/// What people typed: a command with its words as they were typed, nothing of what the
-/// program put in between.
+/// The text that was typed: slash commands with their arguments as typed, without what Claude Code
+/// inserts. `None` if nothing is left.
 fn without_commands(said: &str) -> Option<Cow<'_, str>> {
-    const NOT_SAID: [&str; 10] = [
+    const INSERTED_PREFIXES: [&str; 10] = [
         "<local-command-stdout>",
         "<local-command-stderr>",
         "<local-command-caveat>",
@@ -121,14 +131,14 @@ fn without_commands(said: &str) -> Option<Cow<'_, str>> {
         "Caveat: The messages below were generated by the user while running local commands",
     ];
     let text = said.trim_start();
-    if text.is_empty() || NOT_SAID.iter().any(|tag| text.starts_with(tag)) {
+    if text.is_empty() || INSERTED_PREFIXES.iter().any(|tag| text.starts_with(tag)) {
         return None;
     }
     if !text.starts_with("<command-") {
         return Some(said.into());
     }
-    let (name, words) = (between(text, "command-name")?, between(text, "command-args")?);
-    (!words.is_empty()).then(|| format!("{name} {words}").into())
+    let (name, arguments) = (between(text, "command-name")?, between(text, "command-args")?);
+    (!arguments.is_empty()).then(|| format!("{name} {arguments}").into())
 }
 
 fn between<'a>(text: &'a str, tag: &str) -> Option<&'a str> {

@@ -1,42 +1,40 @@
-//! A conversation of an export: what is known of all of it, and where its messages are.
+//! A conversation in an export: its metadata and the positions of its messages.
 
 use std::ops::{ControlFlow, Range};
 
 use crate::transcript::json::Json;
-use crate::transcript::turn::Part;
-use crate::transcript::{Format, MAX_MESSAGES, Plan, chatgpt, claude};
+use crate::transcript::turn::ItemOutcome;
+use crate::transcript::{Format, MAX_MESSAGES, TranscriptOptions, chatgpt, claude};
 
-/// Takes the parts of a message, until it has enough of them.
-pub(crate) type Sink<'a> = dyn FnMut(Part) -> ControlFlow<()> + 'a;
+/// Receives the items of a message, and breaks when the batch is full.
+pub(crate) type Sink<'a> = dyn FnMut(ItemOutcome) -> ControlFlow<()> + 'a;
 
-/// A conversation that was looked through once.
+/// A conversation after its first scan.
 #[derive(Debug)]
 pub(crate) struct Conversation {
-    /// Whose export it is in.
     format: Format,
     /// Its number in the file, from 1.
     number: u64,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub(crate) length: usize,
     pub(crate) outline: Outline,
 }
 
-/// What a conversation says of itself.
+/// The metadata of a conversation and the positions of its messages.
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
     pub(crate) id: Option<String>,
     pub(crate) title: Option<String>,
-    /// When it began, as it is written.
+    /// When it began, as written in the export.
     pub(crate) started: Option<String>,
-    /// Where its messages are, counted from its own beginning, in the order in which they
-    /// were said.
+    /// The byte ranges of its messages, relative to the conversation, in chronological order.
     pub(crate) messages: Vec<Range<usize>>,
-    /// What is wrong behind the last of them.
+    /// Why the messages after the last one cannot be used.
     pub(crate) flaw: Option<String>,
 }
 
 impl Conversation {
-    /// Looks through a conversation. One that is none has nothing but its flaw.
+    /// Scans a conversation. The result for an invalid one has only a flaw.
     pub(crate) fn read(json: Json<'_>, format: Format, number: u64) -> Self {
         let outline = match format {
             Format::Chatgpt => chatgpt::outline(json),
@@ -47,37 +45,42 @@ impl Conversation {
         Self { format, number, length: json.bytes.len(), outline }
     }
 
-    /// Hands out what a message says. It is the `at`th, from 1.
+    /// Passes the items of a message to the sink. `at` is its number in the conversation, from 1.
     pub(crate) fn message(
         &self,
         message: Json<'_>,
         at: usize,
-        plan: &Plan,
+        options: &TranscriptOptions,
         sink: &mut Sink<'_>,
     ) -> ControlFlow<()> {
         let outcome = match self.format {
-            Format::Chatgpt => chatgpt::message(self, message, at, plan).map(&mut *sink),
-            _ => claude::message(self, message, at, plan, sink),
+            Format::Chatgpt => chatgpt::message(self, message, at, options).map(&mut *sink),
+            _ => claude::message(self, message, at, options, sink),
         };
-        outcome.unwrap_or_else(|reason| sink(Part::Problem(format!("message {at}: {reason}"))))
+        outcome
+            .unwrap_or_else(|reason| sink(ItemOutcome::Problem(format!("message {at}: {reason}"))))
     }
 
-    /// The source of a message.
-    pub(crate) fn source(&self, message: Option<&str>, at: usize, plan: &Plan) -> String {
+    /// The source to store for a message: its ids, or else its position in the file.
+    pub(crate) fn source(
+        &self,
+        message: Option<&str>,
+        at: usize,
+        options: &TranscriptOptions,
+    ) -> String {
         match (&self.outline.id, message) {
             (Some(id), Some(message)) => format!("{}:{id}:{message}", self.format),
-            _ => format!("{}#{}.{at}", plan.name, self.number),
+            _ => format!("{}#{}.{at}", options.name, self.number),
         }
     }
 
-    /// What the room is called: the title, or the day.
+    /// Suggested rooms: the title, and the day.
     pub(crate) fn rooms(&self) -> [Option<&str>; 2] {
         let day = self.outline.started.as_deref().and_then(|started| started.get(..10));
         [self.outline.title.as_deref(), day]
     }
 }
 
-/// That a conversation is longer than any that people have.
 pub(crate) fn too_many_messages() -> String {
     format!("it has more than {MAX_MESSAGES} messages")
 }

@@ -1,4 +1,4 @@
-//! Ready drawers: one JSON object in a line.
+//! Ready drawers: one JSON object per line.
 
 use std::collections::HashSet;
 
@@ -6,33 +6,33 @@ use isolith_types::{Metadata, Moment, NewDrawer};
 use serde_json::{Map, Value};
 
 use crate::transcript::json::Json;
-use crate::transcript::turn::{Part, unfit};
-use crate::transcript::{MAX_METADATA_BYTES, Plan};
+use crate::transcript::turn::{ItemOutcome, text_problem};
+use crate::transcript::{MAX_METADATA_BYTES, TranscriptOptions};
 
-/// Reads the drawer of a line.
-pub(crate) fn part(line: Json<'_>, plan: &Plan) -> Part {
-    match drawer(line, plan) {
-        Ok(drawer) => Part::Drawer(Box::new(drawer)),
-        Err(reason) => Part::Problem(reason),
+/// Parses the drawer on a line.
+pub(crate) fn parse_line(line: Json<'_>, options: &TranscriptOptions) -> ItemOutcome {
+    match drawer(line, options) {
+        Ok(drawer) => ItemOutcome::Drawer(Box::new(drawer)),
+        Err(reason) => ItemOutcome::Problem(reason),
     }
 }
 
-fn drawer(line: Json<'_>, plan: &Plan) -> Result<NewDrawer, String> {
+fn drawer(line: Json<'_>, options: &TranscriptOptions) -> Result<NewDrawer, String> {
     if !line.is_object() {
         return Err(format!("a drawer must be an object, found {}", line.kind()));
     }
     let mut text = None;
     let mut drawer = NewDrawer::default();
     let mut other = Map::new();
-    let mut room_left = MAX_METADATA_BYTES;
+    let mut metadata_left = MAX_METADATA_BYTES;
     let mut seen = HashSet::new();
     for member in line.members() {
         let (key, value) = member?;
         if key.is_empty() {
-            return Err("a key is empty or far too long".to_owned());
+            return Err("a key is empty or too long".to_owned());
         }
         if seen.contains(&key) {
-            return Err(format!("the key {key:?} is there twice"));
+            return Err(format!("duplicate key {key:?}"));
         }
         let wrong = |reason: String| format!("{key} {reason}");
         match key.as_str() {
@@ -46,8 +46,8 @@ fn drawer(line: Json<'_>, plan: &Plan) -> Result<NewDrawer, String> {
             "tags" => drawer.tags = tags(value).map_err(wrong)?,
             _ => {
                 let bytes = key.len() + value.bytes.len();
-                room_left = room_left.checked_sub(bytes).ok_or_else(too_much_metadata)?;
-                keep(&mut other, &key, value)?;
+                metadata_left = metadata_left.checked_sub(bytes).ok_or_else(too_much_metadata)?;
+                add_metadata(&mut other, &key, value)?;
             }
         }
         seen.insert(key);
@@ -56,27 +56,27 @@ fn drawer(line: Json<'_>, plan: &Plan) -> Result<NewDrawer, String> {
     if drawer.text.trim().is_empty() {
         return Err("text is empty".to_owned());
     }
-    if let Some(reason) = unfit(&drawer.text) {
+    if let Some(reason) = text_problem(&drawer.text) {
         return Err(reason);
     }
     drawer.metadata = Metadata::from_json(Value::Object(other)).map_err(|it| it.to_string())?;
-    settle(&mut drawer, plan);
+    apply_options(&mut drawer, options);
     Ok(drawer)
 }
 
-/// What the row leaves open is as the plan says.
-fn settle(drawer: &mut NewDrawer, plan: &Plan) {
+/// Fills in missing fields from the options.
+fn apply_options(drawer: &mut NewDrawer, options: &TranscriptOptions) {
     let general = || "general".to_owned();
     if drawer.wing.is_empty() {
-        drawer.wing = plan.wing.clone().unwrap_or_else(general);
+        drawer.wing = options.wing.clone().unwrap_or_else(general);
     }
     if drawer.room.is_empty() {
-        drawer.room = plan.room.clone().unwrap_or_else(general);
+        drawer.room = options.room.clone().unwrap_or_else(general);
     }
-    drawer.author = drawer.author.take().map(|author| plan.author(&author));
+    drawer.author = drawer.author.take().map(|author| options.author(&author));
 }
 
-/// A text that may be missing, null or blank.
+/// A text; `None` if it is null or blank.
 fn optional(value: Json<'_>) -> Result<Option<String>, String> {
     if value.is_null() {
         return Ok(None);
@@ -89,12 +89,12 @@ fn date(value: Json<'_>) -> Result<Option<Moment>, String> {
     let Some(text) = optional(value)? else { return Ok(None) };
     match text.parse() {
         Ok(moment) => Ok(Some(moment)),
-        Err(error) => Err(format!("is wrong: {error} (any other words go to date_text)")),
+        Err(error) => Err(format!("is invalid: {error} (use date_text for free text)")),
     }
 }
 
 fn tags(value: Json<'_>) -> Result<Vec<String>, String> {
-    const MOST: usize = 1_000;
+    const MAX_TAGS: usize = 1_000;
     if value.is_null() {
         return Ok(Vec::new());
     }
@@ -104,9 +104,10 @@ fn tags(value: Json<'_>) -> Result<Vec<String>, String> {
     let mut tags = Vec::new();
     for item in value.items() {
         let item = item.map_err(|reason| format!("cannot be read: {reason}"))?;
-        let tag = item.text().map_err(|reason| format!("must be a list of texts: one {reason}"))?;
-        if tags.len() == MOST {
-            return Err(format!("has more than {MOST} items"));
+        let tag =
+            item.text().map_err(|reason| format!("must be a list of texts: an item {reason}"))?;
+        if tags.len() == MAX_TAGS {
+            return Err(format!("has more than {MAX_TAGS} items"));
         }
         tags.push(tag.trim().to_owned());
     }
@@ -114,9 +115,9 @@ fn tags(value: Json<'_>) -> Result<Vec<String>, String> {
     Ok(tags)
 }
 
-/// Keeps a value of a key that drawers do not have. An object called `metadata` is
-/// metadata already.
-fn keep(other: &mut Map<String, Value>, key: &str, value: Json<'_>) -> Result<(), String> {
+/// Adds the value of an unknown key to the metadata; the members of an object `metadata` are added
+/// one by one.
+fn add_metadata(other: &mut Map<String, Value>, key: &str, value: Json<'_>) -> Result<(), String> {
     let value: Value = serde_json::from_slice(value.bytes)
         .map_err(|error| format!("{key} cannot be read: {error}"))?;
     match value {
@@ -130,5 +131,7 @@ fn keep(other: &mut Map<String, Value>, key: &str, value: Json<'_>) -> Result<()
 }
 
 fn too_much_metadata() -> String {
-    format!("what is neither text nor another known key has more than {MAX_METADATA_BYTES} bytes")
+    format!(
+        "the metadata (all keys that are not fields of a drawer) exceeds {MAX_METADATA_BYTES} bytes"
+    )
 }

@@ -5,46 +5,46 @@ use isolith_types::{Code, Failure, Hint};
 use crate::feed::Fault;
 use crate::transcript::Format;
 
-/// Why nothing of a file can be read.
+/// Why a file cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TranscriptError {
-    /// The operating system could not read it.
+    /// The operating system could not read the file.
     #[error("cannot read the file: {0}")]
     Io(#[source] io::Error),
-    /// There is nothing in it, or only white space.
+    /// The file is empty or contains only white space.
     #[error("the file is empty")]
     Empty,
-    /// It is an archive that the conversations are in.
+    /// The file is an archive or compressed.
     #[error("the file is {kind}")]
     Packed {
-        /// What kind.
+        /// The kind of archive.
         kind: &'static str,
     },
-    /// It is not text.
+    /// The file is not text.
     #[error("the file contains {found}, not text")]
     Binary {
-        /// What it seems to be.
+        /// What it seems to contain.
         found: &'static str,
     },
-    /// It has none of the formats.
+    /// The file has no known format.
     #[error("unknown format: the file contains {found}")]
     Unknown {
-        /// What it seems to be.
+        /// What it seems to contain.
         found: String,
         /// What to do about it.
         hint: &'static str,
     },
-    /// It does not have the format that it should have.
-    #[error("the file holds {found}, not what {format} has")]
+    /// The file does not have the requested format.
+    #[error("expected the {format} format, but the file contains {found}")]
     Other {
-        /// What it should have.
+        /// The requested format.
         format: Format,
-        /// What it seems to be.
+        /// What it seems to contain.
         found: String,
     },
-    /// It ends before the place to go on from.
-    #[error("the file has changed: it ends at byte {size}, before the place to go on from")]
+    /// The file now ends before the cursor.
+    #[error("the file has changed: it ends at byte {size}, before the position to resume at")]
     Changed {
         /// Its length now.
         size: u64,
@@ -52,7 +52,7 @@ pub enum TranscriptError {
 }
 
 impl TranscriptError {
-    /// What to do about it; empty if there is nothing special.
+    /// What to do about it; may be empty.
     pub fn hint(&self) -> Hint {
         let text = match self {
             Self::Io(_) => "",
@@ -68,7 +68,7 @@ impl TranscriptError {
         text.into()
     }
 
-    /// The code that the outside sees.
+    /// The error code for clients.
     pub fn code(&self) -> Code {
         match self {
             Self::Io(error) if error.kind() == io::ErrorKind::NotFound => Code::NotFound,
@@ -84,7 +84,7 @@ impl From<&TranscriptError> for Failure {
     }
 }
 
-/// Keeps the faults of the operating system apart from those of the file.
+/// Separates read errors of the operating system from faults in the file's content.
 pub(crate) fn of_file(fault: Fault) -> Result<Fault, TranscriptError> {
     match fault {
         Fault::Io(error) => Err(TranscriptError::Io(error)),

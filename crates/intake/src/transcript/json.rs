@@ -1,14 +1,13 @@
-//! JSON that is read without being built: what is not asked for costs nothing,
-//! however much of it there is.
+//! Reads parts of JSON without building a tree, so that the size of unused values does not matter.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use serde::Deserialize;
 
-use crate::feed::{Cut, Fault, Feed, Taken, next_member, peek, take_key, take_value};
+use crate::feed::{Fault, Feed, SliceFeed, Taken, next_member, peek, take_key, take_value};
 
-/// One whole value, as it is written, and where it begins in the file.
+/// The text of one complete value, and its offset in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Json<'a> {
     pub(crate) bytes: &'a [u8],
@@ -22,8 +21,8 @@ impl<'a> Json<'a> {
         Self { bytes, offset }
     }
 
-    /// Where it is in another value that it is a part of.
-    pub(crate) fn place_in(self, whole: Json<'_>) -> Range<usize> {
+    /// Its byte range in a value that contains it.
+    pub(crate) fn range_in(self, whole: Json<'_>) -> Range<usize> {
         let start = self.offset.saturating_sub(whole.offset) as usize;
         start..start + self.bytes.len()
     }
@@ -36,7 +35,7 @@ impl<'a> Json<'a> {
         self.bytes == b"true"
     }
 
-    /// Whether it is this text, which has nothing to be escaped.
+    /// Whether it is this text, which must not need escapes.
     pub(crate) fn is(self, text: &str) -> bool {
         let inner = self.bytes.strip_prefix(b"\"").and_then(|bytes| bytes.strip_suffix(b"\""));
         inner == Some(text.as_bytes())
@@ -50,7 +49,7 @@ impl<'a> Json<'a> {
         self.bytes.first() == Some(&b'[')
     }
 
-    /// What people call such a value.
+    /// The type of the value, for messages.
     pub(crate) fn kind(self) -> &'static str {
         match self.bytes.first() {
             Some(b'"') => "text",
@@ -59,11 +58,11 @@ impl<'a> Json<'a> {
             Some(b'-' | b'0'..=b'9') => "a number",
             Some(b't' | b'f') => "true or false",
             Some(b'n') => "null",
-            _ => "something that is not JSON",
+            _ => "invalid JSON",
         }
     }
 
-    /// The text, if it is one that can be read.
+    /// The decoded text. The error completes a sentence that begins with the value's name.
     pub(crate) fn text(self) -> Result<Cow<'a, str>, String> {
         if self.bytes.first() != Some(&b'"') {
             return Err(format!("must be text, found {}", self.kind()));
@@ -77,40 +76,40 @@ impl<'a> Json<'a> {
             Err(error) => {
                 let place = format!(" at line {} column {}", error.line(), error.column());
                 let reason = error.to_string().replace(&place, "");
-                Err(format!("is no valid JSON text: {reason} (after byte {})", self.offset))
+                Err(format!("is not valid JSON text: {reason} (after byte {})", self.offset))
             }
         }
     }
 
-    /// The text that is there; anything else is none.
+    /// The text, unless it is blank or not valid text.
     pub(crate) fn some_text(self) -> Option<Cow<'a, str>> {
         self.text().ok().filter(|text| !text.trim().is_empty())
     }
 
-    /// The number, if it is one.
+    /// The number; `None` for anything else.
     pub(crate) fn number(self) -> Option<f64> {
         serde_json::from_slice(self.bytes).ok()
     }
 
-    /// The members of an object; of anything else, none.
+    /// The members of an object; empty for anything else.
     pub(crate) fn members(self) -> Members<'a> {
-        let mut cut = Cut::new(self.bytes, self.offset);
+        let mut cut = SliceFeed::new(self.bytes, self.offset);
         if self.is_object() {
             cut.take(1);
         }
         Members { cut, first: true, ended: !self.is_object() }
     }
 
-    /// The items of a list; of anything else, none.
+    /// The items of a list; empty for anything else.
     pub(crate) fn items(self) -> Items<'a> {
-        let mut cut = Cut::new(self.bytes, self.offset);
+        let mut cut = SliceFeed::new(self.bytes, self.offset);
         if self.is_list() {
             cut.take(1);
         }
         Items { cut, first: true, ended: !self.is_list() }
     }
 
-    /// The values of these keys, in their order; null for one that is not there.
+    /// The values of these keys, in this order; null for missing ones.
     pub(crate) fn fields<const N: usize>(self, keys: [&str; N]) -> Result<[Json<'a>; N], String> {
         let mut values = [Json::NULL; N];
         for member in self.members() {
@@ -127,9 +126,9 @@ impl<'a> Json<'a> {
 #[serde(transparent)]
 struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Goes through the members of an object, up to the first thing that is wrong.
+/// The members of an object, ending after the first error.
 pub(crate) struct Members<'a> {
-    cut: Cut<'a>,
+    cut: SliceFeed<'a>,
     first: bool,
     ended: bool,
 }
@@ -145,9 +144,9 @@ impl<'a> Iterator for Members<'a> {
     }
 }
 
-/// Goes through the items of a list, up to the first thing that is wrong.
+/// The items of a list, ending after the first error.
 pub(crate) struct Items<'a> {
-    cut: Cut<'a>,
+    cut: SliceFeed<'a>,
     first: bool,
     ended: bool,
 }
@@ -161,11 +160,11 @@ impl<'a> Iterator for Items<'a> {
 }
 
 fn next_of<'a, T>(
-    cut: &mut Cut<'a>,
+    cut: &mut SliceFeed<'a>,
     first: &mut bool,
     ended: &mut bool,
     close: u8,
-    take: impl FnOnce(&mut Cut<'a>) -> Result<T, Fault>,
+    take: impl FnOnce(&mut SliceFeed<'a>) -> Result<T, Fault>,
 ) -> Option<Result<T, String>> {
     if *ended {
         return None;
@@ -184,7 +183,7 @@ fn next_of<'a, T>(
     Some(found.map_err(|fault| fault.to_string()))
 }
 
-fn value<'a>(cut: &mut Cut<'a>) -> Result<Json<'a>, Fault> {
+fn value<'a>(cut: &mut SliceFeed<'a>) -> Result<Json<'a>, Fault> {
     let offset = cut.offset();
     match take_value(cut, usize::MAX)? {
         Taken::Whole(length) => Ok(Json::new(cut.take(length), offset)),
@@ -197,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_found_and_others_passed_over() {
+    fn fields_returns_only_the_requested_keys() {
         let json = Json::new(br#"{"a":{"b":[1,2]}, "c" : "x\n", "d":[true,null]}"#, 100);
         let [c, missing, d] = json.fields(["c", "nothing", "d"]).unwrap();
         assert_eq!(c.text().unwrap(), "x\n");
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_ends_the_walk() {
+    fn iteration_ends_at_the_first_error() {
         for (text, members) in [
             (r#"{"a":1,"b"}"#, 2),
             (r#"{"a":1"#, 2),
@@ -223,13 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_none_says_why() {
-        for (json, says) in [
+    fn invalid_text_is_rejected_with_a_reason() {
+        for (json, expected) in [
             (&b"5"[..], "must be text, found a number"),
             (b"\"a\xFF\"", "is not UTF-8 at byte 12"),
-            (b"\"\\q\"", "is no valid JSON text: invalid escape (after byte 10)"),
+            (b"\"\\q\"", "is not valid JSON text: invalid escape (after byte 10)"),
         ] {
-            assert_eq!(Json::new(json, 10).text().unwrap_err(), says);
+            assert_eq!(Json::new(json, 10).text().unwrap_err(), expected);
         }
     }
 }

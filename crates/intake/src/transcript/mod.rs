@@ -1,15 +1,13 @@
-//! Conversation exports and files of drawers, read turn by turn in bounded memory.
+//! Reads conversation exports and files of drawers, turn by turn and in bounded memory.
 //!
-//! [`Transcript::open`] looks at a file and says which [`Format`] it has;
-//! [`Transcript::next`] hands out what is in it as drawers, in the order in which it was
-//! said, beside the problems: what cannot be used is told with its place and costs
-//! nothing else. A [`Place`] between two batches is plain data, from which another
-//! process can go on.
+//! [`Transcript::open`] detects the [`Format`] of a file. [`Transcript::next`] returns its turns
+//! as drawers, in the order of the conversation, together with the problems: an unusable turn is
+//! reported with its row and does not affect the others. A [`TranscriptCursor`] between two
+//! batches is plain data, so that another process can resume there.
 //!
-//! One turn is one drawer, verbatim, with the speaker as its author. Its source names the
-//! message, so that the same export read again gives the same drawers. Thoughts, calls of
-//! tools and their results, hidden and empty messages are no turns and are counted as
-//! skipped.
+//! One turn becomes one drawer, verbatim, with the speaker as its author. Its source identifies
+//! the message, so that reading the same export again gives the same drawers. Thinking, tool calls
+//! and their results, hidden and empty messages are not turns; they are counted as skipped.
 
 mod batch;
 mod chatgpt;
@@ -19,7 +17,7 @@ mod conversation;
 mod drawers;
 mod error;
 mod json;
-mod plan;
+mod options;
 mod prose;
 mod recognize;
 mod turn;
@@ -27,15 +25,15 @@ mod turn;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{Batch, Place, Problem, Transcript};
+pub use batch::{Batch, Problem, Transcript, TranscriptCursor};
 pub use error::TranscriptError;
-pub use plan::{Format, Plan};
+pub use options::{Format, TranscriptOptions};
 
-/// The longest line, and the longest conversation of an export.
-pub const MAX_PART_BYTES: usize = 64 << 20;
+/// The maximum size of a line, and of one conversation in an export.
+pub const MAX_ITEM_BYTES: usize = 64 << 20;
 
-/// The most messages that one conversation may have.
+/// The maximum number of messages in a conversation.
 pub const MAX_MESSAGES: usize = 100_000;
 
-/// The longest metadata of one drawer.
+/// The maximum size of a drawer's metadata.
 pub const MAX_METADATA_BYTES: usize = 1 << 20;

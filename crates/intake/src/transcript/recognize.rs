@@ -1,26 +1,26 @@
-//! From the first bytes of a file to what it is.
+//! Detects the format of a file from its first bytes.
 
 use serde::{Deserialize, Serialize};
 
-use crate::feed::{Content, Fault, Feed, Source, next_member, peek, skip_value, take_key};
+use crate::feed::{BufferedFeed, Content, Fault, Feed, next_member, peek, skip_value, take_key};
 use crate::transcript::error::of_file;
 use crate::transcript::prose::{Style, survey};
-use crate::transcript::{Format, Plan, TranscriptError};
+use crate::transcript::{Format, TranscriptError, TranscriptOptions};
 
-/// How the parts of a file follow each other.
+/// How the items of a file are arranged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Form {
-    /// A part in each line.
+    /// One item per line.
     Lines,
     /// A list of conversations.
     List,
-    /// One conversation alone.
+    /// A single conversation.
     One,
-    /// Text that is cut like this.
+    /// Text, split into turns by this style.
     Prose(Style),
 }
 
-/// What a file is, and where its first part begins.
+/// The format of a file, and the offset of its first item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Recognized {
     pub(crate) format: Format,
@@ -28,19 +28,19 @@ pub(crate) struct Recognized {
     pub(crate) start: u64,
 }
 
-/// So much of a text decides about all of it.
+/// How much of a text determines its style.
 const HEAD_BYTES: usize = 256 << 10;
 
-/// This many conversations or lines are looked at for one that tells what they are.
-const LOOKED_AT: usize = 20;
+/// The maximum number of conversations or lines examined to find a recognizable one.
+const MAX_EXAMINED: usize = 20;
 
-/// Looks at a file.
+/// Detects the format, or checks the one given in the options.
 pub(crate) fn recognize(
     content: &impl Content,
-    plan: &Plan,
+    options: &TranscriptOptions,
 ) -> Result<Recognized, TranscriptError> {
     let head = read_head(content).map_err(TranscriptError::Io)?;
-    refuse_other_kinds(&head)?;
+    reject_binary(&head)?;
     let bom = if head.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
     let text = &head[bom..];
     if text.trim_ascii().is_empty() {
@@ -54,21 +54,21 @@ pub(crate) fn recognize(
         let style = survey(&String::from_utf8_lossy(text), format == Format::Markdown);
         Ok(Recognized { format, form: Form::Prose(style), start })
     };
-    match plan.format {
+    match options.format {
         Some(format @ (Format::Text | Format::Markdown)) => prose(format),
         Some(format @ (Format::Claude | Format::Chatgpt)) => {
-            as_export(&Shape::of(content, start)?, format)
+            as_export(&JsonShape::of(content, start)?, format)
         }
         Some(format @ (Format::Drawers | Format::ClaudeCode)) => {
             if text.trim_ascii_start().first() == Some(&b'[') {
-                let found = "one list, not an object in each line".to_owned();
+                let found = "one list, not one object per line".to_owned();
                 return Err(TranscriptError::Other { format, found });
             }
             Ok(Recognized { format, form: Form::Lines, start })
         }
-        None => match Shape::of(content, start)?.recognized(text, start) {
+        None => match JsonShape::of(content, start)?.recognized(text, start) {
             Some(recognized) => Ok(recognized),
-            None => prose(format_of_prose(text, plan)?),
+            None => prose(prose_format(text, options)?),
         },
     }
 }
@@ -88,10 +88,10 @@ fn read_head(content: &impl Content) -> std::io::Result<Vec<u8>> {
     Ok(head)
 }
 
-fn refuse_other_kinds(head: &[u8]) -> Result<(), TranscriptError> {
+fn reject_binary(head: &[u8]) -> Result<(), TranscriptError> {
     let found = match head {
         [b'P', b'K', 3, 4, ..] => return Err(TranscriptError::Packed { kind: "a zip archive" }),
-        [0x1F, 0x8B, ..] => return Err(TranscriptError::Packed { kind: "packed with gzip" }),
+        [0x1F, 0x8B, ..] => return Err(TranscriptError::Packed { kind: "compressed with gzip" }),
         [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => "UTF-16 text",
         [b'%', b'P', b'D', b'F', ..] => "a PDF",
         _ if head.starts_with(b"SQLite format 3\0") => "a SQLite database",
@@ -100,33 +100,34 @@ fn refuse_other_kinds(head: &[u8]) -> Result<(), TranscriptError> {
     Err(TranscriptError::Binary { found })
 }
 
-/// What the JSON of a file looks like.
-enum Shape {
-    /// It is none.
+/// The top-level structure of a JSON file.
+enum JsonShape {
     NotJson,
-    /// A list, whose items begin here and are of this kind.
-    List(u64, Kind),
-    /// An object.
-    One(u64, Kind),
+    /// A list: the offset after its bracket, and the kind of its items.
+    List(u64, ObjectKind),
+    /// An object: its offset and kind.
+    One(u64, ObjectKind),
 }
 
-/// What an object seems to be, by its keys.
+/// What an object seems to be, judging by its keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Kind {
+enum ObjectKind {
     Conversation(Format),
-    /// An object whose conversations begin here.
+    /// An object with a list of conversations at this offset.
     Wrapper(u64),
     Drawer,
+    /// An event of a Claude Code session.
     Event,
+    /// Anything else, with its first keys.
     Other(Vec<String>),
 }
 
-impl Shape {
+impl JsonShape {
     fn of(content: &impl Content, start: u64) -> Result<Self, TranscriptError> {
-        let mut source = Source::new(content, start, 64 << 10);
+        let mut source = BufferedFeed::new(content, start, 64 << 10);
         match Self::read(&mut source) {
             Ok(shape) => Ok(shape),
-            Err(fault) => of_file(fault).map(|_| Shape::NotJson),
+            Err(fault) => of_file(fault).map(|_| JsonShape::NotJson),
         }
     }
 
@@ -135,139 +136,142 @@ impl Shape {
             Some(b'[') => Self::list(source),
             Some(b'{') => {
                 let start = source.offset();
-                match Kind::of(source)? {
-                    Kind::Wrapper(_) => Self::list(source),
-                    kind => Ok(Shape::One(start, kind)),
+                match ObjectKind::of(source)? {
+                    ObjectKind::Wrapper(_) => Self::list(source),
+                    kind => Ok(JsonShape::One(start, kind)),
                 }
             }
-            _ => Ok(Shape::NotJson),
+            _ => Ok(JsonShape::NotJson),
         }
     }
 
     fn list(source: &mut impl Feed) -> Result<Self, Fault> {
         source.advance(1);
         let start = source.offset();
-        let mut kind = Kind::Other(Vec::new());
-        for at in 0..LOOKED_AT {
+        let mut kind = ObjectKind::Other(Vec::new());
+        for at in 0..MAX_EXAMINED {
             match next_member(source, at == 0, b']') {
                 Ok(true) => {}
                 Ok(false) => break,
-                // Markdown may begin with a bracket; a list that breaks off later is one.
+                // Markdown may begin with a bracket; if the first item is valid, it is a list.
                 Err(fault) if at == 0 => return Err(fault),
                 Err(_) => break,
             }
             if peek(source)? != Some(b'{') {
-                return Ok(if at == 0 { Shape::NotJson } else { Shape::List(start, kind) });
+                return Ok(if at == 0 { JsonShape::NotJson } else { JsonShape::List(start, kind) });
             }
-            match Kind::of(source) {
-                Ok(Kind::Other(keys)) if kind == Kind::Other(Vec::new()) => {
-                    kind = Kind::Other(keys);
+            match ObjectKind::of(source) {
+                Ok(ObjectKind::Other(keys)) if kind == ObjectKind::Other(Vec::new()) => {
+                    kind = ObjectKind::Other(keys);
                 }
-                Ok(Kind::Other(_)) => {}
-                Ok(found) => return Ok(Shape::List(start, found)),
+                Ok(ObjectKind::Other(_)) => {}
+                Ok(found) => return Ok(JsonShape::List(start, found)),
                 Err(fault) if at == 0 => return Err(fault),
                 Err(_) => break,
             }
         }
-        Ok(Shape::List(start, kind))
+        Ok(JsonShape::List(start, kind))
     }
 
-    /// What it is without being told.
+    /// The format, if the structure shows it.
     fn recognized(&self, head: &[u8], start: u64) -> Option<Recognized> {
-        let lines = |kind: &Kind| match kind {
-            Kind::Drawer => Some(Recognized { format: Format::Drawers, form: Form::Lines, start }),
-            Kind::Event => {
+        let lines = |kind: &ObjectKind| match kind {
+            ObjectKind::Drawer => {
+                Some(Recognized { format: Format::Drawers, form: Form::Lines, start })
+            }
+            ObjectKind::Event => {
                 Some(Recognized { format: Format::ClaudeCode, form: Form::Lines, start })
             }
             _ => None,
         };
         match self {
-            Shape::List(start, Kind::Conversation(format)) => {
+            JsonShape::List(start, ObjectKind::Conversation(format)) => {
                 Some(Recognized { format: *format, form: Form::List, start: *start })
             }
-            Shape::One(start, Kind::Conversation(format)) => {
+            JsonShape::One(start, ObjectKind::Conversation(format)) => {
                 Some(Recognized { format: *format, form: Form::One, start: *start })
             }
-            Shape::One(_, kind @ (Kind::Drawer | Kind::Event)) => lines(kind),
-            // The first line may be a bad one.
+            JsonShape::One(_, kind @ (ObjectKind::Drawer | ObjectKind::Event)) => lines(kind),
+            // The first line may be invalid.
             _ if head.trim_ascii_start().first() == Some(&b'{') => head
                 .split(|byte| *byte == b'\n')
                 .filter(|line| line.trim_ascii_start().first() == Some(&b'{'))
-                .take(LOOKED_AT)
-                .filter_map(|line| Kind::of(&mut Source::new(line, 0, 4 << 10)).ok())
+                .take(MAX_EXAMINED)
+                .filter_map(|line| ObjectKind::of(&mut BufferedFeed::new(line, 0, 4 << 10)).ok())
                 .find_map(|kind| lines(&kind)),
             _ => None,
         }
     }
 }
 
-impl Kind {
-    /// Looks at the keys of an object until they tell what it is.
+impl ObjectKind {
+    /// Reads the keys of an object until they show what it is.
     fn of(source: &mut impl Feed) -> Result<Self, Fault> {
-        const SHOWN: usize = 6;
-        const OF_EVENTS: [&str; 7] =
+        const MAX_KEYS: usize = 6;
+        const EVENT_KEYS: [&str; 7] =
             ["sessionId", "message", "leafUuid", "messageId", "summary", "parentUuid", "snapshot"];
         peek(source)?;
         source.advance(1);
         let mut keys = Vec::new();
-        let (mut typed, mut of_event) = (false, false);
+        let (mut has_type, mut has_event_key) = (false, false);
         let mut first = true;
         while next_member(source, first, b'}')? {
             first = false;
             let key = take_key(source)?;
             match key.as_str() {
-                "chat_messages" => return Ok(Kind::Conversation(Format::Claude)),
-                "mapping" => return Ok(Kind::Conversation(Format::Chatgpt)),
+                "chat_messages" => return Ok(ObjectKind::Conversation(Format::Claude)),
+                "mapping" => return Ok(ObjectKind::Conversation(Format::Chatgpt)),
                 "conversations" if peek(source)? == Some(b'[') => {
-                    return Ok(Kind::Wrapper(source.offset()));
+                    return Ok(ObjectKind::Wrapper(source.offset()));
                 }
-                "text" => return Ok(Kind::Drawer),
-                "type" => typed = true,
-                other => of_event |= OF_EVENTS.contains(&other),
+                "text" => return Ok(ObjectKind::Drawer),
+                "type" => has_type = true,
+                other => has_event_key |= EVENT_KEYS.contains(&other),
             }
             skip_value(source)?;
-            if keys.len() < SHOWN {
+            if keys.len() < MAX_KEYS {
                 keys.push(key);
             }
         }
-        Ok(if typed && of_event { Kind::Event } else { Kind::Other(keys) })
+        Ok(if has_type && has_event_key { ObjectKind::Event } else { ObjectKind::Other(keys) })
     }
 }
 
-/// An export in the form that it has.
-fn as_export(shape: &Shape, format: Format) -> Result<Recognized, TranscriptError> {
+/// Checks that a file can be an export in this format.
+fn as_export(shape: &JsonShape, format: Format) -> Result<Recognized, TranscriptError> {
     let other = |found: &str| TranscriptError::Other { format, found: found.to_owned() };
     match shape {
-        Shape::List(_, Kind::Conversation(found)) | Shape::One(_, Kind::Conversation(found))
+        JsonShape::List(_, ObjectKind::Conversation(found))
+        | JsonShape::One(_, ObjectKind::Conversation(found))
             if *found != format =>
         {
-            Err(other(&format!("conversations as {found} has them")))
+            Err(other(&format!("conversations in the {found} format")))
         }
-        Shape::List(start, _) => Ok(Recognized { format, form: Form::List, start: *start }),
-        Shape::One(start, Kind::Conversation(_)) => {
+        JsonShape::List(start, _) => Ok(Recognized { format, form: Form::List, start: *start }),
+        JsonShape::One(start, ObjectKind::Conversation(_)) => {
             Ok(Recognized { format, form: Form::One, start: *start })
         }
-        Shape::One(_, Kind::Drawer) => Err(other("drawers")),
-        Shape::One(_, Kind::Event) => Err(other("a session of Claude Code")),
-        Shape::One(..) => Err(other("an object without conversations")),
-        Shape::NotJson => Err(other("something that is not JSON")),
+        JsonShape::One(_, ObjectKind::Drawer) => Err(other("drawers")),
+        JsonShape::One(_, ObjectKind::Event) => Err(other("a Claude Code session")),
+        JsonShape::One(..) => Err(other("an object without conversations")),
+        JsonShape::NotJson => Err(other("no valid JSON")),
     }
 }
 
-/// Which text it is, if it is one.
-fn format_of_prose(text: &[u8], plan: &Plan) -> Result<Format, TranscriptError> {
-    let ending = plan.ending();
+/// The format of a file that is not a known kind of JSON, if it is text.
+fn prose_format(text: &[u8], options: &TranscriptOptions) -> Result<Format, TranscriptError> {
+    let extension = options.extension();
     let begins = |words: &str| {
         let text = text.trim_ascii_start();
         text.get(..words.len()).is_some_and(|it| it.eq_ignore_ascii_case(words.as_bytes()))
     };
-    if matches!(ending.as_str(), "html" | "htm") || begins("<!doctype html") || begins("<html") {
+    if matches!(extension.as_str(), "html" | "htm") || begins("<!doctype html") || begins("<html") {
         return Err(TranscriptError::Unknown {
             found: "a web page".to_owned(),
             hint: "ChatGPT's chat.html comes with a conversations.json that has the same in it: import that",
         });
     }
-    match ending.as_str() {
+    match extension.as_str() {
         "md" | "markdown" | "mdown" => Ok(Format::Markdown),
         "json" | "jsonl" | "ndjson" => Err(unknown_json(text)),
         _ => Ok(Format::Text),
@@ -275,19 +279,18 @@ fn format_of_prose(text: &[u8], plan: &Plan) -> Result<Format, TranscriptError> 
 }
 
 fn unknown_json(text: &[u8]) -> TranscriptError {
-    let mut source = Source::new(text, 0, 4 << 10);
-    let (found, hint) = match Shape::read(&mut source) {
-        Ok(Shape::List(_, Kind::Drawer)) => (
+    let mut source = BufferedFeed::new(text, 0, 4 << 10);
+    let (found, hint) = match JsonShape::read(&mut source) {
+        Ok(JsonShape::List(_, ObjectKind::Drawer)) => (
             "one list of drawers".to_owned(),
             "write one object a line: jq -c '.[]' FILE > FILE.jsonl",
         ),
-        Ok(Shape::List(_, Kind::Other(keys)) | Shape::One(_, Kind::Other(keys)))
-            if !keys.is_empty() =>
-        {
-            (format!("objects with the keys {}", keys.join(", ")), FORMATS)
-        }
-        Ok(Shape::List(..)) => ("an empty list".to_owned(), FORMATS),
-        _ => ("something that is not JSON".to_owned(), FORMATS),
+        Ok(
+            JsonShape::List(_, ObjectKind::Other(keys))
+            | JsonShape::One(_, ObjectKind::Other(keys)),
+        ) if !keys.is_empty() => (format!("objects with the keys {}", keys.join(", ")), FORMATS),
+        Ok(JsonShape::List(..)) => ("an empty list".to_owned(), FORMATS),
+        _ => ("no valid JSON".to_owned(), FORMATS),
     };
     TranscriptError::Unknown { found, hint }
 }

@@ -1,48 +1,48 @@
 use isolith_types::{LONGEST_DRAWER, Metadata, Moment, NewDrawer};
 use serde_json::{Map, Value};
 
-use crate::transcript::Plan;
+use crate::transcript::TranscriptOptions;
 use crate::transcript::json::Json;
 
-/// What becomes of one part of a file.
+/// The result of reading one item of a file: a turn, an attachment or a ready drawer.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ItemOutcome {
     Drawer(Box<NewDrawer>),
-    /// It cannot be used, and this is why.
+    /// It is unusable, for this reason.
     Problem(String),
-    /// It is nothing that anybody said.
+    /// It is not a turn.
     Skipped,
 }
 
-/// The wing of conversations that suggest none.
-const WING: &str = "conversations";
+/// The wing if neither the options nor the format name one.
+const DEFAULT_WING: &str = "conversations";
 
-/// Longer names of rooms are cut.
-const ROOM_CHARS: usize = 120;
+/// Longer room names are truncated.
+const MAX_ROOM_CHARS: usize = 120;
 
-/// What somebody said, on its way to a drawer.
+/// A message of a conversation, before it becomes a drawer.
 #[derive(Debug, Default)]
 pub(crate) struct Turn<'a> {
     pub(crate) text: &'a str,
     pub(crate) speaker: Option<&'a str>,
-    /// Where it comes from.
+    /// Identifies the message.
     pub(crate) source: String,
-    /// What the format suggests for the wing.
+    /// The wing that the format suggests.
     pub(crate) wing: Option<&'a str>,
-    /// What the format suggests for the room, the best first; blank ones do not count.
+    /// The rooms that the format suggests, best first; blank ones are ignored.
     pub(crate) rooms: [Option<&'a str>; 2],
-    /// When it was said, as it is written.
+    /// When it was written, as the file has it.
     pub(crate) date: Option<&'a str>,
     pub(crate) notes: Vec<(&'static str, &'a str)>,
 }
 
 impl Turn<'_> {
-    pub(crate) fn into_part(self, plan: &Plan) -> Part {
+    pub(crate) fn into_outcome(self, options: &TranscriptOptions) -> ItemOutcome {
         if self.text.trim().is_empty() {
-            return Part::Skipped;
+            return ItemOutcome::Skipped;
         }
-        if let Some(reason) = unfit(self.text) {
-            return Part::Problem(reason);
+        if let Some(reason) = text_problem(self.text) {
+            return ItemOutcome::Problem(reason);
         }
         let (date, date_text) = match self.date.map(str::trim).filter(|date| !date.is_empty()) {
             None => (None, None),
@@ -52,12 +52,12 @@ impl Turn<'_> {
             },
         };
         let room = self.rooms.into_iter().flatten().map(str::trim).find(|room| !room.is_empty());
-        Part::Drawer(Box::new(NewDrawer {
+        ItemOutcome::Drawer(Box::new(NewDrawer {
             text: self.text.to_owned(),
-            wing: named(plan.wing.as_deref(), self.wing, WING),
-            room: named(plan.room.as_deref(), room.map(cut).as_deref(), plan.stem()),
+            wing: first_name(options.wing.as_deref(), self.wing, DEFAULT_WING),
+            room: first_name(options.room.as_deref(), room.map(shorten).as_deref(), options.stem()),
             source: Some(self.source),
-            author: self.speaker.map(|speaker| plan.author(speaker)),
+            author: self.speaker.map(|speaker| options.author(speaker)),
             date,
             date_text,
             tags: Vec::new(),
@@ -66,9 +66,9 @@ impl Turn<'_> {
     }
 }
 
-/// What the blocks of a message say: text, and neither thoughts nor tools. Nothing if
-/// there are no blocks.
-pub(crate) fn words_of(blocks: Json<'_>) -> Result<Option<String>, String> {
+/// The text of a message's content blocks, without thinking and tool calls. `None` if there are no
+/// blocks.
+pub(crate) fn text_of_blocks(blocks: Json<'_>) -> Result<Option<String>, String> {
     let mut said: Option<String> = None;
     for block in blocks.items() {
         let [kind, text, transcript] = block?.fields(["type", "text", "transcript"])?;
@@ -83,49 +83,49 @@ pub(crate) fn words_of(blocks: Json<'_>) -> Result<Option<String>, String> {
     Ok(said)
 }
 
-/// Adds words behind others.
-pub(crate) fn add_paragraph(said: &mut String, words: &str) {
-    if !said.is_empty() && !words.trim().is_empty() {
-        said.push_str("\n\n");
+/// Appends a paragraph.
+pub(crate) fn add_paragraph(text: &mut String, paragraph: &str) {
+    if !text.is_empty() && !paragraph.trim().is_empty() {
+        text.push_str("\n\n");
     }
-    said.push_str(words);
+    text.push_str(paragraph);
 }
 
-/// Why a text cannot be kept as it is.
-pub(crate) fn unfit(text: &str) -> Option<String> {
+/// Why a text cannot be stored unchanged, if so.
+pub(crate) fn text_problem(text: &str) -> Option<String> {
     if text.len() > LONGEST_DRAWER {
         let limit = LONGEST_DRAWER >> 20;
         return Some(format!("the text has {} bytes, more than {limit} MB", text.len()));
     }
-    text.contains('\0').then(|| "the text has a NUL character in it".to_owned())
+    text.contains('\0').then(|| "the text contains a NUL character".to_owned())
 }
 
-/// An instant of this many seconds since 1970, as programs write it.
+/// Seconds since 1970 in ISO 8601; `None` outside 1970 to 3000.
 pub(crate) fn seconds(value: f64) -> Option<String> {
     const YEAR_3000: f64 = 32_503_680_000.0;
     let sane = (0.0..YEAR_3000).contains(&value);
     sane.then(|| Moment::instant((value * 1000.0).round() as i64).to_string())
 }
 
-fn named(asked: Option<&str>, suggested: Option<&str>, otherwise: &str) -> String {
+fn first_name(asked: Option<&str>, suggested: Option<&str>, otherwise: &str) -> String {
     let some = |name: &&str| !name.trim().is_empty();
     asked.filter(some).or(suggested.filter(some)).unwrap_or(otherwise).trim().to_owned()
 }
 
-/// A name of one line and not too long.
-fn cut(name: &str) -> String {
+/// The name on one line, with at most [`MAX_ROOM_CHARS`] characters.
+fn shorten(name: &str) -> String {
     let plain = name.replace(|c: char| c.is_control(), " ");
     let name = plain.split_whitespace().collect::<Vec<_>>().join(" ");
-    if name.chars().count() <= ROOM_CHARS {
+    if name.chars().count() <= MAX_ROOM_CHARS {
         return name;
     }
-    name.chars().take(ROOM_CHARS - 1).chain(['…']).collect()
+    name.chars().take(MAX_ROOM_CHARS - 1).chain(['…']).collect()
 }
 
 fn metadata(notes: &[(&'static str, &str)]) -> Metadata {
     let some = notes.iter().filter(|(_, value)| !value.trim().is_empty());
     let object: Map<String, Value> =
         some.map(|(key, value)| ((*key).to_owned(), Value::from(*value))).collect();
-    // Texts are always fit for metadata.
+    // Text values are always valid metadata.
     Metadata::from_json(Value::Object(object)).unwrap_or_default()
 }

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
 use std::hash::BuildHasher;
 
-use crate::feed::{Blocks, Content, Fault, Feed, Source, Taken, next_member, take_value};
+use crate::feed::{Blocks, BufferedFeed, Content, Fault, Feed, Taken, next_member, take_value};
 use crate::records::error::Flaw;
 use crate::records::layout::List;
 use crate::records::record::{Parts, RecordReader};
@@ -88,7 +88,7 @@ fn changed(fault: Fault) -> IntakeError {
 
 /// Iterates over the ids of a file.
 enum IdReader<B> {
-    List { source: Source<B>, row: u64 },
+    List { source: BufferedFeed<B>, row: u64 },
     Records { reader: RecordReader<B>, row: u64 },
 }
 
@@ -96,7 +96,8 @@ impl<'p, 'q, C: Content + ?Sized> IdReader<Rereading<'p, 'q, C>> {
     fn open(pass: &'p Pass<'_, C>, findings: &Findings, progress: &'p mut Progress<'q>) -> Self {
         let blocks = Rereading { content: pass.content, total: pass.bytes, progress };
         let start = findings.start;
-        let source = Source::new(blocks, start.offsets[List::Ids as usize], pass.buffer_bytes);
+        let source =
+            BufferedFeed::new(blocks, start.offsets[List::Ids as usize], pass.buffer_bytes);
         match findings.format {
             Format::Lists => Self::List { source, row: 0 },
             format => {

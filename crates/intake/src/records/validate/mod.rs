@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 
 use isolith_types::Metric;
 
-use crate::feed::{Content, Fault, Feed, Source, peek};
-use crate::records::error::Place;
+use crate::feed::{BufferedFeed, Content, Fault, Feed, peek};
+use crate::records::error::ErrorLocation;
 use crate::records::layout::Rejections;
 use crate::records::{Cursor, Format, IntakeError, Layout};
 use duplicates::IdHashes;
@@ -120,10 +120,10 @@ impl<C: Content + ?Sized> Pass<'_, C> {
     fn open<'p, 'q>(
         &'p self,
         progress: &'p mut Progress<'q>,
-    ) -> Result<Source<Watched<'p, 'q, C>>, Fault> {
+    ) -> Result<BufferedFeed<Watched<'p, 'q, C>>, Fault> {
         const MARK: &[u8] = b"\xEF\xBB\xBF";
         let watched = Watched::new(self.content, self.bytes, progress);
-        let mut source = Source::new(watched, 0, self.buffer_bytes);
+        let mut source = BufferedFeed::new(watched, 0, self.buffer_bytes);
         while source.window().len() < MARK.len() && source.more()? {}
         if source.window().starts_with(MARK) {
             source.advance(MARK.len());
@@ -171,7 +171,7 @@ fn expect_end<F: Feed>(feed: &mut F) -> Result<(), IntakeError> {
         Some(found) => {
             let expected = "the end of the file";
             let fault = Fault::Syntax { offset: feed.offset(), expected, found };
-            Err(IntakeError::from_fault(fault, Place::default()))
+            Err(IntakeError::from_fault(fault, ErrorLocation::default()))
         }
     }
 }

@@ -1,4 +1,4 @@
-use crate::feed::{Blocks, Feed, Source, Taken, peek};
+use crate::feed::{Blocks, BufferedFeed, Feed, Taken, peek};
 use crate::records::error::Flaw;
 use crate::records::layout::Rejections;
 use crate::records::record::{Parts, RecordReader};
@@ -12,17 +12,17 @@ use super::duplicates::IdHashes;
 
 /// Checks a file with one record per line.
 pub(super) fn read_lines<B: Blocks>(
-    source: Source<B>,
+    source: BufferedFeed<B>,
     rules: &Rules,
-) -> Result<(Findings, Source<B>), IntakeError> {
+) -> Result<(Findings, BufferedFeed<B>), IntakeError> {
     read(source, Format::Lines, rules)
 }
 
 /// Checks a list of records after its opening bracket.
 pub(super) fn read_array<B: Blocks>(
-    mut source: Source<B>,
+    mut source: BufferedFeed<B>,
     rules: &Rules,
-) -> Result<(Findings, Source<B>), IntakeError> {
+) -> Result<(Findings, BufferedFeed<B>), IntakeError> {
     if let Some(first) = peek(&mut source)?
         && !matches!(first, b'{' | b']')
     {
@@ -35,10 +35,10 @@ pub(super) fn read_array<B: Blocks>(
 }
 
 fn read<B: Blocks>(
-    source: Source<B>,
+    source: BufferedFeed<B>,
     format: Format,
     rules: &Rules,
-) -> Result<(Findings, Source<B>), IntakeError> {
+) -> Result<(Findings, BufferedFeed<B>), IntakeError> {
     let mut records = Records::new(source.offset(), format, rules);
     let mut reader = RecordReader::new(source, format, 0, true);
     let mut row = 0;

@@ -1,4 +1,4 @@
-//! Plain text and Markdown: chats with their speakers, or sections and paragraphs.
+//! Plain text and Markdown: chats with speaker labels, or sections and paragraphs.
 
 mod speaker;
 mod survey;
@@ -7,75 +7,74 @@ use std::ops::ControlFlow;
 
 use isolith_types::LONGEST_DRAWER;
 
-use crate::feed::{Blocks, Fault, Feed, Source, Taken, take_line};
-use crate::transcript::Plan;
-use crate::transcript::turn::{Part, Turn};
+use crate::feed::{Blocks, BufferedFeed, Fault, Feed, Taken, take_line};
+use crate::transcript::TranscriptOptions;
+use crate::transcript::turn::{ItemOutcome, Turn};
 use speaker::{Label, heading, heading_text, is_role, label};
 use survey::is_fence;
 pub(crate) use survey::{Style, survey};
 
-/// What the next lines came to.
-pub(crate) struct Found {
-    /// The turn, if they have one.
-    pub(crate) part: Option<Part>,
-    /// Why the last line of them cannot be used, if it cannot.
+/// The result of taking the next lines.
+pub(crate) struct TakenTurn {
+    /// The turn, if the lines contain one.
+    pub(crate) outcome: Option<ItemOutcome>,
+    /// Why the last line is unusable, if it is.
     pub(crate) problem: Option<String>,
-    /// How many lines they are.
+    /// The number of lines taken.
     pub(crate) lines: u64,
-    /// How many of them are blank before the turn begins.
+    /// The number of blank lines before the turn.
     pub(crate) blank: u64,
 }
 
-/// Takes the lines of the next turn, which is the `number`th; nothing at the end of the
-/// text.
+/// Takes the lines of turn `number`; `None` at the end of the text.
 pub(crate) fn take_turn<B: Blocks>(
-    source: &mut Source<B>,
+    source: &mut BufferedFeed<B>,
     style: &Style,
     number: u64,
-    plan: &Plan,
-) -> Result<Option<Found>, Fault> {
-    let mut turn = Gathered::new(style);
-    let mut found = Found { part: None, problem: None, lines: 0, blank: 0 };
+    options: &TranscriptOptions,
+) -> Result<Option<TakenTurn>, Fault> {
+    let mut turn = TurnBuilder::new(style);
+    let mut taken_turn = TakenTurn { outcome: None, problem: None, lines: 0, blank: 0 };
     while let Some(taken) = take_line(source, LONGEST_DRAWER)? {
         let Taken::Whole(length) = taken else {
             let limit = LONGEST_DRAWER >> 20;
-            found.problem = Some(format!("a line is longer than {limit} MB"));
-            found.lines += 1;
+            taken_turn.problem = Some(format!("a line is longer than {limit} MB"));
+            taken_turn.lines += 1;
             break;
         };
         let line = &source.window()[..length];
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if !turn.begun && line.trim_ascii().is_empty() {
-            found.blank += 1;
+            taken_turn.blank += 1;
         } else if turn.take(line).is_break() {
             break;
         }
-        found.lines += 1;
+        taken_turn.lines += 1;
         source.advance(length);
         if source.window().first() == Some(&b'\n') {
             source.advance(1);
         }
     }
-    found.part = turn.begun.then(|| turn.into_part(number, plan));
-    Ok((found.lines > 0).then_some(found))
+    taken_turn.outcome = turn.begun.then(|| turn.into_outcome(number, options));
+    Ok((taken_turn.lines > 0).then_some(taken_turn))
 }
 
-/// The lines of a turn, as far as they are known.
-struct Gathered<'s> {
+/// A turn being read line by line.
+struct TurnBuilder<'s> {
     style: &'s Style,
     text: Vec<u8>,
     begun: bool,
     speaker: Option<String>,
     date: Option<String>,
     heading: Option<String>,
-    /// In a block of code, where nobody speaks.
+    /// Inside a code block, where labels are ignored.
     fenced: bool,
     quoted: bool,
-    /// Whether a section has more than headings.
+    /// Whether a section has text besides headings.
     filled: bool,
 }
 
-impl<'s> Gathered<'s> {
+impl<'s> TurnBuilder<'s> {
     fn new(style: &'s Style) -> Self {
         Self {
             style,
@@ -90,9 +89,9 @@ impl<'s> Gathered<'s> {
         }
     }
 
-    /// Takes a line, unless it begins another turn.
+    /// Adds a line; breaks if it begins another turn.
     fn take(&mut self, line: &[u8]) -> ControlFlow<()> {
-        // Who spoke is not known any more where a turn is cut for its length.
+        // An overlong turn is split; the speaker of its second part is unknown.
         if self.begun && self.text.len() + line.len() >= LONGEST_DRAWER {
             return ControlFlow::Break(());
         }
@@ -100,13 +99,13 @@ impl<'s> Gathered<'s> {
         if is_fence(&shown) {
             self.fenced = !self.fenced;
         } else if !self.fenced {
-            return self.take_spoken(line, &shown);
+            return self.take_unfenced(line, &shown);
         }
         self.push(line);
         ControlFlow::Continue(())
     }
 
-    fn take_spoken(&mut self, line: &[u8], shown: &str) -> ControlFlow<()> {
+    fn take_unfenced(&mut self, line: &[u8], shown: &str) -> ControlFlow<()> {
         match self.style {
             Style::Labels(names) => {
                 return self.take_labelled(label(shown).filter(|it| speaks(it, names)), line);
@@ -154,9 +153,9 @@ impl<'s> Gathered<'s> {
             Some(label) => {
                 self.speaker = Some(label.name.to_owned());
                 self.date = label.date.map(str::to_owned);
-                // Broken text stays as it is, so that it is noticed.
-                let whole = std::str::from_utf8(line).is_ok();
-                self.push(if whole { label.rest.as_bytes() } else { line });
+                // Keep invalid UTF-8, so that it is reported.
+                let valid = std::str::from_utf8(line).is_ok();
+                self.push(if valid { label.rest.as_bytes() } else { line });
             }
             None => self.push(line),
         }
@@ -171,24 +170,24 @@ impl<'s> Gathered<'s> {
         self.text.extend_from_slice(line);
     }
 
-    fn into_part(self, number: u64, plan: &Plan) -> Part {
+    fn into_outcome(self, number: u64, options: &TranscriptOptions) -> ItemOutcome {
         let text = match String::from_utf8(self.text) {
             Ok(text) => text,
             Err(_) => {
-                let reason = "it is not UTF-8: convert the file, perhaps with iconv -f LATIN1";
-                return Part::Problem(reason.to_owned());
+                let reason = "not UTF-8: convert the file, for example with iconv -f LATIN1";
+                return ItemOutcome::Problem(reason.to_owned());
             }
         };
         let is_chat = !matches!(self.style, Style::Sections | Style::Paragraphs);
         let turn = Turn {
             text: trimmed(&text, is_chat),
             speaker: self.speaker.as_deref(),
-            source: format!("{}#{number}", plan.name),
+            source: format!("{}#{number}", options.name),
             date: self.date.as_deref(),
             notes: vec![("heading", self.heading.as_deref().unwrap_or(""))],
             ..Turn::default()
         };
-        turn.into_part(plan)
+        turn.into_outcome(options)
     }
 }
 
@@ -196,8 +195,7 @@ fn speaks(label: &Label<'_>, names: &[String]) -> bool {
     is_role(label.name) || names.contains(&label.name.to_lowercase())
 }
 
-/// Without blank lines around it, and without the rules that are drawn between the turns
-/// of a chat.
+/// Removes surrounding blank lines and, in a chat, the horizontal rules between turns.
 fn trimmed(text: &str, is_chat: bool) -> &str {
     let is_rule = |line: &str| {
         let line = line.trim();
@@ -206,7 +204,7 @@ fn trimmed(text: &str, is_chat: bool) -> &str {
     let unwanted = |line: &str| line.trim().is_empty() || is_chat && is_rule(line);
     let mut text = text;
     while let Some((first, rest)) = text.split_once('\n').filter(|(first, _)| unwanted(first)) {
-        debug_assert!(first.len() < text.len(), "it gets shorter");
+        debug_assert!(first.len() < text.len(), "the text gets shorter");
         text = rest;
     }
     while let Some((rest, _)) = text.rsplit_once('\n').filter(|(_, last)| unwanted(last)) {

@@ -1,18 +1,18 @@
-//! Lines that say who speaks.
+//! Recognizes lines that name a speaker.
 
 use isolith_types::Moment;
 
-/// A line that begins with a name.
+/// The parts of a line that begins with a speaker's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Label<'a> {
     pub(crate) name: &'a str,
-    /// When it was said, as it is written.
+    /// The date or time, as written.
     pub(crate) date: Option<&'a str>,
-    /// What is said in the same line.
+    /// The text on the same line.
     pub(crate) rest: &'a str,
 }
 
-/// Names that assistants and those who talk to them have in transcripts.
+/// Usual names of assistants and their users in transcripts.
 const ROLES: [&str; 13] = [
     "user",
     "human",
@@ -29,8 +29,8 @@ const ROLES: [&str; 13] = [
     "copilot",
 ];
 
-/// Words before a colon that name nobody.
-const NOBODY: [&str; 44] = [
+/// Words before a colon that are not names.
+const NOT_NAMES: [&str; 44] = [
     "note",
     "notes",
     "example",
@@ -77,7 +77,7 @@ const NOBODY: [&str; 44] = [
     "ps",
 ];
 
-/// Whether a name is that of an assistant, or of whoever talks to one.
+/// Whether a name usually means an assistant or its user.
 pub(crate) fn is_role(name: &str) -> bool {
     ROLES.iter().any(|role| role.eq_ignore_ascii_case(name))
 }
@@ -102,7 +102,7 @@ pub(crate) fn label(line: &str) -> Option<Label<'_>> {
     fits.then(|| Label { name, date: date.or(when), rest: rest.trim_start() })
 }
 
-/// The level of a heading and the name that it consists of: `## Human`,
+/// The level of a heading that consists of a name, and the name: `## Human`,
 /// `### 🤖 Claude (10:15)`.
 pub(crate) fn heading(line: &str) -> Option<(usize, Label<'_>)> {
     let (level, text) = heading_text(line)?;
@@ -111,13 +111,13 @@ pub(crate) fn heading(line: &str) -> Option<(usize, Label<'_>)> {
     let (name, date) = split_aside(text.trim_end_matches(':'));
     let name = name.strip_suffix(" said").unwrap_or(name).trim_end_matches(':');
     let plain = is_name(name).then_some((name, date));
-    let (name, date) = plain.or_else(|| role_with_more(text))?;
+    let (name, date) = plain.or_else(|| role_with_suffix(text))?;
     Some((level, Label { name, date, rest: "" }))
 }
 
-/// A role that is followed by anything but words, and the time at the end of that:
+/// A role followed by something other than words, and the time at its end:
 /// `User (message 7) - 2026-01-31T09:30:00Z`.
-fn role_with_more(text: &str) -> Option<(&str, Option<&str>)> {
+fn role_with_suffix(text: &str) -> Option<(&str, Option<&str>)> {
     let (name, more) = text.split_once([' ', ':'])?;
     let words_follow = more.trim_start().starts_with(char::is_alphanumeric);
     let last = more.split_whitespace().last();
@@ -144,10 +144,10 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(allowed)
         && name.chars().any(char::is_alphabetic)
         && (is_role(name) || first.is_some_and(|c| c.is_alphanumeric() && !c.is_lowercase()))
-        && !NOBODY.contains(&plain)
+        && !NOT_NAMES.contains(&plain)
 }
 
-/// Takes a date off the beginning of a line, if one is there.
+/// Splits a date from the beginning of a line, if there is one.
 fn split_date(line: &str) -> (Option<&str>, &str) {
     let is_date = |text: &str| {
         text.len() <= 40
@@ -170,7 +170,7 @@ fn split_date(line: &str) -> (Option<&str>, &str) {
     (None, line)
 }
 
-/// Splits a line at its first colon that is not in parentheses.
+/// Splits a line at its first colon outside parentheses.
 fn split_at_colon(line: &str) -> Option<(&str, &str)> {
     let mut inside = false;
     let at = line.char_indices().take(100).find_map(|(at, c)| {
@@ -180,7 +180,7 @@ fn split_at_colon(line: &str) -> Option<(&str, &str)> {
     Some((&line[..at], &line[at + 1..]))
 }
 
-/// Takes a time off the end of a name: in parentheses, or behind a dot or a dash.
+/// Splits a time from the end of a name: in parentheses, or after a dot or dash.
 fn split_aside(name: &str) -> (&str, Option<&str>) {
     let name = name.trim();
     let in_parentheses = name.strip_suffix(')').and_then(|name| name.rsplit_once('('));
@@ -194,12 +194,12 @@ fn split_aside(name: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Pictures before a name are no part of it.
+/// Removes leading emoji.
 fn without_ornament(text: &str) -> &str {
     text.trim_start_matches(|c: char| !c.is_ascii() && !c.is_alphanumeric()).trim_start()
 }
 
-/// What is between the marks of bold or slanted text at the beginning, and what follows.
+/// The bold or italic text at the beginning of a line, and the rest.
 fn emphasized(line: &str) -> Option<(&str, &str)> {
     ["**", "__", "*", "_"].into_iter().find_map(|mark| {
         let (inner, rest) = line.strip_prefix(mark)?.split_once(mark)?;
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_of_all_kinds() {
+    fn labels_are_recognized() {
         type Expected = Option<(&'static str, Option<&'static str>, &'static str)>;
         let cases: [(&str, Expected); 31] = [
             ("User: hello", Some(("User", None, "hello"))),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_that_are_names() {
+    fn headings_with_names_are_recognized() {
         for (line, expected) in [
             ("## Human", Some((2, "Human", None))),
             ("### 🤖 Claude (02:56 UTC)", Some((3, "Claude", Some("02:56 UTC")))),
@@ -268,7 +268,7 @@ mod tests {
                 Some((2, "User", Some("2025-06-12T00:23:18+00:00"))),
             ),
             ("## Human — turn one", Some((2, "Human", None))),
-            // No role, and hence nobody unless it comes again.
+            // Not a role, so it counts as a speaker only if it occurs twice.
             ("## User guide", Some((2, "User guide", None))),
             ("## Claude 3 and what others say of it", None),
             ("#### ChatGPT said:", Some((4, "ChatGPT", None))),

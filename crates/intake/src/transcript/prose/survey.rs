@@ -1,4 +1,4 @@
-//! What the beginning of a text tells about all of it.
+//! Determines the style of a text from its beginning.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::speaker::{heading, heading_text, is_role, label};
 
-/// How a text is cut.
+/// How a text is split into turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Style {
-    /// At lines that begin with one of these names, in small letters.
+    /// At lines that begin with one of these names, in lower case.
     Labels(Vec<String>),
-    /// At headings that are one of these names, in small letters.
+    /// At headings that consist of one of these names, in lower case.
     Headings(Vec<String>),
-    /// Between quoted lines, which people wrote, and others, which are answers.
+    /// Between quoted lines (the user) and other lines (the assistant).
     Quotes,
     /// At headings.
     Sections,
@@ -21,7 +21,7 @@ pub(crate) enum Style {
     Paragraphs,
 }
 
-/// Decides from the beginning of a text: a growing file does not change its style.
+/// The style of a text, from its beginning only: a file that grows keeps its style.
 pub(crate) fn survey(head: &str, markdown: bool) -> Style {
     let counts = Counts::of(head);
     if let Some(speakers) = counts.headings() {
@@ -36,7 +36,7 @@ pub(crate) fn survey(head: &str, markdown: bool) -> Style {
     if markdown && counts.any_heading { Style::Sections } else { Style::Paragraphs }
 }
 
-/// Whether a line opens or closes a block of code, in which nobody speaks.
+/// Whether a line opens or closes a code block.
 pub(crate) fn is_fence(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with("```") || line.starts_with("~~~")
@@ -46,8 +46,9 @@ pub(crate) fn is_fence(line: &str) -> bool {
 struct Counts {
     labels: HashMap<String, usize>,
     headings: HashMap<(usize, String), usize>,
-    /// Paragraphs, and those that begin with a label.
+    /// The number of paragraphs.
     blocks: usize,
+    /// The number of paragraphs that begin with a label.
     labelled_blocks: usize,
     /// Runs of quoted lines.
     quotes: usize,
@@ -91,8 +92,8 @@ impl Counts {
         counts
     }
 
-    /// The speakers, if lines are labelled with them. Names count that come twice; if
-    /// none of them is a role, most paragraphs must begin with one.
+    /// The speakers, if lines are labelled with them. A name must be a role or occur twice; if none
+    /// is a role, at least half of the paragraphs must begin with a label.
     fn labels(&self) -> Option<Vec<String>> {
         let speaks = |(name, count): &(&String, &usize)| is_role(name) || **count >= 2;
         let speakers: Vec<(&String, &usize)> = self.labels.iter().filter(speaks).collect();
@@ -101,8 +102,8 @@ impl Counts {
         chat.then(|| sorted(speakers.into_iter().map(|(name, _)| name)))
     }
 
-    /// The speakers, if headings name them. One must be a role: headings of other names
-    /// are what any document has.
+    /// The speakers, if headings name them. One must be a role, because any document may have
+    /// headings that look like names.
     fn headings(&self) -> Option<Vec<String>> {
         let level = self.headings.keys().filter(|(_, name)| is_role(name)).map(|it| it.0).min()?;
         let here = self.headings.iter().filter(|((at, _), _)| *at == level);
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn chats_are_told_from_documents() {
+    fn chats_and_documents_are_distinguished() {
         let headings =
             |names: &[&str]| Style::Headings(names.iter().map(|it| (*it).to_owned()).collect());
         for (text, expected) in [

@@ -1,9 +1,9 @@
-//! Exports and ready drawers, as programs write them.
+//! Exports and ready drawers as other programs write them.
 
 use serde_json::{Value, json};
 
 use super::{lines, problems, read, read_with, said, shown};
-use crate::transcript::{Format, Plan};
+use crate::transcript::{Format, TranscriptOptions};
 
 fn claude() -> Value {
     json!([
@@ -33,7 +33,7 @@ fn claude() -> Value {
                     "uuid": "m-3", "sender": "human", "text": "", "content": [],
                     "created_at": "2026-03-01T09:01:00Z",
                     "attachments": [
-                        { "file_name": "plan.txt", "file_size": 9, "extracted_content": "Day one: walk" },
+                        { "file_name": "options.txt", "file_size": 9, "extracted_content": "Day one: walk" },
                         { "file_name": "photo.png", "extracted_content": "" },
                     ],
                 },
@@ -51,7 +51,7 @@ fn claude() -> Value {
 }
 
 #[test]
-fn conversations_of_claude() {
+fn claude_conversations_become_drawers() {
     let (format, batch) = read("conversations.json", claude().to_string());
     assert_eq!((format, batch.skipped, problems(&batch)), (Format::Claude, 2, vec![]));
     let found: Vec<String> = batch.drawers.iter().map(shown).collect();
@@ -60,14 +60,14 @@ fn conversations_of_claude() {
         [
             r#"conversations/Trip to Lisbon claude:c-1:m-1 user: " When is it warm?\n" 2026-03-01T09:00:01.25Z - [] {"conversation":"Trip to Lisbon","role":"user"}"#,
             r#"conversations/Trip to Lisbon claude:c-1:m-2 assistant: "From May.\n\nUntil October." 2026-03-01T09:00:09Z - [] {"conversation":"Trip to Lisbon","role":"assistant"}"#,
-            r#"conversations/Trip to Lisbon claude:c-1:m-3:1 user: "Day one: walk" 2026-03-01T09:01:00Z - [] {"attachment":"plan.txt","conversation":"Trip to Lisbon","role":"user"}"#,
+            r#"conversations/Trip to Lisbon claude:c-1:m-3:1 user: "Day one: walk" 2026-03-01T09:01:00Z - [] {"attachment":"options.txt","conversation":"Trip to Lisbon","role":"user"}"#,
             r#"conversations/2026-03-02 claude:c-2:m-5 user: "an old export" 2026-03-02T10:00:00Z - [] {"role":"user"}"#,
         ]
     );
 }
 
 #[test]
-fn one_conversation_alone_or_in_an_object_is_the_same() {
+fn a_single_conversation_needs_no_list() {
     let all = claude();
     let (_, expected) = read("conversations.json", all.to_string());
     for content in [
@@ -123,7 +123,7 @@ fn chatgpt() -> Value {
 }
 
 #[test]
-fn conversations_of_chatgpt_follow_the_branch_that_is_shown() {
+fn chatgpt_conversations_follow_the_current_branch() {
     let (format, batch) = read("conversations-000.json", chatgpt().to_string());
     assert_eq!((format, batch.skipped, problems(&batch)), (Format::Chatgpt, 6, vec![]));
     assert_eq!(
@@ -142,7 +142,7 @@ fn conversations_of_chatgpt_follow_the_branch_that_is_shown() {
 }
 
 #[test]
-fn a_tree_without_a_current_end_or_with_a_loop_is_read_all_the_same() {
+fn a_tree_without_a_current_node_or_with_a_cycle_is_read() {
     let mut lost = chatgpt();
     lost[0]["current_node"] = json!("nowhere");
     let (_, batch) = read("a.json", lost.to_string());
@@ -163,7 +163,7 @@ fn event(kind: &str, uuid: &str, content: Value) -> Value {
 }
 
 #[test]
-fn sessions_of_claude_code() {
+fn claude_code_sessions_become_drawers() {
     let mut later = event("assistant", "e-6", json!([{ "type": "text", "text": "Done." }]));
     later["cwd"] = json!("/home/anna/shop/src");
     later["timestamp"] = json!("2026-04-09T00:10:00Z");
@@ -227,7 +227,7 @@ fn sessions_of_claude_code() {
 }
 
 #[test]
-fn ready_drawers() {
+fn ready_drawers_are_read_with_all_fields() {
     let content = lines(&[
         json!({
             "text": "Anna moved", "wing": "anna", "room": "home", "source": "n-1",
@@ -253,18 +253,18 @@ fn ready_drawers() {
 }
 
 #[test]
-fn a_bad_drawer_says_why_and_the_rest_goes_on() {
+fn a_bad_drawer_is_reported_and_the_others_are_read() {
     let cases = [
-        (r#"{"text":"a","date":"yesterday"}"#, r#"date is wrong: "yesterday" is not a date"#),
+        (r#"{"text":"a","date":"yesterday"}"#, r#"date is invalid: "yesterday" is not a date"#),
         (r#"{"text":"a","date":20260131}"#, "date must be text, found a number"),
         (r#"{"text":" \n"}"#, "text is empty"),
         (r#"{"wing":"w"}"#, "text is missing"),
         (r#"{"text":5}"#, "text must be text, found a number"),
         (r#"{"text":"a","wing":["w"]}"#, "wing must be text, found a list"),
         (r#"{"text":"a","tags":"x"}"#, "tags must be a list of texts, found text"),
-        (r#"{"text":"a","tags":["x",1]}"#, "tags must be a list of texts: one must be text"),
+        (r#"{"text":"a","tags":["x",1]}"#, "tags must be a list of texts: an item must be text"),
         (r#"{"text":"a","deep":{"er":1}}"#, r#"metadata key "deep" must hold text"#),
-        (r#"{"text":"a","text":"b"}"#, r#"the key "text" is there twice"#),
+        (r#"{"text":"a","text":"b"}"#, r#"duplicate key "text""#),
         (r#"{"text":"a\u0000b"}"#, "NUL"),
         (r#"{"text":"a","n":1e}"#, "n cannot be read"),
         (r#"{"text":"a""#, "truncated at byte"),
@@ -279,28 +279,28 @@ fn a_bad_drawer_says_why_and_the_rest_goes_on() {
     let (_, batch) = read("notes.jsonl", content);
     assert_eq!(said(&batch), [("-", "first"), ("-", "last")]);
     assert_eq!(batch.problems.len(), cases.len());
-    for ((row, says), (at, problem)) in cases.iter().zip(batch.problems.iter().enumerate()) {
-        assert!(problem.reason.contains(says), "{row}: {}", problem.reason);
+    for ((row, expected), (at, problem)) in cases.iter().zip(batch.problems.iter().enumerate()) {
+        assert!(problem.reason.contains(expected), "{row}: {}", problem.reason);
         assert_eq!(problem.row, at as u64 + 3, "{row}");
     }
 }
 
 #[test]
-fn the_plan_says_where_to_and_who() {
-    let plan = Plan {
+fn options_set_wing_room_and_authors() {
+    let options = TranscriptOptions {
         name: "conversations.json".to_owned(),
         wing: Some("anna".to_owned()),
         room: Some("chats".to_owned()),
         authors: vec![("User".to_owned(), "Anna".to_owned())],
-        ..Plan::default()
+        ..TranscriptOptions::default()
     };
-    let (_, batch) = read_with(&plan, claude().to_string().as_bytes()).unwrap();
+    let (_, batch) = read_with(&options, claude().to_string().as_bytes()).unwrap();
     assert!(
         batch.drawers.iter().all(|it| (it.wing.as_str(), it.room.as_str()) == ("anna", "chats"))
     );
     assert_eq!(said(&batch)[0].0, "Anna");
-    // What a drawer says of itself counts more.
+    // The fields of a ready drawer take precedence.
     let row = r#"{"text":"a","wing":"own","author":"user"}"#;
-    let (_, batch) = read_with(&plan, row.as_bytes()).unwrap();
+    let (_, batch) = read_with(&options, row.as_bytes()).unwrap();
     assert_eq!(shown(&batch.drawers[0]), r#"own/chats - Anna: "a" - - [] {}"#);
 }

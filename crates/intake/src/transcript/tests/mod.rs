@@ -7,42 +7,45 @@ mod texts;
 use isolith_types::NewDrawer;
 use serde_json::Value;
 
-use crate::transcript::{Batch, Format, Plan, Transcript, TranscriptError};
+use crate::transcript::{Batch, Format, Transcript, TranscriptError, TranscriptOptions};
 
-/// All that is in a file.
+/// Reads a whole file.
 fn read_as(
     name: &str,
     format: Option<Format>,
     content: &[u8],
 ) -> Result<(Format, Batch), TranscriptError> {
-    let plan = Plan { name: name.to_owned(), format, ..Plan::default() };
-    read_with(&plan, content)
+    let options =
+        TranscriptOptions { name: name.to_owned(), format, ..TranscriptOptions::default() };
+    read_with(&options, content)
 }
 
 fn read(name: &str, content: impl AsRef<[u8]>) -> (Format, Batch) {
     read_as(name, None, content.as_ref()).unwrap()
 }
 
-/// All that is in a file. However it is cut into batches, and wherever a new reader goes
-/// on, it is the same.
-fn read_with(plan: &Plan, content: &[u8]) -> Result<(Format, Batch), TranscriptError> {
-    let whole = gather(plan, content, (usize::MAX, usize::MAX), false)?;
+/// Reads a whole file, and checks that batch sizes and resuming make no difference.
+fn read_with(
+    options: &TranscriptOptions,
+    content: &[u8],
+) -> Result<(Format, Batch), TranscriptError> {
+    let whole = gather(options, content, (usize::MAX, usize::MAX), false)?;
     for limits in [(1, usize::MAX), (2, usize::MAX), (usize::MAX, 100)] {
-        for afresh in [false, true] {
-            assert_eq!(gather(plan, content, limits, afresh)?, whole, "{limits:?} {afresh}");
+        for resumes in [false, true] {
+            assert_eq!(gather(options, content, limits, resumes)?, whole, "{limits:?} {resumes}");
         }
     }
     Ok(whole)
 }
 
 fn gather(
-    plan: &Plan,
+    options: &TranscriptOptions,
     content: &[u8],
     (rows, bytes): (usize, usize),
-    afresh: bool,
+    resumes: bool,
 ) -> Result<(Format, Batch), TranscriptError> {
-    let mut transcript = Transcript::open(content, plan.clone())?;
-    let format = transcript.place().format();
+    let mut transcript = Transcript::open(content, options.clone())?;
+    let format = transcript.cursor().format();
     let mut all = Batch::default();
     while let Some(batch) = transcript.next(rows, bytes)? {
         assert!(batch.drawers.len() + batch.problems.len() <= rows.saturating_add(1));
@@ -51,16 +54,16 @@ fn gather(
         all.rows.extend(batch.rows);
         all.problems.extend(batch.problems);
         all.skipped += batch.skipped;
-        if afresh {
-            let place = transcript.place().clone();
-            transcript = Transcript::resume(content, plan.clone(), place)?;
+        if resumes {
+            let cursor = transcript.cursor().clone();
+            transcript = Transcript::resume(content, options.clone(), cursor)?;
         }
     }
-    assert!(transcript.place().is_end());
+    assert!(transcript.cursor().is_end());
     Ok((format, all))
 }
 
-/// Who said what.
+/// The author and text of each drawer.
 fn said(batch: &Batch) -> Vec<(&str, &str)> {
     batch
         .drawers
@@ -73,7 +76,7 @@ fn problems(batch: &Batch) -> Vec<String> {
     batch.problems.iter().map(|it| format!("{}: {}", it.row, it.reason)).collect()
 }
 
-/// A drawer for people to read.
+/// A drawer on one line.
 fn shown(drawer: &NewDrawer) -> String {
     let NewDrawer { text, wing, room, source, author, date, date_text, tags, metadata } = drawer;
     let or = |it: Option<String>| it.unwrap_or_else(|| "-".to_owned());

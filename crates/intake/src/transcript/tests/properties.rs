@@ -1,17 +1,17 @@
-//! What holds for any file.
+//! Properties of any file.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::gather;
-use crate::transcript::{Batch, Format, Plan};
+use crate::transcript::{Batch, Format, TranscriptOptions};
 
-fn plan(format: Option<Format>) -> Plan {
-    Plan { name: "file.md".to_owned(), format, ..Plan::default() }
+fn options(format: Option<Format>) -> TranscriptOptions {
+    TranscriptOptions { name: "file.md".to_owned(), format, ..TranscriptOptions::default() }
 }
 
-/// Lines that look like many things.
+/// Lines that resemble labels, headings, quotes and fences.
 fn any_line() -> impl Strategy<Value = String> {
     prop_oneof![
         Just(String::new()),
@@ -29,7 +29,7 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// The words of all drawers, with the labels that were taken off.
+/// The words of all drawers, in order.
 fn words_of(batch: &Batch) -> Vec<String> {
     let mut all = Vec::new();
     for drawer in &batch.drawers {
@@ -42,36 +42,36 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn a_document_is_in_its_drawers_word_for_word(
+    fn drawers_contain_every_word_of_a_document(
         lines in vec("[ a-zé#>*`-]{0,10}", 0..30),
         markdown: bool,
     ) {
         let text = lines.join("\n");
         prop_assume!(!text.trim().is_empty() && !text.trim_start().starts_with('>'));
         let format = if markdown { Format::Markdown } else { Format::Text };
-        let (_, batch) = gather(&plan(Some(format)), text.as_bytes(), (usize::MAX, usize::MAX), false).unwrap();
+        let (_, batch) = gather(&options(Some(format)), text.as_bytes(), (usize::MAX, usize::MAX), false).unwrap();
         prop_assert_eq!(words_of(&batch), words(&text));
         prop_assert!(batch.problems.is_empty());
     }
 
     #[test]
-    fn a_chat_in_batches_is_the_chat(lines in vec(any_line(), 1..40), rows in 1usize..5) {
+    fn batch_size_does_not_change_a_chat(lines in vec(any_line(), 1..40), rows in 1usize..5) {
         let text = lines.join("\n");
         prop_assume!(!text.trim().is_empty());
-        let whole = gather(&plan(None), text.as_bytes(), (usize::MAX, usize::MAX), false).unwrap();
-        prop_assert_eq!(gather(&plan(None), text.as_bytes(), (rows, usize::MAX), true).unwrap(), whole);
+        let whole = gather(&options(None), text.as_bytes(), (usize::MAX, usize::MAX), false).unwrap();
+        prop_assert_eq!(gather(&options(None), text.as_bytes(), (rows, usize::MAX), true).unwrap(), whole);
     }
 
     #[test]
-    fn any_bytes_in_any_format_end_in_order(
+    fn arbitrary_bytes_do_not_panic(
         content in vec(any::<u8>(), 0..200),
         format in prop::sample::select(vec![None; 1].into_iter().chain(Format::ALL.map(Some)).collect::<Vec<_>>()),
     ) {
-        let _ = gather(&plan(format), &content, (3, 50), true);
+        let _ = gather(&options(format), &content, (3, 50), true);
     }
 
     #[test]
-    fn changed_exports_end_in_order(
+    fn corrupted_exports_do_not_panic(
         changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..5),
         cut in any::<prop::sample::Index>(),
         which in 0usize..3,
@@ -96,7 +96,7 @@ proptest! {
         }
         content.truncate(cut.index(content.len() * 4).max(1));
         for format in [None, Some(Format::Claude), Some(Format::Chatgpt), Some(Format::ClaudeCode), Some(Format::Drawers)] {
-            let _ = gather(&plan(format), &content, (1, 50), true);
+            let _ = gather(&options(format), &content, (1, 50), true);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a file is, by its first bytes and its name.
+//! Detecting the format of a file.
 
 use isolith_types::Code;
 
@@ -6,7 +6,7 @@ use super::{read, read_as};
 use crate::transcript::Format;
 
 #[test]
-fn a_format_is_known_by_what_is_in_the_file() {
+fn formats_are_detected_from_the_content() {
     for (name, content, format) in [
         ("conversations.json", r#"[{"uuid":"c","chat_messages":[]}]"#, Format::Claude),
         ("x", r#" {"name":"one","chat_messages":[]}"#, Format::Claude),
@@ -27,8 +27,8 @@ fn a_format_is_known_by_what_is_in_the_file() {
 }
 
 #[test]
-fn a_file_that_is_nothing_of_this_says_what_it_is_and_what_to_do() {
-    for (name, content, says, hint) in [
+fn unknown_files_are_rejected_with_a_reason_and_a_hint() {
+    for (name, content, expected, hint) in [
         ("a.json", &b""[..], "empty", "export"),
         ("a.txt", b" \n\n\t", "empty", "export"),
         ("a.json", b"\xEF\xBB\xBF\n", "empty", "export"),
@@ -42,10 +42,10 @@ fn a_file_that_is_nothing_of_this_says_what_it_is_and_what_to_do() {
         ("a.json", br#"[{"role":"user","content":"c"}]"#, "the keys role, content", "mapping"),
         ("a.json", br#"[{"text":"t"}]"#, "one list of drawers", "jq -c"),
         ("a.json", b"[]", "an empty list", "chat_messages"),
-        ("a.jsonl", b"words", "not JSON", "chat_messages"),
+        ("a.jsonl", b"words", "no valid JSON", "chat_messages"),
     ] {
         let error = read_as(name, None, content).unwrap_err();
-        assert!(error.to_string().contains(says), "{name}: {error}");
+        assert!(error.to_string().contains(expected), "{name}: {error}");
         let given = error.hint().for_terminal();
         assert!(given.contains(hint), "{name}: {given}");
         assert_eq!(error.code(), Code::BadInput);
@@ -53,18 +53,18 @@ fn a_file_that_is_nothing_of_this_says_what_it_is_and_what_to_do() {
 }
 
 #[test]
-fn a_format_that_is_asked_for_must_fit() {
+fn a_requested_format_must_match_the_content() {
     let claude = br#"[{"uuid":"c","chat_messages":[]}]"#;
-    for (format, content, says) in [
-        (Format::Chatgpt, &claude[..], "conversations as claude has them"),
+    for (format, content, expected) in [
+        (Format::Chatgpt, &claude[..], "conversations in the claude format"),
         (Format::Claude, b"{\"text\":\"t\"}\n", "drawers"),
-        (Format::Claude, b"{\"type\":\"user\",\"message\":1}\n", "a session of Claude Code"),
-        (Format::Claude, b"words", "not JSON"),
+        (Format::Claude, b"{\"type\":\"user\",\"message\":1}\n", "a Claude Code session"),
+        (Format::Claude, b"words", "no valid JSON"),
         (Format::Claude, b"{\"a\":1}", "an object without conversations"),
         (Format::Drawers, claude, "one list"),
     ] {
         let error = read_as("a.json", Some(format), content).unwrap_err();
-        assert!(error.to_string().contains(says), "{format}: {error}");
+        assert!(error.to_string().contains(expected), "{format}: {error}");
     }
     let (format, batch) = read_as("a.json", Some(Format::Text), claude).unwrap();
     assert_eq!((format, batch.drawers.len()), (Format::Text, 1));

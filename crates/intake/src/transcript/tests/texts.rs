@@ -1,18 +1,18 @@
-//! Text and Markdown, with speakers and without.
+//! Text and Markdown, with and without speakers.
 
 use isolith_types::LONGEST_DRAWER;
 
 use super::{gather, problems, read, said, shown};
-use crate::transcript::{Batch, Format, Plan};
+use crate::transcript::{Batch, Format, TranscriptOptions};
 
-/// Gathers once: these files are large.
-fn once(content: &[u8]) -> (Format, Batch) {
-    let plan = Plan { name: "a.txt".to_owned(), ..Plan::default() };
-    gather(&plan, content, (usize::MAX, usize::MAX), false).unwrap()
+/// Reads a large file in one batch.
+fn read_once(content: &[u8]) -> (Format, Batch) {
+    let options = TranscriptOptions { name: "a.txt".to_owned(), ..TranscriptOptions::default() };
+    gather(&options, content, (usize::MAX, usize::MAX), false).unwrap()
 }
 
 #[test]
-fn chats_are_cut_at_their_speakers() {
+fn chats_are_split_at_speakers() {
     type Said = &'static [(&'static str, &'static str)];
     let cases: [(&str, &str, Said); 8] = [
         (
@@ -85,7 +85,7 @@ fn chats_are_cut_at_their_speakers() {
 }
 
 #[test]
-fn turns_know_where_and_when_they_were_said() {
+fn turns_have_a_source_and_a_date() {
     let chat =
         "[2026-01-03T10:15:00Z] Anna: hi\n[3 Jan 2026 10:16] Ben: hello\nAnna: so\nBen: bye\n";
     let (_, batch) = read("my chat.txt", chat);
@@ -105,26 +105,27 @@ fn turns_know_where_and_when_they_were_said() {
 }
 
 #[test]
-fn lines_that_are_no_text_cost_their_turn_alone() {
+fn invalid_text_affects_only_its_own_turn() {
     let content = b"Anna: hi\nBen: gr\xFC\xDFe\nAnna: so\nBen: bye\nAnna: nul \0 here\nBen: end\n";
-    // The beginning decides whether it is text at all.
+    // Only the beginning decides whether a file is text.
     let padded = [b"Anna: x\nBen: y\n".repeat(20_000), content.to_vec()].concat();
-    let (_, batch) = once(&padded);
+    let (_, batch) = read_once(&padded);
     assert_eq!(batch.drawers.len(), 40_004);
     assert_eq!(
         problems(&batch),
         [
-            "40002: it is not UTF-8: convert the file, perhaps with iconv -f LATIN1",
-            "40005: the text has a NUL character in it",
+            "40002: not UTF-8: convert the file, for example with iconv -f LATIN1",
+            "40005: the text contains a NUL character",
         ]
     );
 }
 
 #[test]
-fn a_turn_without_end_becomes_several_and_a_line_without_end_a_problem() {
+fn overlong_turns_are_split_and_overlong_lines_reported() {
     let line = "word ".repeat(200);
     let long = format!("{line}\n").repeat(2_500);
-    let (_, batch) = once(format!("Assistant: hm\nUser: so\n{long}Assistant: done\n").as_bytes());
+    let (_, batch) =
+        read_once(format!("Assistant: hm\nUser: so\n{long}Assistant: done\n").as_bytes());
     assert_eq!(batch.drawers.len(), 5);
     assert!(batch.drawers.iter().all(|drawer| drawer.text.len() <= LONGEST_DRAWER));
     let length: usize = batch.drawers.iter().map(|drawer| drawer.text.len()).sum();
@@ -132,7 +133,7 @@ fn a_turn_without_end_becomes_several_and_a_line_without_end_a_problem() {
 
     let endless = "x".repeat(LONGEST_DRAWER + 1);
     let endless = format!("Assistant: hm\nUser: a\n{endless}\nAssistant: b\n");
-    let (_, batch) = once(endless.as_bytes());
+    let (_, batch) = read_once(endless.as_bytes());
     assert_eq!(said(&batch), [("Assistant", "hm"), ("User", "a"), ("Assistant", "b")]);
     assert_eq!(problems(&batch), ["3: a line is longer than 1 MB"]);
 }

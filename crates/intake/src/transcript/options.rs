@@ -3,23 +3,23 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What is known of a file before it is opened, and where its drawers go.
+/// How to read a file, and where its drawers go.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Plan {
-    /// The name of the file, without folders.
+pub struct TranscriptOptions {
+    /// The name of the file, without its folder.
     pub name: String,
-    /// The format; what is in the file decides if it is not given.
+    /// The format; detected from the content if not given.
     pub format: Option<Format>,
-    /// The wing, in the place of the one that the format suggests.
+    /// The wing, instead of the one that the format suggests.
     pub wing: Option<String>,
-    /// The room, in the place of the one that the format suggests.
+    /// The room, instead of the one that the format suggests.
     pub room: Option<String>,
-    /// Who authors are, where a file has another name for them.
+    /// Authors to rename: the name in the file (in any case), and the name to store.
     pub authors: Vec<(String, String)>,
 }
 
-impl Plan {
-    /// The name of the file without its ending.
+impl TranscriptOptions {
+    /// The name of the file without its extension.
     pub(crate) fn stem(&self) -> &str {
         match self.name.rsplit_once('.') {
             Some((stem, _)) if !stem.is_empty() => stem,
@@ -27,37 +27,38 @@ impl Plan {
         }
     }
 
-    /// The ending of the file's name, in small letters.
-    pub(crate) fn ending(&self) -> String {
-        let ending = self.name.rsplit_once('.').map_or("", |(_, ending)| ending);
-        ending.to_ascii_lowercase()
+    /// The extension of the file in lower case; empty if it has none.
+    pub(crate) fn extension(&self) -> String {
+        let extension = self.name.rsplit_once('.').map_or("", |(_, extension)| extension);
+        extension.to_ascii_lowercase()
     }
 
+    /// The author to store for a speaker.
     pub(crate) fn author(&self, speaker: &str) -> String {
         let known = self.authors.iter().find(|(from, _)| from.eq_ignore_ascii_case(speaker));
         known.map_or(speaker, |(_, to)| to).to_owned()
     }
 }
 
-/// How a file is written.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Format {
-    /// A ready drawer in each line, as JSON.
+    /// One ready drawer per line, as JSON.
     Drawers,
-    /// Plain text: a chat with its speakers, or paragraphs.
+    /// Plain text: a chat with speaker labels, or paragraphs.
     Text,
-    /// Markdown: a chat with its speakers, or sections.
+    /// Markdown: a chat with speaker labels, or sections.
     Markdown,
-    /// The `conversations.json` of an export from Claude.
+    /// The `conversations.json` of a Claude export.
     Claude,
-    /// The `conversations.json` of an export from ChatGPT.
+    /// The `conversations.json` of a ChatGPT export.
     Chatgpt,
-    /// A session of Claude Code.
+    /// A Claude Code session.
     ClaudeCode,
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Format; 6] = [
         Format::Drawers,
         Format::Text,
@@ -67,7 +68,7 @@ impl Format {
         Format::ClaudeCode,
     ];
 
-    /// Its name.
+    /// The name used on the command line and in messages.
     pub fn name(self) -> &'static str {
         match self {
             Format::Drawers => "drawers",
