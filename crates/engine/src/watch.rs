@@ -12,8 +12,8 @@ use isolith_types::{Code, Failure};
 use tokio::sync::mpsc;
 
 use crate::index::{
-    FoldWhen, IndexOptions, IndexReport, IndexWatcher, Listing, Place, RootLock, has_moved_since,
-    lock_file,
+    FoldWhen, IndexOptions, IndexReport, IndexWatcher, Listing, RootLocation, RootLock,
+    has_moved_since, lock_file,
 };
 use crate::open::Engine;
 
@@ -64,7 +64,7 @@ impl Engine {
         options: &IndexOptions,
         listener: WatchListener,
     ) -> Result<(), Failure> {
-        let place = Place::find(self, &options.path).await?;
+        let place = RootLocation::find(self, &options.path).await?;
         let root = place.folder().to_owned();
         tokio::select! {
             outcome = self.watch_part(&root, place.under(), options, &listener) => outcome,

@@ -1,4 +1,4 @@
-//! Who changed which file last, as git knows: gathered when the index is usable already.
+//! Reads from git who changed which file last, after the index is usable.
 
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
@@ -9,30 +9,30 @@ use isolith_protocol::NoteGitFacts;
 use isolith_roles::{Intake, IntakeJob, IntakeReply, IntakeSettings};
 use isolith_types::{Code, Failure};
 
-use super::place::Place;
+use super::roots::RootLocation;
 use crate::failure::of_call;
 use crate::open::{Engine, pool_settings};
 
-/// A long history is walked for no longer than this; the newest changes come first.
+/// Maximum time for walking a history; the newest changes come first.
 const BUDGET: Duration = Duration::from_secs(2);
 
-/// The memory of the worker that reads a history.
+/// Memory limit of the worker that reads a history, in bytes.
 const MEMORY: u64 = 512 << 20;
 
-/// Files whose facts are stored in one transaction.
-const MANY_FACTS: usize = 500;
+/// Maximum number of files whose author and date are stored in one transaction.
+const FILES_PER_WRITE: usize = 500;
 
 impl Engine {
-    /// Notes author and time of the last change of each file of a root. Files outside of
-    /// a repository have none. Returns how many were noted.
+    /// Stores author and time of the last change of each file of a root; files outside of a
+    /// repository have none. Returns the number of files.
     ///
     /// # Errors
-    /// What keeps the repository from being read, or the store from being written.
+    /// Any error of reading the repository or of a write.
     pub async fn gather_history(&self, path: &Path) -> Result<u64, Failure> {
-        let place = Place::find(self, path).await?;
+        let place = RootLocation::find(self, path).await?;
         let Some(root) = place.known().map(|root| root.id) else { return Err(place.not_indexed()) };
         let Some(repository) = repository_of(place.folder()) else { return Ok(0) };
-        // A server reads no repository elsewhere because a file in the project says so.
+        // A file in the project must not make a server read a repository elsewhere.
         if !self.allows_root(&repository.git_dir) && !repository.knows_work_tree() {
             return Ok(0);
         }
@@ -40,7 +40,7 @@ impl Engine {
         let History { changes, .. } = self.read_history(repository, below).await?;
         let fact = |it: &FileChange| (it.path.clone(), Some(it.author.clone()), it.changed_at);
         let mut noted = 0;
-        for some in changes.chunks(MANY_FACTS) {
+        for some in changes.chunks(FILES_PER_WRITE) {
             let facts = some.iter().map(fact).collect();
             noted += self.write(NoteGitFacts { root, facts }, None).await?.done.reply.files;
         }
@@ -81,7 +81,7 @@ impl Engine {
     }
 }
 
-/// Whether commits may have come since a moment: milliseconds since 1970.
+/// Whether there may be commits since a moment, in milliseconds since 1970.
 pub(crate) fn has_moved_since(folder: &Path, moment: Option<i64>) -> bool {
     let Some(repository) = repository_of(folder) else { return false };
     match (moment, moved_at(&repository)) {
@@ -90,7 +90,7 @@ pub(crate) fn has_moved_since(folder: &Path, moment: Option<i64>) -> bool {
     }
 }
 
-/// When the repository's head last moved, as far as its files tell.
+/// When the repository's HEAD last moved, according to its files.
 fn moved_at(repository: &Repository) -> Option<i64> {
     let changed = |path: &Path| {
         let since = path.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;

@@ -1,4 +1,4 @@
-//! The list of a root's files, which a worker makes page by page.
+//! Lists a root's files, page by page, in a worker.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,31 +14,30 @@ use crate::failure::of_call;
 use crate::open::{Engine, pool_settings};
 use crate::status::WatchedPool;
 
-/// Files, folders and problems of a page: the front holds one page beside what it makes of
-/// the list.
+/// Maximum number of files, folders and problems in a page; the front holds one page at a time.
 const PAGE: u32 = 8_192;
 
-/// The memory of the worker that walks: the names of one folder with millions of entries, and
-/// as many ignore patterns as may hold at one place.
+/// Memory limit of the walking worker: the names in a folder with millions of entries, and the
+/// maximum number of ignore patterns that apply to a folder.
 const MEMORY: u64 = 512 << 20;
 
-/// A page takes about a second; a folder that is read over a slow network longer.
+/// A page takes about a second, but longer over a slow network.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// A walk under way.
+/// A walk in progress.
 pub(crate) struct Listing {
     engine: Engine,
     folder: Folder,
     pool: Pool<Walk>,
     _shown: WatchedPool,
     job: WalkJob,
-    /// Rules outside of the root that cannot be used; told with the first page.
+    /// Unusable rules outside of the root; reported with the first page.
     left_out: Vec<SkippedPath>,
     ended: bool,
 }
 
 impl Listing {
-    /// Begins to list what is in a root, without what settings ignore.
+    /// Starts to list a root, without what settings ignore.
     pub(crate) fn begin(
         engine: &Engine,
         folder: &Folder,
@@ -68,10 +67,10 @@ impl Listing {
         })
     }
 
-    /// The next page; none at the end.
+    /// The next page; `None` at the end.
     ///
     /// # Errors
-    /// Why the walk cannot go on; `draining` if the program is stopping.
+    /// Why the walk cannot continue; `draining` if the program is stopping.
     pub(crate) async fn next(&mut self) -> Result<Option<WalkPage>, Failure> {
         if self.ended {
             return Ok(None);
@@ -94,7 +93,7 @@ impl Listing {
         Ok(Some(page))
     }
 
-    /// What the death of a worker means for whoever waits for the list.
+    /// Converts the failure of a walking worker.
     fn explained(&self, error: &CallError) -> Failure {
         let failure = of_call(error);
         match error {
@@ -116,14 +115,14 @@ impl Drop for Listing {
     }
 }
 
-/// What tells a folder, as it is now, from others. Nothing outside of the walk tells whether
-/// what killed it is still there, so a walk that was given up is tried again after an hour.
+/// Identifies a walk for the quarantine. Only another walk shows whether the cause of a crash is
+/// gone, so the result changes every hour and a quarantined walk is then tried again.
 fn identity(folder: &Folder) -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("{} {}", folder.path().display(), since.as_secs() / 3_600)
 }
 
-/// Git's own ignore list for a root whose repository is elsewhere: a linked work tree.
+/// Git's `info/exclude` for a root whose repository is elsewhere: a linked worktree.
 fn exclude_outside(root: &std::path::Path) -> Option<std::path::PathBuf> {
     if root.join(".git").symlink_metadata().ok()?.is_dir() {
         return None;

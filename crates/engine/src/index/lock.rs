@@ -10,17 +10,17 @@ use isolith_types::{Code, Failure, Hint};
 use super::{IndexProgress, IndexStage, IndexWatcher};
 use crate::open::Engine;
 
-/// One run at a time on a root, across processes. The lock dies with its holder.
+/// Ensures one run at a time per root, across processes. Released when its holder dies.
 #[derive(Debug)]
 pub(crate) struct RootLock {
     _file: File,
 }
 
-/// How often a lock that is held is tried again.
+/// How often to retry a lock held by another process.
 const POLL: Duration = Duration::from_millis(50);
 
 impl RootLock {
-    /// Takes the lock of a root, waiting for whoever has it if `wait` says so.
+    /// Takes the lock of a root; with `wait`, waits for its holder.
     pub(crate) async fn take(
         engine: &Engine,
         root: &Path,
@@ -46,7 +46,7 @@ impl RootLock {
         }
     }
 
-    /// Takes the lock in this file if nobody has it.
+    /// Takes the lock in this file if it is free.
     pub(crate) fn try_take(path: &Path) -> Result<Option<Self>, Failure> {
         let refuse = |error: std::io::Error| {
             Failure::new(Code::ReadOnly, format!("cannot lock {}: {error}", path.display()))
@@ -69,9 +69,9 @@ fn open_lock(path: &Path) -> io::Result<File> {
     store.folder_or_create(run)?.file_or_create(name)
 }
 
-/// The file of a root's lock for some purpose. Its name is of fixed length.
+/// The file of a root's lock for a purpose. Its name has a fixed length.
 pub(crate) fn lock_file(engine: &Engine, root: &Path, purpose: &str) -> PathBuf {
-    // The store may be seen at several places; what it calls its roots is the same.
+    // The store may be visible under several paths; its names for roots are the same.
     let hash = blake3::hash(engine.stored_path(root).as_bytes()).to_hex();
     engine.inner.folder.run().join(format!("{purpose}-{}.lock", &hash[..16]))
 }

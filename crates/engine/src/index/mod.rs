@@ -1,13 +1,13 @@
-//! Indexing: a folder's files into the code index, as far as they have changed.
+//! Indexing: adds a folder's new and changed files to the code index.
 
 mod history;
 mod listing;
 mod lock;
 mod peak_memory;
 mod pipeline;
-mod place;
 mod plan;
 mod report;
+mod roots;
 mod settings;
 
 use std::path::PathBuf;
@@ -32,38 +32,38 @@ pub(crate) use listing::Listing;
 pub(crate) use lock::{RootLock, lock_file};
 use peak_memory::PeakMemory;
 use pipeline::Pipeline;
-pub(crate) use place::Place;
-pub use place::Root;
 use plan::IndexPlan;
 pub use report::{FileCounts, IndexProblem, IndexReport, Seconds};
+pub use roots::Root;
+pub(crate) use roots::RootLocation;
 pub(crate) use settings::RootSettings;
 pub use settings::indexed_languages;
 
-/// What is to be indexed, and how.
+/// What to index, and how.
 #[derive(Debug, Clone)]
 pub struct IndexOptions {
-    /// A folder, or a file in one that is indexed already.
+    /// A folder, or a file in a folder that is already indexed.
     pub path: PathBuf,
-    /// Read, parse and fold all of it again, whatever is known.
+    /// Read, parse and fold everything again, changed or not.
     pub rebuild: bool,
-    /// Move the whole code index to the model of this program.
+    /// Rebuild the whole code index with this program's model.
     pub reembed: bool,
-    /// Wait for another run on the same root, or give up.
+    /// Wait for another run on the same root instead of failing.
     pub wait: bool,
     /// Index files that look like secrets, too.
     pub include_secrets: bool,
-    /// How many files are parsed at the same time.
+    /// Number of parsers that run concurrently.
     pub parsers: usize,
-    /// The root that is meant; if it is not one any more, nothing is done.
+    /// The root to update; nothing is done if it is no longer a root.
     pub of_root: Option<PathBuf>,
-    /// When segments are built.
+    /// When to build segments.
     pub fold: FoldWhen,
-    /// How long a few files may take to be parsed before their worker is killed.
+    /// The deadline for parsing a batch of files.
     pub parse_deadline: Duration,
 }
 
 impl IndexOptions {
-    /// The usual way to index `path`.
+    /// Default options to index `path`.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -82,65 +82,65 @@ impl IndexOptions {
 /// When a run builds segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoldWhen {
-    /// At the end, whatever has changed.
+    /// At the end of the run, however little has changed.
     AtTheEnd,
-    /// When so much has changed that searching it would cost more; by the engine itself
-    /// if it lives long.
+    /// When so much has changed that searching the tail would cost more; in the background if
+    /// the engine is long-lived.
     Due,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexProgress {
-    /// What is being done.
+    /// The current stage.
     pub stage: IndexStage,
-    /// How many files or rows are done.
+    /// Number of files or rows completed.
     pub done: u64,
-    /// How many there are; 0 if that is not known.
+    /// The total; 0 if unknown.
     pub total: u64,
 }
 
-/// What a run does, in order.
+/// The stages of a run, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IndexStage {
-    /// Another run on the same root goes first.
+    /// Waiting for another run on the same root.
     Waiting,
-    /// Files are looked for.
+    /// Listing files.
     Walking,
-    /// Files are parsed and stored.
+    /// Parsing and storing files.
     Parsing,
-    /// Names are looked up in the other files.
+    /// Resolving references between files.
     Linking,
-    /// Segments are built.
+    /// Building segments.
     Folding,
 }
 
-/// Takes progress.
+/// Receives progress.
 pub type IndexWatcher = Arc<dyn Fn(IndexProgress) + Send + Sync>;
 
-/// One run over a root.
+/// A run over a root.
 #[derive(Clone, Copy)]
 struct Run<'a> {
     /// The root's number.
     root: u64,
-    place: &'a Place,
-    /// The root's folder, held open.
+    place: &'a RootLocation,
+    /// The root's open folder.
     folder: &'a Folder,
     settings: &'a RootSettings,
     options: &'a IndexOptions,
     watcher: &'a IndexWatcher,
 }
 
-/// Files that are forgotten in one transaction.
+/// Maximum number of files removed in one transaction.
 const FORGET_FILES: u32 = 200;
 
 impl Engine {
-    /// Brings the code index up to date with a folder. What is finished when it is
-    /// interrupted stays, and the next run continues.
+    /// Updates the code index of a folder. An interrupted run keeps what it has stored, and the
+    /// next run continues.
     ///
     /// # Errors
-    /// `not_found` or `bad_input` for the path, `model_mismatch`, `lock_held`, or what
-    /// keeps the store from being written.
+    /// `not_found` or `bad_input` for the path, `model_mismatch`, `lock_held`; any error of a
+    /// write.
     pub async fn index(
         &self,
         options: &IndexOptions,
@@ -149,7 +149,7 @@ impl Engine {
         self.load_quarantine().await;
         let started = Instant::now();
         let memory = PeakMemory::watch(self);
-        let place = Place::find(self, &options.path).await?;
+        let place = RootLocation::find(self, &options.path).await?;
         if options.of_root.as_deref().is_some_and(|root| !place.is_known_as(root)) {
             return Err(place.not_indexed());
         }
@@ -164,7 +164,7 @@ impl Engine {
             Run { root, place: &place, folder: &folder, settings, options, watcher: &watcher };
         let stopped = self.bring_up_to_date(run, &mut report).await?;
         report.interrupted = stopped;
-        // Whoever else moves to another model at this moment has another root's lock.
+        // A concurrent change of the model may hold another root's lock.
         drop(lock);
         for other in emptied.into_iter().filter(|_| !stopped) {
             self.index_emptied(other, options, &watcher, &mut report).await?;
@@ -177,10 +177,10 @@ impl Engine {
         Ok(report)
     }
 
-    /// Drops the code index of a root, which need not be there any more.
+    /// Removes the code index of a root, whose folder need not exist any more.
     ///
     /// # Errors
-    /// `not_found` if it has none, `bad_input` if it is only part of one, or what keeps the store from being written.
+    /// `not_found` if it has none, `bad_input` if it is only part of a root; any error of a write.
     pub async fn remove_root(&self, path: &std::path::Path) -> Result<Root, Failure> {
         let root = self.root_at(path).await?;
         let watcher: IndexWatcher = Arc::new(|_| {});
@@ -191,10 +191,10 @@ impl Engine {
         Ok(root)
     }
 
-    /// The root's number, and other roots that have lost their vectors to another model.
+    /// The root's number, and the other roots whose vectors were dropped with the old model.
     async fn add_root(
         &self,
-        place: &Place,
+        place: &RootLocation,
         options: &IndexOptions,
     ) -> Result<(u64, Vec<Root>), Failure> {
         let spec = code_spec(DIMENSION as u32, model_name());
@@ -208,7 +208,7 @@ impl Engine {
             added => added,
         };
         let root = added?.done.reply.root;
-        // An earlier run that was to move everything may not have come to its end.
+        // An earlier run that changed the model may have been interrupted.
         let mut emptied = if options.reembed { self.roots().await? } else { Vec::new() };
         let is_emptied = |it: &Root| it.id != root.id && it.files == 0 && it.indexed_at.is_some();
         emptied.retain(is_emptied);
@@ -218,7 +218,7 @@ impl Engine {
     async fn change_model(&self, spec: CollectionSpec) -> Result<(), Failure> {
         let set = self.write(SetCodeModel { spec }, None).await?.done.reply;
         for file in set.obsolete_files.iter().filter(|file| is_segment(file)) {
-            // What cannot be removed now goes with the next fold.
+            // The next fold removes what cannot be removed now.
             let segments = Folder::open(self.inner.folder.segments());
             let _ = segments.and_then(|segments| segments.remove(file));
         }
@@ -226,7 +226,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Indexes another root of the store whose vectors came from another model.
+    /// Indexes another root of the store whose vectors came from the old model.
     async fn index_emptied(
         &self,
         root: Root,
@@ -236,7 +236,7 @@ impl Engine {
     ) -> Result<(), Failure> {
         if !root.folder.is_dir() {
             let path = root.folder.to_string_lossy().into_owned();
-            let message = "the folder is not there, and its index is gone".to_owned();
+            let message = "the folder does not exist, and its index was removed".to_owned();
             report.problems.push(IndexProblem { path, code: "missing_root", message });
             return Ok(());
         }
@@ -252,7 +252,7 @@ impl Engine {
         Ok(())
     }
 
-    /// True if it was told to stop before the end.
+    /// Returns whether it was interrupted.
     async fn bring_up_to_date(
         &self,
         run: Run<'_>,
@@ -279,7 +279,7 @@ impl Engine {
         }
     }
 
-    /// Finds out what the names in files mean, now that all files are there.
+    /// Resolves references, now that all files are stored.
     async fn link(&self, root: u64, watcher: &IndexWatcher) -> Result<(), Failure> {
         while self.write(LinkFiles { root }, None).await?.done.reply.more {
             watcher(IndexProgress { stage: IndexStage::Linking, done: 0, total: 0 });
@@ -290,7 +290,7 @@ impl Engine {
     async fn finish(
         &self,
         root: u64,
-        place: &Place,
+        place: &RootLocation,
         options: &IndexOptions,
         watcher: &IndexWatcher,
         report: &mut IndexReport,
@@ -310,7 +310,7 @@ impl Engine {
         };
         if options.fold == FoldWhen::AtTheEnd {
             let on_progress: Arc<dyn Fn(Progress) + Send + Sync> = Arc::new(on_progress);
-            // Another process may be building, from a state before this run.
+            // Another process may be building from the state before this run.
             while self
                 .fold(CODE_COLLECTION, options.rebuild, Some(Arc::clone(&on_progress)))
                 .await?
@@ -326,7 +326,7 @@ impl Engine {
     }
 }
 
-/// Whether a failure says that the program is stopping.
+/// Whether a failure means that the program is stopping.
 fn is_stop(failure: &Failure) -> bool {
     matches!(failure.code, Code::Draining | Code::Interrupted | Code::Terminated)
 }

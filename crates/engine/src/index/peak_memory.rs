@@ -1,4 +1,4 @@
-//! How much memory a run uses, front and workers together.
+//! Measures the peak memory of a run, front and workers together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,12 +8,12 @@ use tokio::task::JoinHandle;
 
 use crate::open::Engine;
 
-/// Looking costs the kernel a millisecond for each process: a long run is looked at less
-/// and less often.
-const FIRST: Duration = Duration::from_millis(250);
-const LONGEST: Duration = Duration::from_secs(4);
+/// A measurement costs the kernel a millisecond per process, so its interval grows during a long
+/// run.
+const FIRST_INTERVAL: Duration = Duration::from_millis(250);
+const MAX_INTERVAL: Duration = Duration::from_secs(4);
 
-/// Looks now and then, and keeps the most that it saw.
+/// Samples memory periodically and keeps the maximum.
 pub(super) struct PeakMemory {
     peak: Arc<AtomicU64>,
     task: JoinHandle<()>,
@@ -24,10 +24,10 @@ impl PeakMemory {
         let peak = Arc::new(AtomicU64::new(0));
         let (seen, engine) = (Arc::clone(&peak), engine.clone());
         let task = tokio::spawn(async move {
-            let mut pause = FIRST;
+            let mut pause = FIRST_INTERVAL;
             loop {
                 tokio::time::sleep(pause).await;
-                pause = pause.mul_f32(1.3).min(LONGEST);
+                pause = pause.mul_f32(1.3).min(MAX_INTERVAL);
                 let workers = engine.worker_pids();
                 let own = std::process::id();
                 let sum = workers.into_iter().chain([own]).filter_map(pss).sum();
@@ -38,7 +38,7 @@ impl PeakMemory {
     }
 
     pub(super) fn end(self) -> u64 {
-        // A run that was shorter than one look has used this much.
+        // The run may have ended before the first sample.
         let least = pss(std::process::id()).unwrap_or(0);
         self.peak.load(Ordering::Relaxed).max(least)
     }

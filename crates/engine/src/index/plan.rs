@@ -11,7 +11,7 @@ use isolith_source::walk::{SkipReason, SkippedPath, WalkOptions, WalkPage};
 use isolith_types::{Code, Failure, FileVersion, Hint};
 
 use super::listing::Listing;
-use super::place::Place;
+use super::roots::RootLocation;
 use super::{IndexProblem, IndexProgress, IndexReport, IndexStage, Run};
 use crate::open::Engine;
 
@@ -34,24 +34,24 @@ pub(super) struct ToRead {
     pub(super) again: bool,
     /// Whether it was indexed by an earlier parser version.
     pub(super) outdated: bool,
-    /// What the index says of a secret in it.
+    /// The recorded secret in it, if any.
     pub(super) secret: Option<String>,
 }
 
-/// What the index has of a file.
+/// A file in the index.
 struct Known {
     version: FileVersion,
     /// Whether it was indexed as plain text after a failure, or lost chunks to damage.
     lacking: bool,
-    /// Whether an earlier version of the parser made it.
+    /// Whether it was indexed by an earlier parser version.
     outdated: bool,
-    /// What was noted of a secret in it. It is looked at by every run, so that the run says
-    /// so, and acts as its options and the rules of this program want it.
+    /// The recorded secret in it, if any. Such a file is read by every run, which reports it and
+    /// applies its own options and rules.
     secret: Option<String>,
 }
 
 impl Known {
-    /// The version by which a renamed file is recognised; none for one that must be parsed
+    /// The version by which a renamed file is recognized; without a hash if it must be parsed
     /// anyway.
     fn under_another_name(self) -> FileVersion {
         let hash = if self.lacking || self.outdated { [0; 32] } else { self.version.hash };
@@ -59,7 +59,7 @@ impl Known {
     }
 }
 
-/// Files that are listed with one job.
+/// Number of files listed per job.
 const PAGE: u32 = 5_000;
 
 /// Maximum number of listed problems of a walk; more are only counted.
@@ -69,7 +69,7 @@ impl IndexPlan {
     /// Compares disk and index.
     ///
     /// # Errors
-    /// What keeps the folder or the store from being read; `draining` if the program stops.
+    /// Any error of reading the folder or the store; `draining` if the program is stopping.
     pub(super) async fn make(
         engine: &Engine,
         run: Run<'_>,
@@ -176,7 +176,7 @@ async fn known_files(
     Run { root, place, folder: root_folder, .. }: Run<'_>,
 ) -> Result<HashMap<String, Known>, Failure> {
     let under = place.under();
-    // A single file is looked for among its neighbours.
+    // A single file is found by listing its folder.
     let single = root_folder.metadata(Path::new(under)).is_ok_and(|it| it.is_file());
     let folder =
         if single { under.rsplit_once('/').map_or("", |(folder, _)| folder) } else { under };
@@ -188,9 +188,9 @@ async fn known_files(
         let full = page.len() as u32 == PAGE;
         after = page.last().map(|file| file.path.clone());
         for file in page {
-            // A hash of zeros stands for a file that lost chunks to damage.
+            // A hash of zeros marks a file that lost chunks to damage.
             let lacking = file.problem.is_some() || file.version.hash == [0; 32];
-            // A newer program may use the same store: what its parser made is left alone.
+            // A newer program may use the same store; keep the output of its parser.
             let outdated = file.parser < PARSER_VERSION;
             let secret = file.problem.filter(|problem| is_secret_problem(problem) && !outdated);
             known.insert(file.path, Known { version: file.version, lacking, outdated, secret });
@@ -213,9 +213,9 @@ fn keep_unseen(known: &mut HashMap<String, Known>, path: &str) {
 }
 
 /// Refuses to empty an index: a folder that is not mounted looks empty, too.
-fn nothing_left(place: &Place) -> Failure {
+fn nothing_left(place: &RootLocation) -> Failure {
     let folder = place.folder().display().to_string();
-    let message = format!("{folder} has no files any more, and its index has some");
+    let message = format!("{folder} has no files any more, but its index is not empty");
     Failure::new(Code::BadInput, message).with_hint(Hint::RemoveEmptyIndex { folder })
 }
 

@@ -1,28 +1,27 @@
 use serde::Serialize;
 
-/// What an index run did.
+/// The result of an index run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct IndexReport {
-    /// How many files.
+    /// Numbers of files.
     pub files: FileCounts,
-    /// Chunks in the index of this root; those stored so far if it was interrupted.
+    /// Number of chunks in the index of this root; if interrupted, of those stored so far.
     pub chunks: u64,
-    /// Files that are not in the index, or not as they should be.
+    /// Files that are not indexed, or not completely.
     pub problems: Vec<IndexProblem>,
     /// How long it took.
     pub seconds: Seconds,
-    /// The most memory that the front and its workers used together.
+    /// Peak memory of the front and its workers together, in bytes.
     pub peak_pss_bytes: u64,
-    /// Whether it was told to stop before the end.
+    /// Whether it was interrupted.
     pub interrupted: bool,
-    /// Whether [`Engine::gather_history`](crate::Engine::gather_history) has something to
-    /// do.
+    /// Whether [`Engine::gather_history`](crate::Engine::gather_history) should be called.
     #[serde(skip)]
     pub history_due: bool,
 }
 
 impl IndexReport {
-    /// Adds what was done for another root.
+    /// Adds the result for another root.
     pub(super) fn add(&mut self, other: Self) {
         let (files, more) = (&mut self.files, other.files);
         files.seen += more.seen;
@@ -37,41 +36,41 @@ impl IndexReport {
     }
 }
 
-/// How many files a run dealt with.
+/// Numbers of files in a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct FileCounts {
-    /// That belong to the code.
+    /// All files to be indexed.
     pub seen: u64,
-    /// That are new or changed, and stored now.
+    /// New or changed files that were stored.
     pub indexed: u64,
-    /// That were like that already.
+    /// Unchanged files.
     pub unchanged: u64,
-    /// That are no longer there.
+    /// Files that no longer exist.
     pub removed: u64,
-    /// That have another path now, and the same content.
+    /// Renamed files with the same content.
     pub renamed: u64,
-    /// That could not be read, or killed their parser (these are stored as plain text).
+    /// Files that could not be read, or that crashed the parser (these are stored as plain text).
     pub failed: u64,
 }
 
-/// A file that is not in the index, or not as it should be.
+/// A file that is not indexed, or not completely.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IndexProblem {
     /// Relative to the root.
     pub path: String,
-    /// For programs: `secret`, `secret_included`, `too_large`, `bad_name`, `unreadable`, `quarantined`,
+    /// The kind of problem: `secret`, `secret_included`, `too_large`, `bad_name`, `unreadable`, `quarantined`,
     /// `parser_died`, `slow`, `missing_root`.
     pub code: &'static str,
-    /// For people.
+    /// A description for people.
     pub message: String,
 }
 
-/// How long a run took, by stage.
+/// Durations of the stages of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Seconds {
-    /// All of it.
+    /// The whole run.
     pub total: f64,
-    /// Looking for files.
+    /// Listing files.
     pub walk: f64,
     /// Parsing, embedding and storing.
     pub parse: f64,

@@ -1,4 +1,4 @@
-//! The settings that hold for a root: the user's, and those of the root's project.
+//! The settings that apply to a root: the user's and those of its project.
 
 use std::path::Path;
 
@@ -9,19 +9,19 @@ use isolith_types::{Code, Failure};
 
 use crate::open::Engine;
 
-/// What settings say about the files of a root.
+/// Which files of a root to index.
 #[derive(Debug)]
 pub(crate) struct RootSettings {
-    /// Files and folders that are left out.
+    /// Ignored files and folders.
     pub(crate) ignored: Vec<RulesAbove>,
-    /// The languages that are indexed; empty for all of them.
+    /// The languages to index; empty for all.
     pub(crate) languages: Vec<String>,
-    /// Larger files are left out.
+    /// Maximum file size in bytes.
     pub(crate) max_file_size: u64,
 }
 
 impl Engine {
-    /// The settings that hold for a root now.
+    /// The current settings of a root.
     ///
     /// # Errors
     /// `bad_input` if the project's file cannot be used, or a language is unknown.
@@ -40,7 +40,7 @@ impl Engine {
     }
 }
 
-/// The languages that settings select, by the names that the index uses; empty for all.
+/// The selected languages, by the names that the index uses; empty for all.
 ///
 /// # Errors
 /// `bad_input` if one is unknown.
@@ -58,7 +58,7 @@ pub fn indexed_languages(settings: &Settings) -> Result<Vec<String>, Failure> {
     settings.list(Key::IndexLanguages).iter().map(known).collect()
 }
 
-/// The project's patterns are relative to its file, all others to the root.
+/// Patterns of the project are relative to its settings file, all others to the root.
 fn ignored(settings: &Settings, project: Option<&Project>, root: &Path) -> Vec<RulesAbove> {
     let above = project.and_then(|project| root.strip_prefix(project.folder()).ok());
     let above = above.filter(|path| !path.as_os_str().is_empty());

@@ -5,55 +5,55 @@ use serde::Serialize;
 
 use crate::writes::Written;
 
-/// What became of a file. Only what is durable is counted.
+/// The result of an ingest. Counts include only durable writes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Receipt {
-    /// Whether all of it was taken in, but for rows that were to be skipped.
+    /// Whether the whole file was loaded, except for rows skipped on request.
     pub success: bool,
-    /// Where its records went.
+    /// The target collection.
     pub collection: String,
-    /// Rows in the file.
+    /// Number of rows in the file.
     pub rows: u64,
-    /// Records that are new.
+    /// Number of new records.
     pub inserted: u64,
-    /// Records that were replaced.
+    /// Number of replaced records.
     pub updated: u64,
-    /// Records that were there as they are.
+    /// Number of records that already existed unchanged.
     pub unchanged: u64,
-    /// Rows that were left out, the first of them.
+    /// The first rejected rows.
     pub rejected: Vec<Rejected>,
-    /// How many rows were left out.
+    /// Number of rejected rows.
     pub rejected_rows: u64,
-    /// Rows that an earlier, interrupted run had done already.
+    /// Number of rows already loaded by an earlier, interrupted run.
     pub resumed_at: u64,
-    /// Records in the collection before.
+    /// Number of records in the collection before the ingest.
     pub count_before: u64,
-    /// Records in it after.
+    /// Number of records in the collection after it.
     pub count_after: u64,
     /// How long it took.
     pub seconds: f64,
-    /// The process that wrote last.
+    /// The process id of the last writer.
     pub worker_pid: u32,
-    /// Workers that died on the way.
+    /// Workers that died during the ingest.
     pub retries: u64,
     /// Why it stopped.
     pub error: Option<Failure>,
 }
 
-/// A row that was left out.
+/// A rejected row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rejected {
     /// Its number in the file, from 1.
     pub row: u64,
-    /// What is wrong with it.
+    /// Why it was rejected.
     pub reason: String,
 }
 
-/// Rows that a receipt lists; it counts all of them.
+/// Maximum number of rows listed in a receipt; all are counted.
 pub(crate) const LISTED: usize = 1_000;
 
 impl Receipt {
-    /// Of nothing yet.
+    /// An empty receipt.
     pub fn new(collection: &str) -> Self {
         Self {
             success: false,
@@ -84,7 +84,7 @@ impl Receipt {
             .collect();
     }
 
-    /// Starts from what an interrupted run did.
+    /// Adds the counts of an interrupted run.
     pub(super) fn resume(&mut self, done: &LoadProgress) {
         self.resumed_at = done.rows;
         self.inserted = done.inserted;
@@ -92,7 +92,7 @@ impl Receipt {
         self.unchanged = done.unchanged;
     }
 
-    /// Adds what one batch came to; `rows` are those of its records in the file.
+    /// Adds the result of a batch; `rows` are the row numbers of its records.
     pub(super) fn add(
         &mut self,
         written: &Written<RecordsPut>,

@@ -1,4 +1,4 @@
-//! Conversations and ready drawers out of files, into memory.
+//! Imports conversations and ready drawers from files into agent memory.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,73 +19,72 @@ use crate::open::Engine;
 use crate::opened::OpenFile;
 use crate::status::WatchedPool;
 
-/// How a file is imported.
+/// Options of an import.
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
     /// The file.
     pub file: PathBuf,
-    /// What it is read as, and where its drawers go.
+    /// How to read it, and where its drawers go.
     pub plan: TranscriptOptions,
-    /// Whether it is only read, and nothing written.
+    /// Whether to only read the file and write nothing.
     pub dry_run: bool,
-    /// Give up after so long without progress.
+    /// Give up after this long without progress.
     pub patience: Duration,
 }
 
-/// What became of a file. Only what is durable is counted as created.
+/// The result of an import. Only durable writes are counted as created.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ImportReceipt {
     /// The file.
     pub path: PathBuf,
-    /// Its format, as soon as it is known.
+    /// Its format, once detected.
     pub format: Option<&'static str>,
-    /// Drawers that are in it and were read.
+    /// Number of drawers read.
     pub drawers: u64,
-    /// Drawers that are new in memory.
+    /// Number of new drawers.
     pub created: u64,
-    /// Drawers that were there already.
+    /// Number of drawers that already existed.
     pub duplicates: u64,
-    /// Parts that are nothing that anybody said: calls of tools, hidden messages.
+    /// Number of items that are not turns: tool calls, hidden messages.
     pub skipped: u64,
-    /// What was left out because it cannot be used, the first of it.
+    /// The first rejected items.
     pub rejected: Vec<Rejected>,
-    /// How much was left out.
+    /// Number of rejected items.
     pub rejected_count: u64,
-    /// Workers that died on the way and were replaced.
+    /// Workers that died and were replaced.
     pub retries: u64,
     /// Why it stopped.
     pub error: Option<Failure>,
 }
 
-/// How far an import is.
+/// The progress of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImportProgress {
-    /// Bytes of the file that are done.
+    /// Number of bytes processed.
     pub done: u64,
-    /// Bytes that it has.
+    /// Size of the file in bytes.
     pub total: u64,
-    /// Drawers that came out of it.
+    /// Number of drawers read so far.
     pub drawers: u64,
 }
 
-/// Takes progress.
+/// Receives progress.
 pub type ImportWatcher = Arc<dyn Fn(ImportProgress) + Send + Sync>;
 
-/// The memory of the worker that reads the file: a whole conversation, and what is made
-/// of it.
+/// Memory limit of the worker that reads the file, which holds a whole conversation and its
+/// drawers.
 const INTAKE_MEMORY: u64 = 400 << 20;
 
-/// A batch aims to take so long.
+/// Target duration of a batch.
 const BATCH_TIME: Duration = Duration::from_millis(50);
 const BATCH_ROWS: std::ops::RangeInclusive<u32> = 32..=500;
 const BATCH_BYTES: u32 = 2 << 20;
 
 impl Engine {
-    /// Imports a file. What is there already is left alone, so that the same file again
-    /// goes on where an interrupted import was, and changes nothing after one that was
-    /// not.
+    /// Imports a file. Existing drawers are left unchanged, so repeating the call completes an
+    /// interrupted import, and changes nothing after a complete one.
     ///
-    /// The receipt says what was written, also when something failed half-way.
+    /// The receipt tells what was written, even if the import failed half-way.
     pub async fn import_memory(
         &self,
         options: &ImportOptions,
@@ -101,7 +100,7 @@ impl Engine {
     }
 }
 
-/// One import under way.
+/// An import in progress.
 struct Import<'a> {
     engine: &'a Engine,
     options: &'a ImportOptions,
@@ -109,7 +108,7 @@ struct Import<'a> {
     intake: Pool<Intake>,
     _shown: WatchedPool,
     watcher: ImportWatcher,
-    /// Told of any progress.
+    /// Notified of any progress.
     alive: Notify,
 }
 
@@ -157,7 +156,7 @@ impl<'a> Import<'a> {
             let place = (!next.is_end()).then(|| Box::new(next));
             let more = place.is_some();
             let mut retries = 0;
-            // The next turns are read while these are written.
+            // Read the next turns while these are written.
             let (written, ahead) = tokio::join!(
                 self.write(drawers, &of_drawers, receipt),
                 self.read_on(place, rows, &mut retries)
@@ -230,7 +229,7 @@ impl<'a> Import<'a> {
         };
         let answer = tokio::select! {
             answer = self.intake.call(&job, options) => answer,
-            // The program stops: what is read now would not be written.
+            // The program is stopping: turns read now would not be written.
             () = self.engine.inner.writer.drained() => {
                 Err(CallError::Draining { role: Intake::NAME })
             }
@@ -245,7 +244,7 @@ impl<'a> Import<'a> {
 }
 
 impl ImportReceipt {
-    /// Of nothing yet.
+    /// An empty receipt.
     pub fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -268,7 +267,7 @@ impl ImportReceipt {
         }
     }
 
-    /// That nothing came of a file is a failure if there was something in it.
+    /// Fails the import if the file has only unusable items.
     fn any_usable(&self) -> Result<(), Failure> {
         let Some(Rejected { row, reason }) = self.rejected.first() else { return Ok(()) };
         let message = format!(
@@ -280,9 +279,9 @@ impl ImportReceipt {
     }
 }
 
-/// As many rows as fit into the time that a batch should take.
+/// The number of rows expected to take [`BATCH_TIME`].
 fn next_size(rows: u32, took: Duration) -> u32 {
     let fitting = f64::from(rows) * BATCH_TIME.as_secs_f64() / took.as_secs_f64().max(1e-4);
-    // Doubling at most, as one measurement says little.
+    // At most doubled, because a single measurement is unreliable.
     (fitting as u32).min(rows * 2).clamp(*BATCH_ROWS.start(), *BATCH_ROWS.end())
 }

@@ -1,4 +1,4 @@
-//! What a front tells about itself.
+//! The status that a front reports about itself.
 
 use std::collections::BTreeMap;
 
@@ -7,31 +7,31 @@ use serde::{Deserialize, Serialize};
 
 use super::recent::RecentJobs;
 
-/// A live front, as it answers on its socket.
+/// The status of a live front, as sent on its socket.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FrontSnapshot {
-    /// Its process.
+    /// Its process id.
     pub pid: u32,
-    /// How long it has had the store open.
+    /// How long the store has been open.
     pub age_ms: u64,
-    /// The pools of its workers.
+    /// Its worker pools.
     pub pools: Vec<PoolSnapshot>,
-    /// What became of its last jobs.
+    /// The outcomes of its last jobs.
     pub recent: RecentJobs,
-    /// How many of its workers died, by class.
+    /// Number of worker deaths, by class.
     pub deaths: BTreeMap<String, u64>,
-    /// Collections that it is about to fold.
+    /// Collections waiting to be folded.
     pub due: Vec<String>,
 }
 
-/// A worker, and whose it is.
+/// A worker of some front.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WorkerStatus {
-    /// The process of its front.
+    /// The process id of its front.
     pub front: u32,
     /// Its role.
     pub role: String,
-    /// What its front knows of it.
+    /// The front's record of it.
     #[serde(flatten)]
     pub worker: WorkerSnapshot,
 }

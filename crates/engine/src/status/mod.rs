@@ -1,4 +1,4 @@
-//! How a store and its live fronts are, computed at the time of asking.
+//! The status of a store and its live fronts, computed on request.
 
 mod front;
 mod recent;

@@ -1,4 +1,4 @@
-//! What became of the last jobs.
+//! The outcomes of the last jobs.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,39 +6,39 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use isolate::{Counter, Gauge, Histogram, Metrics, Tally};
 use serde::{Deserialize, Serialize};
 
-/// Jobs that are remembered.
-const REMEMBERED: usize = 100;
+/// Number of jobs whose outcome is kept.
+const KEPT_OUTCOMES: usize = 100;
 
-/// More failures than this among the last hundred jobs are worth a warning: 5 %.
-const FAILURES_TO_TOLERATE: u64 = 5;
+/// Maximum number of failures among the last hundred jobs without a warning: 5 %.
+const MAX_FAILURES: u64 = 5;
 
-/// Counts as a tally does, and remembers the last outcomes.
+/// A tally that also keeps the last outcomes.
 pub(crate) struct Recent {
     tally: Arc<Tally>,
     /// Whether each of the last jobs failed.
     failed: Mutex<VecDeque<bool>>,
 }
 
-/// The last jobs of a front, a hundred at most.
+/// Counts of a front's last jobs, at most a hundred.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecentJobs {
-    /// How many there were.
+    /// Number of jobs.
     pub jobs: u64,
-    /// How many of them no worker answered.
+    /// Number of jobs that no worker answered.
     pub failed: u64,
 }
 
 impl RecentJobs {
-    /// What to warn of, if too many failed.
+    /// A warning if too many failed.
     pub fn warning(&self) -> Option<String> {
-        (self.failed > FAILURES_TO_TOLERATE)
+        (self.failed > MAX_FAILURES)
             .then(|| format!("{} of its last {} jobs failed", self.failed, self.jobs))
     }
 }
 
 impl Recent {
     pub(crate) fn new(tally: Arc<Tally>) -> Self {
-        Self { tally, failed: Mutex::new(VecDeque::with_capacity(REMEMBERED)) }
+        Self { tally, failed: Mutex::new(VecDeque::with_capacity(KEPT_OUTCOMES)) }
     }
 
     pub(crate) fn jobs(&self) -> RecentJobs {
@@ -47,7 +47,7 @@ impl Recent {
         RecentJobs { jobs: failed.len() as u64, failed: count as u64 }
     }
 
-    /// How many workers have died since the front began, by class.
+    /// Number of worker deaths since the front started, by class.
     pub(crate) fn deaths(&self) -> BTreeMap<String, u64> {
         let mut deaths = BTreeMap::new();
         for (counter, _, class, count) in self.tally.counters() {
@@ -66,13 +66,13 @@ impl Recent {
 impl Metrics for Recent {
     fn add(&self, counter: Counter, role: &'static str, label: &'static str, by: u64) {
         self.tally.add(counter, role, label, by);
-        // A front that is stopping refuses jobs; nothing is wrong with them.
+        // A stopping front refuses jobs; that is not a failure.
         if counter != Counter::Jobs || label == "draining" {
             return;
         }
         let mut failed = self.failed();
-        for _ in 0..by.min(REMEMBERED as u64) {
-            if failed.len() == REMEMBERED {
+        for _ in 0..by.min(KEPT_OUTCOMES as u64) {
+            if failed.len() == KEPT_OUTCOMES {
                 failed.pop_front();
             }
             failed.push_back(label != "answered");

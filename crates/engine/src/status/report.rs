@@ -18,105 +18,105 @@ use super::socket::{Asked, RunFolder, owner};
 use crate::index::Root;
 use crate::open::Engine;
 
-/// A log of changes longer than this is not cut back by anybody.
+/// Size of the write-ahead log from which on to warn that nothing shortens it.
 const LONG_LOG: u64 = 256 << 20;
 
-/// How a store is.
+/// The status of a store.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StatusReport {
     /// Its folder.
     pub store: PathBuf,
-    /// The version of its schema; none if it cannot be read.
+    /// Its schema version; `None` if it cannot be read.
     pub schema: Option<u32>,
     /// Its collections; empty if they cannot be read.
     pub collections: Vec<CollectionStatus>,
-    /// The folders whose code is indexed in it.
+    /// The indexed folders.
     pub roots: Vec<Root>,
-    /// What is remembered in it.
+    /// Counts of its agent memory.
     pub memory: MemoryStatus,
-    /// Its graph.
+    /// The size of its graph.
     pub graph: GraphStatus,
-    /// The processes that have it open for long.
+    /// The long-lived processes that have it open.
     pub fronts: Vec<FrontStatus>,
     /// Their workers.
     pub workers: Vec<WorkerStatus>,
-    /// How many workers died, by class, as far as that is remembered.
+    /// Number of worker deaths by class, as far as recorded.
     pub crashes: BTreeMap<DeathClass, u64>,
-    /// How many jobs are not tried again.
+    /// Number of jobs in quarantine.
     pub quarantine: u64,
-    /// What somebody should know.
+    /// Warnings, in sentences.
     pub warnings: Vec<String>,
-    /// The process that is writing to the store at this moment.
+    /// The process that holds the write lock now.
     pub write_lock: Option<LockHolder>,
-    /// The length of the log of changes beside the truth.
+    /// Size of the database's write-ahead log, in bytes.
     pub wal_bytes: u64,
-    /// The lengths of all its files.
+    /// Total size of its files, in bytes.
     pub disk_bytes: u64,
     /// Why the collections cannot be read.
     pub error: Option<Failure>,
 }
 
-/// A collection, as it is now.
+/// The status of a collection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CollectionStatus {
     /// Its name.
     pub name: String,
-    /// How many records it has.
+    /// Number of records.
     pub records: u64,
-    /// The number of its generation; 0 before the first.
+    /// Its generation; 0 before the first fold.
     pub generation: u64,
-    /// Changes that no segment has yet.
+    /// Number of changes in the tail.
     pub tail: u64,
-    /// The lengths of its segments.
+    /// Total size of its segments, in bytes.
     pub segment_bytes: u64,
-    /// Whether so much has changed that it should be folded.
+    /// Whether a fold is due.
     pub fold_due: bool,
-    /// Whether a segment is in quarantine, so that it should be rebuilt.
+    /// Whether a segment is in quarantine and must be rebuilt.
     pub rebuild_due: bool,
 }
 
-/// How much is remembered.
+/// Counts of a store's agent memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct MemoryStatus {
-    /// How many wings there are.
+    /// Number of wings.
     pub wings: u64,
-    /// How many drawers they have.
+    /// Number of drawers.
     pub drawers: u64,
 }
 
-/// How large the graph is.
+/// The size of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct GraphStatus {
-    /// How many nodes there are.
+    /// Number of nodes.
     pub nodes: u64,
-    /// How many relationships they have.
+    /// Number of relationships.
     pub relationships: u64,
-    /// The length of its segment; 0 if it has none.
+    /// Size of its segment in bytes; 0 if it has none.
     pub segment_bytes: u64,
-    /// Whether the segment says all that the graph says.
+    /// Whether the segment is up to date.
     pub segment_current: bool,
-    /// Whether the segment is in quarantine, so that it should be rebuilt.
+    /// Whether the segment is in quarantine and must be rebuilt.
     pub rebuild_due: bool,
 }
 
 /// A process that has the store open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FrontStatus {
-    /// The process.
+    /// The process id.
     pub pid: u32,
     /// Whether it answered in time.
     pub answers: bool,
-    /// How long it has had the store open.
+    /// How long the store has been open.
     pub age_ms: Option<u64>,
-    /// What became of its last jobs.
+    /// The outcomes of its last jobs.
     pub recent: Option<RecentJobs>,
-    /// How many of its workers died, by class.
+    /// Number of worker deaths, by class.
     pub deaths: BTreeMap<String, u64>,
 }
 
 impl Engine {
-    /// How the store and its live fronts are. What cannot be told is left out, with the
-    /// reason.
+    /// Reports the status of the store and its live fronts. Omits what cannot be determined, and
+    /// says why.
     pub async fn status(&self) -> StatusReport {
         let folder = &self.inner.folder;
         let (overview, fronts) = tokio::join!(self.overview(), ask_all(folder.run()));
@@ -238,7 +238,7 @@ impl StatusReport {
         }
         if self.wal_bytes > LONG_LOG {
             let megabytes = self.wal_bytes / 1_000_000;
-            self.warnings.push(format!("the log of changes has grown to {megabytes} MB"));
+            self.warnings.push(format!("the write-ahead log has grown to {megabytes} MB"));
         }
     }
 }
@@ -258,7 +258,7 @@ impl CollectionStatus {
     }
 }
 
-/// Asks all fronts at once: their processes, and what they said in time.
+/// Queries all fronts at once. Returns their process ids and the replies that arrived in time.
 async fn ask_all(run: PathBuf) -> Vec<(u32, Option<FrontSnapshot>)> {
     let Ok(folder) = RunFolder::open(&run) else { return Vec::new() };
     let folder = Arc::new(folder);

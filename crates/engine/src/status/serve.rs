@@ -1,4 +1,4 @@
-//! Answering on a socket, without ever waiting for whoever asks.
+//! Answers status requests on a socket, without waiting for slow clients.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -14,21 +14,21 @@ use super::recent::Recent;
 use super::socket::RunFolder;
 use crate::open::{Engine, Inner};
 
-/// Connections answered at the same time; more are closed.
-const MOST_CLIENTS: usize = 16;
+/// Maximum number of concurrent connections; further ones are closed.
+const MAX_CLIENTS: usize = 16;
 
-/// A client that takes longer to read its answer is left alone.
+/// How long a client may take to read its reply.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long to wait when no connection can be taken, for want of descriptors.
-const REST: Duration = Duration::from_millis(100);
+/// How long to wait when accepting fails for lack of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What an engine keeps to be able to tell about itself.
+/// What an engine needs to report its status.
 pub(crate) struct Serving {
     pub(crate) recent: Arc<Recent>,
     since: Instant,
     guests: Mutex<Vec<Arc<dyn Supervised>>>,
-    /// The socket of an engine that answers as long as it lives.
+    /// The socket of a long-lived engine.
     own: Mutex<Option<StatusSocket>>,
 }
 
@@ -42,7 +42,7 @@ impl Serving {
     }
 }
 
-/// A socket on which a front answers until this is dropped.
+/// A socket on which a front answers, until dropped.
 #[derive(Debug)]
 pub struct StatusSocket {
     folder: Arc<RunFolder>,
@@ -57,7 +57,7 @@ impl Drop for StatusSocket {
     }
 }
 
-/// A pool that is shown beside the engine's own until this is dropped.
+/// A pool listed with the engine's own, until dropped.
 pub struct WatchedPool {
     inner: Weak<Inner>,
     pool: Arc<dyn Supervised>,
@@ -72,13 +72,13 @@ impl Drop for WatchedPool {
 }
 
 impl Engine {
-    /// Answers `isolith status` on a socket in the store's `run/`, as long as the guard
-    /// lives. Must be called within a tokio runtime. None where no socket can be made:
-    /// a store that cannot be written goes without.
+    /// Answers `isolith status` on a socket in the store's `run/`, as long as the guard lives.
+    /// Must be called within a tokio runtime. Returns `None` if no socket can be created, as in
+    /// a read-only store.
     pub fn serve_status(&self) -> Option<StatusSocket> {
         let store = &self.inner.folder;
         let listen = || {
-            // The first writer would make it, but may not have started yet.
+            // The first writer creates the folder, but may not have started yet.
             let _ = store.create();
             let folder = RunFolder::open(&store.run())?;
             folder.listen().map(|(listener, name)| (folder, listener, name))
@@ -96,24 +96,24 @@ impl Engine {
         }
     }
 
-    /// Answers as long as the engine lives.
+    /// Answers for the life of the engine.
     pub(crate) fn serve_always(&self) {
         let socket = self.serve_status();
         *self.inner.serving.own.lock().unwrap_or_else(PoisonError::into_inner) = socket;
     }
 
-    /// What this front tells about itself.
+    /// This front's status.
     pub fn front_snapshot(&self) -> FrontSnapshot {
         self.inner.front_snapshot()
     }
 
-    /// The processes of all workers.
+    /// The process ids of all workers.
     pub(crate) fn worker_pids(&self) -> Vec<u32> {
         let pools = self.pools().into_iter().map(|pool| pool.snapshot());
         pools.flat_map(|pool| pool.workers).filter_map(|worker| worker.pid).collect()
     }
 
-    /// Shows a pool that somebody else owns beside the engine's own, and has it stop with them.
+    /// Lists a pool owned by the caller with the engine's own, and stops it with them.
     pub fn watch_pool(&self, pool: Arc<dyn Supervised>) -> WatchedPool {
         self.inner.serving.guests().push(Arc::clone(&pool));
         WatchedPool { inner: Arc::downgrade(&self.inner), pool }
@@ -145,10 +145,10 @@ impl Inner {
 }
 
 async fn answer_all(listener: UnixListener, inner: Weak<Inner>) {
-    let room = Arc::new(Semaphore::new(MOST_CLIENTS));
+    let room = Arc::new(Semaphore::new(MAX_CLIENTS));
     loop {
         let Ok((client, _)) = listener.accept().await else {
-            tokio::time::sleep(REST).await;
+            tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
         let Some(engine) = inner.upgrade() else { return };
@@ -156,7 +156,7 @@ async fn answer_all(listener: UnixListener, inner: Weak<Inner>) {
         let snapshot = engine.front_snapshot();
         drop(engine);
         tokio::spawn(async move {
-            // A client that has gone away is not a loss.
+            // The client may be gone; ignore it.
             let _ = tokio::time::timeout(CLIENT_PATIENCE, answer(client, &snapshot)).await;
             drop(place);
         });

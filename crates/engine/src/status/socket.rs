@@ -1,5 +1,5 @@
-//! The sockets of live fronts in a store's `run/`. They are reached through the open
-//! folder, as a socket's own path may be no longer than 107 bytes.
+//! The sockets of live fronts in a store's `run/`, addressed through the open folder because the
+//! path of a socket is limited to 107 bytes.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -17,36 +17,37 @@ use super::front::FrontSnapshot;
 
 const EXTENSION: &str = ".sock";
 
-/// A longer answer is not one of ours.
-const LONGEST_ANSWER: u64 = 4 << 20;
+/// Maximum size of a reply.
+const MAX_REPLY_BYTES: u64 = 4 << 20;
 
-/// All fronts together get this long to answer.
+/// How long to wait for the replies of all fronts.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(200);
 
-/// An open `run/`.
+/// The open folder `run/`.
 #[derive(Debug)]
 pub(crate) struct RunFolder(Folder);
 
-/// What became of asking a front.
+/// The outcome of querying a front.
 #[derive(Debug)]
 pub(crate) enum Asked {
     Answered(Box<FrontSnapshot>),
-    /// It is there, but says nothing, or nothing that makes sense.
+    /// It is alive but sent no valid reply.
     Silent,
-    /// It is gone; so is its socket now.
+    /// It is dead; its socket was removed.
     Dead,
 }
 
 impl RunFolder {
-    /// Opens the folder, if it is there.
+    /// Opens the folder, if it exists.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         Ok(Self(Folder::open(path)?))
     }
 
-    /// Makes a socket that is ready when it appears. Returns its name, too.
+    /// Creates a socket that accepts connections from the moment it is visible; also returns its
+    /// name.
     pub(crate) fn listen(&self) -> io::Result<(UnixListener, String)> {
         let name = format!("{}-{:016x}{EXTENSION}", std::process::id(), fastrand::u64(..));
-        // Whoever finds a socket that refuses takes its front for dead.
+        // A socket that refuses connections counts as that of a dead front.
         let hidden = format!(".{name}");
         let listener = UnixListener::bind(self.reach(&hidden))?;
         let made = fs::set_permissions(self.reach(&hidden), Permissions::from_mode(0o600))
@@ -68,7 +69,7 @@ impl RunFolder {
         names
     }
 
-    /// Asks one front. A socket that nobody listens to any more is removed.
+    /// Queries one front. Removes its socket if nothing listens on it.
     pub(crate) async fn ask(&self, name: &str) -> Asked {
         match tokio::time::timeout(PATIENCE, self.read(name)).await {
             Ok(Ok(snapshot)) => Asked::Answered(Box::new(snapshot)),
@@ -89,7 +90,7 @@ impl RunFolder {
     async fn read(&self, name: &str) -> io::Result<FrontSnapshot> {
         let stream = UnixStream::connect(self.reach(name)).await?;
         let mut text = Vec::new();
-        stream.take(LONGEST_ANSWER).read_to_end(&mut text).await?;
+        stream.take(MAX_REPLY_BYTES).read_to_end(&mut text).await?;
         Ok(serde_json::from_slice(&text)?)
     }
 
@@ -98,7 +99,7 @@ impl RunFolder {
     }
 }
 
-/// The process that a socket is named after.
+/// The process id in a socket's name.
 pub(crate) fn owner(name: &str) -> Option<u32> {
     name.split_once('-')?.0.parse().ok()
 }

@@ -1,7 +1,7 @@
-//! Whether git tracks something, from its index alone.
+//! Determines from git's index whether a path is tracked.
 //!
-//! The index may be of any size and content, so it is read in a stream, into a buffer of
-//! fixed size; git itself is never started, as a repository's configuration can run programs.
+//! The index is untrusted and may have any size, so it is streamed through a buffer of fixed size.
+//! Git itself is never started, because a repository's configuration can run programs.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
@@ -11,22 +11,22 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-/// An index of a million files has about 100 MB.
-const MOST_BYTES: u64 = 1 << 29;
+/// Maximum size of an index; that of a million files has about 100 MB.
+const MAX_INDEX_BYTES: u64 = 1 << 29;
 
-/// No path in an index is longer.
-const LONGEST_PATH: usize = 1 << 16;
+/// Maximum length of a path.
+const MAX_PATH_BYTES: usize = 1 << 16;
 
-/// A file that says where a repository is has one line.
-const MOST_LINK_BYTES: u64 = 1 << 13;
+/// Maximum size of a `.git` file that points to a repository.
+const MAX_LINK_BYTES: u64 = 1 << 13;
 
-/// Bytes of an object's name: SHA-1, SHA-256. The index does not say which it has.
-const HASHES: [usize; 2] = [20, 32];
+/// Lengths of object ids: SHA-1, SHA-256. The index does not tell which it uses.
+const HASH_LENGTHS: [usize; 2] = [20, 32];
 
 /// The repository that tracks `folder` itself or anything in it. The path must be canonical.
 ///
 /// # Errors
-/// That there is a repository whose index cannot be read, with the index's path.
+/// The path of an index that cannot be read, and why.
 pub(super) fn tracking_repository(folder: &Path) -> Result<Option<PathBuf>, (PathBuf, io::Error)> {
     for work_tree in folder.ancestors() {
         let Some(repository) = repository_at(work_tree) else { continue };
@@ -41,23 +41,23 @@ pub(super) fn tracking_repository(folder: &Path) -> Result<Option<PathBuf>, (Pat
     Ok(None)
 }
 
-/// The repository of a work tree: its folder `.git`, or what a file of that name points to,
-/// as in submodules and linked worktrees.
+/// The repository of a work tree: its folder `.git`, or the target of a `.git` file, as in
+/// submodules and linked worktrees.
 fn repository_at(work_tree: &Path) -> Option<PathBuf> {
     let git = work_tree.join(".git");
     if git.is_dir() {
         return Some(git);
     }
     let mut text = Vec::new();
-    open(&git).ok()?.take(MOST_LINK_BYTES).read_to_end(&mut text).ok()?;
+    open(&git).ok()?.take(MAX_LINK_BYTES).read_to_end(&mut text).ok()?;
     let target = text.strip_prefix(b"gitdir:")?.trim_ascii();
     Some(work_tree.join(std::ffi::OsStr::from_bytes(target)))
 }
 
-/// Whether an index, or the one that it is split from, lists `path` or anything below it.
+/// Whether an index, or its shared index, lists `path` or anything below it.
 fn lists(index: &Path, path: &[u8]) -> io::Result<bool> {
     let mut outcome = Err(malformed());
-    for hash in HASHES {
+    for hash in HASH_LENGTHS {
         outcome = lists_with(index, path, hash);
         match &outcome {
             Ok(_) => break,
@@ -71,7 +71,7 @@ fn lists(index: &Path, path: &[u8]) -> io::Result<bool> {
 fn lists_with(index: &Path, path: &[u8], hash: usize) -> io::Result<bool> {
     let Listed { found, shared } = scan(index, path, hash)?;
     let Some(name) = shared.filter(|_| !found) else { return Ok(found) };
-    // What the split index has taken out of the shared one counts as tracked, too.
+    // Entries of the shared index that the split index deletes count as tracked, too.
     let shared = index.with_file_name(format!("sharedindex.{name}"));
     match scan(&shared, path, hash) {
         Err(error) if error.kind() == ErrorKind::NotFound => Err(malformed()),
@@ -82,23 +82,23 @@ fn lists_with(index: &Path, path: &[u8], hash: usize) -> io::Result<bool> {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Listed {
     found: bool,
-    /// The shared index that this one is split from, by the name of its content.
+    /// The hash of the shared index, if this one is split.
     shared: Option<String>,
 }
 
 fn scan(index: &Path, path: &[u8], hash: usize) -> io::Result<Listed> {
     let file = open(index)?;
     let length = file.metadata()?.len();
-    if length > MOST_BYTES {
+    if length > MAX_INDEX_BYTES {
         return Err(io::Error::new(ErrorKind::InvalidData, "it is too large"));
     }
-    // The last thing in the file is its hash.
+    // The file ends with its hash.
     let content = length.checked_sub(hash as u64).ok_or_else(malformed)?;
     let input = BufReader::new(file).take(content);
     Scan { input, hash, name: Vec::new() }.run(path)
 }
 
-/// A pipe in the place of the file would keep the caller waiting.
+/// Opens a regular file, without blocking if it is a pipe.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -110,9 +110,9 @@ fn open(path: &Path) -> io::Result<File> {
 
 struct Scan<R> {
     input: R,
-    /// Bytes of an object's name.
+    /// The length of object ids.
     hash: usize,
-    /// The path of the last entry.
+    /// The path of the previous entry.
     name: Vec<u8>,
 }
 
@@ -133,7 +133,7 @@ impl<R: BufRead> Scan<R> {
         Ok(Listed { found: false, shared: self.shared_index()? })
     }
 
-    /// Reads the next entry: 40 bytes about the file, the object's name, flags, the path.
+    /// Reads the next entry: 40 bytes of file metadata, the object id, flags, the path.
     fn entry(&mut self, version: u32) -> io::Result<()> {
         const EXTENDED: u16 = 0x4000;
         const LONG: usize = 0xFFF;
@@ -143,7 +143,7 @@ impl<R: BufRead> Scan<R> {
         if extended {
             self.skip(2)?;
         }
-        // In version 4, a path begins like the one before.
+        // In version 4, a path shares a prefix with the previous one.
         let shared = if version == 4 {
             let cut = self.varint()?;
             self.name.len().checked_sub(cut).ok_or_else(malformed)?
@@ -157,25 +157,25 @@ impl<R: BufRead> Scan<R> {
             return Err(malformed());
         }
         if version < 4 {
-            // Entries are padded with zeros, of which one was read, to a multiple of 8.
+            // Entries are padded with zeros to a multiple of 8; one was read.
             let length = 40 + self.hash + 2 + 2 * usize::from(extended) + added;
             self.skip((7 - length % 8) as u64)?;
         }
         Ok(())
     }
 
-    /// Reads up to the zero that ends a path. Returns how many bytes came.
+    /// Reads up to the zero that ends a path. Returns the number of bytes.
     fn rest_of_name(&mut self) -> io::Result<usize> {
         let before = self.name.len();
-        let mut limited = (&mut self.input).take((LONGEST_PATH + 1) as u64);
+        let mut limited = (&mut self.input).take((MAX_PATH_BYTES + 1) as u64);
         limited.read_until(0, &mut self.name)?;
         match self.name.pop() {
-            Some(0) if self.name.len() <= LONGEST_PATH => Ok(self.name.len() - before),
+            Some(0) if self.name.len() <= MAX_PATH_BYTES => Ok(self.name.len() - before),
             _ => Err(malformed()),
         }
     }
 
-    /// Extensions come after the entries; `link` names a shared index.
+    /// Reads the extensions after the entries; `link` names a shared index.
     fn shared_index(&mut self) -> io::Result<Option<String>> {
         while !self.input.fill_buf()?.is_empty() {
             let [a, b, c, d, size @ ..] = self.take::<8>()?;
@@ -186,7 +186,7 @@ impl<R: BufRead> Scan<R> {
             let mut name = vec![0; self.hash];
             self.input.read_exact(&mut name)?;
             let hex = name.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-            // Zeros stand for no shared index.
+            // All zeros mean that there is no shared index.
             return Ok(Some(hex).filter(|hex| hex.bytes().any(|digit| digit != b'0')));
         }
         Ok(None)
@@ -203,7 +203,8 @@ impl<R: BufRead> Scan<R> {
         if skipped == bytes { Ok(()) } else { Err(malformed()) }
     }
 
-    /// Seven bits in each byte, the highest first, each group but the last less one.
+    /// Reads git's offset encoding: seven bits per byte, the highest first, each group but the last
+    /// less one.
     fn varint(&mut self) -> io::Result<usize> {
         let [byte] = self.take::<1>()?;
         let mut value = usize::from(byte & 0x7F);
@@ -211,7 +212,7 @@ impl<R: BufRead> Scan<R> {
         while more {
             let [byte] = self.take::<1>()?;
             value = ((value + 1) << 7) | usize::from(byte & 0x7F);
-            if value > LONGEST_PATH {
+            if value > MAX_PATH_BYTES {
                 return Err(malformed());
             }
             more = byte & 0x80 != 0;
@@ -220,7 +221,7 @@ impl<R: BufRead> Scan<R> {
     }
 }
 
-/// Whether `name` is `path` or lies below it. Some file systems take no notice of case.
+/// Whether `name` is `path` or lies below it, ignoring case as some file systems do.
 fn covers(path: &[u8], name: &[u8]) -> bool {
     if path.is_empty() {
         return !name.is_empty();
@@ -230,7 +231,7 @@ fn covers(path: &[u8], name: &[u8]) -> bool {
 }
 
 fn malformed() -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, "it is not an index of git that is known here")
+    io::Error::new(ErrorKind::InvalidData, "it is not a git index of a known version")
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Which stores may be opened: those that this user made here.
+//! Decides which stores may be opened: those that this user created on this machine.
 //!
-//! A store that came with a clone or an archive is somebody else's work: its contents may
-//! say anything, and its folder may hold links. So before a worker opens a store, the front
-//! looks at its seal, at git's index and at what the folder holds.
+//! A store that came with a clone or an archive is untrusted: its content may be malicious, and its
+//! folder may contain links. So before a worker opens a store, the front checks its seal, git's
+//! index and the files in the folder.
 
 mod git_index;
 
@@ -19,7 +19,7 @@ use crate::open::{create_folder, no_store};
 use crate::seal::{self, Seal};
 use crate::secret::Secret;
 
-/// Where a store is, and what has to show that it may be opened.
+/// The location of a store, and what proves that it may be opened.
 #[derive(Debug, Clone)]
 pub struct StorePlace {
     path: PathBuf,
@@ -30,16 +30,15 @@ pub struct StorePlace {
 enum Trust {
     /// A seal made with the secret in this file.
     Sealed(PathBuf),
-    /// It is the user's own store, outside of every project: one without a seal gets one.
+    /// The user's own store, outside of every project: it is sealed if it has no seal.
     Own(PathBuf),
-    /// Nothing has to.
+    /// No proof is required.
     Unchecked,
-    /// Nothing has to, and what is there is looked at as if it were to become the truth with
-    /// this uuid: nothing else that lies in the folder counts.
+    /// No proof is required, and the database is expected to have this uuid.
     Examined(String),
 }
 
-/// What to do where there is no store.
+/// What to do if there is no store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missing {
     Create,
@@ -57,19 +56,19 @@ impl StorePlace {
         Self { path, trust: Trust::Own(secret) }
     }
 
-    /// A store that is opened whoever made it: for tests and benchmarks, and for examining
-    /// what is not trusted yet.
+    /// A store that is opened whoever created it: for tests, benchmarks, and examining a store
+    /// that is not trusted yet.
     pub fn unchecked(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), trust: Trust::Unchecked }
     }
 
-    /// The store's folder, as it was named.
+    /// The store's folder, as given.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The same place, whoever made the store there: its contents are examined before they
-    /// are trusted. Its folder must be no link and hold none, and git must not track it.
+    /// The same location without the need for a seal, to examine the store before it is trusted.
+    /// The folder must neither be nor contain a link, and git must not track it.
     pub(crate) fn unsealed(&self) -> Result<Self, Failure> {
         let path = self.real_path()?.ok_or_else(|| no_store(&self.path))?;
         refuse_tracked(&path)?;
@@ -77,7 +76,7 @@ impl StorePlace {
         Ok(Self { path, trust: Trust::Examined(new_uuid()) })
     }
 
-    /// Whether the store shows what it has to. Creates nothing.
+    /// Checks that the store may be opened. Creates nothing.
     pub fn is_trusted(&self) -> bool {
         let (Trust::Sealed(file) | Trust::Own(file)) = &self.trust else { return true };
         let (Ok(Some(path)), Ok(Some(secret))) = (self.real_path(), Secret::load(file)) else {
@@ -87,13 +86,13 @@ impl StorePlace {
         matches!(seal, Ok(Ok(Seal::Valid(_))))
     }
 
-    /// Whether a store here has to show that it is this user's.
+    /// Whether a store here needs a seal of this user.
     pub(crate) fn needs_seal(&self) -> bool {
         matches!(self.trust, Trust::Sealed(_) | Trust::Own(_))
     }
 
-    /// Refuses to move aside what is more than a store that can be made again: the user's own
-    /// store, and a folder with other files in it.
+    /// Refuses to move aside what could not be rebuilt: the user's own store, and folders with
+    /// other files.
     pub(crate) fn refuse_to_move(&self) -> Result<(), Failure> {
         let refuse = |message: String| {
             Err(Failure::new(Code::BadInput, message).with_hint(Hint::NameStore {
@@ -102,7 +101,7 @@ impl StorePlace {
         };
         let shown = self.path.display();
         if self.is_own() {
-            return refuse(format!("{shown} is your own store: it holds more than an index"));
+            return refuse(format!("{shown} is your own store: it contains more than an index"));
         }
         let is_project = self.path.file_name().is_some_and(|name| name == PROJECT_FOLDER);
         let only_parts = self
@@ -110,7 +109,7 @@ impl StorePlace {
             .is_none_or(|path| StoreFolder::new(path).holds_only_parts().unwrap_or(false));
         match is_project || only_parts {
             true => Ok(()),
-            false => refuse(format!("{shown} holds more than a store")),
+            false => refuse(format!("{shown} contains more than a store")),
         }
     }
 
@@ -123,7 +122,7 @@ impl StorePlace {
         }
     }
 
-    /// The folder, if it may be used, with the truth that may be opened in it.
+    /// The folder, if it may be used, with the uuid of the database that may be opened in it.
     pub(crate) fn admit(&self, missing: Missing) -> Result<StoreFolder, Failure> {
         let Some(path) = self.real_path()? else {
             return match missing {
@@ -146,10 +145,10 @@ impl StorePlace {
         Ok(folder.with_truth(id))
     }
 
-    /// Seals the store for a truth of a new identity, whatever it had before.
+    /// Seals the store for a database with a new identity, replacing any seal.
     ///
     /// # Errors
-    /// That the secret or the folder cannot be used.
+    /// If the secret or the folder cannot be used.
     pub(crate) fn seal_anew(&self, uuid: &str) -> Result<(), Failure> {
         let (Trust::Sealed(file) | Trust::Own(file)) = &self.trust else { return Ok(()) };
         let secret = Secret::load_or_create(file)?;
@@ -172,7 +171,7 @@ impl StorePlace {
             Seal::Missing | Seal::Invalid => {
                 let empty = !folder.holds_parts().map_err(failed)?;
                 if !(empty || self.is_own()) {
-                    // A store that another process creates has its seal before anything else.
+                    // Another process that creates the store writes the seal first.
                     return match seal::read(&handle, &secret).map_err(failed)? {
                         Seal::Valid(uuid) => Ok(TruthId::Only(uuid)),
                         _ => Err(foreign(folder.path(), "it has no seal of yours")),
@@ -198,16 +197,16 @@ impl StorePlace {
         match sealed.and_then(|()| seal::read(&handle, secret)) {
             Ok(Seal::Valid(uuid)) if self.is_own() => Ok(TruthId::Becomes(uuid)),
             Ok(Seal::Valid(uuid)) => Ok(TruthId::Only(uuid)),
-            // Somebody else's process was faster.
+            // A process of another user was faster.
             Ok(_) => Err(foreign(folder.path(), "it has no seal of yours")),
-            // The user's own store may lie where nothing can be written.
+            // The user's own store may be read-only.
             Err(error) if self.is_own() && is_unwritable(&error) => Ok(TruthId::Any),
             Err(error) => Err(unsealed(folder.path(), &error)),
         }
     }
 
-    /// The path without links; `None` if nothing is there. In a project, the store's folder
-    /// itself must not be a link: it would have come with the project.
+    /// The path without links; `None` if it does not exist. In a project, the store's folder must
+    /// not be a link, which could have come with the project.
     fn real_path(&self) -> Result<Option<PathBuf>, Failure> {
         let name = self.path.file_name().filter(|name| *name == PROJECT_FOLDER);
         let outcome = match (name, self.path.parent()) {
@@ -237,7 +236,7 @@ impl StorePlace {
         matches!(self.trust, Trust::Own(_))
     }
 
-    /// A folder with links in it was not made by this program.
+    /// Refuses a folder with links: this program does not create any.
     fn refused(&self, error: &StoreError) -> Failure {
         let failure = error.to_failure();
         match (&self.trust, error) {
@@ -249,7 +248,7 @@ impl StorePlace {
     }
 }
 
-/// What to do about a store that is somebody else's, as far as anybody can tell.
+/// The failure for a store without proof that it is this user's.
 fn ways_out(store: &Path) -> Hint {
     let is_projects = store.file_name().is_some_and(|name| name == PROJECT_FOLDER);
     let project = store.parent().filter(|_| is_projects);
@@ -276,8 +275,8 @@ fn is_unwritable(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
-/// Refuses a store of which git tracks anything: it came with a clone, and the next pull can
-/// change it.
+/// Refuses a store that git tracks even partly: it came with a clone, and the next pull can change
+/// it.
 fn refuse_tracked(folder: &Path) -> Result<(), Failure> {
     let shown = folder.display();
     match git_index::tracking_repository(folder) {

@@ -1,4 +1,4 @@
-//! Roots: which folders a store knows, and where a path lies among them.
+//! The roots of a store, and how paths relate to them.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -9,26 +9,26 @@ use serde::Serialize;
 
 use crate::open::Engine;
 
-/// A folder whose code is in the store.
+/// An indexed folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Root {
-    /// Its number in the truth.
+    /// Its number in the database.
     pub id: u64,
-    /// Where it is.
+    /// Its absolute path.
     pub folder: PathBuf,
-    /// When a run over all of it last came to its end: milliseconds since 1970.
+    /// When a run over the whole root was last completed, in milliseconds since 1970.
     pub indexed_at: Option<i64>,
-    /// Files in the index.
+    /// Number of indexed files.
     pub files: u64,
-    /// Chunks in the index.
+    /// Number of chunks.
     pub chunks: u64,
 }
 
 impl Engine {
-    /// The folders whose code is in the store, and that this engine may answer for.
+    /// Lists the indexed folders that this engine may read.
     ///
     /// # Errors
-    /// What keeps the store from being read.
+    /// Any error of a read.
     pub async fn roots(&self) -> Result<Vec<Root>, Failure> {
         let roots = self.ask(ListRoots).await?.into_iter().map(|state| self.root(state));
         Ok(roots.filter(|root| self.allows_root(&root.folder)).collect())
@@ -39,7 +39,7 @@ impl Engine {
         Root { id, folder: self.root_folder(&path), indexed_at, files, chunks }
     }
 
-    /// The root that this path is.
+    /// The root at this path.
     pub(crate) async fn root_at(&self, path: &Path) -> Result<Root, Failure> {
         let real = std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
         let real = plain(&real.unwrap_or_else(|_| path.to_owned()));
@@ -56,40 +56,40 @@ impl Engine {
         Err(not_indexed(&real))
     }
 
-    /// The folder of a root, by the path that is stored.
+    /// The folder of a root, from its stored path.
     pub(crate) fn root_folder(&self, path: &str) -> PathBuf {
         plain(&self.home().join(path))
     }
 
-    /// Roots below the folder that the store is in are stored relative to it, so that
-    /// both can be moved together.
+    /// The path to store for a root. Relative to the folder that contains the store if it is
+    /// below it, so that both can be moved together.
     fn home(&self) -> PathBuf {
         let store = self.folder();
-        // A store that is a link belongs to the folder with the link.
+        // A store that is a link belongs to the folder that contains the link.
         let home = store.parent().filter(|home| *home != Path::new("")).unwrap_or(Path::new("."));
         std::fs::canonicalize(home).unwrap_or_else(|_| home.to_owned())
     }
 
     pub(crate) fn stored_path(&self, folder: &Path) -> String {
         let relative = folder.strip_prefix(self.home()).ok();
-        // The folder itself is stored as ".", which is not an empty name.
+        // The folder itself is stored as ".", because a path must not be empty.
         let relative =
             relative.map(|path| if path == Path::new("") { Path::new(".") } else { path });
         relative.unwrap_or(folder).to_string_lossy().into_owned()
     }
 }
 
-/// Where a path that is to be indexed lies.
+/// The root that a path belongs to, and its part of it.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct RootLocation {
     root: Option<Root>,
     folder: PathBuf,
     stored: String,
     under: String,
 }
 
-impl Place {
-    /// Finds the root that `path` lies in, or makes it one.
+impl RootLocation {
+    /// Finds the root that contains `path`, or treats `path` as a new root.
     pub(crate) async fn find(engine: &Engine, path: &Path) -> Result<Self, Failure> {
         let real = existing(path)?;
         let roots = match engine.inner.folder.truth().exists() {
@@ -121,14 +121,14 @@ impl Place {
         Ok(Self { root: None, folder: real, stored, under: String::new() })
     }
 
-    /// The root's folder, held open: all that is read is found from there.
+    /// Opens the root's folder; everything is read through it.
     pub(crate) fn open(&self, engine: &Engine) -> Result<Folder, Failure> {
         engine.open_root(&self.folder).map_err(|error| {
             let message = format!("{} cannot be opened: {error}", self.folder.display());
             match error.kind() {
                 std::io::ErrorKind::PermissionDenied if !engine.allows_root(&self.folder) => {
                     let message = format!(
-                        "{} is outside of what this server may read",
+                        "{} is outside of the folders that this server may read",
                         self.folder.display()
                     );
                     Failure::new(Code::ForbiddenPath, message).with_hint(Hint::AllowFolder)
@@ -139,7 +139,7 @@ impl Place {
         })
     }
 
-    /// The root, if the store knows it.
+    /// The root, if it is in the store.
     pub(crate) fn known(&self) -> Option<&Root> {
         self.root.as_ref()
     }
@@ -149,17 +149,17 @@ impl Place {
         &self.folder
     }
 
-    /// The root's folder, as it is stored.
+    /// The root's path as stored.
     pub(crate) fn stored(&self) -> String {
         self.stored.clone()
     }
 
-    /// The part of the root that is meant; empty for all of it.
+    /// The part of the root to index; empty for the whole root.
     pub(crate) fn under(&self) -> &str {
         &self.under
     }
 
-    /// Whether the root is known, and this folder.
+    /// Whether the root is in the store and has this folder.
     pub(crate) fn is_known_as(&self, folder: &Path) -> bool {
         self.root.is_some() && self.folder == folder
     }
@@ -174,7 +174,7 @@ fn not_indexed(folder: &Path) -> Failure {
         .with_hint(Hint::ListIndexes)
 }
 
-/// The real path of what is there.
+/// The path without links; it must exist.
 fn existing(path: &Path) -> Result<PathBuf, Failure> {
     std::fs::canonicalize(path).map_err(|error| {
         let message = format!("{} cannot be opened: {error}", path.display());
@@ -182,7 +182,7 @@ fn existing(path: &Path) -> Result<PathBuf, Failure> {
     })
 }
 
-/// The path without steps that lead nowhere. Its folder need not exist.
+/// The path without `.` and `..`. It need not exist.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {
