@@ -179,7 +179,7 @@ fn invalid_rows_are_skipped_and_reported() {
     assert!(rejected[0]["reason"].as_str().unwrap().contains("2026-01-31"), "{receipt}");
     assert_eq!(sources(&env), ["1", "2"]);
     let text = env.run(&["memory", "import", &file]).stdout;
-    assert!(text.contains("3 parts skipped:\n    row 2: date is wrong"), "{text}");
+    assert!(text.contains("3 parts skipped:\n    row 2: date is invalid"), "{text}");
 
     let none = env.write("none.jsonl", "{\"text\":\"\"}\n{\"wing\":\"w\"}\n");
     let receipt = refused(&env, &[&none, "--format", "drawers"], 3, "bad_input");

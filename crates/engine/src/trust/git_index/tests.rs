@@ -118,7 +118,7 @@ fn a_hostile_index_is_refused_at_no_cost() {
     let file = File::create(&index).unwrap();
     file.set_len(20 << 30).unwrap();
     assert_eq!(refused().to_string(), "it is too large");
-    file.set_len(MOST_BYTES).unwrap();
+    file.set_len(MAX_INDEX_BYTES).unwrap();
     assert_eq!(refused().kind(), ErrorKind::InvalidData);
 
     let header = |count: u32| [&b"DIRC\0\0\0\x02"[..], &count.to_be_bytes()].concat();
