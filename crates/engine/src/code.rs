@@ -9,7 +9,7 @@ use isolith_embed::DIMENSION;
 use isolith_folder::Folder;
 use isolith_protocol::{CODE_COLLECTION, CodeFound, CodeScope, FoundChunk, RootPlace, SearchCode};
 use isolith_roles::{FileToParse, ParseJob, Parser};
-use isolith_search::{Mode, Weights};
+use isolith_search::{CodeWeights, SearchMode};
 use isolith_source::Language;
 use isolith_source::walk::{modified, read, read_file};
 use isolith_types::{ChunkKind, Code, Degraded, Failure, FileVersion, Hint, ParsedFile};
@@ -27,13 +27,13 @@ pub struct CodeSearch {
     /// A question, words or a name.
     pub text: String,
     /// How hits are ranked.
-    pub mode: Mode,
+    pub mode: SearchMode,
     /// Maximum number of hits.
     pub limit: u32,
     /// Which code is searched.
     pub filter: CodeFilter,
     /// Weights of the ranking signals; for evaluations.
-    pub weights: Weights,
+    pub weights: CodeWeights,
 }
 
 impl CodeSearch {
@@ -41,10 +41,10 @@ impl CodeSearch {
     pub fn new(text: &str, limit: u32) -> Self {
         Self {
             text: text.to_owned(),
-            mode: Mode::Hybrid,
+            mode: SearchMode::Hybrid,
             limit,
             filter: CodeFilter::default(),
-            weights: Weights::default(),
+            weights: CodeWeights::default(),
         }
     }
 }
@@ -179,10 +179,10 @@ impl Engine {
         let query = SearchCode {
             text: String::new(),
             vector: Some(example.vector),
-            mode: Mode::Vector,
+            mode: SearchMode::Vector,
             limit,
             filter,
-            weights: Weights::default(),
+            weights: CodeWeights::default(),
         };
         self.find_code(query, started).await
     }
@@ -385,7 +385,7 @@ impl<'a> Fresh<'a> {
             score: hit.score,
             snippet: hit.text,
             snippet_line: hit.start_line,
-            why: hit.why.words(),
+            why: hit.why.reasons(),
             stale: !fresh,
         })
     }

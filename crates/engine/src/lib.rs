@@ -53,7 +53,7 @@ pub use isolith_protocol::{
     StoredRecord, TableEnd, TableHolds, Which, WhichDrawers,
 };
 pub use isolith_roles::{Health, TranscriptFormat, TranscriptOptions, entries as worker_roles};
-pub use isolith_search::{MemoryWeights, Mode, Weights};
+pub use isolith_search::{CodeWeights, MemoryWeights, SearchMode};
 pub use isolith_store::Durability;
 pub use isolith_store::names::is_log;
 pub use location::{Scope, Surroundings, find_store};

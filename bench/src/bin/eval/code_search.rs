@@ -8,7 +8,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use isolith_engine::{
-    CodeFilter, CodeSearch, Engine, EngineOptions, IndexOptions, Mode, StorePlace, Weights,
+    CodeFilter, CodeSearch, CodeWeights, Engine, EngineOptions, IndexOptions, SearchMode,
+    StorePlace,
 };
 use serde::Deserialize;
 
@@ -87,11 +88,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     runtime.block_on(async {
         let repositories = open_all(options, &stores).await?;
         ensure!(!repositories.is_empty(), "no checkouts in {}", options.checkouts.display());
-        let usual: Weights = match &options.weights {
+        let usual: CodeWeights = match &options.weights {
             Some(json) => serde_json::from_str(json).context("--weights")?,
-            None => Weights::default(),
+            None => CodeWeights::default(),
         };
-        let scored = ask_all(&repositories, &usual, Mode::Hybrid, options.misses).await?;
+        let scored = ask_all(&repositories, &usual, SearchMode::Hybrid, options.misses).await?;
         print_table(&repositories, &scored);
         if options.ablation {
             ablate(&repositories, &usual, &scored).await?;
@@ -135,8 +136,8 @@ async fn open_all(options: &Options, stores: &Path) -> Result<Vec<Indexed>> {
 
 async fn ask_all(
     repositories: &[Indexed],
-    weights: &Weights,
-    mode: Mode,
+    weights: &CodeWeights,
+    mode: SearchMode,
     misses: bool,
 ) -> Result<Vec<Scored>> {
     let mut scored = Vec::new();
@@ -205,18 +206,18 @@ fn print_table(repositories: &[Indexed], scored: &[Scored]) {
 }
 
 /// What is missing without each signal.
-async fn ablate(repositories: &[Indexed], usual: &Weights, whole: &[Scored]) -> Result<()> {
+async fn ablate(repositories: &[Indexed], usual: &CodeWeights, whole: &[Scored]) -> Result<()> {
     println!("\n{:<38} {:>7}  repositories better / worse", "without", "change");
     let tell = |what: &str, scored: &[Scored]| {
         println!("{what:<38} {}", Change::of(whole, scored));
     };
-    for (what, mode) in [("the model", Mode::Keyword), ("keywords", Mode::Vector)] {
+    for (what, mode) in [("the model", SearchMode::Keyword), ("keywords", SearchMode::Vector)] {
         tell(what, &ask_all(repositories, usual, mode, false).await?);
     }
     for (what, switch_off) in SIGNALS {
         let mut weights = usual.clone();
         switch_off(&mut weights);
-        tell(what, &ask_all(repositories, &weights, Mode::Hybrid, false).await?);
+        tell(what, &ask_all(repositories, &weights, SearchMode::Hybrid, false).await?);
     }
     Ok(())
 }
@@ -227,7 +228,7 @@ async fn compare(repositories: &[Indexed], tries: &[String], whole: &[Scored]) -
     let mut all = Vec::new();
     for json in tries {
         let weights = serde_json::from_str(json).with_context(|| format!("--try {json}"))?;
-        let scored = ask_all(repositories, &weights, Mode::Hybrid, false).await?;
+        let scored = ask_all(repositories, &weights, SearchMode::Hybrid, false).await?;
         println!("{json:<38} {}", Change::of(whole, &scored));
         all.push(scored);
     }
@@ -270,7 +271,7 @@ impl fmt::Display for Change {
     }
 }
 
-type SwitchOff = fn(&mut Weights);
+type SwitchOff = fn(&mut CodeWeights);
 
 /// How each signal is switched off.
 const SIGNALS: [(&str, SwitchOff); 6] = [

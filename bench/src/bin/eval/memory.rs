@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use isolith_engine::{Engine, EngineOptions, MemorySearch, MemoryWeights, Mode, StorePlace};
+use isolith_engine::{Engine, EngineOptions, MemorySearch, MemoryWeights, SearchMode, StorePlace};
 use isolith_types::{DrawerFilter, NewDrawer};
 use serde::Deserialize;
 use serde_json::Value;
@@ -92,13 +92,13 @@ async fn evaluate(set: &Path, options: &Options) -> Result<()> {
         None => MemoryWeights::default(),
     };
     let questions: Vec<&Question> = wings.iter().flat_map(|wing| &wing.questions).collect();
-    let scores = ask(&engine, &questions, &usual, Mode::Hybrid).await?;
+    let scores = ask(&engine, &questions, &usual, SearchMode::Hybrid).await?;
     print_by_category(&questions, &scores);
-    for mode in [Mode::Keyword, Mode::Vector] {
+    for mode in [SearchMode::Keyword, SearchMode::Vector] {
         print(mode.name(), &ask(&engine, &questions, &usual, mode).await?);
     }
     for (name, weights) in variants(&usual, options)? {
-        print(&name, &ask(&engine, &questions, &weights, Mode::Hybrid).await?);
+        print(&name, &ask(&engine, &questions, &weights, SearchMode::Hybrid).await?);
     }
     engine.close().await;
     Ok(())
@@ -108,7 +108,7 @@ async fn ask(
     engine: &Engine,
     questions: &[&Question],
     weights: &MemoryWeights,
-    mode: Mode,
+    mode: SearchMode,
 ) -> Result<Vec<Score>> {
     let mut scores = Vec::with_capacity(questions.len());
     for question in questions {

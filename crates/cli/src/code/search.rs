@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use isolith_engine::{CodeFilter, CodeHit, CodeHits, CodeSearch, EngineOptions, Mode, StorePlace};
+use isolith_engine::{
+    CodeFilter, CodeHit, CodeHits, CodeSearch, EngineOptions, SearchMode, StorePlace,
+};
 use isolith_types::{Failure, Hint};
 use serde_json::json;
 
@@ -23,7 +25,7 @@ pub(crate) struct SearchPlan {
 /// What to search for.
 pub(crate) enum Asked {
     /// Code that matches a text.
-    Text { text: String, mode: Mode },
+    Text { text: String, mode: SearchMode },
     /// Code that is similar to other code.
     Like { file: PathBuf, line: Option<u32> },
 }

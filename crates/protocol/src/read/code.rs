@@ -1,7 +1,7 @@
 //! Reading the code index.
 
 use isolate_types::Bulk;
-use isolith_search::{Mode, Weights, Why};
+use isolith_search::{CodeWeights, Explanation, SearchMode};
 use isolith_types::{ChunkKind, Degraded, FileVersion, Symbol};
 use serde::{Deserialize, Serialize};
 
@@ -57,13 +57,13 @@ pub struct SearchCode {
     /// A vector to use instead of the text's: f32, little-endian.
     pub vector: Option<Bulk>,
     /// The search mode.
-    pub mode: Mode,
+    pub mode: SearchMode,
     /// The maximum number of hits.
     pub limit: u32,
     /// Which chunks.
     pub filter: CodeScope,
     /// The ranking weights.
-    pub weights: Weights,
+    pub weights: CodeWeights,
 }
 
 /// Which chunks are searched. Empty lists and `None` allow all.
@@ -137,7 +137,7 @@ pub struct FoundChunk {
     /// At least 0; higher is better.
     pub score: f32,
     /// What contributed to the score.
-    pub why: Why,
+    pub why: Explanation,
 }
 
 impl SearchReply for CodeFound {

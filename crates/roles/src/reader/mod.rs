@@ -88,8 +88,8 @@ impl StoreReader {
             Err(error @ StoreError::Replaced { .. }) => {
                 // Another store is there now, with its own rows and numbers.
                 self.reader = None;
-                self.segments.forget();
-                self.tails.forget();
+                self.segments.clear();
+                self.tails.clear();
                 if must_pass_on(context) {
                     return Err(error);
                 }

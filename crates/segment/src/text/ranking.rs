@@ -74,7 +74,7 @@ impl Weights {
 
     /// What ranked code best: names and paths count beside the body. `file_name` is what a
     /// word in the name of the file is worth; it is set with the other weights of file names,
-    /// in `Weights` of `isolith-search`.
+    /// in `CodeWeights` of `isolith-search`.
     pub const fn code(file_name: f32) -> Self {
         let fields = Named {
             body: FieldWeight::new(1.0, 0.5),
