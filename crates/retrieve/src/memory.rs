@@ -305,7 +305,7 @@ fn word_weights<'t>(text: &'t str, ranking: Option<&Ranking>) -> Vec<(&'t str, f
     distinct
         .map(|word| {
             let mut weight: f32 = 0.0;
-            tokenizer.each(word, &mut |term, _| {
+            tokenizer.for_each(word, &mut |term, _| {
                 weight = weight.max(gains.get(term).copied().unwrap_or(0.0));
             });
             (word, weight)

@@ -47,7 +47,7 @@ impl Stemmer {
     pub(crate) fn stem(&mut self, word: &str) -> String {
         let mut stem = String::with_capacity(word.len());
         let mut last = None;
-        self.0.each(word, &mut |term, position| {
+        self.0.for_each(word, &mut |term, position| {
             // A term at the same position as the previous one repeats all parts as a whole.
             if last != Some(position) {
                 stem.push_str(term);

@@ -108,7 +108,7 @@ fn tokenize(analyzer: Analyzer, chunks: &[Chunk]) {
     let start = cpu();
     for chunk in chunks {
         for text in chunk.fields(analyzer).each() {
-            tokenizer.each(text, &mut |_, _| terms += 1);
+            tokenizer.for_each(text, &mut |_, _| terms += 1);
         }
     }
     println!("tokenize  {:8.2} s CPU, {terms} terms", (cpu() - start).as_secs_f64());

@@ -117,7 +117,7 @@ impl TermCounts {
     ) {
         let Self { lengths, counts } = self;
         for (field, text) in fields.each().into_iter().enumerate() {
-            tokenizer.each(text, &mut |term, _| {
+            tokenizer.for_each(text, &mut |term, _| {
                 lengths[field] += 1;
                 match counts.get_mut(term) {
                     Some(counts) => counts[field] += 1,
