@@ -29,9 +29,8 @@ const MAX_SAMPLE: usize = 48;
 /// Coherence is 0 if measured on fewer pairs.
 const MIN_PAIRS: usize = 4;
 
-/// Number of best drawers whose neighbors become candidates.
+/// The neighbors of this many best drawers become candidates, up to this distance.
 const LEADERS: usize = 16;
-/// Maximum distance of those neighbors.
 const NEIGHBOR_DISTANCE: u32 = 2;
 
 /// Maximum size of the hits; the first is always returned.
@@ -126,15 +125,12 @@ impl MemorySearch<'_, '_> {
                 nearest.push(row);
             }
         }
-        let likeness = (mode == SearchMode::Hybrid).then(|| {
-            let weights = word_weights(&query.text, ranking.as_ref());
-            self.model.likeness(weights.iter().copied())
-        });
+        let likeness = (mode == SearchMode::Hybrid)
+            .then(|| self.model.likeness(word_weights(&query.text, ranking.as_ref())));
         Ok(FoundPassages { scores, nearest, likeness })
     }
 
-    /// Rows of the passages nearest to the query, and their similarity minus that of the mean
-    /// vector.
+    /// Rows of the nearest passages, and their similarity minus that of the mean vector.
     fn by_vectors(
         &mut self,
         state: &CollectionState,
@@ -261,13 +257,8 @@ impl DrawerCandidates {
                 let room = *self.rooms.entry(room).or_insert(rooms);
                 let position = passage.position;
                 self.indexes.insert(passage.drawer, self.passages.len());
-                self.candidates.push(DrawerCandidate {
-                    room,
-                    position,
-                    keywords,
-                    vector,
-                    likeness,
-                });
+                let candidate = DrawerCandidate { room, position, keywords, vector, likeness };
+                self.candidates.push(candidate);
                 self.passages.push(passage);
                 continue;
             };
@@ -291,8 +282,7 @@ fn full_score(ranking: &Ranking) -> f32 {
     ranking.gains().iter().sum::<f32>() / (k1 + 1.0)
 }
 
-/// The words of a query with their term weights: 0 for stop words; 1 for all words without a
-/// ranking.
+/// The words of a query with their term weights: 0 for stop words, 1 for all without a ranking.
 fn word_weights<'t>(text: &'t str, ranking: Option<&Ranking>) -> Vec<(&'t str, f32)> {
     let words = text.split(|letter: char| !letter.is_alphanumeric());
     let words = words.filter(|word| !word.is_empty());
@@ -301,16 +291,15 @@ fn word_weights<'t>(text: &'t str, ranking: Option<&Ranking>) -> Vec<(&'t str, f
     let gains: HashMap<&str, f32> = terms.zip(ranking.gains().iter().copied()).collect();
     let mut tokenizer = Tokenizer::new(Analyzer::Prose);
     let mut seen = HashSet::new();
-    let distinct = words.filter(|word| seen.insert(*word));
-    distinct
-        .map(|word| {
-            let mut weight: f32 = 0.0;
-            tokenizer.for_each(word, &mut |term, _| {
-                weight = weight.max(gains.get(term).copied().unwrap_or(0.0));
-            });
-            (word, weight)
-        })
-        .collect()
+    let mut weights = Vec::new();
+    for word in words.filter(|word| seen.insert(*word)) {
+        let mut weight: f32 = 0.0;
+        tokenizer.for_each(word, &mut |term, _| {
+            weight = weight.max(gains.get(term).copied().unwrap_or(0.0));
+        });
+        weights.push((word, weight));
+    }
+    weights
 }
 
 /// The mean cosine of vectors with their own neighbors, minus that with the others' neighbors.

@@ -15,8 +15,7 @@ const MAX_PASSAGES: usize = 4;
 /// Minimum number of candidate passages per vector.
 const MIN_CANDIDATES: u32 = 32;
 
-/// Finds drawers with a passage close to the text or to one of its passages, and compares them as
-/// a whole.
+/// Compares the whole text with drawers that have a passage close to it or to one of its passages.
 pub(crate) fn similar_drawers(
     mut search: VectorSearch<'_, '_>,
     model: Model,
@@ -36,8 +35,7 @@ pub(crate) fn similar_drawers(
     let mut vectors = vec![whole];
     let passages = passages(&query.text);
     if passages.len() > 1 {
-        vectors
-            .extend(passages.iter().take(MAX_PASSAGES).filter_map(|passage| model.embed(passage)));
+        vectors.extend(passages.iter().take(MAX_PASSAGES).filter_map(|it| model.embed(it)));
     }
     let mut candidates = HashSet::new();
     let limit = query.limit.saturating_mul(4).max(MIN_CANDIDATES);

@@ -131,31 +131,16 @@ fn first_word(word: &str) -> Option<FileRole> {
     })
 }
 
+const SPEC_EXTENSIONS: [&str; 14] = [
+    "cjs", "coffee", "cr", "cts", "js", "jsx", "lua", "mjs", "moon", "mts", "rb", "ts", "tsx",
+    "vue",
+];
+
 /// Matches the last word of a file name.
 fn last_word(word: &str, extension: &str) -> Option<FileRole> {
     Some(match word {
         "test" | "tests" | "unittest" | "unittests" | "e2e" => FileRole::Test,
-        "spec" | "specs"
-            if matches!(
-                extension,
-                "cjs"
-                    | "coffee"
-                    | "cr"
-                    | "cts"
-                    | "js"
-                    | "jsx"
-                    | "lua"
-                    | "mjs"
-                    | "moon"
-                    | "mts"
-                    | "rb"
-                    | "ts"
-                    | "tsx"
-                    | "vue"
-            ) =>
-        {
-            FileRole::Test
-        }
+        "spec" | "specs" if SPEC_EXTENSIONS.contains(&extension) => FileRole::Test,
         "example" | "examples" | "demo" => FileRole::Example,
         "stories" if matches!(extension, "js" | "jsx" | "ts" | "tsx" | "mdx") => FileRole::Example,
         "bench" | "benchmark" | "benchmarks" => FileRole::Benchmark,

@@ -23,9 +23,7 @@ pub struct ChunkCandidate<'c> {
     pub keywords: f32,
     /// Similarity of its vector to the query's, minus that of the mean vector; at least 0.
     pub vector: f32,
-    /// Share of the query that it contains as a phrase; see [`Phrase::share_in`].
-    ///
-    /// [`Phrase::share_in`]: crate::Phrase::share_in
+    /// Share of the query that it contains as a phrase; see [`Phrase`](crate::Phrase).
     pub phrase: f32,
     /// Number of its first line.
     pub start_line: u32,
@@ -46,7 +44,7 @@ pub struct CandidateFile {
 /// define an identifier, the less each definition counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdentifierDefinition {
-    /// Index of the file. A file without candidates gets an index beyond the end.
+    /// Index of the file; one beyond the end only counts as another definition.
     pub file: u32,
     /// Index in [`CodeQuery::identifiers`].
     pub identifier: usize,
@@ -299,14 +297,10 @@ fn exact_boost(
 }
 
 fn definition_boost(kind: SymbolKind, weights: &CodeWeights) -> f32 {
-    if kind.is_type() {
-        sanitized(weights.type_definition)
-    } else {
-        sanitized(weights.other_definition)
-    }
+    sanitized(if kind.is_type() { weights.type_definition } else { weights.other_definition })
 }
 
-/// Weights and scores come from outside: NaN, infinities and negative numbers become 0.
+/// Weights and scores are not trusted: NaN, infinities and negative numbers become 0.
 fn sanitized(number: f32) -> f32 {
     if number.is_finite() { number.clamp(0.0, 1e6) } else { 0.0 }
 }
