@@ -11,7 +11,7 @@ use crate::Harness;
 use crate::figure::{Figure, Goal, Rival};
 use crate::roles::{Job, pool};
 use crate::samples::Samples;
-use crate::table::Row;
+use crate::table::WorkerRow;
 
 const FRONTS: [(&str, usize); 2] = [("small front", 0), ("1 GB front", 1 << 30)];
 
@@ -21,7 +21,7 @@ const PYTHON_STARTS: usize = 3;
 
 const GOAL: Duration = Duration::from_millis(3);
 
-pub(crate) fn measure(harness: &mut Harness) -> Result<Vec<Row>> {
+pub(crate) fn measure(harness: &mut Harness) -> Result<Vec<WorkerRow>> {
     let mut ours = FRONTS.map(|_| Samples::default());
     let mut python = FRONTS.map(|_| None::<Samples>);
     for _ in 0..harness.count(ROUNDS) {
@@ -43,13 +43,13 @@ pub(crate) fn measure(harness: &mut Harness) -> Result<Vec<Row>> {
         for percent in [50, 99] {
             let took = |samples: &Samples| samples.percentile(percent);
             let ours = took(&ours[at]).context("no start was measured")?;
-            rows.push(Row {
+            rows.push(WorkerRow {
                 name: format!("cold start to reply, {front}, p{percent}"),
                 ours: Figure::Time(ours),
                 thread_hop: Rival::None,
                 awaited_hop: Rival::None,
                 python: Rival::from(python[at].as_ref().and_then(took).map(Figure::Time)),
-                goal: (percent == 50).then(|| Goal::time_at_most(ours, GOAL)),
+                goal: (percent == 50).then(|| Goal::within(ours, GOAL)),
             });
         }
     }

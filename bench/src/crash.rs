@@ -10,7 +10,7 @@ use crate::Harness;
 use crate::figure::{Figure, Goal, Rival};
 use crate::roles::{Bench, Job, pool};
 use crate::samples::Samples;
-use crate::table::Row;
+use crate::table::WorkerRow;
 
 const ROUNDS: usize = 10;
 const CRASHES: usize = 30;
@@ -29,7 +29,7 @@ struct Crashes {
     detected: Samples,
 }
 
-pub(crate) fn measure(harness: &mut Harness) -> Result<Vec<Row>> {
+pub(crate) fn measure(harness: &mut Harness) -> Result<Vec<WorkerRow>> {
     let pool = harness.run(async {
         let pool = pool(1, 1)?;
         pool.call(&Job::Echo(Vec::new()), CallOptions::default()).await?;
@@ -55,17 +55,17 @@ pub(crate) fn measure(harness: &mut Harness) -> Result<Vec<Row>> {
     for percent in [50, 99] {
         let took = |samples: &Samples| samples.percentile(percent);
         let answered = took(&ours.answered).context("no crash was measured")?;
-        rows.push(Row {
+        rows.push(WorkerRow {
             name: format!("crash to answer, p{percent}"),
             ours: Figure::Time(answered),
             thread_hop: Rival::None,
             awaited_hop: Rival::None,
             python: Rival::from(python.as_ref().and_then(took).map(Figure::Time)),
-            goal: (percent == 50).then(|| Goal::time_at_most(answered, GOAL)),
+            goal: (percent == 50).then(|| Goal::within(answered, GOAL)),
         });
     }
     let detected = ours.detected.percentile(50).context("no crash was detected")?;
-    rows.push(Row {
+    rows.push(WorkerRow {
         name: "  until the crash is detected, p50".to_owned(),
         ours: Figure::Time(detected),
         thread_hop: Rival::None,

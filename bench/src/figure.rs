@@ -54,7 +54,7 @@ impl Figure {
 }
 
 impl Goal {
-    pub(crate) fn time_at_most(ours: Duration, limit: Duration) -> Self {
+    pub(crate) fn within(ours: Duration, limit: Duration) -> Self {
         let share = ours.as_secs_f64() / limit.as_secs_f64();
         Self { text: format!("<= {}", Figure::Time(limit)), met: share <= 1.0, share }
     }
@@ -162,10 +162,7 @@ mod tests {
     fn verdicts_show_the_share_of_the_goal() {
         let cells = |goal: Goal| Goal::cells(Some(&goal)).join(" ");
         let limit = Duration::from_millis(50);
-        assert_eq!(
-            cells(Goal::time_at_most(limit * 2, limit)),
-            "<= 50.00 ms MISSED (2.00 of goal)"
-        );
+        assert_eq!(cells(Goal::within(limit * 2, limit)), "<= 50.00 ms MISSED (2.00 of goal)");
         assert_eq!(cells(Goal::at_least(30.0, 10.0, "10 times")), ">= 10 times met (3.00 of goal)");
         assert_eq!(cells(Goal::zero(0)), "0 met (0.00 of goal)");
     }

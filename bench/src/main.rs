@@ -30,7 +30,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use python::Python;
 use roles::Bench;
-use table::{Row, Table};
+use table::{Table, WorkerRow};
 
 /// Shared by the benchmarks of workers.
 struct Harness {
@@ -57,7 +57,7 @@ impl Harness {
     }
 }
 
-type Measurement = fn(&mut Harness) -> Result<Vec<Row>>;
+type Measurement = fn(&mut Harness) -> Result<Vec<WorkerRow>>;
 
 const MEASUREMENTS: [(&str, Measurement); 4] = [
     ("warm round trips", warm::measure),
@@ -150,7 +150,7 @@ impl Options {
     }
 }
 
-fn measure_workers(quick: bool, only: &str) -> Result<Vec<Row>> {
+fn measure_workers(quick: bool, only: &str) -> Result<Vec<WorkerRow>> {
     let chosen = || MEASUREMENTS.iter().filter(|(name, _)| name.starts_with(only));
     if chosen().next().is_none() {
         return Ok(Vec::new());

@@ -22,7 +22,7 @@ Python: warm and throughput against a warm ProcessPoolExecutor; cold against one
 #[derive(Default, Serialize)]
 pub(crate) struct Table {
     /// The benchmarks of worker processes.
-    pub rows: Vec<Row>,
+    pub rows: Vec<WorkerRow>,
     pub store: Vec<Comparison>,
     pub code: Vec<Comparison>,
     pub graph: Vec<Comparison>,
@@ -32,7 +32,7 @@ pub(crate) struct Table {
 }
 
 #[derive(Serialize)]
-pub(crate) struct Row {
+pub(crate) struct WorkerRow {
     pub name: String,
     pub ours: Figure,
     pub thread_hop: Rival,
@@ -47,12 +47,12 @@ pub(crate) struct Comparison {
     /// The header of the column of names.
     pub what: String,
     pub rival: String,
-    pub rows: Vec<ComparisonRow>,
+    pub rows: Vec<Row>,
     pub notes: String,
 }
 
 #[derive(Serialize)]
-pub(crate) struct ComparisonRow {
+pub(crate) struct Row {
     pub name: String,
     pub ours: Figure,
     pub rival: Rival,
@@ -65,7 +65,7 @@ impl Table {
     }
 }
 
-impl Row {
+impl WorkerRow {
     fn cells(&self) -> Vec<String> {
         let rivals = [&self.thread_hop, &self.awaited_hop, &self.python];
         let mut cells = vec![self.name.clone(), self.ours.to_string()];
@@ -75,7 +75,7 @@ impl Row {
     }
 }
 
-impl ComparisonRow {
+impl Row {
     fn cells(&self) -> Vec<String> {
         let mut cells = vec![self.name.clone(), self.ours.to_string()];
         cells.extend(self.rival.cells(self.ours));
@@ -90,14 +90,14 @@ impl fmt::Display for Table {
             let heads = ["measurement", "isolate", "thread hop", "ratio", "awaited hop", "ratio"];
             let heads = heads.into_iter().chain(["Python", "ratio", "goal", "verdict"]);
             let mut lines = vec![heads.map(str::to_owned).collect()];
-            lines.extend(self.rows.iter().map(Row::cells));
+            lines.extend(self.rows.iter().map(WorkerRow::cells));
             writeln!(f, "{}\n{NOTES}", align_columns(&lines, &[0, 8, 9]))?;
         }
         for comparison in self.comparisons() {
             let Comparison { what, rival, .. } = comparison;
             let heads = [what.as_str(), "isolith", rival, "ratio", "goal", "verdict"];
             let mut lines = vec![heads.map(str::to_owned).to_vec()];
-            lines.extend(comparison.rows.iter().map(ComparisonRow::cells));
+            lines.extend(comparison.rows.iter().map(Row::cells));
             writeln!(f, "{}\n{}", align_columns(&lines, &[0, 4, 5]), comparison.notes)?;
         }
         if let (Some(before), Some(after)) = (self.load_before, self.load_after) {

@@ -10,7 +10,7 @@ use crate::Harness;
 use crate::figure::{Figure, Rival};
 use crate::roles::{Bench, COMPUTE, Job, pool};
 use crate::samples::Samples;
-use crate::table::Row;
+use crate::table::WorkerRow;
 
 const ROUNDS: usize = 10;
 const CALLERS: usize = 8;
@@ -42,7 +42,7 @@ const LOADS: [Load; 2] = [
     },
 ];
 
-pub(crate) fn measure(harness: &mut Harness) -> Result<Vec<Row>> {
+pub(crate) fn measure(harness: &mut Harness) -> Result<Vec<WorkerRow>> {
     let mut rows = Vec::new();
     for load in LOADS {
         for workers in [1, 2] {
@@ -52,7 +52,7 @@ pub(crate) fn measure(harness: &mut Harness) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn compare(harness: &mut Harness, load: &Load, workers: usize) -> Result<Row> {
+fn compare(harness: &mut Harness, load: &Load, workers: usize) -> Result<WorkerRow> {
     let pool = harness.run(async move { Ok(pool(workers, 0)?) })?;
     // The first round starts the workers of both sides and is not counted.
     let mut ours = Samples::default();
@@ -84,7 +84,7 @@ fn compare(harness: &mut Harness, load: &Load, workers: usize) -> Result<Row> {
         Some(Figure::Rate(calls as f64 / took.as_secs_f64()))
     };
     let plural = if workers == 1 { "" } else { "s" };
-    Ok(Row {
+    Ok(WorkerRow {
         name: format!("throughput, {}, {workers} worker{plural}", load.name),
         ours: rate(&ours, CALLERS * load.calls).context("no round was measured")?,
         thread_hop: Rival::None,

@@ -12,7 +12,7 @@ use crate::Harness;
 use crate::figure::{Figure, Goal, Rival};
 use crate::roles::{Bench, Job, pool};
 use crate::samples::{Samples, WARM_UP_CALLS};
-use crate::table::Row;
+use crate::table::WorkerRow;
 
 const SIZES: [Size; 3] = [
     Size { name: "100 B", bytes: 100, calls: 400, python_calls: 100 },
@@ -33,7 +33,7 @@ struct Size {
     python_calls: usize,
 }
 
-pub(crate) fn measure(harness: &mut Harness) -> Result<Vec<Row>> {
+pub(crate) fn measure(harness: &mut Harness) -> Result<Vec<WorkerRow>> {
     let pool = harness.run(async { Ok(pool(1, 0)?) })?;
     let mut rows = Vec::new();
     for size in SIZES {
@@ -86,20 +86,20 @@ fn measure_size(harness: &mut Harness, pool: &Pool<Bench>, size: &Size) -> Resul
 }
 
 impl Compared {
-    fn row(&self, size: &Size, percent: usize) -> Result<Row> {
+    fn row(&self, size: &Size, percent: usize) -> Result<WorkerRow> {
         let took = |samples: &Samples| samples.percentile(percent);
         let figure = |samples: &Samples| Rival::from(took(samples).map(Figure::Time));
         let ours = took(&self.ours).context("no call was measured")?;
         let hop = took(&self.hop).context("no hop was measured")?;
         let goal = match (size.name, percent) {
-            ("100 B", 50) => Some(Goal::time_at_most(ours, GOAL_100_B)),
+            ("100 B", 50) => Some(Goal::within(ours, GOAL_100_B)),
             ("1 MB", 50) => {
-                let goal = Goal::time_at_most(ours, hop * GOAL_1_MB_HOPS);
+                let goal = Goal::within(ours, hop * GOAL_1_MB_HOPS);
                 Some(goal.named(&format!("{GOAL_1_MB_HOPS} thread hops")))
             }
             _ => None,
         };
-        Ok(Row {
+        Ok(WorkerRow {
             name: format!("warm round trip, {}, p{percent}", size.name),
             ours: Figure::Time(ours),
             thread_hop: figure(&self.hop),

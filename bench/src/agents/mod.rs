@@ -16,7 +16,7 @@ use crate::code::{process_tree, pss};
 use crate::figure::{Figure, Goal, Rival};
 use crate::rivals::python_with;
 use crate::samples::Samples;
-use crate::table::{Comparison, ComparisonRow};
+use crate::table::{Comparison, Row};
 use client::Client;
 use texts::Texts;
 
@@ -145,10 +145,9 @@ fn compare(ours: &OurFigures, rival: Option<&McpFigures>) -> Comparison {
     let took = |of: fn(&McpFigures) -> Option<Duration>| {
         (of(figures).unwrap_or_default(), Rival::from(rival.and_then(of).map(Figure::Time)))
     };
-    let row =
-        |name: &str, ours, rival, goal| ComparisonRow { name: name.to_owned(), ours, rival, goal };
+    let row = |name: &str, ours, rival, goal| Row { name: name.to_owned(), ours, rival, goal };
     let timed = |name: &str, (ours, rival): (Duration, Rival), limit: Duration, goal: &str| {
-        row(name, Figure::Time(ours), rival, Some(Goal::time_at_most(ours, limit).named(goal)))
+        row(name, Figure::Time(ours), rival, Some(Goal::within(ours, limit).named(goal)))
     };
     let bytes = figures.idle_bytes.unwrap_or_default();
     let idle = Goal::at_most(bytes as f64, 60e6, "60 MB");

@@ -6,12 +6,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use super::processes::{self, ProcessUsage};
-use super::semble::SembleContent;
+use super::processes::{self, Usage};
+use super::semble::Content;
 use super::{Repository, changes};
 use crate::figure::{Figure, Goal, Rival};
 use crate::samples::Samples;
-use crate::table::ComparisonRow;
+use crate::table::Row;
 
 const ROUNDS: usize = 3;
 const CHANGED_FILES: usize = 10;
@@ -42,7 +42,7 @@ struct RunStats {
 }
 
 impl RunStats {
-    fn add(&mut self, used: ProcessUsage, peak: u64) {
+    fn add(&mut self, used: Usage, peak: u64) {
         self.cpu.push(used.cpu);
         self.wall.push(used.wall);
         self.peak = self.peak.max(peak);
@@ -59,18 +59,18 @@ impl RunStats {
 
 impl Repository {
     /// Indexes everything. Returns the number of files and the CPU time.
-    pub(super) fn index(&mut self, rows: &mut Vec<ComparisonRow>) -> Result<(u64, Duration)> {
+    pub(super) fn index(&mut self, rows: &mut Vec<Row>) -> Result<(u64, Duration)> {
         let (mut ours, mut semble, mut report) = (RunStats::default(), RunStats::default(), None);
         for _ in 0..if self.quick { 1 } else { ROUNDS } {
             eprintln!("bench:   {}: index", self.name);
             report = Some(self.index_once(&mut ours)?);
             eprintln!("bench:   {}: semble's index", self.name);
             self.semble.forget_index()?;
-            self.semble_once(&mut semble, SembleContent::Code);
+            self.semble_once(&mut semble, Content::Code);
         }
         let mut all = RunStats::default();
         // semble keeps this index separate from that of the code.
-        self.semble_once(&mut all, SembleContent::All);
+        self.semble_once(&mut all, Content::All);
         let report = report.context("no round was run")?;
         let full = ours.cpu().context("no round was run")?;
         let tenth = |rival: Duration| {
@@ -79,31 +79,31 @@ impl Repository {
         };
         let figure = |took: Option<Duration>| Rival::from(took.map(Figure::Time));
         rows.extend([
-            ComparisonRow {
+            Row {
                 name: "index, CPU".to_owned(),
                 ours: Figure::Time(full),
                 rival: figure(semble.cpu()),
                 goal: semble.cpu().map(tenth),
             },
-            ComparisonRow {
+            Row {
                 name: "index, CPU, semble on all text".to_owned(),
                 ours: Figure::Time(full),
                 rival: figure(all.cpu()),
                 goal: None,
             },
-            ComparisonRow {
+            Row {
                 name: "index, wall".to_owned(),
                 ours: Figure::Time(ours.wall().unwrap_or_default()),
                 rival: figure(semble.wall()),
                 goal: None,
             },
-            ComparisonRow {
+            Row {
                 name: "index, memory".to_owned(),
                 ours: Figure::Bytes(ours.peak),
                 rival: semble.cpu().map(|_| Figure::Bytes(semble.peak)).into(),
                 goal: Some(Goal::at_most(ours.peak as f64, MEMORY_GOAL as f64, "250 MB")),
             },
-            ComparisonRow {
+            Row {
                 name: "chunks in the index".to_owned(),
                 ours: Figure::Count(report.chunks),
                 rival: Rival::None,
@@ -114,14 +114,14 @@ impl Repository {
     }
 
     /// Reindexes without changes, then with some files changed.
-    pub(super) fn change(&mut self, full: Duration, rows: &mut Vec<ComparisonRow>) -> Result<()> {
+    pub(super) fn change(&mut self, full: Duration, rows: &mut Vec<Row>) -> Result<()> {
         for (name, count) in [("no change", 0), ("10 files changed", CHANGED_FILES)] {
             let (mut ours, mut semble) = (RunStats::default(), RunStats::default());
             for round in 0..if self.quick { 1 } else { ROUNDS } {
                 eprintln!("bench:   {}: {name}", self.name);
                 changes::change(&self.code, count, &format!("changed_by_round_{round}"))?;
                 let mut command = self.isolith("index", &self.store());
-                let (report, used): (IndexOutput, ProcessUsage) =
+                let (report, used): (IndexOutput, Usage) =
                     processes::report(command.arg(&self.code))?;
                 anyhow::ensure!(
                     report.files.indexed == count as u64 && report.files.unchanged > 0,
@@ -129,7 +129,7 @@ impl Repository {
                     report.files.indexed
                 );
                 ours.add(used, 0);
-                let search = self.semble.search(QUESTION, &self.code, SembleContent::Code);
+                let search = self.semble.search(QUESTION, &self.code, Content::Code);
                 if let Some(used) = self.semble.run(search) {
                     semble.add(used, 0);
                 }
@@ -137,13 +137,13 @@ impl Repository {
             let cpu = ours.cpu().unwrap_or_default();
             let limit = full.as_secs_f64() / UNCHANGED_GOAL;
             let goal = Goal::at_most(cpu.as_secs_f64(), limit, "1/20 of a full run");
-            rows.push(ComparisonRow {
+            rows.push(Row {
                 name: format!("reindex, {name}, CPU"),
                 ours: Figure::Time(cpu),
                 rival: semble.cpu().map(Figure::Time).into(),
                 goal: (count == 0).then_some(goal),
             });
-            rows.push(ComparisonRow {
+            rows.push(Row {
                 name: format!("reindex, {name}, wall"),
                 ours: Figure::Time(ours.wall().unwrap_or_default()),
                 rival: semble.wall().map(Figure::Time).into(),
@@ -164,7 +164,7 @@ impl Repository {
         Ok(serde_json::from_slice(&output)?)
     }
 
-    fn semble_once(&mut self, runs: &mut RunStats, content: SembleContent) {
+    fn semble_once(&mut self, runs: &mut RunStats, content: Content) {
         let Some(mut command) = self.semble.search(QUESTION, &self.code, content) else { return };
         let outcome = processes::run_with_memory(&mut command);
         if let Some((_, used, peak)) = self.semble.or_disable(outcome) {

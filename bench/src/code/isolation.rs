@@ -8,17 +8,17 @@ use anyhow::{Context, Result};
 use super::Repository;
 use super::front::Phase;
 use super::in_process::StageTimes;
-use super::processes::{self, ProcessUsage};
+use super::processes::{self, Usage};
 use crate::figure::{Figure, Goal, Rival};
 use crate::samples::Samples;
-use crate::table::ComparisonRow;
+use crate::table::Row;
 
 const ROUNDS: usize = 5;
 const GOAL: f64 = 1.1;
 
 impl Repository {
     /// Returns the rows, and notes on the time by stage without isolation.
-    pub(super) fn isolate(&self) -> Result<(Vec<ComparisonRow>, String)> {
+    pub(super) fn isolate(&self) -> Result<(Vec<Row>, String)> {
         let (mut isolated, mut bare) = (Samples::default(), Samples::default());
         let (mut ratios, mut stages) = (Vec::new(), None);
         for _ in 0..if self.quick { ROUNDS.div_ceil(2) } else { ROUNDS } {
@@ -37,7 +37,7 @@ impl Repository {
         // Consecutive runs have the same load, so use the median of their ratios.
         ratios.sort_by(f64::total_cmp);
         let times = ratios[ratios.len() / 2];
-        let rows = vec![ComparisonRow {
+        let rows = vec![Row {
             name: "index, CPU, vs. no isolation".to_owned(),
             ours: Figure::Time(isolated),
             rival: Rival::Figure(Figure::Time(bare)),
@@ -52,7 +52,7 @@ impl Repository {
         let (Phase::Index { store, .. } | Phase::IndexInProcess { store, .. }) = phase else {
             anyhow::bail!("{phase:?} is not an index run");
         };
-        let (report, used): (T, ProcessUsage) = processes::report(&mut self.front(phase)?)?;
+        let (report, used): (T, Usage) = processes::report(&mut self.front(phase)?)?;
         fs::remove_dir_all(store)?;
         Ok((report, used.cpu))
     }

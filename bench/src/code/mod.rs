@@ -24,9 +24,9 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::rivals::python_with;
-use crate::table::{Comparison, ComparisonRow};
+use crate::table::{Comparison, Row};
 use front::Phase;
-pub(crate) use processes::{ProcessUsage, process_tree, pss, report, run};
+pub(crate) use processes::{Usage, process_tree, pss, report, run};
 use semble::Semble;
 
 const NOTES: &str = "\
@@ -106,7 +106,7 @@ impl Repository {
         others.push(self.embed(&parts)?);
         let (rows, stages) = self.isolate()?;
         others.extend(rows);
-        let comparison = |rival: &str, rows: Vec<ComparisonRow>, notes: String| Comparison {
+        let comparison = |rival: &str, rows: Vec<Row>, notes: String| Comparison {
             what: format!("{name}, {files} files"),
             rival: rival.to_owned(),
             rows,

@@ -16,7 +16,7 @@ use super::files::Files;
 use super::front::{Phase, own_cpu_time};
 use super::processes;
 use crate::figure::{Figure, Rival};
-use crate::table::ComparisonRow;
+use crate::table::Row;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -81,8 +81,8 @@ impl Repository {
 }
 
 impl ParseCosts {
-    pub(super) fn rows(&self, full: Duration) -> [ComparisonRow; 2] {
-        let row = |name: &str, ours: Figure| ComparisonRow {
+    pub(super) fn rows(&self, full: Duration) -> [Row; 2] {
+        let row = |name: &str, ours: Figure| Row {
             name: name.to_owned(),
             ours,
             rival: Rival::Figure(Figure::seconds(self.grammars)),

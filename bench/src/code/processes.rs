@@ -14,29 +14,29 @@ use serde::de::DeserializeOwned;
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ProcessUsage {
+pub(crate) struct Usage {
     pub(crate) cpu: Duration,
     pub(crate) wall: Duration,
 }
 
 /// Runs a process until it exits. Descendants count if they have been waited for.
-pub(crate) fn run(command: &mut Command) -> Result<(Vec<u8>, ProcessUsage)> {
+pub(crate) fn run(command: &mut Command) -> Result<(Vec<u8>, Usage)> {
     let (output, used, _) = observe(command, false)?;
     Ok((output, used))
 }
 
 /// The same, with the maximum PSS of the process and its descendants.
-pub(super) fn run_with_memory(command: &mut Command) -> Result<(Vec<u8>, ProcessUsage, u64)> {
+pub(super) fn run_with_memory(command: &mut Command) -> Result<(Vec<u8>, Usage, u64)> {
     observe(command, true)
 }
 
 /// Runs a process that prints a JSON document.
-pub(crate) fn report<T: DeserializeOwned>(command: &mut Command) -> Result<(T, ProcessUsage)> {
+pub(crate) fn report<T: DeserializeOwned>(command: &mut Command) -> Result<(T, Usage)> {
     let (output, used) = run(command)?;
     Ok((serde_json::from_slice(&output)?, used))
 }
 
-fn observe(command: &mut Command, memory: bool) -> Result<(Vec<u8>, ProcessUsage, u64)> {
+fn observe(command: &mut Command, memory: bool) -> Result<(Vec<u8>, Usage, u64)> {
     let (started, before) = (Instant::now(), children()?);
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     let child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
@@ -55,7 +55,7 @@ fn observe(command: &mut Command, memory: bool) -> Result<(Vec<u8>, ProcessUsage
         (output, watch.join().unwrap_or(0))
     });
     let output = output?;
-    let used = ProcessUsage { wall: started.elapsed(), cpu: children()? - before };
+    let used = Usage { wall: started.elapsed(), cpu: children()? - before };
     ensure!(output.status.success(), "{command:?}: {}", output.status);
     Ok((output.stdout, used, peak))
 }

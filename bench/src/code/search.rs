@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Repository;
 use super::front::Phase;
-use super::processes::{self, ProcessUsage};
-use super::semble::SembleContent;
+use super::processes::{self, Usage};
+use super::semble::Content;
 use crate::figure::{Figure, Goal, Rival};
 use crate::samples::Samples;
 use crate::store::usage;
-use crate::table::ComparisonRow;
+use crate::table::Row;
 
 /// Questions that apply to any code.
 pub(super) const QUESTIONS: [&str; 20] = [
@@ -57,17 +57,17 @@ pub(super) struct QueryTimes {
 
 impl Repository {
     /// Adds the rows for semble and returns those for ripgrep.
-    pub(super) fn search(&mut self, rows: &mut Vec<ComparisonRow>) -> Result<Vec<ComparisonRow>> {
+    pub(super) fn search(&mut self, rows: &mut Vec<Row>) -> Result<Vec<Row>> {
         let (mut ours, mut semble, mut ripgrep) = (Vec::new(), Vec::new(), Vec::new());
         eprintln!("bench:   {}: {} questions to new processes", self.name, QUESTIONS.len());
         for question in QUESTIONS {
             ours.push(processes::run(self.isolith("search", &self.store()).arg(question))?.1);
-            let command = self.semble.search(question, &self.code, SembleContent::Code);
+            let command = self.semble.search(question, &self.code, Content::Code);
             semble.extend(self.semble.run(command));
             ripgrep.extend(self.grep(question));
         }
         let (cpu, wall) = medians(&ours).context("no question was asked")?;
-        let goal = Some(Goal::time_at_most(cpu, COLD_GOAL));
+        let goal = Some(Goal::within(cpu, COLD_GOAL));
         rows.push(row("search by a new process, CPU", cpu, medians(&semble).map(|it| it.0), goal));
         rows.push(row(
             "search by a new process, wall",
@@ -84,7 +84,7 @@ impl Repository {
     }
 
     /// Searches for the longer words of a question; `None` if there is no match.
-    fn grep(&self, question: &str) -> Option<ProcessUsage> {
+    fn grep(&self, question: &str) -> Option<Usage> {
         let mut command = self.semble.ripgrep();
         command.args(["--fixed-strings", "--ignore-case"]);
         for word in question.split(' ').filter(|word| word.len() > 3) {
@@ -93,10 +93,10 @@ impl Repository {
         processes::run(command.arg(&self.code)).map(|(_, used)| used).ok()
     }
 
-    fn ask_resident(&mut self, rows: &mut Vec<ComparisonRow>) -> Result<()> {
+    fn ask_resident(&mut self, rows: &mut Vec<Row>) -> Result<()> {
         let rounds = if self.quick { ROUNDS / 5 } else { ROUNDS };
         let phase = Phase::Ask { store: self.store(), rounds, program: self.program.clone() };
-        let (ours, _): (QueryTimes, ProcessUsage) = processes::report(&mut self.front(&phase)?)?;
+        let (ours, _): (QueryTimes, Usage) = processes::report(&mut self.front(&phase)?)?;
         let questions = serde_json::to_string(&QUESTIONS)?;
         let (code, rounds) = (self.code.clone(), rounds.to_string());
         let arguments = [code.as_os_str(), questions.as_ref(), rounds.as_ref()];
@@ -108,12 +108,7 @@ impl Repository {
         ] {
             let took = Duration::from_secs_f64(of(&ours));
             let rival = semble.as_ref().map(|semble| Duration::from_secs_f64(of(semble)));
-            rows.push(row(
-                name,
-                took,
-                rival,
-                goal.then(|| Goal::time_at_most(took, RESIDENT_GOAL)),
-            ));
+            rows.push(row(name, took, rival, goal.then(|| Goal::within(took, RESIDENT_GOAL))));
         }
         Ok(())
     }
@@ -149,13 +144,13 @@ pub(super) async fn ask(store: &Path, rounds: usize, program: PathBuf) -> Result
 }
 
 /// The medians of CPU and wall time.
-fn medians(runs: &[ProcessUsage]) -> Option<(Duration, Duration)> {
+fn medians(runs: &[Usage]) -> Option<(Duration, Duration)> {
     let cpu: Samples = runs.iter().map(|used| used.cpu).collect();
     let wall: Samples = runs.iter().map(|used| used.wall).collect();
     Some((cpu.percentile(50)?, wall.percentile(50)?))
 }
 
-fn row(name: &str, ours: Duration, rival: Option<Duration>, goal: Option<Goal>) -> ComparisonRow {
+fn row(name: &str, ours: Duration, rival: Option<Duration>, goal: Option<Goal>) -> Row {
     let rival = Rival::from(rival.map(Figure::Time));
-    ComparisonRow { name: name.to_owned(), ours: Figure::Time(ours), rival, goal }
+    Row { name: name.to_owned(), ours: Figure::Time(ours), rival, goal }
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::processes::{self, ProcessUsage};
+use super::processes::{self, Usage};
 use crate::python::rival;
 
 /// Skipped once it has failed.
@@ -20,7 +20,7 @@ pub(super) struct Semble {
 
 /// What semble indexes.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum SembleContent {
+pub(super) enum Content {
     Code,
     All,
 }
@@ -39,15 +39,10 @@ impl Semble {
     }
 
     /// A search with semble's own command, which also updates its index.
-    pub(super) fn search(
-        &self,
-        question: &str,
-        code: &Path,
-        content: SembleContent,
-    ) -> Option<Command> {
+    pub(super) fn search(&self, question: &str, code: &Path, content: Content) -> Option<Command> {
         let mut command = Command::new(self.beside_python("semble")?);
         command.args(["search", question]).arg(code).args(["--top-k", "10"]);
-        if matches!(content, SembleContent::All) {
+        if matches!(content, Content::All) {
             command.args(["--content", "all"]);
         }
         self.set_environment(&mut command);
@@ -83,7 +78,7 @@ impl Semble {
             .ok()
     }
 
-    pub(super) fn run(&mut self, command: Option<Command>) -> Option<ProcessUsage> {
+    pub(super) fn run(&mut self, command: Option<Command>) -> Option<Usage> {
         let outcome = processes::run(&mut command?).context("a search").map(|(_, used)| used);
         self.or_disable(outcome)
     }

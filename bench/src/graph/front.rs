@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Builder;
 
 use super::data;
-use super::report::{QueryFigures, QueryKind, TimeSpent};
+use super::report::{QueryKind, QueryStats, TimeSpent};
 use crate::samples::{Samples, WARM_UP_CALLS};
 use crate::store::usage;
 
@@ -107,7 +107,7 @@ async fn load(data: &Path, store: &Path) -> Result<TimeSpent> {
     Ok(spent)
 }
 
-async fn ask(data: &Path, store: &Path) -> Result<BTreeMap<QueryKind, QueryFigures>> {
+async fn ask(data: &Path, store: &Path) -> Result<BTreeMap<QueryKind, QueryStats>> {
     let questions = data::query_keys(data)?;
     let engine = open(store)?;
     let mut answers = BTreeMap::new();
@@ -124,11 +124,11 @@ async fn ask(data: &Path, store: &Path) -> Result<BTreeMap<QueryKind, QueryFigur
     Ok(answers)
 }
 
-async fn measure(engine: &Engine, kind: QueryKind, asked: &[(i64, i64)]) -> Result<QueryFigures> {
+async fn measure(engine: &Engine, kind: QueryKind, asked: &[(i64, i64)]) -> Result<QueryStats> {
     for pair in asked.iter().take(WARM_UP_CALLS) {
-        answer(engine, kind, *pair, &mut QueryFigures::default()).await?;
+        answer(engine, kind, *pair, &mut QueryStats::default()).await?;
     }
-    let mut answers = QueryFigures::default();
+    let mut answers = QueryStats::default();
     let mut took = Samples::default();
     let watch = Stopwatch::start(engine)?;
     for pair in asked {
@@ -146,7 +146,7 @@ async fn answer(
     engine: &Engine,
     kind: QueryKind,
     (key, other): (i64, i64),
-    sums: &mut QueryFigures,
+    sums: &mut QueryStats,
 ) -> Result<()> {
     let key = ("k", Datum::Integer(key));
     let answer = match kind {

@@ -16,15 +16,15 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde::de::DeserializeOwned;
 
-use crate::code::{ProcessUsage, report as report_of, run};
+use crate::code::{Usage, report as report_of, run};
 use crate::figure::{Figure, Goal};
 use crate::python::rival;
 use crate::rivals::python_with;
 use crate::samples::Samples;
-use crate::table::{Comparison, ComparisonRow};
+use crate::table::{Comparison, Row};
 use data::GraphSize;
 use front::Phase;
-use report::{QueryFigures, QueryKind, TimeSpent};
+use report::{QueryKind, QueryStats, TimeSpent};
 
 /// How often all queries are run, by a new process each time.
 const ROUNDS: usize = 3;
@@ -92,11 +92,7 @@ impl Kuzu {
         Some(command)
     }
 
-    fn run_phase<T: DeserializeOwned>(
-        &mut self,
-        phase: &str,
-        data: &Path,
-    ) -> Option<(T, ProcessUsage)> {
+    fn run_phase<T: DeserializeOwned>(&mut self, phase: &str, data: &Path) -> Option<(T, Usage)> {
         eprintln!("bench:   Kuzu: {phase}");
         let report = report_of(&mut self.command(phase, data)?);
         if let Err(error) = &report {
@@ -108,27 +104,25 @@ impl Kuzu {
 }
 
 impl GraphBench {
-    fn load(&mut self) -> Result<Vec<ComparisonRow>> {
+    fn load(&mut self) -> Result<Vec<Row>> {
         let (data, store) = (self.data.clone(), self.ours.clone());
         let ours: TimeSpent = run_phase(&Phase::Load { data, store })?;
         let kuzu = self.kuzu.run_phase("load", &self.data).map(|it| it.0);
         Ok(spent_rows("load", ours, kuzu))
     }
 
-    fn ask(&mut self, rounds: usize) -> Result<Vec<ComparisonRow>> {
+    fn ask(&mut self, rounds: usize) -> Result<Vec<Row>> {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
             let (data, store) = (self.data.clone(), self.ours.clone());
-            let answers: BTreeMap<QueryKind, QueryFigures> =
-                run_phase(&Phase::Ask { data, store })?;
+            let answers: BTreeMap<QueryKind, QueryStats> = run_phase(&Phase::Ask { data, store })?;
             ours.push(answers);
             let answers = self.kuzu.run_phase("ask", &self.data);
-            theirs
-                .extend(answers.map(|it: (BTreeMap<QueryKind, QueryFigures>, ProcessUsage)| it.0));
+            theirs.extend(answers.map(|it: (BTreeMap<QueryKind, QueryStats>, Usage)| it.0));
         }
         let mut rows = Vec::new();
         for kind in QueryKind::ALL {
-            let of = |all: &[BTreeMap<QueryKind, QueryFigures>]| {
+            let of = |all: &[BTreeMap<QueryKind, QueryStats>]| {
                 let answers = all.iter().filter_map(|answers| answers.get(&kind).cloned());
                 answers.collect::<Vec<_>>()
             };
@@ -137,7 +131,7 @@ impl GraphBench {
         Ok(rows)
     }
 
-    fn insert(&mut self) -> Result<Vec<ComparisonRow>> {
+    fn insert(&mut self) -> Result<Vec<Row>> {
         let (data, store) = (self.data.clone(), self.ours.clone());
         let ours: TimeSpent = run_phase(&Phase::Insert { data, store })?;
         let kuzu = self.kuzu.run_phase("insert", &self.data).map(|it| it.0);
@@ -145,7 +139,7 @@ impl GraphBench {
     }
 
     /// Times of whole processes, from start to exit.
-    fn cold(&mut self, times: usize) -> Result<Vec<ComparisonRow>> {
+    fn cold(&mut self, times: usize) -> Result<Vec<Row>> {
         let key = data::query_keys(&self.data)?.keys[0];
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..times {
@@ -162,12 +156,11 @@ impl GraphBench {
             ensure!(answer["rows"] == rows, "{} and {rows} differ", answer["rows"]);
             theirs.push(used);
         }
-        let row = |name: &str, of: fn(&ProcessUsage) -> Duration, goal: bool| {
-            let median =
-                |all: &[ProcessUsage]| all.iter().map(of).collect::<Samples>().percentile(50);
+        let row = |name: &str, of: fn(&Usage) -> Duration, goal: bool| {
+            let median = |all: &[Usage]| all.iter().map(of).collect::<Samples>().percentile(50);
             let (ours, theirs) = (median(&ours).unwrap_or_default(), median(&theirs));
             let limit = theirs.filter(|_| goal).map(|theirs| theirs.as_secs_f64() / COLD_GOAL);
-            ComparisonRow {
+            Row {
                 name: name.to_owned(),
                 ours: Figure::Time(ours),
                 rival: theirs.map(Figure::Time).into(),
@@ -190,25 +183,21 @@ fn run_phase<T: DeserializeOwned>(phase: &Phase) -> Result<T> {
 }
 
 /// The rows of a kind of query: medians of all rounds. Fails unless all answers agree.
-fn compare(
-    kind: QueryKind,
-    ours: &[QueryFigures],
-    theirs: &[QueryFigures],
-) -> Result<Vec<ComparisonRow>> {
+fn compare(kind: QueryKind, ours: &[QueryStats], theirs: &[QueryStats]) -> Result<Vec<Row>> {
     let mut all = ours.iter().chain(theirs).map(|answers| (answers.rows, answers.sum));
     let first = all.next().context("no query was run")?;
     for other in all {
         ensure!(other == first, "{}: answers differ: {first:?} and {other:?}", kind.name());
     }
-    let row = |what: &str, of: fn(&QueryFigures) -> f64, goal: bool| {
-        let median = |all: &[QueryFigures]| {
+    let row = |what: &str, of: fn(&QueryStats) -> f64, goal: bool| {
+        let median = |all: &[QueryStats]| {
             let samples: Samples =
                 all.iter().map(|answers| Duration::from_secs_f64(of(answers))).collect();
             samples.percentile(50).map(|median| median.as_secs_f64())
         };
         let (ours, theirs) = (median(ours).unwrap_or_default(), median(theirs));
         let limit = theirs.filter(|_| goal).map(|theirs| theirs / QUERY_GOAL);
-        ComparisonRow {
+        Row {
             name: format!("{}, {what}", kind.name()),
             ours: Figure::seconds(ours),
             rival: theirs.map(Figure::seconds).into(),
@@ -218,8 +207,8 @@ fn compare(
     Ok(vec![row("CPU", |it| it.cpu_seconds, true), row("p50", |it| it.p50_seconds, false)])
 }
 
-fn spent_rows(name: &str, ours: TimeSpent, theirs: Option<TimeSpent>) -> Vec<ComparisonRow> {
-    let row = |what: &str, of: fn(TimeSpent) -> f64, goal: bool| ComparisonRow {
+fn spent_rows(name: &str, ours: TimeSpent, theirs: Option<TimeSpent>) -> Vec<Row> {
+    let row = |what: &str, of: fn(TimeSpent) -> f64, goal: bool| Row {
         name: format!("{name}, {what}"),
         ours: Figure::seconds(of(ours)),
         rival: theirs.map(|theirs| Figure::seconds(of(theirs))).into(),

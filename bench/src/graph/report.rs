@@ -21,7 +21,7 @@ pub(super) enum QueryKind {
 
 /// The figures of all queries of a kind.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub(super) struct QueryFigures {
+pub(super) struct QueryStats {
     pub p50_seconds: f64,
     /// Per query.
     pub cpu_seconds: f64,

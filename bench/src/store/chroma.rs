@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use serde::de::DeserializeOwned;
 
-use super::data::{Data, Selectivity};
+use super::data::{Data, Subset};
 use super::front::Phase;
-use super::report::{ColdQueryReport, FillReport, QueryFigures, QueryReport, StepReport};
+use super::report::{ColdQueryReport, FillReport, QueryReport, QueryStats, StepReport};
 use super::{front, report, run_phase, usage};
 use crate::figure::{Figure, Goal, Rival};
 use crate::python::rival;
 use crate::rivals::python_with;
-use crate::table::{Comparison, ComparisonRow};
+use crate::table::{Comparison, Row};
 
 const ROWS: usize = 100_000;
 const QUERIES: usize = 400;
@@ -90,7 +90,7 @@ impl Chroma {
 }
 
 impl ChromaBench {
-    fn fill(&mut self) -> Result<Vec<ComparisonRow>> {
+    fn fill(&mut self) -> Result<Vec<Row>> {
         let phase = Phase::Fill { data: self.data.folder.clone(), store: self.ours.clone() };
         let ours: FillReport = run_phase(&phase)?;
         let chroma: Option<FillReport> = self.chroma.run_phase("add", &self.data, 1);
@@ -99,14 +99,14 @@ impl ChromaBench {
             let per_second = |filled: &FillReport| count / seconds(filled);
             let rival = chroma.as_ref().map(per_second);
             let limit = rival.filter(|_| goal).map(|rival| ADDS_GOAL * rival);
-            ComparisonRow {
+            Row {
                 name: name.to_owned(),
                 ours: Figure::Rate(per_second(&ours)),
                 rival: rival.map(Figure::Rate).into(),
                 goal: limit.map(|limit| Goal::at_least(per_second(&ours), limit, "10 times")),
             }
         };
-        let bytes = |name: &str, of: fn(&FillReport) -> u64| ComparisonRow {
+        let bytes = |name: &str, of: fn(&FillReport) -> u64| Row {
             name: name.to_owned(),
             ours: Figure::Bytes(of(&ours)),
             rival: chroma.as_ref().map(|filled| Figure::Bytes(of(filled))).into(),
@@ -120,7 +120,7 @@ impl ChromaBench {
             rate("add, wall", |filled| filled.added.wall_seconds, false),
             rate("add until searchable, wall", |filled| filled.searchable.wall_seconds, false),
             bytes("disk", |filled| filled.disk_bytes),
-            ComparisonRow {
+            Row {
                 name: "bytes written per byte ingested".to_owned(),
                 ours: amplified(&ours),
                 rival: chroma.as_ref().map(amplified).into(),
@@ -129,20 +129,20 @@ impl ChromaBench {
         ])
     }
 
-    fn query(&mut self) -> Result<Vec<ComparisonRow>> {
+    fn query(&mut self) -> Result<Vec<Row>> {
         let rounds = if self.quick { ROUNDS } else { 2 * ROUNDS };
         let (data, store) = (self.data.folder.clone(), self.ours.clone());
         let ours: QueryReport = run_phase(&Phase::Query { data, store, rounds })?;
         let chroma: Option<QueryReport> = self.chroma.run_phase("query", &self.data, CHROMA_ROUNDS);
         let mut rows = Vec::new();
         let Some(all) = ours.queries.get("all") else { return Ok(rows) };
-        for selectivity in Selectivity::ALL {
-            let key = selectivity.key().unwrap_or("all");
+        for subset in Subset::ALL {
+            let key = subset.key().unwrap_or("all");
             let Some(answers) = ours.queries.get(key) else { continue };
             let rival = chroma.as_ref().and_then(|chroma| chroma.queries.get(key));
-            rows.extend(compare_answers(selectivity, answers, rival, all));
+            rows.extend(compare_answers(subset, answers, rival, all));
         }
-        rows.push(ComparisonRow {
+        rows.push(Row {
             name: "memory (PSS) after the queries".to_owned(),
             ours: Figure::Bytes(ours.pss_bytes),
             rival: chroma.map(|chroma| Figure::Bytes(chroma.pss_bytes)).into(),
@@ -152,7 +152,7 @@ impl ChromaBench {
     }
 
     /// Times of whole processes, from start to exit.
-    fn cold(&mut self) -> Result<Vec<ComparisonRow>> {
+    fn cold(&mut self) -> Result<Vec<Row>> {
         let count = |full: usize| if self.quick { full.div_ceil(4) } else { full };
         let (data, store) = (self.data.folder.clone(), self.ours.clone());
         let phase = Phase::QueryOnce { data, store };
@@ -164,14 +164,14 @@ impl ChromaBench {
         let chroma =
             ColdStart::measure(starts, || Ok(self.chroma.run_phase("cold", &self.data, 1)))?;
         let (Some(ours), chroma) = (ours, chroma) else { return Ok(Vec::new()) };
-        let row = |name: &str, ours: Duration, rival: Option<Duration>, goal| ComparisonRow {
+        let row = |name: &str, ours: Duration, rival: Option<Duration>, goal| Row {
             name: name.to_owned(),
             ours: Figure::Time(ours),
             rival: rival.map(Figure::Time).into(),
             goal,
         };
         let without_import = chroma.as_ref().and_then(|chroma| chroma.without_import);
-        let goal = Some(Goal::time_at_most(ours.processor, COLD_GOAL));
+        let goal = Some(Goal::within(ours.processor, COLD_GOAL));
         Ok(vec![
             row(
                 "open and first query, CPU",
@@ -184,7 +184,7 @@ impl ChromaBench {
         ])
     }
 
-    fn step(&self, store: &Path) -> Result<ComparisonRow> {
+    fn step(&self, store: &Path) -> Result<Row> {
         let (data, store) = (self.data.folder.clone(), store.to_owned());
         let stepped: StepReport = run_phase(&Phase::Step { data, store })?;
         let times = stepped.written_bytes as f64 / self.data.ingested_bytes()? as f64;
@@ -193,7 +193,7 @@ impl ChromaBench {
             "bench:   steps of 100: {generations} generations, {:.1} s, {:.1} CPU-s",
             spent.wall_seconds, spent.cpu_seconds
         );
-        Ok(ComparisonRow {
+        Ok(Row {
             name: "bytes written per byte, steps of 100, folding".to_owned(),
             ours: Figure::Times(times),
             rival: Rival::None,
@@ -203,21 +203,21 @@ impl ChromaBench {
 }
 
 fn compare_answers(
-    selectivity: Selectivity,
-    ours: &QueryFigures,
-    rival: Option<&QueryFigures>,
-    unfiltered: &QueryFigures,
-) -> Vec<ComparisonRow> {
-    let name = match selectivity {
-        Selectivity::All => "query",
-        Selectivity::Tenth => "query, 10 % match",
-        Selectivity::Thousandth => "query, 0.1 % match",
+    subset: Subset,
+    ours: &QueryStats,
+    rival: Option<&QueryStats>,
+    unfiltered: &QueryStats,
+) -> Vec<Row> {
+    let name = match subset {
+        Subset::All => "query",
+        Subset::Tenth => "query, 10 % match",
+        Subset::Thousandth => "query, 0.1 % match",
     };
-    let (part, text) = match selectivity {
-        Selectivity::All => (1.0, "Chroma's"),
+    let (part, text) = match subset {
+        Subset::All => (1.0, "Chroma's"),
         _ => (FILTERED_GOAL, "a fifth of Chroma's"),
     };
-    let took = |what: &str, of: fn(&QueryFigures) -> f64, goal: bool| ComparisonRow {
+    let took = |what: &str, of: fn(&QueryStats) -> f64, goal: bool| Row {
         name: format!("{name}, {what}"),
         ours: Figure::seconds(of(ours)),
         rival: rival.map(|rival| Figure::seconds(of(rival))).into(),
@@ -227,17 +227,17 @@ fn compare_answers(
         took("p50", |answers| answers.p50_seconds, true),
         took("p99", |answers| answers.p99_seconds, false),
         took("CPU", |answers| answers.cpu_seconds, true),
-        ComparisonRow {
+        Row {
             name: format!("{name}, recall@10"),
             ours: Figure::Share(ours.recall),
             rival: rival.map(|rival| Figure::Share(rival.recall)).into(),
             goal: Some(Goal::at_least(ours.recall, RECALL_GOAL, "0.99")),
         },
     ];
-    if selectivity != Selectivity::All {
+    if subset != Subset::All {
         let times = ours.cpu_seconds / unfiltered.cpu_seconds;
         let theirs = Rival::None;
-        rows.push(ComparisonRow {
+        rows.push(Row {
             name: format!("{name}, CPU vs. no filter"),
             ours: Figure::Times(times),
             rival: theirs,

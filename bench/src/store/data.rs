@@ -25,9 +25,9 @@ pub(crate) struct DatasetShape {
     pub dimension: usize,
 }
 
-/// How many of the records match a filter.
+/// The records that a filter matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Selectivity {
+pub(crate) enum Subset {
     All,
     Tenth,
     Thousandth,
@@ -47,9 +47,8 @@ const WORDS: [&str; 16] = [
     "buffer", "kernel", "letter", "journey", "schema", "window", "thread",
 ];
 
-impl Selectivity {
-    pub(crate) const ALL: [Selectivity; 3] =
-        [Selectivity::All, Selectivity::Tenth, Selectivity::Thousandth];
+impl Subset {
+    pub(crate) const ALL: [Subset; 3] = [Subset::All, Subset::Tenth, Subset::Thousandth];
 
     /// The metadata key to filter by. The rivals' scripts use the same names.
     pub(crate) fn key(self) -> Option<&'static str> {

@@ -28,12 +28,12 @@ pub(crate) struct TimeSpent {
 #[derive(Serialize, Deserialize)]
 pub(crate) struct QueryReport {
     /// By the metadata key of the filter, `all` for none.
-    pub queries: BTreeMap<String, QueryFigures>,
+    pub queries: BTreeMap<String, QueryStats>,
     pub pss_bytes: u64,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct QueryFigures {
+pub(crate) struct QueryStats {
     pub p50_seconds: f64,
     pub p99_seconds: f64,
     /// Per query.

@@ -12,7 +12,7 @@ use super::report::{WriteSummary, WriteTimes};
 use super::{front, report, run_phase};
 use crate::figure::{Figure, Goal, Rival};
 use crate::python::rival;
-use crate::table::{Comparison, ComparisonRow};
+use crate::table::{Comparison, Row};
 
 const PROCESSES: usize = 16;
 const CALLERS: usize = 64;
@@ -45,7 +45,7 @@ pub(super) fn compare(folder: &Path, quick: bool) -> Result<Comparison> {
     rows.extend(
         describe(&name, &grouped, None, false)
             .into_iter()
-            .map(|row| ComparisonRow { rival: Rival::None, ..row }),
+            .map(|row| Row { rival: Rival::None, ..row }),
     );
     let ratios = |turns: &RoundTotals| {
         turns.ratios.iter().map(|ratio| format!(" {ratio:.2}")).collect::<String>()
@@ -103,26 +103,26 @@ fn describe(
     ours: &WriteSummary,
     python: Option<&WriteSummary>,
     goals: bool,
-) -> Vec<ComparisonRow> {
+) -> Vec<Row> {
     let figure = |of: fn(&WriteSummary) -> Figure| Rival::from(python.map(of));
     let longest = Duration::from_secs_f64(ours.longest_seconds);
     let faster = python.filter(|_| goals).map(|python| {
         Goal::at_least(ours.per_second, RATE_GOAL * python.per_second, "2 times Python's")
     });
-    let took = |what: &str, of: fn(&WriteSummary) -> f64, goal| ComparisonRow {
+    let took = |what: &str, of: fn(&WriteSummary) -> f64, goal| Row {
         name: format!("{name}, {what}"),
         ours: Figure::seconds(of(ours)),
         rival: Rival::from(python.map(|python| Figure::seconds(of(python)))),
         goal,
     };
     vec![
-        ComparisonRow {
+        Row {
             name: format!("{name}, writes"),
             ours: Figure::Rate(ours.per_second),
             rival: figure(|wrote| Figure::Rate(wrote.per_second)),
             goal: faster,
         },
-        ComparisonRow {
+        Row {
             name: format!("{name}, failures"),
             ours: Figure::Count(ours.failures),
             rival: figure(|wrote| Figure::Count(wrote.failures)),
@@ -133,7 +133,7 @@ fn describe(
         took(
             "longest wait",
             |wrote| wrote.longest_seconds,
-            goals.then(|| Goal::time_at_most(longest, LONGEST_GOAL)),
+            goals.then(|| Goal::within(longest, LONGEST_GOAL)),
         ),
     ]
 }

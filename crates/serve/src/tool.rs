@@ -46,12 +46,15 @@ impl Effect {
 
 /// A tool's answer: structured data and a short text.
 pub(crate) trait ToolAnswer: Serialize + JsonSchema + Send {
+    /// Whether Isolith writes all of the text, apart from names and numbers. Otherwise the text is
+    /// marked as untrusted.
+    const TRUSTED: bool = false;
+
     fn text(&self) -> String;
 
-    /// Whether Isolith wrote all of the text, apart from names and numbers. Otherwise, and by
-    /// default, the text is marked as untrusted.
+    /// For answers that are trusted only if they are empty.
     fn is_trusted(&self) -> bool {
-        false
+        Self::TRUSTED
     }
 }
 

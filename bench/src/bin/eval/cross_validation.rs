@@ -12,7 +12,7 @@ const SPLITS: u64 = 50;
 const MIN_GAIN: f64 = 0.0005;
 
 /// The scores of each repository's questions with one set of constants.
-pub(crate) type ScoresByRepository<'a> = BTreeMap<&'a str, Vec<f64>>;
+pub(crate) type RepositoryScores<'a> = BTreeMap<&'a str, Vec<f64>>;
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct CrossValidation {
@@ -26,7 +26,7 @@ pub(crate) struct CrossValidation {
 
 /// Chooses among sets of constants, of which the first are the defaults, on both halves of each
 /// split.
-pub(crate) fn cross_validate(tried: &[ScoresByRepository<'_>]) -> CrossValidation {
+pub(crate) fn cross_validate(tried: &[RepositoryScores<'_>]) -> CrossValidation {
     let names: Vec<&str> = tried.iter().flat_map(|scores| scores.keys().copied()).collect();
     let mut names: Vec<&str> = BTreeSet::from_iter(names).into_iter().collect();
     let mut choice = CrossValidation { default: 0.0, chosen: 0.0, times: vec![0; tried.len()] };
@@ -44,7 +44,7 @@ pub(crate) fn cross_validate(tried: &[ScoresByRepository<'_>]) -> CrossValidatio
     choice
 }
 
-fn best(tried: &[ScoresByRepository<'_>], training: &[&str]) -> usize {
+fn best(tried: &[RepositoryScores<'_>], training: &[&str]) -> usize {
     let mut best = 0;
     let mut highest = over(&tried[0], training) + MIN_GAIN;
     for (index, scores) in tried.iter().enumerate().skip(1) {
@@ -57,7 +57,7 @@ fn best(tried: &[ScoresByRepository<'_>], training: &[&str]) -> usize {
 }
 
 /// The mean score of all questions of some repositories.
-fn over(scores: &ScoresByRepository<'_>, names: &[&str]) -> f64 {
+fn over(scores: &RepositoryScores<'_>, names: &[&str]) -> f64 {
     let scores = names.iter().filter_map(|name| scores.get(name)).flatten();
     mean(&scores.copied().collect::<Vec<_>>())
 }
@@ -66,7 +66,7 @@ fn over(scores: &ScoresByRepository<'_>, names: &[&str]) -> f64 {
 mod tests {
     use super::*;
 
-    fn scores(of: impl Fn(usize) -> f64) -> ScoresByRepository<'static> {
+    fn scores(of: impl Fn(usize) -> f64) -> RepositoryScores<'static> {
         let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
         names.into_iter().enumerate().map(|(at, name)| (name, vec![of(at); 3])).collect()
     }

@@ -10,9 +10,9 @@ use isolith_types::{Comparison, Filter, Scalar};
 
 use super::{COLLECTION, open};
 use crate::samples::{Samples, WARM_UP_CALLS};
-use crate::store::data::{Data, Selectivity, record_id};
+use crate::store::data::{Data, Subset, record_id};
 use crate::store::npy::Matrix;
-use crate::store::report::{ColdQueryReport, QueryFigures, QueryReport};
+use crate::store::report::{ColdQueryReport, QueryReport, QueryStats};
 use crate::store::usage;
 
 const LIMIT: u32 = 10;
@@ -21,25 +21,25 @@ pub(super) async fn query(data: Data, store: &Path, rounds: usize) -> Result<Que
     let queries = data.queries()?;
     let engine = open(store, Life::OneShot)?;
     let mut measured = Vec::new();
-    for selectivity in Selectivity::ALL {
-        measured.push(measure(&engine, &queries, selectivity, rounds).await?);
+    for subset in Subset::ALL {
+        measured.push(measure(&engine, &queries, subset, rounds).await?);
     }
     let pss_bytes = usage::memory_bytes(&engine)?;
     engine.close().await;
     // Brute force comes last, so that its memory is not counted.
     let vectors = data.vectors()?;
-    let mut by_share = BTreeMap::new();
-    for (selectivity, (mut answers, found)) in Selectivity::ALL.into_iter().zip(measured) {
-        answers.recall = recall(&vectors, &queries, selectivity, &found);
-        by_share.insert(selectivity.key().unwrap_or("all").to_owned(), answers);
+    let mut by_subset = BTreeMap::new();
+    for (subset, (mut answers, found)) in Subset::ALL.into_iter().zip(measured) {
+        answers.recall = recall(&vectors, &queries, subset, &found);
+        by_subset.insert(subset.key().unwrap_or("all").to_owned(), answers);
     }
-    Ok(QueryReport { queries: by_share, pss_bytes })
+    Ok(QueryReport { queries: by_subset, pss_bytes })
 }
 
 pub(super) async fn query_once(data: Data, store: &Path) -> Result<ColdQueryReport> {
     let queries = data.queries()?;
     let engine = open(store, Life::OneShot)?;
-    let found = ask(&engine, &queries, Selectivity::All, 0).await?;
+    let found = ask(&engine, &queries, Subset::All, 0).await?;
     ensure!(found.len() == LIMIT as usize, "only {} hits", found.len());
     engine.close().await;
     Ok(ColdQueryReport { cpu_without_import_seconds: None })
@@ -48,11 +48,11 @@ pub(super) async fn query_once(data: Data, store: &Path) -> Result<ColdQueryRepo
 async fn measure(
     engine: &Engine,
     queries: &Matrix,
-    selectivity: Selectivity,
+    subset: Subset,
     rounds: usize,
-) -> Result<(QueryFigures, Vec<Vec<String>>)> {
+) -> Result<(QueryStats, Vec<Vec<String>>)> {
     for at in 0..WARM_UP_CALLS.min(queries.rows()) {
-        ask(engine, queries, selectivity, at).await?;
+        ask(engine, queries, subset, at).await?;
     }
     let mut found = Vec::new();
     let mut took = Samples::default();
@@ -60,7 +60,7 @@ async fn measure(
     for round in 0..rounds {
         for at in 0..queries.rows() {
             let started = Instant::now();
-            let ids = ask(engine, queries, selectivity, at).await?;
+            let ids = ask(engine, queries, subset, at).await?;
             took.push(started.elapsed());
             if round == 0 {
                 found.push(ids);
@@ -69,7 +69,7 @@ async fn measure(
     }
     let processor = usage::cpu_time(Some(engine))? - before;
     let at = |percent| took.percentile(percent).context("no query was run");
-    let answers = QueryFigures {
+    let answers = QueryStats {
         p50_seconds: at(50)?.as_secs_f64(),
         p99_seconds: at(99)?.as_secs_f64(),
         cpu_seconds: processor.as_secs_f64() / (rounds * queries.rows()) as f64,
@@ -78,16 +78,11 @@ async fn measure(
     Ok((answers, found))
 }
 
-async fn ask(
-    engine: &Engine,
-    queries: &Matrix,
-    selectivity: Selectivity,
-    at: usize,
-) -> Result<Vec<String>> {
-    let filter = selectivity.key().map(|key| Filter::Compare {
+async fn ask(engine: &Engine, queries: &Matrix, subset: Subset, at: usize) -> Result<Vec<String>> {
+    let filter = subset.key().map(|key| Filter::Compare {
         key: key.to_owned(),
         how: Comparison::Equal,
-        value: Scalar::Integer((at % selectivity.stride()) as i64),
+        value: Scalar::Integer((at % subset.stride()) as i64),
     });
     let hits = engine.nearest(COLLECTION, queries.row(at), LIMIT, filter).await?;
     ensure!(hits.degraded.is_none(), "degraded answer: {:?}", hits.degraded);
@@ -95,15 +90,10 @@ async fn ask(
 }
 
 /// The share of the true nearest neighbors that were found.
-fn recall(
-    vectors: &Matrix,
-    queries: &Matrix,
-    selectivity: Selectivity,
-    found: &[Vec<String>],
-) -> f64 {
+fn recall(vectors: &Matrix, queries: &Matrix, subset: Subset, found: &[Vec<String>]) -> f64 {
     let (mut hits, mut wanted) = (0, 0);
     for (at, ids) in found.iter().enumerate() {
-        let rows = (at % selectivity.stride()..vectors.rows()).step_by(selectivity.stride());
+        let rows = (at % subset.stride()..vectors.rows()).step_by(subset.stride());
         // All vectors have unit length.
         let mut ranked: Vec<(f32, usize)> =
             rows.map(|row| (product(vectors.row(row), queries.row(at)), row)).collect();
@@ -135,7 +125,7 @@ mod tests {
 
     #[test]
     fn recall_is_relative_to_brute_force() {
-        // Row r points to angle r; the query is nearest to the lowest rows.
+        // WorkerRow r points to angle r; the query is nearest to the lowest rows.
         let vectors = Matrix {
             columns: 2,
             values: (0..40)
@@ -144,12 +134,12 @@ mod tests {
         };
         let queries = Matrix { columns: 2, values: vec![1.0, 0.0] };
         let first: Vec<String> = (0..10).map(record_id).collect();
-        assert_eq!(recall(&vectors, &queries, Selectivity::All, &[first]), 1.0);
+        assert_eq!(recall(&vectors, &queries, Subset::All, &[first]), 1.0);
         let half: Vec<String> = (0..20).step_by(2).map(record_id).collect();
-        assert_eq!(recall(&vectors, &queries, Selectivity::All, &[half]), 0.5);
+        assert_eq!(recall(&vectors, &queries, Subset::All, &[half]), 0.5);
         // A tenth of forty is four rows.
         let tenth: Vec<String> = [0, 10, 20, 30].map(record_id).to_vec();
-        assert_eq!(recall(&vectors, &queries, Selectivity::Tenth, &[tenth]), 1.0);
+        assert_eq!(recall(&vectors, &queries, Subset::Tenth, &[tenth]), 1.0);
     }
 
     #[test]

@@ -325,6 +325,8 @@ struct IndexedRoot {
 }
 
 impl ToolAnswer for IndexOverview {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         let mut text = String::new();
         for IndexedRoot { root, files, chunks, indexed_at, watched } in &self.roots {
@@ -337,10 +339,6 @@ impl ToolAnswer for IndexOverview {
             let _ = writeln!(text, "{root}: {files}, {chunks}, {when}, watched: {watched}");
         }
         if text.is_empty() { "nothing is indexed: call index_project".to_owned() } else { text }
-    }
-
-    fn is_trusted(&self) -> bool {
-        true
     }
 }
 

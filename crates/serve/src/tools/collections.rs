@@ -280,14 +280,12 @@ struct RecordsAdded {
 }
 
 impl ToolAnswer for RecordsAdded {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         let Self { collection, inserted, updated, unchanged, count } = self;
         format!(
             "{collection}: {inserted} new, {updated} replaced, {unchanged} unchanged; {count} in total"
         )
-    }
-
-    fn is_trusted(&self) -> bool {
-        true
     }
 }

@@ -99,15 +99,13 @@ struct FactAdded {
 }
 
 impl ToolAnswer for FactAdded {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         match self.created {
             true => format!("recorded as {}", self.id),
             false => format!("already recorded as {}", self.id),
         }
-    }
-
-    fn is_trusted(&self) -> bool {
-        true
     }
 }
 
@@ -279,12 +277,10 @@ struct FactEnded {
 }
 
 impl ToolAnswer for FactEnded {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         format!("{} ends at {}", self.id, self.valid_to)
-    }
-
-    fn is_trusted(&self) -> bool {
-        true
     }
 }
 
@@ -333,12 +329,10 @@ struct FactSuperseded {
 }
 
 impl ToolAnswer for FactSuperseded {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         format!("{} replaces {} from {}", self.id, self.old, self.at)
-    }
-
-    fn is_trusted(&self) -> bool {
-        true
     }
 }
 
@@ -382,15 +376,13 @@ struct FactCounts {
 }
 
 impl ToolAnswer for FactCounts {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         let Self { facts, current, past, future, entities, predicates } = self;
         format!(
             "facts: {facts} ({current} current, {past} past, {future} future); entities: {entities}; predicates: {predicates}"
         )
-    }
-
-    fn is_trusted(&self) -> bool {
-        true
     }
 }
 

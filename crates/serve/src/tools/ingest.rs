@@ -106,6 +106,8 @@ impl From<Receipt> for IngestResult {
 }
 
 impl ToolAnswer for IngestResult {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         format!(
             "{}: {} rows, {} new, {} replaced, {} unchanged, {} skipped; {} in total",
@@ -117,9 +119,5 @@ impl ToolAnswer for IngestResult {
             self.rejected.len(),
             self.count_after
         )
-    }
-
-    fn is_trusted(&self) -> bool {
-        true
     }
 }

@@ -93,6 +93,8 @@ impl StoreHealth {
 }
 
 impl ToolAnswer for Health {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         let mut text =
             format!("isolith {}: {}\n", self.version, if self.ok { "ok" } else { "not ok" });
@@ -112,10 +114,6 @@ impl ToolAnswer for Health {
             text.push_str("no store exists yet\n");
         }
         text
-    }
-
-    fn is_trusted(&self) -> bool {
-        true
     }
 }
 
@@ -163,6 +161,8 @@ impl Worker {
 }
 
 impl ToolAnswer for Workers {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         let line = |it: &Worker| {
             let pid = it.pid.map_or(String::new(), |pid| format!(" {pid}"));
@@ -173,9 +173,5 @@ impl ToolAnswer for Workers {
             true => "no workers running; they start when needed".to_owned(),
             false => self.workers.iter().map(line).collect(),
         }
-    }
-
-    fn is_trusted(&self) -> bool {
-        true
     }
 }

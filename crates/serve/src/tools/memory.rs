@@ -119,15 +119,13 @@ impl From<AddedDrawer> for DrawerAdded {
 }
 
 impl ToolAnswer for DrawerAdded {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         match self.created {
             true => format!("stored as {}", self.id),
             false => format!("already stored as {}", self.id),
         }
-    }
-
-    fn is_trusted(&self) -> bool {
-        true
     }
 }
 
@@ -264,12 +262,10 @@ struct DrawerUpdated {
 }
 
 impl ToolAnswer for DrawerUpdated {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         format!("{} {}", self.id, if self.changed { "updated" } else { "unchanged" })
-    }
-
-    fn is_trusted(&self) -> bool {
-        true
     }
 }
 
@@ -303,12 +299,10 @@ struct DrawersDeleted {
 }
 
 impl ToolAnswer for DrawersDeleted {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         format!("{} deleted, {} not found", self.deleted, self.missing)
-    }
-
-    fn is_trusted(&self) -> bool {
-        true
     }
 }
 

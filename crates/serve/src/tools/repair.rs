@@ -106,6 +106,8 @@ impl StoreRepair {
 }
 
 impl ToolAnswer for RepairResult {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         let mut text = String::new();
         for store in &self.stores {
@@ -116,10 +118,6 @@ impl ToolAnswer for RepairResult {
             }
         }
         if text.is_empty() { "no store exists yet".to_owned() } else { text }
-    }
-
-    fn is_trusted(&self) -> bool {
-        true
     }
 }
 
@@ -146,14 +144,12 @@ struct ReconnectResult {
 }
 
 impl ToolAnswer for ReconnectResult {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         match self.stores.is_empty() {
             true => "no store exists yet".to_owned(),
             false => self.stores.join("\n"),
         }
-    }
-
-    fn is_trusted(&self) -> bool {
-        true
     }
 }
