@@ -5,7 +5,8 @@ use isolate::InWorker;
 use isolith_segment::storage::Disk;
 use isolith_segment::text::{Analyzer, Keywords, TextSegment};
 use isolith_segment::{
-    Container, ContainerWriter, GraphSegment, Kind, Scratch, SegmentError, VectorSegment,
+    Container, ContainerWriter, GraphSegment, SearchBuffers, SegmentError, SegmentKind,
+    VectorSegment,
 };
 use tempfile::TempDir;
 
@@ -40,7 +41,7 @@ pub fn segment(data: &[u8]) -> bool {
         None => write_bytes(folder.path(), data).map_err(drop),
     };
     let Ok(file) = file else { return false };
-    for kind in [Kind::Vector, Kind::Text, Kind::Graph] {
+    for kind in [SegmentKind::Vector, SegmentKind::Text, SegmentKind::Graph] {
         if let Ok(container) = Container::open(&file, kind, None, InWorker::in_process()) {
             let is_sound = container.verify().is_ok();
             for (name, range) in container.sections() {
@@ -61,8 +62,8 @@ fn write_bytes(folder: &Path, data: &[u8]) -> io::Result<PathBuf> {
 /// Sections that are there twice, or that have no name, are refused.
 fn write_sections(folder: &Path, data: &[u8]) -> Result<PathBuf, ()> {
     let (kind, mut rest) = match data {
-        [b'v', rest @ ..] => (Kind::Vector, rest),
-        [b'g', rest @ ..] => (Kind::Graph, rest),
+        [b'v', rest @ ..] => (SegmentKind::Vector, rest),
+        [b'g', rest @ ..] => (SegmentKind::Graph, rest),
         _ => return Err(()),
     };
     let disk = Disk::new(folder);
@@ -85,8 +86,8 @@ fn use_vectors(file: &Path) -> Result<(), SegmentError> {
     let mut query = vec![0.5; segment.dimension()];
     query[0] = 1.0;
     for want in [1, 10] {
-        segment.search(&query, want, None, None, &mut Scratch::default())?;
-        segment.search_all(&query, want, None, None, &mut Scratch::default())?;
+        segment.search(&query, want, None, None, &mut SearchBuffers::default())?;
+        segment.search_all(&query, want, None, None, &mut SearchBuffers::default())?;
     }
     segment.verify()
 }

@@ -11,7 +11,7 @@ use isolith_protocol::{
 use isolith_search::{DrawerCandidate, Mode, RankedDrawer, rank_drawers};
 use isolith_segment::exact::floats;
 use isolith_segment::text::{
-    Analyzer, Keywords as Words, Ranking, Tokenizer, Weights as WordWeights, query_terms,
+    Analyzer, Bm25Weights, Keywords as Words, Ranking, Tokenizer, query_terms,
 };
 use isolith_store::Snapshot;
 use isolith_types::DrawerHit;
@@ -104,7 +104,7 @@ impl MemorySearch<'_, '_> {
         let mut ranking = None;
         if mode.has_keywords() {
             let terms = query_terms(Analyzer::Prose, &query.text);
-            let words = Words { terms, weights: WordWeights::MEMORY };
+            let words = Words { terms, weights: Bm25Weights::MEMORY };
             let mut keywords = Keywords {
                 snapshot: self.snapshot,
                 segments: self.segments,

@@ -6,9 +6,9 @@ use std::rc::Rc;
 
 use isolate::Context;
 use isolith_protocol::{CollectionState, Generation, RecordsFound, Searched, StoreError};
-use isolith_segment::exact::{Query, VectorProblem, floats};
+use isolith_segment::exact::{ExactQuery, VectorProblem, floats};
 use isolith_segment::{
-    Bits, Candidate, Scratch, SegmentError, VectorSegment, VectorSpec, VectorSum,
+    Bits, SearchBuffers, SegmentError, VectorCandidate, VectorSegment, VectorSpec, VectorSum,
 };
 use isolith_store::{Scope, Snapshot};
 use isolith_types::Filter;
@@ -33,7 +33,7 @@ pub(crate) struct Nearest<'a, 's> {
 
 /// What is looked for.
 struct Target<'a> {
-    query: Query,
+    query: ExactQuery,
     /// The query's vector, for segments.
     vector: Vec<f32>,
     /// Only these rows, in ascending order.
@@ -247,7 +247,7 @@ impl Nearest<'_, '_> {
     fn rescore(
         &self,
         target: &Target<'_>,
-        candidates: &[Candidate],
+        candidates: &[VectorCandidate],
         best: &mut Best,
     ) -> Result<bool, StoreError> {
         let (mut offered, mut tried) = (0, 0);
@@ -298,7 +298,7 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
 }
 
 /// The query, if it fits the collection.
-fn question(state: &CollectionState, vector: &[f32]) -> Result<Query, StoreError> {
+fn question(state: &CollectionState, vector: &[f32]) -> Result<ExactQuery, StoreError> {
     let bad = StoreError::Invalid;
     if let Some(dimension) = state.dimension.filter(|it| *it as usize != vector.len()) {
         let (name, found) = (&state.name, vector.len());
@@ -306,7 +306,7 @@ fn question(state: &CollectionState, vector: &[f32]) -> Result<Query, StoreError
             "{name} has vectors of {dimension} numbers, the query has {found}"
         )));
     }
-    Query::new(state.metric, vector)
+    ExactQuery::new(state.metric, vector)
         .map_err(|problem| bad(format!("the query's vector: {problem}")))
 }
 
@@ -314,12 +314,12 @@ fn search_segment(
     live: &Live<VectorSegment>,
     target: &Target<'_>,
     want: usize,
-) -> Result<Vec<Candidate>, SegmentError> {
+) -> Result<Vec<VectorCandidate>, SegmentError> {
     let segment = &live.segment;
     let mut allowed = target.rows.map(|_| Bits::new(segment.len()));
     if let (Some(rows), Some(allowed)) = (target.rows, &mut allowed) {
         segment.positions_of(rows, allowed)?;
     }
     let dead = Some(live.dead.as_ref());
-    segment.search(&target.vector, want, allowed.as_ref(), dead, &mut Scratch::default())
+    segment.search(&target.vector, want, allowed.as_ref(), dead, &mut SearchBuffers::default())
 }

@@ -87,7 +87,7 @@ pub struct Weights {
     /// How many words in a row are tried for that, at most eight.
     pub stem_words: u32,
     /// What a word in the name of the file is worth to the ranking by keywords, compared with
-    /// one in its text; see `Weights::code` of `isolith-segment`.
+    /// one in its text; see `Bm25Weights::code` of `isolith-segment`.
     pub stem_keywords: f32,
     /// Added if the file defines a type that the question names; less if others do, too.
     pub type_definition: f32,

@@ -83,7 +83,7 @@ impl GraphBuild<'_> {
         let name = format!("g-{change}-{:08x}.adj", fastrand::u32(..));
         let ways = [&lists.out, &lists.incoming];
         let published = write_graph(storage, &name, &lists.nodes, ways, self.token)?;
-        let isolith_segment::Published { file, bytes, checksum } = published;
+        let isolith_segment::PublishedSegment { file, bytes, checksum } = published;
         Ok(GraphSegmentEntry { change, edges, file, bytes, checksum, quarantined: None })
     }
 }

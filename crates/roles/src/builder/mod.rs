@@ -405,7 +405,12 @@ impl Step {
         format!("c{collection}-{number}-{}-{chance:08x}.{extension}", self.level().name())
     }
 
-    fn entry(self, kind: Kind, published: isolith_segment::Published, rows: u64) -> SegmentEntry {
+    fn entry(
+        self,
+        kind: Kind,
+        published: isolith_segment::PublishedSegment,
+        rows: u64,
+    ) -> SegmentEntry {
         SegmentEntry {
             level: self.level(),
             kind,
