@@ -1,4 +1,4 @@
-//! Checking all segments again, block by block.
+//! Verifies the checksums of all segments.
 
 use std::path::Path;
 
@@ -11,8 +11,8 @@ use isolith_store::Snapshot;
 
 use isolith_retrieve::damage_kind;
 
-/// Where there are damaged segments. What is mapped and was sound once is read again: a file
-/// can be damaged at any time.
+/// Finds damaged segments. Files are mapped and read again, because damage can occur after they
+/// were first verified.
 pub(super) fn verify(
     snapshot: &Snapshot<'_>,
     folder: &Path,
