@@ -16,9 +16,12 @@ mod writer;
 
 pub use builder::{BuildJob, BuildOutcome, FoldJob, GraphJob, StoreBuilder};
 pub use cypher::CypherCheck;
-pub use intake::{Intake, IntakeJob, IntakeReply, IntakeSettings, Place, Turns};
+pub use intake::{
+    BatchStart, Intake, IntakeJob, IntakeOperation, IntakeReply, IntakeSettings, ReadHistory,
+    ReadRecords, ReadTranscript, RecordBatch, TranscriptBatch, ValidateRecords,
+};
 pub use isolith_fault::environment;
-pub use isolith_intake::records::{Cursor, Layout};
+pub use isolith_intake::records::Layout;
 pub use isolith_intake::transcript::{
     Format as TranscriptFormat, TranscriptCursor, TranscriptOptions,
 };
