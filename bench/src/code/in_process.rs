@@ -156,7 +156,8 @@ impl IndexRun {
         let mut builder = StoreBuilder::warm_up(self.settings.clone(), token).map_err(refused)?;
         let collection = CODE_COLLECTION.to_owned();
         let key = random_key();
-        let job = BuildJob::Fold(FoldJob { collection, even_little: true, rebuild: false, key });
+        let job =
+            BuildJob::Fold(FoldJob { collection, ignore_threshold: true, rebuild: false, key });
         builder.handle(job, &Context::in_process(TIMEOUT))?;
         self.stages.fold = lap.seconds();
         self.write(Tidy)?;

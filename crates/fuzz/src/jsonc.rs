@@ -1,7 +1,7 @@
 use isolith_setup::{ConfigFormat, EntryAction, ServerEntry, register, unregister};
 
-/// Edits of agents' configuration, JSON with comments and TOML: registering twice is registering
-/// once, and undoing it gives back every byte.
+/// Edits of agents' configuration files, JSON with comments and TOML: registering twice must equal
+/// registering once, and unregistering must restore every byte.
 pub fn jsonc(data: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(data) else { return false };
     let json = accepts(ConfigFormat::Json { servers: "mcpServers", typed: false }, text);

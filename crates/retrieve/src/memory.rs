@@ -9,9 +9,7 @@ use isolith_protocol::{
 };
 use isolith_search::{DrawerCandidate, RankedDrawer, SearchMode, rank_drawers};
 use isolith_segment::exact::floats;
-use isolith_segment::text::{
-    Analyzer, Keywords, Ranking, Tokenizer, Weights as TermWeights, query_terms,
-};
+use isolith_segment::text::{Analyzer, Bm25Weights, Keywords, Ranking, Tokenizer, query_terms};
 use isolith_store::Snapshot;
 use isolith_types::DrawerHit;
 
@@ -103,7 +101,7 @@ impl MemorySearch<'_, '_> {
         let mut ranking = None;
         if mode.uses_keywords() {
             let terms = query_terms(Analyzer::Prose, &query.text);
-            let keywords = Keywords { terms, weights: TermWeights::MEMORY };
+            let keywords = Keywords { terms, weights: Bm25Weights::MEMORY };
             let mut search = KeywordSearch {
                 snapshot: self.snapshot,
                 segments: self.segments,

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use isolate::Context;
 use isolith_fault as fault;
 use isolith_protocol::{CollectionState, Generation, RecordsFound, Searched, StoreError};
-use isolith_segment::exact::{Query, VectorProblem, floats};
+use isolith_segment::exact::{ExactQuery, VectorProblem, floats};
 use isolith_segment::{
-    Bits, Candidate, Scratch, SegmentError, VectorSegment, VectorSpec, VectorSum,
+    Bits, SearchBuffers, SegmentError, VectorCandidate, VectorSegment, VectorSpec, VectorSum,
 };
 use isolith_store::{Scope, Snapshot};
 use isolith_types::Filter;
@@ -31,7 +31,7 @@ pub(crate) struct VectorSearch<'a, 's> {
 }
 
 struct VectorQuery<'a> {
-    exact: Query,
+    exact: ExactQuery,
     /// The query vector, for segments.
     vector: Vec<f32>,
     /// Only these rows, in ascending order.
@@ -245,7 +245,7 @@ impl VectorSearch<'_, '_> {
     fn rescore(
         &self,
         query: &VectorQuery<'_>,
-        candidates: &[Candidate],
+        candidates: &[VectorCandidate],
         best: &mut TopRows,
     ) -> Result<bool, StoreError> {
         let (mut offered, mut tried) = (0, 0);
@@ -296,7 +296,7 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
 }
 
 /// Fails if the vector's dimension differs from the collection's.
-fn exact_query(state: &CollectionState, vector: &[f32]) -> Result<Query, StoreError> {
+fn exact_query(state: &CollectionState, vector: &[f32]) -> Result<ExactQuery, StoreError> {
     let invalid = StoreError::Invalid;
     if let Some(dimension) = state.dimension.filter(|it| *it as usize != vector.len()) {
         let (name, found) = (&state.name, vector.len());
@@ -304,7 +304,7 @@ fn exact_query(state: &CollectionState, vector: &[f32]) -> Result<Query, StoreEr
             "{name} has vectors of dimension {dimension}, the query vector has dimension {found}"
         )));
     }
-    Query::new(state.metric, vector)
+    ExactQuery::new(state.metric, vector)
         .map_err(|problem| invalid(format!("invalid query vector: {problem}")))
 }
 
@@ -312,12 +312,12 @@ fn search_segment(
     live: &LiveSegment<VectorSegment>,
     query: &VectorQuery<'_>,
     limit: usize,
-) -> Result<Vec<Candidate>, SegmentError> {
+) -> Result<Vec<VectorCandidate>, SegmentError> {
     let segment = &live.segment;
     let mut allowed = query.rows.map(|_| Bits::new(segment.len()));
     if let (Some(rows), Some(allowed)) = (query.rows, &mut allowed) {
         segment.positions_of(rows, allowed)?;
     }
     let deleted = Some(live.deleted.as_ref());
-    segment.search(&query.vector, limit, allowed.as_ref(), deleted, &mut Scratch::default())
+    segment.search(&query.vector, limit, allowed.as_ref(), deleted, &mut SearchBuffers::default())
 }

@@ -84,7 +84,7 @@ pub struct CodeWeights {
     /// Maximum number of consecutive words that form a file name; at most 8.
     pub stem_words: u32,
     /// Weight of a term in the file name, relative to one in the text, for the keyword score;
-    /// see `Weights::code` of `isolith-segment`.
+    /// see `Bm25Weights::code` of `isolith-segment`.
     pub stem_keywords: f32,
     /// Boost for defining a type named in the query; smaller if several files define it.
     pub type_definition: f32,
