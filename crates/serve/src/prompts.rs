@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use isolith_engine::{Engine, MemorySearch};
-use isolith_types::{FactQuery, Failure, Moment};
+use isolith_types::{FactQuery, Failure, Moment, counted};
 use rmcp::ErrorData;
 use rmcp::model::{
     GetPromptResult, JsonObject, ListPromptsResult, Prompt, PromptArgument, PromptMessage, Role,
@@ -123,8 +123,8 @@ impl Server {
             Err(_) => Vec::new(),
         };
         for root in &roots {
-            let (folder, files) = (root.folder.display(), root.files);
-            let _ = writeln!(text, "Indexed: {folder}, {files} files, {} chunks.", root.chunks);
+            let (files, chunks) = (counted(root.files, "file"), counted(root.chunks, "chunk"));
+            let _ = writeln!(text, "Indexed: {}, {files}, {chunks}.", root.folder.display());
         }
         if roots.is_empty() {
             text.push_str("Nothing is indexed yet: call index_project first.\n");

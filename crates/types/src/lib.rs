@@ -6,6 +6,7 @@
 mod code;
 mod code_graph;
 mod collection;
+mod counted;
 mod fact;
 mod failure;
 mod filter;
@@ -23,6 +24,7 @@ pub use code_graph::{
 pub use collection::{
     Collection, CollectionKind, CollectionSpec, Hit, LONGEST_VECTOR, Metric, Record, Unknown,
 };
+pub use counted::counted;
 pub use fact::{
     AddedFact, Direction, EndedFact, Entity, EntityPatch, EntityQuery, Fact, FactQuery, FactStats,
     NewFact, Provenance, Source, Supersede, SupersededFact, WhichFact,

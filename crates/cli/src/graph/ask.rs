@@ -6,11 +6,10 @@ use isolith_engine::{
     Engine, GraphSize, HotBy, Hotspot, Impact, ImportCycle, Listed, Neighbours, Reached, Side,
     Symbol, SymbolPath, Walk,
 };
-use isolith_types::Failure;
+use isolith_types::{Failure, counted};
 use serde_json::{Value, json};
 
 use crate::table::table;
-use crate::wording::counted;
 
 /// Files of a cycle that are listed; the others are counted.
 const SHOWN_FILES: usize = 20;
@@ -161,8 +160,8 @@ fn show_cycles(cycles: &Listed<ImportCycle>) -> String {
             let _ = writeln!(text, "  {file}");
         }
         if others.len() > SHOWN_FILES {
-            let more = (others.len() - SHOWN_FILES) as u64;
-            let _ = writeln!(text, "  and {}", counted(more, "more file", "more files"));
+            let more = counted(others.len() - SHOWN_FILES, "more file");
+            let _ = writeln!(text, "  and {more}");
         }
     }
     tell_more(&mut text, cycles);
@@ -203,8 +202,8 @@ fn show_size(size: &GraphSize) -> String {
             vec![it.kind.clone(), certainty, it.count.to_string()]
         })
         .collect();
-    let nodes = counted(size.nodes, "node", "nodes");
-    let mut text = format!("{nodes}, {}\n", counted(size.edges, "edge", "edges"));
+    let nodes = counted(size.nodes, "node");
+    let mut text = format!("{nodes}, {}\n", counted(size.edges, "edge"));
     if !labels.is_empty() {
         text += "\n";
         text += &table(&["LABEL", ">NODES"], &labels);

@@ -14,13 +14,13 @@ use isolith_engine::{
     EngineOptions, ImportOptions, ImportProgress, ImportReceipt, StorePlace, TranscriptFormat,
     TranscriptOptions,
 };
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, counted};
 use serde::Serialize;
 use tempfile::{NamedTempFile, TempDir};
 
 use crate::output::Output;
 use crate::session::{Session, interrupted};
-use crate::wording::{counted, left_out};
+use crate::wording::left_out;
 
 /// What to import, and how.
 pub(crate) struct ImportPlan {
@@ -244,14 +244,14 @@ fn describe(text: &mut String, receipt: &ImportReceipt, dry_run: bool) {
         let _ = writeln!(
             text,
             "  {} skipped: no user text, for example tool calls",
-            counted(*skipped, "part", "parts")
+            counted(*skipped, "part")
         );
     }
-    text.push_str(&left_out(receipt.rejected_count, ("part", "parts"), &receipt.rejected));
+    text.push_str(&left_out(receipt.rejected_count, "part", &receipt.rejected));
 }
 
 fn counts(drawers: u64, created: u64, duplicates: u64, dry_run: bool) -> String {
-    let drawers = counted(drawers, "drawer", "drawers");
+    let drawers = counted(drawers, "drawer");
     match dry_run {
         true => format!("{drawers}, nothing written"),
         false => format!("{drawers}, {created} new, {duplicates} existing"),
@@ -299,7 +299,7 @@ impl Screen {
             let percent = tenth * 10;
             self.output.progress(&format!(
                 "importing, {percent} %: {} from this file",
-                counted(drawers, "drawer", "drawers")
+                counted(drawers, "drawer")
             ));
         }
     }

@@ -2,7 +2,7 @@
 
 use isolith_roles::{ProbeJob, ProbeReply};
 use isolith_store::{LogRecovery, Missing};
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, counted};
 
 use super::Doctor;
 
@@ -38,10 +38,7 @@ impl Doctor {
 
 fn describe(recovery: &LogRecovery) -> Vec<String> {
     let Missing { from, to, recoverable_to, .. } = &recovery.missing;
-    let commits = |count: u64| match count {
-        1 => "1 acknowledged commit".to_owned(),
-        count => format!("{count} acknowledged commits"),
-    };
+    let commits = |count: u64| counted(count, "acknowledged commit");
     let Some(kept_as) = &recovery.kept_as else {
         return vec![format!(
             "{} (numbers {} to {}) cannot be had back as a whole, because pages of the log are \

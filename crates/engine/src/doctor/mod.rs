@@ -18,7 +18,7 @@ use isolith_roles::{
     Check, Cure, Finding, Health, Probe, ProbeJob, ProbeReply, StoreSettings, bytes_below, locks,
 };
 use isolith_store::{Durability, StoreFolder, write_lock_holder};
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, counted};
 use tokio::task::JoinSet;
 
 use crate::failure::of_call;
@@ -135,7 +135,7 @@ impl Doctor {
         {
             match engine.remove_expired().await {
                 0 => {}
-                keys => repaired.push(format!("removed {keys} expired keys and loads")),
+                removed => repaired.push(format!("removed {}", counted(removed, "expired entry"))),
             }
         }
         let checks = found.into_iter().map(|examined| examined.report).collect();
@@ -213,7 +213,8 @@ impl Doctor {
         };
         let (_, removed) = self.check_fronts().await;
         if removed > 0 {
-            done.push(format!("removed {removed} sockets of processes that are gone"));
+            let sockets = counted(removed, "unused socket");
+            done.push(format!("removed {sockets} of processes that are gone"));
         }
         done
     }
@@ -240,7 +241,8 @@ impl Doctor {
         }
         let finding = if !silent.is_empty() {
             let names = silent.join(", ");
-            Finding::new(Health::Warn, format!("{} fronts do not answer: {names}", silent.len()))
+            let processes = counted(silent.len(), "process");
+            Finding::new(Health::Warn, format!("no answer from {processes}: {names}"))
         } else if answering.is_empty() {
             Finding::new(Health::Ok, "no process has the store open for long")
         } else {

@@ -21,7 +21,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use isolate::CallOptions;
 use isolith_protocol::{ChangeGraph, CypherQuery, GraphAnswer, Key, RunCypher, SegmentsOf};
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, counted};
 
 pub use check::QueryCheck;
 pub use describe::Side;
@@ -140,8 +140,8 @@ pub(crate) fn patience_of(deadline: Duration) -> Duration {
 
 fn applied(answer: &GraphAnswer) -> Failure {
     let message = format!(
-        "the query was applied before; its {} rows are too long to be remembered",
-        answer.count
+        "the query was applied before; its result ({}) was too long to store",
+        counted(answer.count, "row")
     );
     Failure::new(Code::AlreadyApplied, message).with_hint("read what it made with another query")
 }

@@ -8,7 +8,7 @@ use isolate::DeathClass;
 use isolith_protocol::{CollectionState, GetOverview, GraphState, Overview};
 use isolith_roles::{CrashHistory, bytes_below};
 use isolith_store::{LockHolder, StoreFolder, schema_version, write_lock_holder};
-use isolith_types::{Failure, Wing};
+use isolith_types::{Failure, Wing, counted};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
@@ -226,8 +226,8 @@ impl StatusReport {
                 .push("the graph: its segment is in quarantine; a rebuild is due".to_owned());
         }
         if self.quarantine > 0 {
-            let count = self.quarantine;
-            self.warnings.push(format!("{count} jobs are in quarantine and are skipped"));
+            let jobs = counted(self.quarantine, "job");
+            self.warnings.push(format!("skipping {jobs} in quarantine"));
         }
         if let Some(holder) = self.write_lock.as_ref().filter(|holder| holder.is_stopped()) {
             let pid = holder.pid;

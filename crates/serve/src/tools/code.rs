@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use isolith_engine::{CodeFilter, CodeHit, CodeHits, CodeSearch, IndexedChunk, IndexedFile, Root};
-use isolith_types::{Code, Failure, Moment};
+use isolith_types::{Code, Failure, Moment, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -334,7 +334,9 @@ impl Shown for Indexed {
             let when = indexed_at.as_deref().unwrap_or("not to its end yet");
             let _ = writeln!(
                 text,
-                "{root}: {files} files, {chunks} chunks, indexed {when}, watched: {watched}"
+                "{root}: {}, {}, indexed {when}, watched: {watched}",
+                counted(*files, "file"),
+                counted(*chunks, "chunk"),
             );
         }
         if text.is_empty() { "nothing is indexed: call index_project".to_owned() } else { text }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use isolith_engine::{Engine, Hits, PutMode, Records, RecordsPut, built_in_model};
 use isolith_types::{
-    Code, Collection, CollectionSpec, Failure, Filter, Hit, Metadata, Metric, Record,
+    Code, Collection, CollectionSpec, Failure, Filter, Hit, Metadata, Metric, Record, counted,
 };
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
@@ -80,7 +80,9 @@ impl Shown for Listed {
         if self.collections.is_empty() {
             return "no collections".to_owned();
         }
-        let line = |it: &Summary| format!("{}: {} records, {}\n", it.name, it.records, it.metric);
+        let line = |it: &Summary| {
+            format!("{}: {}, {}\n", it.name, counted(it.records, "record"), it.metric)
+        };
         self.collections.iter().map(line).collect()
     }
 

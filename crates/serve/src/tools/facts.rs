@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use isolith_engine::MOST_FACTS;
 use isolith_types::{
     Code, Direction, Fact, FactQuery as Query, FactStats, Failure, Moment, NewFact, Provenance,
-    Supersede, WhichFact,
+    Supersede, WhichFact, counted,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -376,7 +376,10 @@ impl Shown for Counted {
     fn text(&self) -> String {
         let Self { facts, current, past, future, entities, predicates } = self;
         format!(
-            "{facts} facts ({current} current, {past} past, {future} future) about {entities} entities, {predicates} predicates"
+            "{} ({current} current, {past} past, {future} future) about {}, {}",
+            counted(*facts, "fact"),
+            counted(*entities, "entity"),
+            counted(*predicates, "predicate"),
         )
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use isolith_engine::{
     FileCounts, IndexOptions, IndexProblem, IndexProgress, IndexReport, IndexStage,
 };
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, counted};
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -116,8 +116,11 @@ impl Shown for Report {
     fn text(&self) -> String {
         let Files { seen, indexed, unchanged, removed, .. } = self.files;
         let mut text = format!(
-            "{}: {seen} files in {:.1} s, {} chunks; {indexed} indexed, {unchanged} unchanged, {removed} removed\n",
-            self.path, self.seconds, self.chunks
+            "{}: {} in {:.1} s, {}; {indexed} indexed, {unchanged} unchanged, {removed} removed\n",
+            self.path,
+            counted(seen, "file"),
+            self.seconds,
+            counted(self.chunks, "chunk"),
         );
         if self.interrupted {
             text.push_str("interrupted: finished work is kept, and the next run continues\n");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use isolith_engine::{StatusReport, WorkerStatus};
-use isolith_types::Failure;
+use isolith_types::{Failure, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -100,8 +100,8 @@ impl Shown for Health {
         let mut text =
             format!("isolith {}: {}\n", self.version, if self.ok { "ok" } else { "not ok" });
         for store in &self.stores {
-            let crashes = counted(store.crashes.values().sum(), "crash", "crashes");
-            let processes = counted(store.processes, "process", "processes");
+            let crashes = counted(store.crashes.values().sum::<u64>(), "crash");
+            let processes = counted(store.processes, "process");
             let _ = writeln!(
                 text,
                 "{} store {}: open in {processes}, {crashes} recorded",
@@ -120,10 +120,6 @@ impl Shown for Health {
     fn is_ours(&self) -> bool {
         true
     }
-}
-
-fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 async fn workers(call: Call, Nothing {}: Nothing) -> Result<Workers, Failure> {
@@ -173,7 +169,8 @@ impl Shown for Workers {
     fn text(&self) -> String {
         let line = |it: &Worker| {
             let pid = it.pid.map_or(String::new(), |pid| format!(" {pid}"));
-            format!("{} {}{pid}: {}, {} jobs done\n", it.store, it.role, it.state, it.jobs_done)
+            let done = counted(it.jobs_done, "job");
+            format!("{} {}{pid}: {}, {done} done\n", it.store, it.role, it.state)
         };
         match self.workers.is_empty() {
             true => "no workers: they start when needed".to_owned(),

@@ -2,7 +2,7 @@
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use isolith_graph::Value;
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, counted};
 
 /// Maximum number of rows per batch: they are held in memory while other writes wait.
 pub(super) const MAX_ROWS: u64 = 1 << 19;
@@ -166,7 +166,7 @@ impl<'a> Rows<'a> {
     fn cells(&self) -> Result<Vec<Value>, String> {
         let (found, named) = (self.record.len(), self.header.0.len());
         if found != named {
-            return Err(format!("expected {named} cells, found {found}"));
+            return Err(format!("expected {}, found {found}", counted(named, "cell")));
         }
         let mut cells = Vec::with_capacity(named);
         for (column, cell) in self.header.0.iter().zip(&self.record) {
