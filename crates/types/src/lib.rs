@@ -26,8 +26,8 @@ pub use collection::{
 };
 pub use counted::counted;
 pub use fact::{
-    AddedFact, Direction, EndedFact, Entity, EntityPatch, EntityQuery, Fact, FactQuery, FactStats,
-    NewFact, Provenance, Source, Supersede, SupersededFact, WhichFact,
+    AddedFact, EndedFact, Entity, EntityPatch, EntityQuery, Fact, FactDirection, FactQuery,
+    FactStats, NewFact, Provenance, Source, Supersede, SupersededFact, WhichFact,
 };
 pub use failure::{Code, DeathNote, Failure, ShownFailure};
 pub use filter::{Comparison, Filter, FilterError};

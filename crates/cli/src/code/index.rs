@@ -19,7 +19,7 @@ use crate::session::{Session, interrupted};
 use crate::terminal::one_line;
 
 /// What to do with a folder.
-pub(crate) enum IndexPlan {
+pub(crate) enum IndexCommand {
     Index {
         options: IndexOptions,
         settings: Layers,
@@ -34,18 +34,18 @@ const LISTED: usize = 10;
 
 pub(crate) fn run(
     store: &StorePlace,
-    plan: IndexPlan,
+    plan: IndexCommand,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
     match plan {
-        IndexPlan::Index { options, settings, fresh } => {
+        IndexCommand::Index { options, settings, fresh } => {
             refuse_odd_path(&options.path, store)?;
             if fresh {
                 start_afresh(store, output)?;
             }
             index(store, &options, settings, output)
         }
-        IndexPlan::Remove(path) => remove(store, &path, output),
+        IndexCommand::Remove(path) => remove(store, &path, output),
     }
 }
 

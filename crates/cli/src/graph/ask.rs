@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use isolith_engine::{
-    Engine, GraphSize, HotBy, Hotspot, Impact, ImportCycle, Listed, Neighbours, Reached, Side,
-    Symbol, SymbolPath, Walk,
+    Engine, GraphSize, GraphWalk, HotBy, Hotspot, Impact, ImportCycle, Listed, Neighbours, Reached,
+    Side, Symbol, SymbolPath,
 };
 use isolith_types::{Failure, counted};
 use serde_json::{Value, json};
@@ -16,10 +16,10 @@ const SHOWN_FILES: usize = 20;
 
 /// A query that needs no Cypher.
 pub(crate) enum Question {
-    Callers { symbol: String, walk: Walk },
-    Callees { symbol: String, walk: Walk },
-    Path { from: String, to: String, walk: Walk },
-    Impact { symbol: String, walk: Walk },
+    Callers { symbol: String, walk: GraphWalk },
+    Callees { symbol: String, walk: GraphWalk },
+    Path { from: String, to: String, walk: GraphWalk },
+    Impact { symbol: String, walk: GraphWalk },
     Cycles { candidates: bool, limit: u32 },
     Unused { exported: bool, limit: u32 },
     Hotspots { by: HotBy, candidates: bool, limit: u32 },

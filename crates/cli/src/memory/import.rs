@@ -23,7 +23,7 @@ use crate::session::{Session, interrupted};
 use crate::wording::left_out;
 
 /// What to import, and how.
-pub(crate) struct ImportPlan {
+pub(crate) struct MemoryImportPlan {
     /// Files, folders of sessions, and - for standard input.
     pub(crate) paths: Vec<PathBuf>,
     /// Format of the files, and where their drawers go. The name is set for each file.
@@ -49,7 +49,7 @@ const SHOWN_FILES: usize = 10;
 
 pub(crate) fn run(
     store: &StorePlace,
-    plan: &ImportPlan,
+    plan: &MemoryImportPlan,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
     let started = Instant::now();
@@ -86,7 +86,7 @@ pub(crate) fn run(
 fn import_one(
     session: &mut Session,
     store: &StorePlace,
-    plan: &ImportPlan,
+    plan: &MemoryImportPlan,
     file: &Path,
     screen: &Arc<Screen>,
 ) -> ImportReceipt {
@@ -121,7 +121,7 @@ fn import_one(
 }
 
 /// Expands folders to the sessions of Claude Code in them.
-fn expand(plan: &ImportPlan) -> Result<Vec<PathBuf>, Failure> {
+fn expand(plan: &MemoryImportPlan) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in &plan.paths {
         if is_standard_input(path) || !path.is_dir() {

@@ -1,7 +1,7 @@
 //! Recovers acknowledged commits from a damaged log.
 
 use isolith_roles::{ProbeJob, ProbeReply};
-use isolith_store::{LogRecovery, Missing};
+use isolith_store::{LogRecovery, MissingCommits};
 use isolith_types::{Code, Failure, counted};
 
 use super::Doctor;
@@ -37,7 +37,7 @@ impl Doctor {
 }
 
 fn describe(recovery: &LogRecovery) -> Vec<String> {
-    let Missing { from, to, recoverable_to, .. } = &recovery.missing;
+    let MissingCommits { from, to, recoverable_to, .. } = &recovery.missing;
     let commits = |count: u64| counted(count, "acknowledged commit");
     let Some(kept_as) = &recovery.kept_as else {
         return vec![format!(
@@ -79,7 +79,7 @@ mod tests {
 
     fn messages(recoverable: (u64, u64), kept: bool) -> String {
         let at = |(commits, change)| Progress { commits, change };
-        let missing = Missing {
+        let missing = MissingCommits {
             from: at((5, 11)),
             to: at((7, 20)),
             stops_at: None,

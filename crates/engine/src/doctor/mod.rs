@@ -23,8 +23,8 @@ use tokio::task::JoinSet;
 
 use crate::failure::of_call;
 use crate::open::{CRASH_REPORTS, Engine, EngineOptions};
-use crate::status::{Asked, RunFolder};
-use crate::trust::{Missing, StorePlace};
+use crate::status::{FrontReply, RunFolder};
+use crate::trust::{IfMissing, StorePlace};
 pub use jobs::QuarantinedJob;
 pub use report::{CheckReport, DoctorReport};
 
@@ -76,7 +76,7 @@ impl Doctor {
     ) -> Result<Self, Failure> {
         let engine_options =
             EngineOptions { program: options.program.clone(), ..EngineOptions::default() };
-        let (folder, engine) = match place.admit(Missing::Refuse) {
+        let (folder, engine) = match place.admit(IfMissing::Refuse) {
             Ok(folder) => (folder, Engine::open(place, engine_options).ok()),
             Err(failure) if place.needs_seal() || refuses(&failure) => return Err(failure),
             // The checks will find any other problem.
@@ -150,7 +150,7 @@ impl Doctor {
         }
     }
 
-    async fn examine(&self) -> Vec<Examined> {
+    async fn examine(&self) -> Vec<CheckOutcome> {
         let bytes = bytes_below(self.folder.path());
         let mut all = Vec::new();
         for check in Check::ALL {
@@ -177,12 +177,12 @@ impl Doctor {
         }
     }
 
-    fn examined(&self, name: &'static str, finding: Finding, started: Instant) -> Examined {
+    fn examined(&self, name: &'static str, finding: Finding, started: Instant) -> CheckOutcome {
         let Finding { status, detail, cures } = finding;
         let seconds = started.elapsed().as_secs_f64();
         let report = CheckReport { name, status, detail, seconds };
         (self.on_check)(&report);
-        Examined { report, cures }
+        CheckOutcome { report, cures }
     }
 
     async fn probe(&self, job: ProbeJob, deadline: Duration) -> Result<ProbeReply, Failure> {
@@ -234,9 +234,9 @@ impl Doctor {
         let (mut answering, mut silent, mut dead) = (Vec::new(), Vec::new(), 0);
         for (asked, name) in asking.join_all().await {
             match asked {
-                Asked::Answered(front) => answering.push(front.pid.to_string()),
-                Asked::Silent => silent.push(name),
-                Asked::Dead => dead += 1,
+                FrontReply::Answered(front) => answering.push(front.pid.to_string()),
+                FrontReply::Silent => silent.push(name),
+                FrontReply::Dead => dead += 1,
             }
         }
         let finding = if !silent.is_empty() {
@@ -253,7 +253,7 @@ impl Doctor {
 }
 
 /// A check's report and the repairs that it suggests.
-struct Examined {
+struct CheckOutcome {
     report: CheckReport,
     cures: Vec<Cure>,
 }

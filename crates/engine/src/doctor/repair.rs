@@ -9,7 +9,7 @@ use isolith_store::{Loss, SalvageReport};
 use isolith_types::{Code, Failure, counted};
 
 use super::log::AfterLog;
-use super::{Doctor, Examined, MIN_DEADLINE, permissions};
+use super::{CheckOutcome, Doctor, MIN_DEADLINE, permissions};
 use crate::open::{Engine, no_store};
 
 /// How long to wait for another process's builder.
@@ -36,7 +36,7 @@ struct RepairPlan {
 }
 
 impl RepairPlan {
-    fn of(found: &[Examined]) -> Self {
+    fn of(found: &[CheckOutcome]) -> Self {
         let mut plan = Self::default();
         for cure in found.iter().flat_map(|examined| &examined.cures) {
             match cure {
@@ -74,7 +74,7 @@ impl Doctor {
     /// returns the first failure.
     pub(super) async fn repair(
         &self,
-        found: &[Examined],
+        found: &[CheckOutcome],
         done: &mut Vec<String>,
         lost: &mut Vec<Loss>,
     ) -> Result<(), Failure> {

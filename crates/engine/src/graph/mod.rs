@@ -31,10 +31,10 @@ use pages::blocking;
 pub use pages::{GraphCursor, GraphPage, PageSize};
 pub use row::Symbol;
 pub use shown::datum_text;
-pub use spool::Row as GraphRow;
+pub use spool::GraphRow;
 pub(crate) use spool::Spools;
 use spool::{Arriving, Rest};
-pub use walk::{Impact, Listed, Neighbours, Reached, SymbolPath, Walk};
+pub use walk::{GraphWalk, Impact, Listed, Neighbours, Reached, SymbolPath};
 
 use crate::open::Engine;
 use crate::search::Answered;

@@ -2,7 +2,7 @@
 
 /// What somebody calls a symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Name {
+pub(super) struct SymbolName {
     /// The path of its file, or the end of it.
     pub(super) path: Option<String>,
     /// Its name with names around it, as many as are said, joined by dots.
@@ -11,7 +11,7 @@ pub(super) struct Name {
     pub(super) line: Option<u32>,
 }
 
-impl Name {
+impl SymbolName {
     /// Understands a name, `Type.name`, `Type::name`, a path, `path#Name` and `path:line`.
     pub(super) fn of(text: &str) -> Self {
         let text = text.strip_prefix("./").unwrap_or(text);
@@ -115,8 +115,8 @@ mod tests {
             ("a::12", None, Some("a.12"), None),
         ] {
             let owned = |text: Option<&str>| text.map(str::to_owned);
-            let expected = Name { path: owned(path), name: owned(name), line };
-            assert_eq!(Name::of(text), expected, "{text}");
+            let expected = SymbolName { path: owned(path), name: owned(name), line };
+            assert_eq!(SymbolName::of(text), expected, "{text}");
         }
     }
 
@@ -132,7 +132,7 @@ mod tests {
             ("src/a.py", "src/a.py", "src/a.py", true, true),
             ("src/a.py", "Store.open", "src/a.py", false, false),
         ] {
-            assert_eq!(Name::of(text).fits(qualified, path, is_file), expected, "{text}");
+            assert_eq!(SymbolName::of(text).fits(qualified, path, is_file), expected, "{text}");
         }
     }
 

@@ -138,7 +138,7 @@ impl Engine {
         let most = i64::try_from(limit).unwrap_or(i64::MAX);
         let parameters = [("certainties", certainties(candidates)), ("most", Datum::Integer(most))];
         let rows = self.rows(query, parameters).await?;
-        let hotspot = |mut row: super::row::Row| {
+        let hotspot = |mut row: super::row::RowCells| {
             let symbol = row.symbol()?;
             Some(Hotspot { symbol, count: u64::try_from(row.number()).unwrap_or(0) })
         };
@@ -150,7 +150,7 @@ impl Engine {
     /// # Errors
     /// What keeps the store from being read.
     pub async fn graph_size(&self) -> Result<GraphSize, Failure> {
-        let count = |row: &mut super::row::Row| u64::try_from(row.number()).unwrap_or(0);
+        let count = |row: &mut super::row::RowCells| u64::try_from(row.number()).unwrap_or(0);
         let mut size = GraphSize { nodes: 0, edges: 0, labels: Vec::new(), types: Vec::new() };
         for mut row in self.rows("MATCH (n) RETURN count(n)", []).await? {
             size.nodes = count(&mut row);

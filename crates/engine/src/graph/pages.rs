@@ -9,7 +9,7 @@ use isolith_protocol::{CypherQuery, GraphAnswer, Key};
 use isolith_types::{Code, Failure};
 
 use super::Ran;
-use super::spool::{Place, Row, Spool, Spools, cut};
+use super::spool::{GraphRow, Spool, SpoolPosition, Spools, cut};
 use crate::open::Engine;
 
 /// How much a page takes. It has one row at least.
@@ -27,7 +27,7 @@ pub struct GraphPage {
     /// The names of the columns.
     pub columns: Vec<String>,
     /// Some rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<GraphRow>,
     /// What was changed; only the first page has it.
     pub stats: Stats,
     /// Why it took longer than it should; only the first page has it.
@@ -44,7 +44,7 @@ pub struct GraphCursor {
     is_write: bool,
     stats: Stats,
     degraded: Option<String>,
-    rows: std::vec::IntoIter<Row>,
+    rows: std::vec::IntoIter<GraphRow>,
     source: Source,
 }
 
@@ -82,7 +82,7 @@ impl Engine {
         let written = blocking(move || Spool::write(names, &answer.row_bytes()[taken..], rest));
         let spool = self.inner.spools.keep(written.await?, Instant::now());
         forget_in_time(&self.inner.spools, spool);
-        let next = Some(self.inner.spools.token(Place { spool, at: 0 })?);
+        let next = Some(self.inner.spools.token(SpoolPosition { spool, at: 0 })?);
         Ok(GraphPage { columns, rows, stats, degraded, next })
     }
 
@@ -93,11 +93,13 @@ impl Engine {
     /// engine gave, or nobody.
     pub async fn next_page(&self, token: &str, size: PageSize) -> Result<GraphPage, Failure> {
         let spools = &self.inner.spools;
-        let Some(Place { spool: number, at }) = spools.place(token)? else { return Err(expired()) };
+        let Some(SpoolPosition { spool: number, at }) = spools.place(token)? else {
+            return Err(expired());
+        };
         let spool = spools.find(number, Instant::now()).ok_or_else(expired)?;
         let columns = spool.columns.clone();
         let (rows, next) = blocking(move || spool.read(at, size)).await?;
-        let next = next.map(|at| spools.token(Place { spool: number, at })).transpose()?;
+        let next = next.map(|at| spools.token(SpoolPosition { spool: number, at })).transpose()?;
         Ok(GraphPage { columns, rows, stats: Stats::default(), degraded: None, next })
     }
 
@@ -120,7 +122,7 @@ impl Engine {
                 let write = move || Spool::write(names, answer.row_bytes(), Some(rest));
                 let spool = self.inner.spools.keep(blocking(write).await?, Instant::now());
                 forget_in_time(&self.inner.spools, spool);
-                let start = self.inner.spools.token(Place { spool, at: 0 })?;
+                let start = self.inner.spools.token(SpoolPosition { spool, at: 0 })?;
                 Source::File { next: Some(start.clone()), start }
             }
         };
@@ -163,7 +165,7 @@ impl GraphCursor {
     ///
     /// # Errors
     /// `cursor_expired` if nobody asked for five minutes.
-    pub async fn get_next(&mut self) -> Result<Option<Row>, Failure> {
+    pub async fn get_next(&mut self) -> Result<Option<GraphRow>, Failure> {
         if let Some(row) = self.rows.next() {
             return Ok(Some(row));
         }

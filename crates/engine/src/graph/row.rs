@@ -84,9 +84,9 @@ impl Symbol {
 }
 
 /// A row, taken apart from its beginning.
-pub(super) struct Row(std::vec::IntoIter<Datum>);
+pub(super) struct RowCells(std::vec::IntoIter<Datum>);
 
-impl Row {
+impl RowCells {
     pub(super) fn next(&mut self) -> Datum {
         self.0.next().unwrap_or_default()
     }
@@ -130,11 +130,11 @@ impl Engine {
         &self,
         text: impl Into<String>,
         parameters: [(&str, Datum); N],
-    ) -> Result<Vec<Row>, Failure> {
+    ) -> Result<Vec<RowCells>, Failure> {
         let parameters: BTreeMap<String, Datum> =
             parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let answer = self.cypher(CypherQuery { text: text.into(), parameters }, None).await?;
-        answer.rows().map(|row| Ok(Row(row?.into_iter()))).collect()
+        answer.rows().map(|row| Ok(RowCells(row?.into_iter()))).collect()
     }
 
     /// The symbols in the first column of what a query of our own gives.

@@ -70,7 +70,7 @@ const LONGEST_REST: u64 = 64 << 20;
 
 /// A place in the rest of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct SpoolPosition {
     pub(super) spool: u64,
     pub(super) at: u64,
 }
@@ -110,21 +110,21 @@ impl Spools {
     }
 
     /// What a client is given for a place.
-    pub(super) fn token(&self, place: Place) -> Result<String, Failure> {
+    pub(super) fn token(&self, place: SpoolPosition) -> Result<String, Failure> {
         let signature = self.signature(place)?;
         Ok(format!("{:x}-{:x}-{signature}", place.spool, place.at))
     }
 
     /// The place that a token names, if it was given out here.
-    pub(super) fn place(&self, token: &str) -> Result<Option<Place>, Failure> {
+    pub(super) fn place(&self, token: &str) -> Result<Option<SpoolPosition>, Failure> {
         let mut parts = token.splitn(3, '-');
         let mut number = || u64::from_str_radix(parts.next()?, 16).ok();
         let (Some(spool), Some(at)) = (number(), number()) else { return Ok(None) };
-        let place = Place { spool, at };
+        let place = SpoolPosition { spool, at };
         Ok((parts.next() == Some(&self.signature(place)?)).then_some(place))
     }
 
-    fn signature(&self, place: Place) -> Result<String, Failure> {
+    fn signature(&self, place: SpoolPosition) -> Result<String, Failure> {
         let secret = match self.secret.get() {
             Some(secret) => secret,
             None => {
@@ -179,7 +179,11 @@ impl Spool {
 
     /// Rows from a place on, as many as a page takes; and the place after them, if there
     /// is more.
-    pub(super) fn read(&self, at: u64, size: PageSize) -> Result<(Vec<Row>, Option<u64>), Failure> {
+    pub(super) fn read(
+        &self,
+        at: u64,
+        size: PageSize,
+    ) -> Result<(Vec<GraphRow>, Option<u64>), Failure> {
         let (place, left) = self.find(at);
         let mut reach = (size.bytes as u64).max(LEAST_READ);
         loop {
@@ -259,11 +263,11 @@ impl Arrived {
 }
 
 /// The values of one row.
-pub type Row = Vec<Datum>;
+pub type GraphRow = Vec<Datum>;
 
 /// The rows at the beginning of `bytes` that make a page, and how many bytes they are: one
 /// row at least, unless the first one is not all there.
-pub(super) fn cut(bytes: &[u8], size: PageSize) -> (Vec<Row>, usize) {
+pub(super) fn cut(bytes: &[u8], size: PageSize) -> (Vec<GraphRow>, usize) {
     let (mut rows, mut taken) = (Vec::new(), 0);
     while rows.len() < size.rows && taken < bytes.len() {
         let Ok((row, after)) = first_row(&bytes[taken..]) else { break };
@@ -352,7 +356,7 @@ mod tests {
     #[test]
     fn only_tokens_that_were_given_mean_something() {
         let spools = Spools::default();
-        let place = Place { spool: 7, at: 0x1234 };
+        let place = SpoolPosition { spool: 7, at: 0x1234 };
         let token = spools.token(place).unwrap();
         assert!(token.starts_with("7-1234-"), "{token}");
         assert_eq!(spools.place(&token).unwrap(), Some(place));

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use isolith_graph::Datum;
 use isolith_types::{Code, Failure};
 
-use super::name::{Name, alike};
-use super::row::{Row, Symbol, not_found, numbers};
+use super::name::{SymbolName, alike};
+use super::row::{RowCells, Symbol, not_found, numbers};
 use crate::open::Engine;
 
 /// This many of several that are meant are shown.
@@ -24,7 +24,7 @@ impl Engine {
         let (text, folder) = self.within_root(text).await?;
         let by_id = "MATCH (n {id: $id}) RETURN n";
         let mut found = self.symbols(by_id, [("id", Datum::Text(text.clone()))]).await?;
-        let name = Name::of(&text);
+        let name = SymbolName::of(&text);
         if found.is_empty() {
             found = match name.line {
                 Some(line) => self.at_line(&name, line).await?,
@@ -90,7 +90,7 @@ impl Engine {
         let roots = self.roots().await?;
         let numbers = numbers(symbols.iter().map(|it| it.number));
         let rows = self.rows(query, [("numbers", numbers)]).await?;
-        let folder = |mut row: Row| {
+        let folder = |mut row: RowCells| {
             let (symbol, root) = (row.number(), u64::try_from(row.number()).ok()?);
             let root = roots.iter().find(|it| it.id == root)?;
             Some((symbol, root.folder.clone()))
@@ -98,7 +98,7 @@ impl Engine {
         Ok(rows.into_iter().filter_map(folder).collect())
     }
 
-    async fn named(&self, name: &Name) -> Result<Vec<Symbol>, Failure> {
+    async fn named(&self, name: &SymbolName) -> Result<Vec<Symbol>, Failure> {
         let by_name = "UNWIND $names AS name MATCH (n {name: name}) RETURN DISTINCT n";
         // A file that stands alone is asked for as `store.py`, a name with a dot in it.
         let names = [Some(name.last()), name.name.as_deref()].into_iter().flatten();
@@ -109,8 +109,8 @@ impl Engine {
     }
 
     /// The innermost definition around a line, or else the file.
-    async fn at_line(&self, name: &Name, line: u32) -> Result<Vec<Symbol>, Failure> {
-        let files = self.named(&Name { line: None, ..name.clone() }).await?;
+    async fn at_line(&self, name: &SymbolName, line: u32) -> Result<Vec<Symbol>, Failure> {
+        let files = self.named(&SymbolName { line: None, ..name.clone() }).await?;
         let [file] = files.as_slice() else { return Ok(files) };
         let around = "MATCH (f)-[:CONTAINS*]->(n) WHERE id(f) IN $file \
                       AND n.start_line <= $line AND n.end_line >= $line \
@@ -121,7 +121,7 @@ impl Engine {
         Ok(if found.is_empty() { files } else { found })
     }
 
-    async fn nothing_called(&self, text: &str, name: &Name) -> Result<Failure, Failure> {
+    async fn nothing_called(&self, text: &str, name: &SymbolName) -> Result<Failure, Failure> {
         self.need_code().await?;
         let query = match name.name {
             Some(_) => {

@@ -17,7 +17,7 @@ const NEEDS: &str = "CALLS|REFERENCES|INHERITS|IMPLEMENTS|IMPORTS";
 
 /// How far a question goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Walk {
+pub struct GraphWalk {
     /// This many steps; none for as far as there is anything.
     pub depth: Option<u32>,
     /// Along edges that are only likely, too.
@@ -103,7 +103,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::symbol`].
-    pub async fn callers(&self, symbol: &str, walk: &Walk) -> Result<Neighbours, Failure> {
+    pub async fn callers(&self, symbol: &str, walk: &GraphWalk) -> Result<Neighbours, Failure> {
         self.neighbours(symbol, &CALLERS, walk).await
     }
 
@@ -111,7 +111,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::symbol`].
-    pub async fn callees(&self, symbol: &str, walk: &Walk) -> Result<Neighbours, Failure> {
+    pub async fn callees(&self, symbol: &str, walk: &GraphWalk) -> Result<Neighbours, Failure> {
         self.neighbours(symbol, &CALLEES, walk).await
     }
 
@@ -120,7 +120,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::symbol`].
-    pub async fn impact(&self, symbol: &str, walk: &Walk) -> Result<Impact, Failure> {
+    pub async fn impact(&self, symbol: &str, walk: &GraphWalk) -> Result<Impact, Failure> {
         let symbol = self.symbol(symbol).await?;
         // Whoever imports a file needs what that file imports; whoever needs a definition
         // need not need what else is in the files around it.
@@ -143,7 +143,7 @@ impl Engine {
         &self,
         from: &str,
         to: &str,
-        walk: &Walk,
+        walk: &GraphWalk,
     ) -> Result<SymbolPath, Failure> {
         let (from, to) = (self.symbol(from).await?, self.symbol(to).await?);
         let starts = self.whole(&from).await?;
@@ -157,7 +157,7 @@ impl Engine {
         &self,
         symbol: &str,
         edges: &Edges,
-        walk: &Walk,
+        walk: &GraphWalk,
     ) -> Result<Neighbours, Failure> {
         let symbol = self.symbol(symbol).await?;
         let whole = self.whole(&symbol).await?;
@@ -183,7 +183,7 @@ impl Engine {
         &self,
         starts: &[Symbol],
         edges: &Edges,
-        walk: &Walk,
+        walk: &GraphWalk,
         ends: Option<&HashSet<i64>>,
     ) -> Result<Reach, Failure> {
         let mut seen: HashMap<i64, String> =

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use super::front::{FrontSnapshot, WorkerStatus};
 use super::recent::RecentJobs;
-use super::socket::{Asked, RunFolder, owner};
+use super::socket::{FrontReply, RunFolder, owner};
 use crate::index::Root;
 use crate::open::Engine;
 
@@ -271,9 +271,9 @@ async fn ask_all(run: PathBuf) -> Vec<(u32, Option<FrontSnapshot>)> {
     let mut fronts = Vec::new();
     while let Some(asked) = asking.join_next().await {
         match asked {
-            Ok((_, Asked::Answered(snapshot))) => fronts.push((snapshot.pid, Some(*snapshot))),
-            Ok((pid, Asked::Silent)) => fronts.push((pid, None)),
-            Ok((_, Asked::Dead)) | Err(_) => {}
+            Ok((_, FrontReply::Answered(snapshot))) => fronts.push((snapshot.pid, Some(*snapshot))),
+            Ok((pid, FrontReply::Silent)) => fronts.push((pid, None)),
+            Ok((_, FrontReply::Dead)) | Err(_) => {}
         }
     }
     fronts.sort_by_key(|(pid, _)| *pid);

@@ -2,7 +2,7 @@
 
 use isolate::InWorker;
 use isolith_protocol::StoreError;
-use isolith_store::{LogState, MarkState, Missing, Part, Progress, StoreFolder, Truth};
+use isolith_store::{LogState, LostPart, MarkState, MissingCommits, Progress, StoreFolder, Truth};
 
 use super::finding::{Cure, Finding, Health};
 
@@ -39,8 +39,8 @@ fn finding(state: &LogState) -> Finding {
 }
 
 /// What is missing, for people.
-pub(super) fn describe(missing: &Missing) -> String {
-    let Missing { from, to, stops_at, beyond, recoverable_to, parts } = missing;
+pub(super) fn describe(missing: &MissingCommits) -> String {
+    let MissingCommits { from, to, stops_at, beyond, recoverable_to, parts } = missing;
     let mut text = format!("{} missing", range("commit", from.commits, to.commits));
     if to.change >= from.change {
         text.push_str(&format!(" (with {})", range("change", from.change, to.change)));
@@ -81,8 +81,8 @@ fn range(what: &str, first: u64, last: u64) -> String {
     }
 }
 
-fn name(part: &Part) -> String {
-    let Part { kind, count, ids } = part;
+fn name(part: &LostPart) -> String {
+    let LostPart { kind, count, ids } = part;
     let mut names = ids.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>();
     if *count > names.len() as u64 {
         names.push("…");
@@ -101,8 +101,8 @@ mod tests {
     #[test]
     fn what_is_missing_is_told_in_a_sentence() {
         let ids = vec!["a".to_owned(), "b".to_owned()];
-        let part = Part { kind: "records".to_owned(), count: 3, ids };
-        let found = Missing {
+        let part = LostPart { kind: "records".to_owned(), count: 3, ids };
+        let found = MissingCommits {
             from: at(7, 20),
             to: at(9, 22),
             stops_at: Some(4),
@@ -116,7 +116,7 @@ mod tests {
              3 commits were found beyond it, with 3 records (a, b, …); a repair brings all of it \
              back"
         );
-        let gone = Missing {
+        let gone = MissingCommits {
             from: at(7, 20),
             to: at(7, 19),
             stops_at: None,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use isolith_engine::MOST_FACTS;
 use isolith_types::{
-    Code, Direction, Fact, FactQuery as Query, FactStats, Failure, Moment, NewFact, Provenance,
+    Code, Fact, FactDirection, FactQuery as Query, FactStats, Failure, Moment, NewFact, Provenance,
     Supersede, WhichFact, counted,
 };
 use schemars::JsonSchema;
@@ -131,7 +131,7 @@ enum Way {
     Both,
 }
 
-impl From<Way> for Direction {
+impl From<Way> for FactDirection {
     fn from(way: Way) -> Self {
         match way {
             Way::Out => Self::Out,

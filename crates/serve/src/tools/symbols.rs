@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use isolith_engine::{Listed, Neighbours, Reached, Side, Symbol, Walk};
+use isolith_engine::{GraphWalk, Listed, Neighbours, Reached, Side, Symbol};
 use isolith_types::{Code, Failure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -126,13 +126,17 @@ async fn graph_impact(call: Call, asked: AskImpact) -> Result<Breaks, Failure> {
     Ok(Breaks { symbol: found.symbol.id, impact, tests, more, text })
 }
 
-fn walk(depth: Option<u32>, candidates: Option<bool>, limit: Option<u32>) -> Result<Walk, Failure> {
+fn walk(
+    depth: Option<u32>,
+    candidates: Option<bool>,
+    limit: Option<u32>,
+) -> Result<GraphWalk, Failure> {
     if let Some(depth) = depth.filter(|depth| !(1..=MAX_DEPTH).contains(depth)) {
         let message = format!("depth must be from 1 to {MAX_DEPTH}, not {depth}");
         return Err(Failure::new(Code::BadInput, message));
     }
     let limit = limit_of(limit, LIMITS)? as usize;
-    Ok(Walk { depth, candidates: candidates.unwrap_or(false), limit })
+    Ok(GraphWalk { depth, candidates: candidates.unwrap_or(false), limit })
 }
 
 fn named(symbol: &str) -> Result<&str, Failure> {
