@@ -36,9 +36,9 @@ pub use doctor::{CheckReport, Doctor, DoctorOptions, DoctorReport, QuarantinedJo
 pub use facts::MOST_FACTS;
 pub use failure::of_call;
 pub use graph::{
-    FileImport, GraphCursor, GraphImport, GraphImported, GraphPage, GraphRow, GraphSize, GraphWalk,
-    HotBy, Hotspot, Impact, ImportCycle, Kinds, Listed, Neighbours, PageSize, QueryCheck, Reached,
-    Side, Symbol, SymbolPath, Ties, datum_text,
+    EdgeCount, FileImport, GraphCursor, GraphImport, GraphImported, GraphPage, GraphRow, GraphSize,
+    GraphWalk, HotBy, Hotspot, Impact, ImportCycle, LabelCount, Listed, Neighbours, PageSize,
+    QueryCheck, Reached, Side, Symbol, SymbolPath, datum_text,
 };
 pub use index::{
     FileCounts, FoldWhen, IndexOptions, IndexProblem, IndexProgress, IndexReport, IndexStage,

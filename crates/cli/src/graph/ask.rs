@@ -113,7 +113,7 @@ fn show_reached(found: &Listed<Reached>, side: Side, nothing: &str) -> String {
     }
     let mut text = String::new();
     for it in &found.items {
-        let _ = writeln!(text, "{}", it.told(side));
+        let _ = writeln!(text, "{}", it.describe(side));
     }
     tell_more(&mut text, found);
     text
@@ -124,9 +124,9 @@ fn show_path(path: &SymbolPath) -> String {
     let Some((start, steps)) = &path.steps else {
         return format!("no path from {from} to {to}\n");
     };
-    let mut text = format!("{}\n", start.told());
+    let mut text = format!("{}\n", start.describe());
     for step in steps {
-        let _ = writeln!(text, "{}", step.told(Side::After));
+        let _ = writeln!(text, "{}", step.describe(Side::After));
     }
     text
 }
@@ -174,7 +174,7 @@ fn show_unused(unused: &Listed<Symbol>) -> String {
     }
     let mut text = String::new();
     for symbol in &unused.items {
-        let _ = writeln!(text, "{}  ({})", symbol.told(), symbol.kind);
+        let _ = writeln!(text, "{}  ({})", symbol.describe(), symbol.kind);
     }
     tell_more(&mut text, unused);
     text

@@ -94,8 +94,8 @@ async fn graph_path(call: Call, asked: AskPath) -> Result<Way, Failure> {
         let text = format!("no path from {} to {}\n", found.from.id, found.to.id);
         return Ok(Way { path: Vec::new(), text });
     };
-    let mut text = format!("{}\n", start.told());
-    steps.iter().for_each(|step| text += &(step.told(Side::After) + "\n"));
+    let mut text = format!("{}\n", start.describe());
+    steps.iter().for_each(|step| text += &(step.describe(Side::After) + "\n"));
     let path = [Step::from(&start)].into_iter().chain(steps.iter().map(Step::reached));
     Ok(Way { path: path.collect(), text })
 }
@@ -144,7 +144,7 @@ fn named(symbol: &str) -> Result<&str, Failure> {
 }
 
 fn reached_text(found: &Listed<Reached>, side: Side) -> String {
-    let mut text: String = found.items.iter().map(|it| it.told(side) + "\n").collect();
+    let mut text: String = found.items.iter().map(|it| it.describe(side) + "\n").collect();
     match found.total - found.items.len() {
         0 if found.total == 0 => text += "nothing found for certain\n",
         0 if found.more => text += "there is more than can be followed\n",
