@@ -107,24 +107,69 @@ fn the_table_of_crates_lists_their_dependencies() {
     }
 }
 
-/// The crates of the workspace with those that they depend on.
+#[test]
+fn the_list_of_dependencies_is_complete() {
+    let text = fs::read_to_string(root().join("docs/dependencies.md")).unwrap();
+    let rows = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| Crate"));
+    let listed: BTreeMap<&str, &str> = rows
+        .map(|row| {
+            let mut cells = row.trim_start_matches("| ").split(" | ");
+            (cells.next().unwrap(), cells.next().unwrap())
+        })
+        .collect();
+    let product = text.split("\n## Only for tests").next().unwrap();
+    let mut used = BTreeMap::<String, BTreeSet<String>>::new();
+    for (name, sections) in all_dependencies() {
+        for (section, dependency) in sections {
+            let users = used.entry(dependency).or_default();
+            if section == "[dependencies]" && !["bench", "xtask", "fuzz"].contains(&name.as_str()) {
+                users.insert(name.clone());
+            }
+        }
+    }
+    for (dependency, users) in &used {
+        if dependency.starts_with("isolate") || dependency.starts_with("isolith") {
+            continue;
+        }
+        let users_listed = listed.get(dependency.as_str()).copied();
+        let users_listed = users_listed.unwrap_or_else(|| panic!("{dependency} is not listed"));
+        let is_summary = users_listed == "nearly all" || users_listed.ends_with("(at build time)");
+        if product.contains(&format!("\n| {dependency} |")) && !is_summary {
+            let users: Vec<&str> = users.iter().map(String::as_str).collect();
+            assert_eq!(users_listed, users.join(", "), "who uses {dependency}");
+        }
+    }
+    let gone: Vec<_> = listed.keys().filter(|name| !used.contains_key(**name)).collect();
+    assert_eq!(gone, [&"libfuzzer-sys"], "listed, but not used");
+}
+
+/// The crates of the workspace with those of our own that they depend on.
 fn manifests() -> BTreeMap<String, BTreeSet<String>> {
+    let ours = |(section, dependency): (String, String)| {
+        let isolate = dependency.starts_with("isolate").then_some(dependency.as_str());
+        let name = dependency.strip_prefix("isolith-").or(isolate)?;
+        (section == "[dependencies]").then(|| name.to_owned())
+    };
+    let all = all_dependencies().into_iter();
+    all.map(|(name, uses)| (name, uses.into_iter().filter_map(ours).collect())).collect()
+}
+
+/// The crates of the workspace with the sections and names of all their dependencies.
+fn all_dependencies() -> BTreeMap<String, Vec<(String, String)>> {
     let mut folders: Vec<PathBuf> = vec![root().join("bench"), root().join("xtask")];
     folders.extend(fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path()));
     let mut all = BTreeMap::new();
     for folder in folders {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
-        let mut section = "";
-        let mut uses = BTreeSet::new();
+        let (mut section, mut uses) = (String::new(), Vec::new());
         for line in manifest.lines() {
             if line.starts_with('[') {
-                section = line;
-            } else if section == "[dependencies]"
+                section = line.to_owned();
+            } else if section.ends_with("dependencies]")
                 && let Some((dependency, _)) = line.split_once(" = ")
             {
-                let ours = dependency.starts_with("isolate").then_some(dependency);
-                uses.extend(dependency.strip_prefix("isolith-").or(ours).map(str::to_owned));
+                uses.push((section.clone(), dependency.to_owned()));
             }
         }
         all.insert(name, uses);
