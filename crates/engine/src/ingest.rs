@@ -78,7 +78,7 @@ pub enum IngestStage {
 }
 
 /// Receives progress.
-pub type Watcher = Arc<dyn Fn(IngestProgress) + Send + Sync>;
+pub type IngestListener = Arc<dyn Fn(IngestProgress) + Send + Sync>;
 
 /// Memory limit of the worker that reads the file, in bytes.
 const INTAKE_MEMORY: u64 = 200 << 20;
@@ -96,7 +96,7 @@ impl Engine {
     /// after a complete one.
     ///
     /// The receipt tells what was written, even if the load failed half-way.
-    pub async fn ingest(&self, options: &IngestOptions, watcher: Watcher) -> Receipt {
+    pub async fn ingest(&self, options: &IngestOptions, watcher: IngestListener) -> Receipt {
         let started = Instant::now();
         let mut receipt = Receipt::new(&options.collection);
         let outcome = match Load::prepare(self, options, watcher) {
@@ -167,7 +167,7 @@ struct Load<'a> {
     file: OpenFile,
     intake: Pool<Intake>,
     _shown: WatchedPool,
-    watcher: Watcher,
+    watcher: IngestListener,
     /// Notified of any progress.
     alive: Arc<Notify>,
 }
@@ -176,7 +176,7 @@ impl<'a> Load<'a> {
     fn prepare(
         engine: &'a Engine,
         options: &'a IngestOptions,
-        watcher: Watcher,
+        watcher: IngestListener,
     ) -> Result<Self, Failure> {
         let file = match &options.opened {
             Some(file) => file.clone(),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use isolith_engine::{Engine, MemorySearch};
-use isolith_types::{FactQuery, Failure, Moment};
+use isolith_types::{FactQuery, Failure, Moment, counted};
 use rmcp::ErrorData;
 use rmcp::model::{
     GetPromptResult, JsonObject, ListPromptsResult, Prompt, PromptArgument, PromptMessage, Role,
@@ -11,7 +11,7 @@ use rmcp::model::{
 
 use crate::resources::protocol_error;
 use crate::server::Server;
-use crate::text::{counted, one_line};
+use crate::text::one_line;
 use crate::untrusted::{RULE, fenced};
 
 /// Maximum number of drawers, and of facts, in a prompt.
@@ -124,8 +124,8 @@ impl Server {
             Err(_) => Vec::new(),
         };
         for root in &roots {
-            let files = counted(root.files, "file", "files");
-            let chunks = counted(root.chunks, "chunk", "chunks");
+            let files = counted(root.files, "file");
+            let chunks = counted(root.chunks, "chunk");
             let _ = writeln!(text, "Indexed: {}, {files}, {chunks}.", root.folder.display());
         }
         if roots.is_empty() {

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use isolith_config::Layers;
 use isolith_engine::{
-    Engine, EngineOptions, Life, QueryCheck, Scope, StorePlace, Surroundings, Within, find_store,
+    Engine, EngineOptions, Life, QueryCheck, StorePlace, StoreScope, Surroundings, Within,
+    find_store,
 };
 use isolith_types::{Code, Failure};
 
@@ -329,7 +330,7 @@ impl Stores {
     /// The folder of a store, or where it would be created.
     fn place(&self, owner: StoreOwner, create: bool) -> Result<StorePlace, Failure> {
         if owner == StoreOwner::User {
-            return find_store(&self.surroundings, Scope::User);
+            return find_store(&self.surroundings, StoreScope::User);
         }
         let no_project = || {
             Failure::new(Code::NoStore, "this server has no project")
@@ -339,7 +340,7 @@ impl Stores {
         if !create && self.surroundings.given.is_none() && !folder.join(PROJECT_STORE).is_dir() {
             return Err(Failure::new(Code::NoStore, "the project has no store yet"));
         }
-        find_store(&self.surroundings, Scope::Indexed(&folder))
+        find_store(&self.surroundings, StoreScope::Indexed(&folder))
     }
 }
 
@@ -347,7 +348,7 @@ impl Stores {
 fn private_folders(surroundings: &Surroundings) -> Vec<PathBuf> {
     let given = surroundings.given.as_ref().map(|it| surroundings.working_folder.join(it));
     let without_given = Surroundings { given: None, ..surroundings.clone() };
-    let user = find_store(&without_given, Scope::User).ok();
+    let user = find_store(&without_given, StoreScope::User).ok();
     let user = user.map(|store| store.path().to_owned());
     [given, user, surroundings.state_folder().ok()].into_iter().flatten().collect()
 }

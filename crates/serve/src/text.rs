@@ -31,11 +31,6 @@ pub(crate) fn one_line(text: &str, max: usize) -> String {
     }
 }
 
-/// A number with its noun.
-pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
-}
-
 /// Rounds to 4 decimal places.
 pub(crate) fn round(number: f64) -> f64 {
     (number * 1e4).round() / 1e4

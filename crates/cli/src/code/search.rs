@@ -15,7 +15,7 @@ use crate::session::Session;
 
 /// A search, and how to show its results.
 pub(crate) struct SearchPlan {
-    pub(crate) asked: Asked,
+    pub(crate) asked: SearchInput,
     pub(crate) filter: CodeFilter,
     pub(crate) limit: u32,
     pub(crate) context: Option<usize>,
@@ -23,7 +23,7 @@ pub(crate) struct SearchPlan {
 }
 
 /// What to search for.
-pub(crate) enum Asked {
+pub(crate) enum SearchInput {
     /// Code that matches a text.
     Text { text: String, mode: SearchMode },
     /// Code that is similar to other code.
@@ -52,11 +52,13 @@ pub(crate) fn run(
     let found = session.run(async |engine| {
         let (filter, limit) = (plan.filter.clone(), plan.limit);
         match &plan.asked {
-            Asked::Text { text, mode } => {
+            SearchInput::Text { text, mode } => {
                 let search = CodeSearch { filter, mode: *mode, ..CodeSearch::new(text, limit) };
                 engine.search_code(&search).await
             }
-            Asked::Like { file, line } => engine.similar_code(file, *line, filter, limit).await,
+            SearchInput::Like { file, line } => {
+                engine.similar_code(file, *line, filter, limit).await
+            }
         }
     });
     session.close();
@@ -76,8 +78,8 @@ impl SearchPlan {
     /// The words that may be highlighted.
     fn words(&self) -> &str {
         match &self.asked {
-            Asked::Text { text, .. } => text,
-            Asked::Like { .. } => "",
+            SearchInput::Text { text, .. } => text,
+            SearchInput::Like { .. } => "",
         }
     }
 }

@@ -9,7 +9,7 @@ use isolith_engine::{CodeFilter, IndexOptions, SearchMode};
 use isolith_types::{ChunkKind, Code, Failure, Moment};
 
 use super::settings::Context;
-use crate::code::{Asked, IndexPlan, Listing, SearchPlan, WatchPlan};
+use crate::code::{IndexCommand, Listing, SearchInput, SearchPlan, WatchPlan};
 
 /// Results of a search by default.
 pub(super) const DEFAULT_RESULTS: u32 = 10;
@@ -154,15 +154,15 @@ impl From<TypedMode> for SearchMode {
 }
 
 impl TypedIndex {
-    pub(super) fn plan(self, path: PathBuf, settings: Layers) -> IndexPlan {
+    pub(super) fn plan(self, path: PathBuf, settings: Layers) -> IndexCommand {
         if self.remove {
-            return IndexPlan::Remove(path);
+            return IndexCommand::Remove(path);
         }
         let settings = with_size(settings, self.max_file_size);
         let Self { rebuild, reembed, fresh, no_wait, include_secrets, .. } = self;
         let usual = IndexOptions::new(path);
         let options = IndexOptions { rebuild, reembed, wait: !no_wait, include_secrets, ..usual };
-        IndexPlan::Index { options, settings, fresh }
+        IndexCommand::Index { options, settings, fresh }
     }
 }
 
@@ -189,7 +189,7 @@ impl TypedSearch {
                 .with_hint("for example: isolith search \"where are retries handled\""));
         }
         let mode = self.mode.into();
-        self.listing.plan(Asked::Text { text, mode }, self.filter, context)
+        self.listing.plan(SearchInput::Text { text, mode }, self.filter, context)
     }
 }
 
@@ -209,7 +209,7 @@ impl TypedSimilar {
             },
             None => (place, None),
         };
-        self.listing.plan(Asked::Like { file: file.into(), line }, self.filter, context)
+        self.listing.plan(SearchInput::Like { file: file.into(), line }, self.filter, context)
     }
 }
 
@@ -229,7 +229,7 @@ fn bad_line(place: &str) -> Failure {
 impl TypedListing {
     fn plan(
         self,
-        asked: Asked,
+        asked: SearchInput,
         filter: TypedCodeFilter,
         context: &Context<'_>,
     ) -> Result<SearchPlan, Failure> {

@@ -3,8 +3,8 @@
 use clap::{Args, Subcommand, ValueEnum};
 use isolith_engine::MOST_FACTS;
 use isolith_types::{
-    Code, Direction, EntityPatch, EntityQuery, FactQuery, Failure, InvalidMoment, Moment, NewFact,
-    Provenance, Supersede, WhichFact,
+    Code, EntityPatch, EntityQuery, FactDirection, FactQuery, Failure, InvalidMoment, Moment,
+    NewFact, Provenance, Supersede, WhichFact,
 };
 
 use super::examples;
@@ -282,9 +282,9 @@ impl TypedQueryFacts {
         Ok(FactQuery {
             entity: self.entity,
             direction: match self.direction {
-                TypedDirection::Out => Direction::Out,
-                TypedDirection::In => Direction::In,
-                TypedDirection::Both => Direction::Both,
+                TypedDirection::Out => FactDirection::Out,
+                TypedDirection::In => FactDirection::In,
+                TypedDirection::Both => FactDirection::Both,
             },
             predicate: self.predicate,
             as_of: moment(self.as_of)?,

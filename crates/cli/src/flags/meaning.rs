@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use isolith_config::{Key, PROJECT_FILE, ProjectFile};
-use isolith_engine::{DoctorOptions, PutMode, Scope, Selection, StorePlace, find_store};
+use isolith_engine::{DoctorOptions, PutMode, Selection, StorePlace, StoreScope, find_store};
 use isolith_types::{Code, CollectionSpec, Failure, Filter, FilterError, Metric};
 
 use super::Command;
@@ -131,18 +131,18 @@ fn folder(path: Option<PathBuf>) -> PathBuf {
 
 /// The store of code: the project's. A folder to index gets a new one if there is none.
 fn code_store(context: &Context<'_>, indexed: Option<&Path>) -> Result<StorePlace, Failure> {
-    let scope = indexed.map_or(Scope::Project, Scope::Indexed);
+    let scope = indexed.map_or(StoreScope::Project, StoreScope::Indexed);
     find_store(&context.surroundings(false)?, scope)
 }
 
 fn store(context: &Context<'_>, place: &TypedPlace) -> Result<StorePlace, Failure> {
-    let scope = if place.user { Scope::User } else { Scope::ProjectThenUser };
+    let scope = if place.user { StoreScope::User } else { StoreScope::ProjectThenUser };
     find_store(&context.surroundings(place.user)?, scope)
 }
 
 /// The store of memory and facts: the user's, unless --project is given.
 fn personal_store(context: &Context<'_>, place: &TypedPersonal) -> Result<StorePlace, Failure> {
-    let scope = if place.project { Scope::Project } else { Scope::User };
+    let scope = if place.project { StoreScope::Project } else { StoreScope::User };
     find_store(&context.surroundings(place.project)?, scope)
 }
 

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use isolith_engine::{TranscriptFormat, TranscriptOptions};
 
 use super::typed::TypedPersonal;
-use crate::memory::ImportPlan;
+use crate::memory::MemoryImportPlan;
 
 #[derive(Args)]
 pub(super) struct TypedImport {
@@ -62,7 +62,7 @@ enum TypedFormat {
 }
 
 impl TypedImport {
-    pub(super) fn plan(self) -> ImportPlan {
+    pub(super) fn plan(self) -> MemoryImportPlan {
         let format = match self.format {
             TypedFormat::Auto => None,
             TypedFormat::Drawers => Some(TranscriptFormat::Drawers),
@@ -72,7 +72,7 @@ impl TypedImport {
             TypedFormat::Chatgpt => Some(TranscriptFormat::Chatgpt),
             TypedFormat::ClaudeCode => Some(TranscriptFormat::ClaudeCode),
         };
-        ImportPlan {
+        MemoryImportPlan {
             paths: self.files,
             turns: TranscriptOptions {
                 name: String::new(),

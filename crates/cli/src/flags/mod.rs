@@ -23,7 +23,7 @@ use clap_complete::Shell;
 use isolith_engine::StorePlace;
 use isolith_types::{Code, Failure};
 
-use crate::code::{IndexPlan, SearchPlan, WatchPlan};
+use crate::code::{IndexCommand, SearchPlan, WatchPlan};
 use crate::collection::CollectionCommand;
 use crate::config::ConfigCommand;
 use crate::doctor::DoctorCommand;
@@ -52,7 +52,7 @@ pub(crate) struct Invocation {
 }
 
 pub(crate) enum Command {
-    Index(StorePlace, IndexPlan),
+    Index(StorePlace, IndexCommand),
     Search(StorePlace, SearchPlan),
     Watch(StorePlace, WatchPlan),
     Memory(StorePlace, MemoryCommand),
@@ -80,7 +80,23 @@ impl Command {
         match self {
             Self::Watch(store, _) => Some(LogFiles::of_store(store)),
             Self::Mcp(plan) | Self::Serve(plan, _) => plan.logs.as_ref().map(LogFiles::of_store),
-            _ => None,
+            Self::Index(..)
+            | Self::Search(..)
+            | Self::Memory(..)
+            | Self::Fact(..)
+            | Self::Graph(..)
+            | Self::Collection(..)
+            | Self::Ingest(..)
+            | Self::Export(..)
+            | Self::Import(..)
+            | Self::Adopt(..)
+            | Self::Doctor(..)
+            | Self::Status(_)
+            | Self::Setup(_)
+            | Self::Config(_)
+            | Self::Drill(_)
+            | Self::Completions(_)
+            | Self::Man(_) => None,
         }
     }
 }

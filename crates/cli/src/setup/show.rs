@@ -2,12 +2,11 @@ use std::fmt::Write;
 use std::path::Path;
 
 use isolith_setup::EntryAction;
-use isolith_types::Failure;
+use isolith_types::{Failure, counted};
 use serde::Serialize;
 
 use super::step::AgentSetup;
 use crate::output::Paint;
-use crate::wording::counted;
 
 /// The JSON document of the command.
 #[derive(Serialize)]
@@ -68,7 +67,7 @@ pub(super) fn preview(steps: &[AgentSetup], paint: &Paint) -> String {
 /// A summary of what was done.
 pub(super) fn outcome(steps: &[AgentSetup], pending: bool, written: usize) -> String {
     if written > 0 {
-        let files = counted(written as u64, "file", "files");
+        let files = counted(written, "file");
         return format!("{files} written. Restart agents that are running.\n");
     }
     if steps.iter().any(|step| step.found) || pending {

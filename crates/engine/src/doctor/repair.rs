@@ -6,10 +6,10 @@ use isolate::Role;
 use isolith_protocol::{Damage, ForgetPoison, Recount, Searched, SegmentsOf, Tidy};
 use isolith_roles::{CollectionRebuild, ProbeJob, ProbeReply, Repair, StoreReader};
 use isolith_store::{Loss, SalvageReport};
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, counted};
 
 use super::log::AfterLog;
-use super::{Doctor, Examined, MIN_DEADLINE, permissions};
+use super::{CheckOutcome, Doctor, MIN_DEADLINE, permissions};
 use crate::open::{Engine, no_store};
 
 /// How long to wait for another process's builder.
@@ -36,7 +36,7 @@ struct RepairPlan {
 }
 
 impl RepairPlan {
-    fn of(found: &[Examined]) -> Self {
+    fn of(found: &[CheckOutcome]) -> Self {
         let mut plan = Self::default();
         for repair in found.iter().flat_map(|examined| &examined.repairs) {
             match repair {
@@ -74,7 +74,7 @@ impl Doctor {
     /// returns the first failure.
     pub(super) async fn repair(
         &self,
-        found: &[Examined],
+        found: &[CheckOutcome],
         done: &mut Vec<String>,
         lost: &mut Vec<Loss>,
     ) -> Result<(), Failure> {
@@ -193,8 +193,8 @@ impl Doctor {
             };
             // No new generation: another process is building, or was faster.
             if folded.generation.is_some() {
-                let rows = folded.rows;
-                done.push(format!("rebuilt the segments of {collection} from {rows} records"));
+                let records = counted(folded.rows, "record");
+                done.push(format!("rebuilt the segments of {collection} from {records}"));
                 return Ok(());
             }
             wait_for_builder(started, collection).await?;
@@ -206,7 +206,8 @@ impl Doctor {
         loop {
             let built = self.engine()?.rebuild_graph().await?;
             if built.rows > 0 {
-                done.push(format!("rebuilt the segment of the graph from {} edges", built.rows));
+                let edges = counted(built.rows, "edge");
+                done.push(format!("rebuilt the segment of the graph from {edges}"));
             }
             // A graph that has changed in the meantime, or is small, needs no segment.
             if !built.busy {
@@ -268,10 +269,12 @@ async fn wait_for_builder(started: Instant, whose: &str) -> Result<(), Failure> 
 /// Describes the result of a salvage.
 fn describe(report: &SalvageReport) -> Vec<String> {
     let SalvageReport { collections, records, facts, lost, kept_as, report, .. } = report;
-    let facts = if *facts > 0 { format!(" and {facts} facts") } else { String::new() };
+    let facts =
+        if *facts > 0 { format!(" and {}", counted(*facts, "fact")) } else { String::new() };
     let mut messages = vec![format!(
-        "saved {records} records in {collections} collections{facts} into a new truth; the damaged \
-         one is {}",
+        "saved {} in {}{facts} into a new truth; the damaged one is {}",
+        counted(*records, "record"),
+        counted(*collections, "collection"),
         kept_as.display()
     )];
     messages.extend(lost.iter().map(|loss| loss.in_words(MAX_LISTED_IDS)));

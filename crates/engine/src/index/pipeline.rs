@@ -443,7 +443,13 @@ fn blames_input(error: &CallError) -> bool {
         CallError::Poisoned { .. } | CallError::Quarantined { .. } | CallError::Unanswerable(_) => {
             true
         }
-        _ => false,
+        CallError::BadRequest(_)
+        | CallError::RequestTooLarge { .. }
+        | CallError::QueueFull { .. }
+        | CallError::QueueTimeout { .. }
+        | CallError::BreakerOpen { .. }
+        | CallError::Draining { .. }
+        | CallError::StartFailed { .. } => false,
     }
 }
 

@@ -9,7 +9,7 @@ use isolith_protocol::MEMORY_COLLECTION;
 use isolith_roles::{
     Intake, ReadTranscript, TranscriptBatch, TranscriptCursor, TranscriptFormat, TranscriptOptions,
 };
-use isolith_types::{Code, Failure, Hint, NewDrawer};
+use isolith_types::{Code, Failure, Hint, NewDrawer, counted};
 use serde::Serialize;
 use tokio::sync::Notify;
 
@@ -265,9 +265,9 @@ impl ImportReceipt {
     fn any_usable(&self) -> Result<(), Failure> {
         let Some(Rejected { row, reason }) = self.rejected.first() else { return Ok(()) };
         let message = format!(
-            "{}: nothing of it can be used; the first of {} problems is in row {row}: {reason}",
+            "{}: nothing can be used ({}); row {row}: {reason}",
             self.path.display(),
-            self.rejected_count
+            counted(self.rejected_count, "problem")
         );
         Err(Failure::new(Code::BadInput, message).with_hint(Hint::NameFormat))
     }

@@ -9,7 +9,9 @@ use isolate::{CrashReport, DeathClass, removed_reports};
 use isolith_folder::{EntryKind, Folder};
 use isolith_store::names::is_crash_report;
 
-use super::finding::{Finding, Health, counted};
+use isolith_types::counted;
+
+use super::finding::{Finding, Health};
 
 /// Number of deaths within [`RECENT`] that cause a warning.
 const DEATHS_TO_WARN: usize = 3;

@@ -213,13 +213,6 @@ pub(super) fn joined(problems: &[String]) -> String {
     text
 }
 
-/// A number with its noun: "1 file", "2 files".
-pub(super) fn counted(count: impl TryInto<u64>, noun: &str) -> String {
-    let count = count.try_into().unwrap_or(u64::MAX);
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,9 @@ use isolith_folder::{EntryKind, Folder};
 use isolith_segment::is_temporary;
 use isolith_store::{StoreFolder, names};
 
-use super::finding::{Finding, Health, Repair, counted};
+use isolith_types::counted;
+
+use super::finding::{Finding, Health, Repair};
 use super::machine::megabytes;
 
 const MAX_REPORTS: usize = 200;

@@ -2,9 +2,11 @@
 
 use isolate::InWorker;
 use isolith_protocol::StoreError;
-use isolith_store::{LogState, MarkState, Missing, Part, Progress, StoreFolder, Truth};
+use isolith_store::{LogState, LostPart, MarkState, MissingCommits, Progress, StoreFolder, Truth};
 
-use super::finding::{Finding, Health, Repair, counted};
+use isolith_types::counted;
+
+use super::finding::{Finding, Health, Repair};
 
 /// Maximum number of ids listed for each kind.
 const LISTED_IDS: usize = 5;
@@ -39,8 +41,8 @@ fn finding(state: &LogState) -> Finding {
     }
 }
 
-pub(super) fn describe(missing: &Missing) -> String {
-    let Missing { from, to, stops_at, beyond, recoverable_to, parts } = missing;
+pub(super) fn describe(missing: &MissingCommits) -> String {
+    let MissingCommits { from, to, stops_at, beyond, recoverable_to, parts } = missing;
     let mut text = format!("{} missing", range("commit", from.commits, to.commits));
     if to.change >= from.change {
         text.push_str(&format!(" (with {})", range("change", from.change, to.change)));
@@ -82,8 +84,8 @@ fn range(what: &str, first: u64, last: u64) -> String {
     }
 }
 
-fn describe_part(part: &Part) -> String {
-    let Part { kind, count, ids } = part;
+fn describe_part(part: &LostPart) -> String {
+    let LostPart { kind, count, ids } = part;
     let mut listed = ids.iter().take(LISTED_IDS).map(String::as_str).collect::<Vec<_>>();
     if *count > listed.len() as u64 {
         listed.push("…");
@@ -102,8 +104,8 @@ mod tests {
     #[test]
     fn describes_missing_commits() {
         let ids = vec!["a".to_owned(), "b".to_owned()];
-        let part = Part { kind: "records".to_owned(), count: 3, ids };
-        let found = Missing {
+        let part = LostPart { kind: "records".to_owned(), count: 3, ids };
+        let found = MissingCommits {
             from: at(7, 20),
             to: at(9, 22),
             stops_at: Some(4),
@@ -116,7 +118,7 @@ mod tests {
             "commits 7 to 9 missing (with changes 20 to 22): the log is damaged at frame 4; \
              3 commits found after it, with 3 records (a, b, …); a repair can recover all of it"
         );
-        let gone = Missing {
+        let gone = MissingCommits {
             from: at(7, 20),
             to: at(7, 19),
             stops_at: None,

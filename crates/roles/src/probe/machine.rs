@@ -6,7 +6,9 @@ use std::path::Path;
 use isolith_store::{LockHolder, StoreFolder, lock_holders, write_lock_holder};
 use rustix::process::{Resource, getrlimit};
 
-use super::finding::{Finding, Health, counted};
+use isolith_types::counted;
+
+use super::finding::{Finding, Health};
 
 /// Below this, writes will fail soon.
 const MIN_FREE_BYTES: u64 = 64 << 20;

@@ -11,7 +11,9 @@ use isolith_segment::{GraphSegment, SegmentError, VectorSegment};
 use isolith_store::names::is_segment;
 use isolith_store::{Reader, StoreFolder};
 
-use super::finding::{CollectionRebuild, Finding, Health, Repair, counted};
+use isolith_types::counted;
+
+use super::finding::{CollectionRebuild, Finding, Health, Repair};
 use super::machine::megabytes;
 use isolith_retrieve::damage_kind;
 

@@ -6,7 +6,9 @@ use isolate::{Context, InWorker};
 use isolith_protocol::{CollectionState, Kind, Level, StoreError};
 use isolith_store::{Check as TruthCheck, Reader, Snapshot, StoreFolder, Truth};
 
-use super::finding::{CollectionRebuild, Finding, Health, Repair, counted, joined};
+use isolith_types::counted;
+
+use super::finding::{CollectionRebuild, Finding, Health, Repair, joined};
 
 /// Maximum number of problems that a check looks for.
 const MAX_PROBLEMS: usize = 50;

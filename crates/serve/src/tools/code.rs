@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use isolith_engine::{CodeFilter, CodeHit, CodeHits, CodeSearch, IndexedChunk, IndexedFile, Root};
-use isolith_types::{Code, Failure, Moment};
+use isolith_types::{Code, Failure, Moment, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::arguments::{NoArguments, check_length, check_query, result_limit};
 use crate::fresh::{reindex, search_fresh};
 use crate::hints::for_agents;
 use crate::server::Server;
-use crate::text::{counted, lines_from, round, truncate};
+use crate::text::{lines_from, round, truncate};
 use crate::tool::{Call, Effect, Tool, ToolAnswer};
 
 /// Maximum size of a snippet; `read_chunk` returns the whole chunk.
@@ -334,8 +334,8 @@ impl ToolAnswer for IndexOverview {
                 Some(at) => format!("indexed {at}"),
                 None => "first index not finished".to_owned(),
             };
-            let files = counted(*files, "file", "files");
-            let chunks = counted(*chunks, "chunk", "chunks");
+            let files = counted(*files, "file");
+            let chunks = counted(*chunks, "chunk");
             let _ = writeln!(text, "{root}: {files}, {chunks}, {when}, watched: {watched}");
         }
         if text.is_empty() { "nothing is indexed: call index_project".to_owned() } else { text }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use isolith_engine::{Engine, Hits, PutMode, Records, RecordsPut, built_in_model};
 use isolith_types::{
-    Code, Collection, CollectionSpec, Failure, Filter, Hit, Metadata, Metric, Record,
+    Code, Collection, CollectionSpec, Failure, Filter, Hit, Metadata, Metric, Record, counted,
 };
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::arguments::{NoArguments, check_length, check_query, result_limit};
-use crate::text::{counted, one_line, round, truncate};
+use crate::text::{one_line, round, truncate};
 use crate::tool::{Call, Effect, Tool, ToolAnswer};
 
 /// Maximum number of records per call.
@@ -78,7 +78,7 @@ impl ToolAnswer for CollectionSummaries {
             return "no collections".to_owned();
         }
         let line = |it: &CollectionSummary| {
-            let records = counted(it.records, "record", "records");
+            let records = counted(it.records, "record");
             format!("{}: {records}, {}\n", it.name, it.metric)
         };
         self.collections.iter().map(line).collect()

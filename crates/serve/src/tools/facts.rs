@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use isolith_engine::MOST_FACTS;
 use isolith_types::{
-    Code, Direction, Fact, FactQuery as Query, FactStats, Failure, Moment, NewFact, Provenance,
-    Supersede, WhichFact,
+    Code, Fact, FactDirection as Direction, FactQuery as Query, FactStats, Failure, Moment,
+    NewFact, Provenance, Supersede, WhichFact,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use isolith_engine::{
     FileCounts, IndexOptions, IndexProblem, IndexProgress, IndexReport, IndexStage,
 };
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, counted};
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::progress::ProgressStep;
-use crate::text::{counted, round};
+use crate::text::round;
 use crate::tool::{Call, Effect, Tool, ToolAnswer};
 
 /// Maximum number of problems in an answer.
@@ -118,9 +118,9 @@ impl ToolAnswer for IndexResult {
         let mut text = format!(
             "{}: {} in {:.1} s, {}; {indexed} indexed, {unchanged} unchanged, {removed} removed\n",
             self.path,
-            counted(seen, "file", "files"),
+            counted(seen, "file"),
             self.seconds,
-            counted(self.chunks, "chunk", "chunks"),
+            counted(self.chunks, "chunk"),
         );
         if self.interrupted {
             text.push_str("interrupted: the next run continues where this one stopped\n");

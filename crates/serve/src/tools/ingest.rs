@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use isolith_engine::{IngestOptions, IngestProgress, IngestStage, OnError, PutMode, Receipt};
-use isolith_types::{Failure, Hint};
+use isolith_types::{Failure, Hint, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -110,9 +110,9 @@ impl ToolAnswer for IngestResult {
 
     fn text(&self) -> String {
         format!(
-            "{}: {} rows, {} new, {} replaced, {} unchanged, {} skipped; {} in total",
+            "{}: {}, {} new, {} replaced, {} unchanged, {} skipped; {} in total",
             self.collection,
-            self.rows,
+            counted(self.rows, "row"),
             self.inserted,
             self.updated,
             self.unchanged,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use isolith_engine::{StatusReport, WorkerStatus};
-use isolith_types::Failure;
+use isolith_types::{Failure, counted};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -12,7 +12,6 @@ use serde_json::json;
 use crate::arguments::NoArguments;
 use crate::server::Server;
 use crate::stores::StoreOwner;
-use crate::text::counted;
 use crate::tool::{Call, Effect, Tool, ToolAnswer};
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -99,8 +98,8 @@ impl ToolAnswer for Health {
         let mut text =
             format!("isolith {}: {}\n", self.version, if self.ok { "ok" } else { "not ok" });
         for store in &self.stores {
-            let crashes = counted(store.crashes.values().sum(), "crash", "crashes");
-            let processes = counted(store.processes, "process", "processes");
+            let crashes = counted(store.crashes.values().sum::<u64>(), "crash");
+            let processes = counted(store.processes, "process");
             let _ = writeln!(
                 text,
                 "{} store {}: open in {processes}, {crashes} recorded",
@@ -166,7 +165,7 @@ impl ToolAnswer for Workers {
     fn text(&self) -> String {
         let line = |it: &Worker| {
             let pid = it.pid.map_or(String::new(), |pid| format!(" {pid}"));
-            let jobs = counted(it.jobs_done, "job", "jobs");
+            let jobs = counted(it.jobs_done, "job");
             format!("{} {}{pid}: {}, {jobs} done\n", it.store, it.role, it.state)
         };
         match self.workers.is_empty() {

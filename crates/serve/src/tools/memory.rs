@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use isolith_engine::WhichDrawers;
 use isolith_types::{
     AddedDrawer, Code, DrawerFilter, DrawerPage, DrawerPatch, Failure, Moment, NewDrawer,
-    SimilarDrawer, Wing,
+    SimilarDrawer, Wing, counted,
 };
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
@@ -202,7 +202,7 @@ fn rooms(wing: Wing) -> (String, BTreeMap<String, u64>) {
 
 impl ToolAnswer for DrawerList {
     fn text(&self) -> String {
-        let mut text = format!("{} of {} drawers\n", self.drawers.len(), self.total);
+        let mut text = format!("{} of {}\n", self.drawers.len(), counted(self.total, "drawer"));
         for drawer in &self.drawers {
             let _ = writeln!(text, "{}", drawer.one_line());
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use isolith_engine::{Listed, Neighbours, Reached, Side, Symbol, Walk};
+use isolith_engine::{GraphWalk, Listed, Neighbours, Reached, Side, Symbol};
 use isolith_types::{Code, Failure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -95,8 +95,8 @@ async fn graph_path(call: Call, arguments: GraphPath) -> Result<PathResult, Fail
         let text = format!("no path from {} to {}\n", found.from.id, found.to.id);
         return Ok(PathResult { path: Vec::new(), text });
     };
-    let mut text = format!("{}\n", start.told());
-    steps.iter().for_each(|step| text += &(step.told(Side::After) + "\n"));
+    let mut text = format!("{}\n", start.describe());
+    steps.iter().for_each(|step| text += &(step.describe(Side::After) + "\n"));
     let path = [SymbolStep::from(&start)].into_iter().chain(steps.iter().map(SymbolStep::reached));
     Ok(PathResult { path: path.collect(), text })
 }
@@ -127,13 +127,17 @@ async fn graph_impact(call: Call, arguments: GraphImpact) -> Result<ImpactResult
     Ok(ImpactResult { symbol: found.symbol.id, impact, tests, more, text })
 }
 
-fn walk(depth: Option<u32>, candidates: Option<bool>, limit: Option<u32>) -> Result<Walk, Failure> {
+fn walk(
+    depth: Option<u32>,
+    candidates: Option<bool>,
+    limit: Option<u32>,
+) -> Result<GraphWalk, Failure> {
     if let Some(depth) = depth.filter(|depth| !(1..=MAX_DEPTH).contains(depth)) {
         let message = format!("depth must be from 1 to {MAX_DEPTH}, not {depth}");
         return Err(Failure::new(Code::BadInput, message));
     }
     let limit = limit_within(limit, LIMITS)? as usize;
-    Ok(Walk { depth, candidates: candidates.unwrap_or(false), limit })
+    Ok(GraphWalk { depth, candidates: candidates.unwrap_or(false), limit })
 }
 
 fn check_symbol(symbol: &str) -> Result<&str, Failure> {
@@ -141,7 +145,7 @@ fn check_symbol(symbol: &str) -> Result<&str, Failure> {
 }
 
 fn reached_text(found: &Listed<Reached>, side: Side) -> String {
-    let mut text: String = found.items.iter().map(|it| it.told(side) + "\n").collect();
+    let mut text: String = found.items.iter().map(|it| it.describe(side) + "\n").collect();
     match found.total - found.items.len() {
         0 if found.total == 0 => text += "no certain results\n",
         0 if found.more => text += "stopped early: there may be more\n",

@@ -1,16 +1,16 @@
-//! Circles in a directed graph.
+//! Cycles in a directed graph.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A shortest circle is looked for from no more nodes of a component than these.
-const MOST_STARTS: usize = 200;
+/// Maximum number of nodes of a component from which a shortest cycle is searched.
+const MAX_STARTS: usize = 200;
 
-/// Who leads to whom.
+/// The successors of each node.
 pub(super) type Links = BTreeMap<i64, BTreeSet<i64>>;
 
-/// The sets of nodes that all lead to each other, of two nodes or more: Tarjan's strongly
-/// connected components, without recursion.
-pub(super) fn components(links: &Links) -> Vec<Vec<i64>> {
+/// The strongly connected components of two nodes or more, by Tarjan's algorithm without
+/// recursion.
+pub(super) fn strongly_connected(links: &Links) -> Vec<Vec<i64>> {
     let mut search = Search::default();
     for node in links.keys() {
         if !search.order.contains_key(node) {
@@ -20,11 +20,12 @@ pub(super) fn components(links: &Links) -> Vec<Vec<i64>> {
     search.found
 }
 
-/// A shortest circle within a component, from its least node on.
-pub(super) fn shortest_ring(component: &[i64], links: &Links) -> Vec<i64> {
+/// A shortest cycle within a component, starting at its smallest node.
+pub(super) fn shortest_cycle(component: &[i64], links: &Links) -> Vec<i64> {
     let inside: BTreeSet<i64> = component.iter().copied().collect();
-    let rings = inside.iter().take(MOST_STARTS).filter_map(|start| ring(*start, &inside, links));
-    rings.min_by_key(Vec::len).unwrap_or_default()
+    let starts = inside.iter().take(MAX_STARTS);
+    let cycles = starts.filter_map(|start| shortest_cycle_from(*start, &inside, links));
+    cycles.min_by_key(Vec::len).unwrap_or_default()
 }
 
 #[derive(Default)]
@@ -89,18 +90,18 @@ impl Search {
     }
 }
 
-fn ring(start: i64, inside: &BTreeSet<i64>, links: &Links) -> Option<Vec<i64>> {
+fn shortest_cycle_from(start: i64, inside: &BTreeSet<i64>, links: &Links) -> Option<Vec<i64>> {
     let mut before = BTreeMap::new();
     let mut queue = VecDeque::from([start]);
     while let Some(node) = queue.pop_front() {
         for to in links.get(&node).into_iter().flatten() {
             if *to == start && node != start {
-                let mut way = vec![node];
-                while let Some(earlier) = before.get(way.last().unwrap_or(&start)) {
-                    way.push(*earlier);
+                let mut path = vec![node];
+                while let Some(earlier) = before.get(path.last().unwrap_or(&start)) {
+                    path.push(*earlier);
                 }
-                way.reverse();
-                return Some(way);
+                path.reverse();
+                return Some(path);
             }
             if *to != start && inside.contains(to) && !before.contains_key(to) {
                 before.insert(*to, node);
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn components_are_what_leads_to_each_other() {
+    fn nodes_that_reach_each_other_are_a_component() {
         for (pairs, expected) in [
             (&[][..], vec![]),
             (&[(1, 2), (2, 3)], vec![]),
@@ -133,26 +134,26 @@ mod tests {
             (&[(1, 2), (2, 3), (3, 1), (3, 4), (4, 5), (5, 4)], vec![vec![4, 5], vec![1, 2, 3]]),
             (&[(5, 1), (1, 3), (3, 5), (1, 2), (2, 1)], vec![vec![1, 2, 3, 5]]),
         ] {
-            assert_eq!(components(&links(pairs)), expected, "{pairs:?}");
+            assert_eq!(strongly_connected(&links(pairs)), expected, "{pairs:?}");
         }
     }
 
     #[test]
-    fn long_chains_need_no_deep_stack() {
+    fn long_cycles_need_no_deep_stack() {
         let ring: Vec<(i64, i64)> = (0..100_000).map(|n| (n, (n + 1) % 100_000)).collect();
-        assert_eq!(components(&links(&ring))[0].len(), 100_000);
+        assert_eq!(strongly_connected(&links(&ring))[0].len(), 100_000);
     }
 
     #[test]
-    fn the_shortest_ring_is_shown() {
+    fn the_shortest_cycle_is_returned() {
         let links = links(&[(1, 2), (2, 3), (3, 1), (3, 4), (4, 3)]);
-        assert_eq!(shortest_ring(&[1, 2, 3, 4], &links), [3, 4]);
-        assert_eq!(shortest_ring(&[1, 2, 3], &links), [1, 2, 3]);
+        assert_eq!(shortest_cycle(&[1, 2, 3, 4], &links), [3, 4]);
+        assert_eq!(shortest_cycle(&[1, 2, 3], &links), [1, 2, 3]);
     }
 
-    /// Against a search that tries every pair.
+    /// Compares with a search that tries every pair.
     #[test]
-    fn components_of_random_graphs() {
+    fn components_of_random_graphs_are_right() {
         let mut random = fastrand::Rng::with_seed(7);
         for _ in 0..300 {
             let nodes = random.i64(2..9);
@@ -183,7 +184,7 @@ mod tests {
                     expected.insert(component);
                 }
             }
-            let found: BTreeSet<Vec<i64>> = components(&links).into_iter().collect();
+            let found: BTreeSet<Vec<i64>> = strongly_connected(&links).into_iter().collect();
             assert_eq!(found, expected, "{pairs:?}");
         }
     }

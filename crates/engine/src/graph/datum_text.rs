@@ -1,10 +1,10 @@
-//! Values of the graph for people.
+//! Formats graph values for people.
 
 use std::collections::BTreeMap;
 
 use isolith_graph::{Datum, NodeDatum};
 
-/// A value as people write it: nodes and relationships as in a query.
+/// Formats a value; nodes and relationships as in a query.
 #[must_use]
 pub fn datum_text(datum: &Datum) -> String {
     match datum {
@@ -45,7 +45,7 @@ fn node_text(node: &NodeDatum) -> String {
     format!("({labels}{})", map_text(&node.properties))
 }
 
-/// With a space before it; nothing if there is nothing in it.
+/// With a leading space; empty for an empty map.
 fn map_text(map: &BTreeMap<String, Datum>) -> String {
     if map.is_empty() {
         return String::new();
