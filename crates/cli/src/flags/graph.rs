@@ -31,16 +31,16 @@ pub(super) enum TypedGraph {
     ///
     /// Much faster than one query per row. A file of up to 16 MB and 524,288 rows is one
     /// transaction. A larger file takes several: the rows before an invalid one are then kept.
-    #[command(subcommand)]
+    #[command(subcommand, after_long_help = examples::GRAPH_IMPORT)]
     Import(TypedImport),
     /// Show what calls a symbol
     ///
-    /// A type or a file stands for everything in it.
+    /// A type or a file includes everything in it.
     #[command(after_long_help = examples::GRAPH_CALLERS)]
     Callers(TypedNeighbours),
     /// Show what a symbol calls
     ///
-    /// A type or a file stands for everything in it.
+    /// A type or a file includes everything in it.
     #[command(after_long_help = examples::GRAPH_CALLEES)]
     Callees(TypedNeighbours),
     /// Show a shortest path from one symbol to another
@@ -71,7 +71,7 @@ pub(super) enum TypedGraph {
     /// Show the most connected symbols
     #[command(after_long_help = examples::GRAPH_HOTSPOTS)]
     Hotspots(TypedHotspots),
-    /// Count nodes by label, and edges by type and confidence
+    /// Count nodes by label, and edges by type and certainty
     #[command(after_long_help = examples::GRAPH_STATS)]
     Stats,
 }

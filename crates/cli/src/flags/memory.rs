@@ -63,7 +63,7 @@ pub(super) enum TypedMemory {
         place: TypedPersonal,
     },
     /// Write and read agents' diaries
-    #[command(subcommand)]
+    #[command(subcommand, after_long_help = examples::DIARY)]
     Diary(TypedDiary),
     /// Import conversations and drawers from files
     ///
@@ -225,13 +225,13 @@ pub(super) struct TypedDelete {
     /// Ids of the drawers
     #[arg(value_name = "ID", conflicts_with_all = ["wing", "room", "source", "author", "tags", "since", "until"])]
     ids: Vec<String>,
-    #[command(flatten)]
-    filter: TypedWhere,
     /// Allow filters without a source or a room, which may match many drawers
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
     once: TypedOnce,
+    #[command(flatten)]
+    filter: TypedWhere,
     #[command(flatten)]
     place: TypedPersonal,
 }

@@ -36,7 +36,7 @@ pub(super) struct TypedImport {
     #[arg(long)]
     dry_run: bool,
     /// Seconds without progress before giving up
-    #[arg(long, value_name = "S", default_value_t = 180, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 180, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
     #[command(flatten)]
     pub(super) place: TypedPersonal,

@@ -53,7 +53,7 @@ pub(super) struct TypedMcp {
     #[arg(long, value_name = "DIR")]
     allow: Vec<PathBuf>,
     /// Time limit of a call in seconds [default: server.timeout, or 30]
-    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3_600))]
     timeout: Option<u64>,
 }
 
