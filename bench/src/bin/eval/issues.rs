@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use isolith_engine::{
-    CodeFilter, CodeHit, CodeSearch, Engine, EngineOptions, IndexOptions, StorePlace, Weights,
+    CodeFilter, CodeHit, CodeSearch, CodeWeights, Engine, EngineOptions, IndexOptions, StorePlace,
 };
 use serde::Deserialize;
 
@@ -75,9 +75,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let stores = options.stores.clone().unwrap_or_else(|| scratch.path().to_owned());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let usual: Weights = match &options.weights {
+    let usual: CodeWeights = match &options.weights {
         Some(json) => serde_json::from_str(json).context("--weights")?,
-        None => Weights::default(),
+        None => CodeWeights::default(),
     };
     let mut tried = vec![usual];
     for json in &options.tries {
@@ -97,7 +97,7 @@ async fn ask_all(
     options: &Options,
     reports: &[Report],
     stores: &Path,
-    tried: &[Weights],
+    tried: &[CodeWeights],
 ) -> Result<Vec<Vec<Outcome>>> {
     let mut outcomes: Vec<Vec<Outcome>> = tried.iter().map(|_| Vec::new()).collect();
     for (number, report) in reports.iter().enumerate() {
@@ -146,10 +146,8 @@ async fn indexed(report: &Report, mirror: &Path, store: &Path) -> Result<Engine>
             .arg(&report.commit)
             .status()?;
         ensure!(archive.success(), "{}: no commit {}", report.repo, report.commit);
-        let unpacked = Command::new("tar")
-            .args(["-xf", "tree.tar"])
-            .current_dir(tree.path())
-            .status()?;
+        let unpacked =
+            Command::new("tar").args(["-xf", "tree.tar"]).current_dir(tree.path()).status()?;
         ensure!(unpacked.success(), "{}: cannot unpack {}", report.repo, report.commit);
         std::fs::remove_file(tree.path().join("tree.tar"))?;
         let options = IndexOptions::new(tree.path().to_owned());
@@ -164,8 +162,7 @@ impl Outcome {
             let shown = &hits[..hits.len().min(depth)];
             report.files.iter().all(|file| shown.iter().any(|hit| hit.path == *file))
         };
-        let has_lines =
-            |depth: usize| hits.iter().take(depth).any(|hit| shows_change(report, hit));
+        let has_lines = |depth: usize| hits.iter().take(depth).any(|hit| shows_change(report, hit));
         Self {
             repo: report.repo.clone(),
             files: DEPTHS.map(has_files),

@@ -7,6 +7,7 @@
 mod choose;
 mod code_search;
 mod graph;
+mod issues;
 mod memory;
 mod score;
 
@@ -28,6 +29,8 @@ enum Set {
     CodeSearch(code_search::Options),
     /// Edges of the code graph, beside those of exact indexes: precision and recall
     Graph(graph::Options),
+    /// Bug reports, asked whole: are the files and lines of the fix among the first hits?
+    Issues(issues::Options),
     /// Questions about conversations and notes: recall@10, MRR@10
     Memory(memory::Options),
 }
@@ -38,6 +41,7 @@ fn main() -> Result<()> {
     match Typed::parse().set {
         Set::CodeSearch(options) => code_search::run(&options),
         Set::Graph(options) => graph::run(&options),
+        Set::Issues(options) => issues::run(&options),
         Set::Memory(options) => memory::run(&options),
     }
 }

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use isolith_engine::{CodeFilter, CodeHit, CodeHits, CodeSearch, IndexedChunk, IndexedFile, Root};
+use isolith_engine::{
+    CodeFilter, CodeHit, CodeHits, CodeSearch, FoundPlace, IndexedChunk, IndexedFile, Root,
+};
 use isolith_types::{Code, Failure, Moment};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -111,6 +113,8 @@ fn filter(language: Option<String>, path: Option<String>) -> Result<CodeFilter, 
 struct Found {
     hits: Vec<Hit>,
     degraded: Option<String>,
+    /// Nothing fits the query well
+    weak: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -124,17 +128,32 @@ struct Hit {
     score: f64,
     snippet: String,
     why: Vec<String>,
+    /// Further places in the file
+    also: Vec<Also>,
     stale: bool,
     /// Number of snippet lines before the symbol.
     #[serde(skip)]
     before: usize,
 }
 
+#[derive(Serialize, JsonSchema)]
+struct Also {
+    start_line: u32,
+    end_line: u32,
+    symbol: Option<String>,
+}
+
+impl From<FoundPlace> for Also {
+    fn from(FoundPlace { start_line, end_line, symbol }: FoundPlace) -> Self {
+        Self { start_line, end_line, symbol }
+    }
+}
+
 impl From<CodeHits> for Found {
     fn from(found: CodeHits) -> Self {
-        let CodeHits { hits, degraded, .. } = found;
+        let CodeHits { hits, degraded, weak, .. } = found;
         let degraded = degraded.map(|it| it.worded(for_agents));
-        Self { hits: hits.into_iter().map(Hit::from).collect(), degraded }
+        Self { hits: hits.into_iter().map(Hit::from).collect(), degraded, weak }
     }
 }
 
@@ -152,6 +171,7 @@ impl From<CodeHit> for Hit {
             score: round(f64::from(hit.score)),
             snippet: cut(&hit.snippet, SNIPPET_BYTES).to_owned(),
             why: hit.why,
+            also: hit.also.into_iter().map(Also::from).collect(),
             stale: hit.stale,
         }
     }
@@ -163,6 +183,9 @@ impl Shown for Found {
             return "nothing found".to_owned();
         }
         let mut text = String::new();
+        if self.weak {
+            text.push_str("nothing fits well; these are the closest matches\n");
+        }
         for hit in &self.hits {
             let place = Path::new(&hit.root).join(&hit.path);
             let _ = write!(text, "{}:{}-{}", place.display(), hit.start_line, hit.end_line);
@@ -174,6 +197,10 @@ impl Shown for Found {
             let _ = writeln!(text, " ({}, {:.2}{stale})", hit.kind, hit.score);
             for line in lines_from(&hit.snippet, hit.before, SNIPPET_LINES) {
                 let _ = writeln!(text, "  {line}");
+            }
+            for also in &hit.also {
+                let symbol = also.symbol.as_deref().unwrap_or_default();
+                let _ = writeln!(text, "  also {}-{} {symbol}", also.start_line, also.end_line);
             }
         }
         if let Some(degraded) = &self.degraded {
@@ -380,18 +407,21 @@ mod tests {
             score: 0.876,
             snippet: "use x;\n\nfn count() {\n    1\n}".to_owned(),
             why: vec!["keywords 0.5".to_owned()],
+            also: vec![Also { start_line: 40, end_line: 52, symbol: Some("sum".to_owned()) }],
             stale: true,
             before: 2,
         };
         let degraded = Some("half of it".to_owned());
-        insta::assert_snapshot!(Found { hits: vec![hit], degraded }.text(), @r"
+        insta::assert_snapshot!(Found { hits: vec![hit], degraded, weak: true }.text(), @r"
+        nothing fits well; these are the closest matches
         /root/src/a.rs:3-20 count (function, 0.88, stale: the file has changed since it was indexed)
           fn count() {
               1
           }
+          also 40-52 sum
         degraded: half of it
         ");
-        assert_eq!(Found { hits: Vec::new(), degraded: None }.text(), "nothing found");
+        assert_eq!(Found { hits: Vec::new(), degraded: None, weak: true }.text(), "nothing found");
     }
 
     #[test]
