@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use isolate::{Bulk, CallOptions, Pool, PoolSettings, Supervised};
 use isolith_embed::DIMENSION;
 use isolith_folder::Folder;
-use isolith_protocol::{CODE_COLLECTION, CodeFound, CodeScope, FoundChunk, RootPlace, SearchCode};
+use isolith_protocol::{
+    CODE_COLLECTION, CodeFound, CodeScope, FoundChunk, FoundPlace, RootPlace, SearchCode,
+};
 use isolith_roles::{FileToParse, ParseJob, Parser};
 use isolith_search::{CodeWeights, SearchMode};
 use isolith_source::Language;
@@ -75,6 +77,8 @@ pub struct CodeHits {
     pub hits: Vec<CodeHit>,
     /// Why the answer is incomplete.
     pub degraded: Option<Degraded>,
+    /// Whether nothing fits the query well.
+    pub weak: bool,
     /// How long it took.
     pub took: Duration,
 }
@@ -110,6 +114,8 @@ pub struct CodeHit {
     pub snippet_line: u32,
     /// Why it ranks where it does.
     pub why: Vec<String>,
+    /// Further places in the same file, best first.
+    pub also: Vec<FoundPlace>,
     /// Whether the file has changed since it was indexed; lines and text are then those of
     /// the indexed version.
     pub stale: bool,
@@ -200,11 +206,11 @@ impl Engine {
             }
             Some(_) => return Err(nothing_indexed()),
         };
-        let CodeFound { hits, degraded, .. } = found;
+        let CodeFound { hits, degraded, weak, .. } = found;
         let degraded = degraded.or_else(|| unfinished(&roots));
         let mut fresh = Fresh::of(self, &roots);
         let hits = hits.into_iter().filter_map(|hit| fresh.shown(hit)).collect();
-        Ok(CodeHits { hits, degraded, took: started.elapsed() })
+        Ok(CodeHits { hits, degraded, weak, took: started.elapsed() })
     }
 
     async fn ask_for_code(&self, query: SearchCode) -> Result<CodeFound, Failure> {
@@ -386,6 +392,7 @@ impl<'a> Fresh<'a> {
             snippet: hit.text,
             snippet_line: hit.start_line,
             why: hit.why.reasons(),
+            also: hit.also,
             stale: !fresh,
         })
     }

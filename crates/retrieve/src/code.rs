@@ -7,11 +7,11 @@ use isolate::Context;
 use isolith_embed::{Model, model_name};
 use isolith_protocol::{
     ChunkFilter as StoredFilter, CodeFound, CodeScope, CollectionState, FileState, FoundChunk,
-    SearchCode, Searched, StoreError, StoredChunk,
+    FoundPlace, SearchCode, Searched, StoreError, StoredChunk,
 };
 use isolith_search::{
-    CandidateFile, ChunkCandidate, CodeQuery, FileRole, IdentifierDefinition, Phrase, RankedChunk,
-    SearchMode, file_roles, rank_chunks,
+    CandidateFile, ChunkCandidate, CodeQuery, FileRole, Fit, IdentifierDefinition, Phrase,
+    RankedChunk, SearchMode, file_roles, is_exact_match, rank_chunks,
 };
 use isolith_segment::exact::floats;
 use isolith_segment::text::{Analyzer, FieldWeight, Keywords, field};
@@ -23,8 +23,10 @@ use crate::segments::Segments;
 use crate::tail::Tails;
 use crate::vectors::{VectorSearch, dot};
 
-/// Minimum number of candidates by keywords, and by vectors.
+/// Minimum number of candidates by keywords, and by vectors. The evidence of a report is spread
+/// over more chunks.
 const MIN_CANDIDATES: u32 = 200;
+const MIN_REPORT_CANDIDATES: u32 = 1000;
 
 /// Maximum number of chunks that may define one identifier.
 const MAX_DEFINING: u32 = 200;
@@ -72,18 +74,20 @@ impl CodeSearch<'_, '_> {
     pub(crate) fn run(&mut self, query: &SearchCode) -> Result<CodeFound, StoreError> {
         let Some(state) = self.snapshot.code_state()?.filter(|state| state.records > 0) else {
             let (hits, roots, searched) = (Vec::new(), Vec::new(), Searched::default());
-            return Ok(CodeFound { hits, degraded: None, searched, indexed: false, roots });
+            let (indexed, weak) = (false, true);
+            return Ok(CodeFound { hits, degraded: None, weak, searched, indexed, roots });
         };
         let mut searched = Searched { collection: state.id, ..Searched::default() };
         let (mode, other_model) = usable_mode(&state, query)?;
         let rows = self.rows(&state, &query.filter, &mut searched)?;
         let code_query = CodeQuery::parse(&query.text);
-        let by_keywords = match mode.uses_keywords() {
-            true => self.by_keywords(&state, query, rows.as_deref(), &mut searched)?,
-            false => Vec::new(),
+        let candidates = candidate_limit(query, &code_query);
+        let (by_keywords, keyword_fit) = match mode.uses_keywords() {
+            true => self.by_keywords(&state, query, candidates, rows.as_deref(), &mut searched)?,
+            false => (Vec::new(), 0.0),
         };
         let by_vectors = match mode.uses_vectors() {
-            true => self.by_vectors(&state, query, rows.as_deref(), &mut searched)?,
+            true => self.by_vectors(&state, query, candidates, rows.as_deref(), &mut searched)?,
             false => Vec::new(),
         };
         let defining = self.defining(&state, &code_query, rows.as_deref(), &mut searched)?;
@@ -99,15 +103,23 @@ impl CodeSearch<'_, '_> {
             definitions.into_iter().map(|(_, it)| it).collect();
         let files: Vec<CandidateFile> = loaded.files.iter().map(candidate_file).collect();
         let (weights, limit) = (&query.weights, query.limit as usize);
-        let ranked =
+        let mut ranked =
             rank_chunks(&code_query, &files, &candidates, &definitions, weights, mode, limit);
+        let fit = Fit {
+            keywords: keyword_fit,
+            vectors: by_vectors.first().map_or(0.0, |(_, similarity)| *similarity),
+            exact: candidates.iter().any(|it| is_exact_match(&code_query, it)),
+        };
+        fit.scale(&mut ranked, &code_query, mode);
+        let weak = ranked.is_empty() || fit.is_weak(&code_query, mode);
         let rows: Vec<u64> = ranked.iter().map(|it| candidates[it.candidate].row).collect();
         let texts = self.snapshot.chunks(&rows, true)?;
+        let row = |candidate: usize| candidates[candidate].row;
         let hits = ranked.into_iter().zip(texts);
-        let hits = hits.filter_map(|(ranked, chunk)| loaded.hit(ranked, chunk?)).collect();
+        let hits = hits.filter_map(|(ranked, chunk)| loaded.hit(ranked, chunk?, row)).collect();
         let degraded = searched.degraded().map(|why| Degraded { why, hint: None }).or(other_model);
         let roots = self.snapshot.root_places()?;
-        Ok(CodeFound { hits, degraded, searched, indexed: true, roots })
+        Ok(CodeFound { hits, degraded, weak, searched, indexed: true, roots })
     }
 
     /// The rows that match a filter; `None` if it matches all.
@@ -139,18 +151,23 @@ impl CodeSearch<'_, '_> {
         Ok(Some(rows))
     }
 
-    /// Rows and scores of the chunks that match the query's keywords best.
+    /// Rows and scores of the chunks that match the query's keywords best, and the highest score
+    /// relative to the highest possible one.
     fn by_keywords(
         &mut self,
         state: &CollectionState,
         query: &SearchCode,
+        limit: u32,
         rows: Option<&[u64]>,
         searched: &mut Searched,
-    ) -> Result<Vec<(u64, f32)>, StoreError> {
+    ) -> Result<(Vec<(u64, f32)>, f32), StoreError> {
         let keywords = Keywords::of(Analyzer::Code, &query.text, query.weights.stem_keywords);
-        let limit = MIN_CANDIDATES.max(query.limit);
-        let best = self.keyword_search().best(state, keywords, limit, rows, searched)?;
-        Ok(best.into_ranked())
+        let (best, ranking) =
+            self.keyword_search().best_with_ranking(state, keywords, limit, rows, searched)?;
+        let best = best.into_ranked();
+        let possible: f32 = ranking.iter().flat_map(|ranking| ranking.gains()).sum();
+        let highest = best.first().map_or(0.0, |(_, score)| *score);
+        Ok((best, if possible > 0.0 { highest / possible } else { 0.0 }))
     }
 
     /// Rows of the chunks nearest to the query vector without the mean, and their similarity minus
@@ -159,6 +176,7 @@ impl CodeSearch<'_, '_> {
         &mut self,
         state: &CollectionState,
         query: &SearchCode,
+        limit: u32,
         rows: Option<&[u64]>,
         searched: &mut Searched,
     ) -> Result<Vec<(u64, f32)>, StoreError> {
@@ -180,7 +198,6 @@ impl CodeSearch<'_, '_> {
             remove_mean(&mut vector, &mean, query.weights.common);
             baseline = dot(&mean, &vector) / dot(&vector, &vector).sqrt().max(f32::MIN_POSITIVE);
         }
-        let limit = MIN_CANDIDATES.max(query.limit);
         let best = search.best(state, vector, limit, rows, searched)?;
         let score = |(row, distance): (u64, f32)| (row, (1.0 - distance - baseline).max(0.0));
         Ok(best.into_ranked().into_iter().map(score).collect())
@@ -335,6 +352,7 @@ impl LoadedChunks {
                 phrase: 0.0,
                 start_line: chunk.start_line,
                 symbols: &chunk.symbols,
+                parent: chunk.parent.as_deref(),
             });
         }
         candidates
@@ -369,7 +387,12 @@ impl LoadedChunks {
         definitions
     }
 
-    fn hit(&self, ranked: RankedChunk, chunk: StoredChunk) -> Option<FoundChunk> {
+    fn hit(
+        &self,
+        ranked: RankedChunk,
+        chunk: StoredChunk,
+        row: impl Fn(usize) -> u64,
+    ) -> Option<FoundChunk> {
         let file = &self.files[*self.file_indexes.get(&chunk.file)? as usize];
         Some(FoundChunk {
             root: file.root,
@@ -385,7 +408,21 @@ impl LoadedChunks {
             text: chunk.text.unwrap_or_default(),
             score: ranked.score,
             why: ranked.explanation,
+            also: ranked.also.into_iter().map(|it| place(&self.chunks[&row(it)])).collect(),
         })
+    }
+}
+
+fn candidate_limit(query: &SearchCode, code_query: &CodeQuery) -> u32 {
+    let min = if code_query.is_report() { MIN_REPORT_CANDIDATES } else { MIN_CANDIDATES };
+    min.max(query.limit)
+}
+
+fn place(chunk: &StoredChunk) -> FoundPlace {
+    FoundPlace {
+        start_line: chunk.start_line,
+        end_line: chunk.end_line,
+        symbol: chunk.symbols.first().map(|symbol| symbol.name.clone()),
     }
 }
 

@@ -72,12 +72,26 @@ impl KeywordSearch<'_, '_> {
         rows: Option<&[u64]>,
         searched: &mut Searched,
     ) -> Result<TopRows, StoreError> {
+        Ok(self.best_with_ranking(state, keywords, limit, rows, searched)?.0)
+    }
+
+    /// Like [`best`](Self::best). Also returns the term weights, unless time ran out or there are
+    /// no terms.
+    pub(crate) fn best_with_ranking(
+        &mut self,
+        state: &CollectionState,
+        keywords: Keywords,
+        limit: u32,
+        rows: Option<&[u64]>,
+        searched: &mut Searched,
+    ) -> Result<(TopRows, Option<Ranking>), StoreError> {
         let query = KeywordQuery { keywords, rows, local_statistics: false };
         let mut best = TopRows::highest(limit as usize);
-        if !query.keywords.terms.is_empty() {
-            self.search(state, &query, &mut best, searched)?;
-        }
-        Ok(best)
+        let ranking = match query.keywords.terms.is_empty() {
+            true => None,
+            false => self.search(state, &query, &mut best, searched)?,
+        };
+        Ok((best, ranking))
     }
 
     /// Like [`best`](Self::best), with term statistics of `rows` only. Also returns the term

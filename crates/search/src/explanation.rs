@@ -16,6 +16,8 @@ pub struct Explanation {
     pub vectors: f32,
     /// Boost for a file name that matches words of the query.
     pub stem: f32,
+    /// Boost for a path that the query mentions.
+    pub path: f32,
     /// Boost for an exact match of the query as a phrase or as a symbol name.
     pub exact: f32,
     /// Boosts for defining identifiers of the query.
@@ -47,7 +49,16 @@ impl Explanation {
     pub fn score(&self) -> f32 {
         let boosts: f32 = self.definitions.iter().map(|definition| definition.boost).sum();
         let factor: f32 = self.penalties.iter().map(|penalty| penalty.factor).product();
-        (self.keywords + self.vectors + self.stem + boosts) * factor + self.exact
+        (self.keywords + self.vectors + self.stem + self.path + boosts) * factor + self.exact
+    }
+
+    /// Multiplies all parts, and so the total score.
+    pub(crate) fn scale(&mut self, factor: f32) {
+        let Self { keywords, vectors, stem, path, exact, definitions, penalties: _ } = self;
+        for part in [keywords, vectors, stem, path, exact] {
+            *part *= factor;
+        }
+        definitions.iter_mut().for_each(|definition| definition.boost *= factor);
     }
 
     /// The parts as short phrases, for display.
@@ -60,6 +71,9 @@ impl Explanation {
         }
         if self.stem > 0.0 {
             reasons.push("file name matches".to_owned());
+        }
+        if self.path > 0.0 {
+            reasons.push("path mentioned".to_owned());
         }
         if self.exact > 0.0 {
             reasons.push("exact match".to_owned());
@@ -87,6 +101,7 @@ mod tests {
             keywords: 0.421,
             vectors: 0.38,
             stem: 0.2,
+            path: 0.1,
             exact: 0.0,
             definitions: vec![DefinitionBoost { name: "RetryPolicy".to_owned(), boost: 0.5 }],
             penalties: vec![
@@ -94,8 +109,8 @@ mod tests {
                 Penalty { role: FileRole::Vendored, factor: 0.5 },
             ],
         };
-        insta::assert_snapshot!(explanation, @"keywords 0.42, meaning 0.38, file name matches, defines RetryPolicy, test file ×0.3, vendored ×0.5");
-        assert!((explanation.score() - 1.501 * 0.15).abs() < 1e-6);
+        insta::assert_snapshot!(explanation, @"keywords 0.42, meaning 0.38, file name matches, path mentioned, defines RetryPolicy, test file ×0.3, vendored ×0.5");
+        assert!((explanation.score() - 1.601 * 0.15).abs() < 1e-6);
         assert_eq!(Explanation::default().to_string(), "");
         let bytes = postcard::to_stdvec(&explanation).unwrap();
         assert_eq!(postcard::from_bytes::<Explanation>(&bytes).unwrap(), explanation);

@@ -9,6 +9,7 @@
 //! scoring candidates is not done here.
 
 mod explanation;
+mod fit;
 mod identifiers;
 mod memory;
 pub mod paths;
@@ -18,9 +19,12 @@ mod rank;
 mod weights;
 
 pub use explanation::{DefinitionBoost, Explanation, Penalty};
+pub use fit::Fit;
 pub use memory::{DrawerCandidate, MemoryWeights, RankedDrawer, rank_drawers};
 pub use paths::{FileRole, FileRoles, file_roles};
 pub use phrase::Phrase;
 pub use query::CodeQuery;
-pub use rank::{CandidateFile, ChunkCandidate, IdentifierDefinition, RankedChunk, rank_chunks};
+pub use rank::{
+    CandidateFile, ChunkCandidate, IdentifierDefinition, RankedChunk, is_exact_match, rank_chunks,
+};
 pub use weights::{CodeWeights, SearchMode};

@@ -1,11 +1,15 @@
 //! Query analysis for code search.
 
+mod paths;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use isolith_text::{Analyzer, query_terms};
 
 use crate::identifiers::{Stemmer, is_name_char, split_names, split_words};
 use crate::paths::{FileRole, FileRoles};
+
+use paths::MentionedPaths;
 
 /// Maximum number of consecutive words that are compared with file names.
 pub(crate) const MAX_RUN_WORDS: usize = 8;
@@ -15,6 +19,9 @@ const MAX_BYTES: usize = 8 << 10;
 const MAX_WORDS: usize = 256;
 const MAX_IDENTIFIERS: usize = 16;
 
+/// A query with more distinct terms is a report: prose, code and traces pasted whole.
+const MAX_QUESTION_TERMS: usize = 24;
+
 /// A code query, analyzed once for all candidates.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CodeQuery {
@@ -22,6 +29,9 @@ pub struct CodeQuery {
     identifiers: Vec<String>,
     /// Whether the whole query is one name.
     is_symbol: bool,
+    /// All names as written.
+    names: BTreeSet<String>,
+    paths: MentionedPaths,
     requested_roles: FileRoles,
     /// File names with extensions, in lower case.
     file_names: BTreeSet<String>,
@@ -43,6 +53,8 @@ impl CodeQuery {
         Self {
             identifiers: identifiers(text),
             is_symbol: is_symbol(text.trim()),
+            names: split_names(text).map(str::to_owned).collect(),
+            paths: MentionedPaths::parse(text),
             requested_roles: requested_roles(text),
             file_names: file_names(text),
             runs: runs(&words, &mut stemmer),
@@ -60,6 +72,22 @@ impl CodeQuery {
     /// name such as `Model.save`.
     pub(crate) fn symbol_name(&self) -> Option<&str> {
         self.identifiers.last().filter(|_| self.is_symbol).map(String::as_str)
+    }
+
+    /// Whether the query is longer than a question, such as a pasted bug report.
+    pub fn is_report(&self) -> bool {
+        self.stems.len() > MAX_QUESTION_TERMS
+    }
+
+    /// Whether the query contains the name of a definition, or the last part of a qualified one.
+    pub(crate) fn mentions_name(&self, definition: &str) -> bool {
+        let last = definition.rsplit(|c| !is_name_char(c)).next().unwrap_or(definition);
+        !last.is_empty() && self.names.contains(last)
+    }
+
+    /// Whether the query mentions a path that ends like this one.
+    pub(crate) fn mentions_path(&self, path: &str) -> bool {
+        self.paths.matches(path)
     }
 
     /// The file roles that the query asks for, such as tests.

@@ -90,6 +90,15 @@ pub struct CodeWeights {
     pub type_definition: f32,
     /// Boost for defining a function or constant named in the query.
     pub other_definition: f32,
+    /// Boost for a file whose path the query mentions, such as in a traceback.
+    pub path: f32,
+    /// Boost for a chunk inside a definition that the query mentions. It only selects chunks
+    /// within a file.
+    pub parent: f32,
+    /// Factor for the vector scores that select chunks within a file, if the query is a report.
+    pub report_vectors: f32,
+    /// `stem`, if the query is a report: most of its words name no file.
+    pub report_stem: f32,
     /// Boost for a chunk that contains the query, of at least four words, as a phrase. A partial
     /// match gets much less.
     pub exact: f32,
@@ -128,6 +137,10 @@ impl Default for CodeWeights {
             stem_keywords: 2.0,
             type_definition: 0.5,
             other_definition: 0.2,
+            path: 0.3,
+            parent: 0.15,
+            report_vectors: 0.2,
+            report_stem: 0.1,
             exact: 2.0,
             exact_definition: 1.0,
             test: 0.3,

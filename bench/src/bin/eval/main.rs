@@ -7,6 +7,7 @@
 mod code_search;
 mod cross_validation;
 mod graph;
+mod issues;
 mod memory;
 mod score;
 
@@ -28,6 +29,8 @@ enum Evaluation {
     CodeSearch(code_search::Options),
     /// Edges of the code graph, compared with exact indexes: precision and recall
     Graph(graph::Options),
+    /// Bug reports, asked whole: are the files and lines of the fix among the first hits?
+    Issues(issues::Options),
     /// Questions about conversations and notes: recall@10, MRR@10
     Memory(memory::Options),
 }
@@ -38,6 +41,7 @@ fn main() -> Result<()> {
     match Cli::parse().evaluation {
         Evaluation::CodeSearch(options) => code_search::run(&options),
         Evaluation::Graph(options) => graph::run(&options),
+        Evaluation::Issues(options) => issues::run(&options),
         Evaluation::Memory(options) => memory::run(&options),
     }
 }

@@ -101,6 +101,8 @@ pub struct CodeFound {
     pub hits: Vec<FoundChunk>,
     /// Why the answer is incomplete.
     pub degraded: Option<Degraded>,
+    /// Whether nothing fits the query well.
+    pub weak: bool,
     /// Which segments the search used.
     pub searched: Searched,
     /// Whether any code is indexed.
@@ -138,6 +140,19 @@ pub struct FoundChunk {
     pub score: f32,
     /// What contributed to the score.
     pub why: Explanation,
+    /// Further places in the same file, best first.
+    pub also: Vec<FoundPlace>,
+}
+
+/// A further chunk of a file that a search found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundPlace {
+    /// The first line, from 1.
+    pub start_line: u32,
+    /// The last line.
+    pub end_line: u32,
+    /// The first symbol that it defines.
+    pub symbol: Option<String>,
 }
 
 impl SearchReply for CodeFound {

@@ -3,6 +3,7 @@
 mod scores;
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use isolith_types::{Symbol, SymbolKind};
 
@@ -29,6 +30,8 @@ pub struct ChunkCandidate<'c> {
     pub start_line: u32,
     /// The symbols it defines.
     pub symbols: &'c [Symbol],
+    /// The name of the enclosing definition.
+    pub parent: Option<&'c str>,
 }
 
 /// A file that contains candidates.
@@ -64,7 +67,13 @@ pub struct RankedChunk {
     pub symbol: Option<usize>,
     /// The parts of the score.
     pub explanation: Explanation,
+    /// Indexes of further candidates in the same file, best first, that are not hits themselves.
+    /// Only the best chunk of a file has any.
+    pub also: Vec<usize>,
 }
+
+/// Maximum number of further places of a hit.
+const MAX_ALSO: usize = 3;
 
 /// Returns the best chunk of each file, best file first, followed by the other chunks. Equal
 /// scores are ordered by path and line; candidates with a score of 0 are dropped.
@@ -88,11 +97,13 @@ pub fn rank_chunks(
         mode,
         stemmer: Stemmer::new(),
     };
-    let (mut hits, rest) = ranking.best_of_each_file();
+    let (mut hits, mut rest) = ranking.best_of_each_file();
     hits.truncate(limit);
     if hits.len() < limit {
-        ranking.append_rest(&mut hits, rest, limit);
+        let others = rest.split_off(rest.len().min(limit - hits.len()));
+        ranking.append(&mut hits, std::mem::replace(&mut rest, others));
     }
+    ranking.add_further_places(&mut hits, &rest);
     for hit in &mut hits {
         hit.symbol = ranking.best_symbol(candidates[hit.candidate].symbols);
     }
@@ -122,10 +133,14 @@ impl Ranking<'_> {
         for (candidate, chunk) in self.candidates.iter().enumerate() {
             if let Some(file) = files.get(chunk.file as usize) {
                 let explanation = self.explain_chunk(candidate, file);
-                let score = explanation.score();
-                chunks.push(RankedChunk { candidate, score, symbol: None, explanation });
+                let parent = self.parent_boost(chunk);
+                let score =
+                    explanation.score() + if explanation.score() > 0.0 { parent } else { 0.0 };
+                let also = Vec::new();
+                chunks.push(RankedChunk { candidate, score, symbol: None, explanation, also });
             }
         }
+        chunks.retain(|chunk| chunk.score > 0.0);
         chunks.sort_by(|a, b| self.order(a, b));
         let mut seen = vec![false; self.files.len()];
         let (mut best, rest): (Vec<_>, Vec<_>) = chunks.into_iter().partition(|chunk| {
@@ -136,17 +151,32 @@ impl Ranking<'_> {
             hit.explanation.exact = self.exact[hit.candidate];
             hit.score = hit.explanation.score();
         }
-        best.retain(|hit| hit.score > 0.0);
         best.sort_by(|a, b| self.order(a, b));
         (best, rest)
     }
 
     /// Appends other chunks by their own scores, capped by the lowest score so far.
-    fn append_rest(&self, hits: &mut Vec<RankedChunk>, rest: Vec<RankedChunk>, limit: usize) {
+    fn append(&self, hits: &mut Vec<RankedChunk>, others: Vec<RankedChunk>) {
         let ceiling = hits.last().map_or(0.0, |hit| hit.score);
-        let missing = limit - hits.len();
-        let rest = rest.into_iter().filter(|hit| hit.score > 0.0).take(missing);
-        hits.extend(rest.map(|hit| RankedChunk { score: hit.score.min(ceiling), ..hit }));
+        hits.extend(
+            others.into_iter().map(|hit| RankedChunk { score: hit.score.min(ceiling), ..hit }),
+        );
+    }
+
+    /// Attaches the chunks that are not hits to the hit of their file.
+    fn add_further_places(&self, hits: &mut [RankedChunk], others: &[RankedChunk]) {
+        let file = |hit: &RankedChunk| self.candidates[hit.candidate].file;
+        let mut hit_of_file: HashMap<u32, &mut RankedChunk> = HashMap::with_capacity(hits.len());
+        for hit in hits {
+            hit_of_file.entry(file(hit)).or_insert(hit);
+        }
+        for other in others {
+            if let Some(hit) = hit_of_file.get_mut(&file(other))
+                && hit.also.len() < MAX_ALSO
+            {
+                hit.also.push(other.candidate);
+            }
+        }
     }
 
     fn explain_file(&mut self, file: usize) -> Explanation {
@@ -158,10 +188,16 @@ impl Ranking<'_> {
         let max_words = self.weights.stem_words as usize;
         let stem_matches = self.mode.uses_keywords()
             && self.query.matches_stem(stem(path), max_words, &mut self.stemmer);
+        let stem_boost = match self.query.is_report() {
+            true => self.weights.report_stem,
+            false => self.weights.stem,
+        };
+        let is_mentioned = self.mode.uses_keywords() && self.query.mentions_path(path);
         Explanation {
             keywords: self.scores.file_keywords[file],
             vectors: self.scores.file_vectors[file],
-            stem: if stem_matches { sanitized(self.weights.stem) } else { 0.0 },
+            stem: if stem_matches { sanitized(stem_boost) } else { 0.0 },
+            path: if is_mentioned { sanitized(self.weights.path) } else { 0.0 },
             exact: 0.0,
             definitions: self.definitions[file].clone(),
             penalties: self.penalties(path, roles),
@@ -177,12 +213,29 @@ impl Ranking<'_> {
         };
         Explanation {
             keywords: self.scores.chunk_keywords[candidate],
-            vectors: self.scores.chunk_vectors[candidate],
+            vectors: self.scores.chunk_vectors[candidate] * self.chunk_vector_factor(),
             stem: file.stem,
+            path: file.path,
             exact: self.exact[candidate],
             definitions: file.definitions.iter().filter(defines).cloned().collect(),
             penalties: file.penalties.clone(),
         }
+    }
+
+    /// A report is about one topic, and its vector says little about the parts of a file.
+    fn chunk_vector_factor(&self) -> f32 {
+        match self.query.is_report() && self.mode.uses_keywords() {
+            true => sanitized(self.weights.report_vectors),
+            false => 1.0,
+        }
+    }
+
+    /// A query that is nothing but a symbol asks for its definition, not for what is inside.
+    fn parent_boost(&self, chunk: &ChunkCandidate<'_>) -> f32 {
+        let is_mentioned = self.mode.uses_keywords()
+            && self.query.symbol_name().is_none()
+            && chunk.parent.is_some_and(|parent| self.query.mentions_name(parent));
+        if is_mentioned { sanitized(self.weights.parent) } else { 0.0 }
     }
 
     /// The strongest penalty of each group of roles, unless the query asks for one of the file's
@@ -241,7 +294,8 @@ const PENALTY_GROUPS: [&[FileRole]; 3] = [
 ];
 
 /// The boosts of each file for the identifiers that it defines; headings do not count. A file that
-/// defines an identifier twice gets the higher boost.
+/// defines an identifier twice gets the higher boost. The more identifiers a query has, the less
+/// each of them counts.
 fn definition_boosts(
     query: &CodeQuery,
     files: usize,
@@ -253,6 +307,7 @@ fn definition_boosts(
     if !mode.uses_keywords() {
         return all;
     }
+    let identifiers = query.identifiers().len() as f32;
     for (identifier, name) in query.identifiers().iter().enumerate() {
         let mut boosts: Vec<(u32, f32)> = definitions
             .iter()
@@ -261,7 +316,7 @@ fn definition_boosts(
             .collect();
         boosts.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
         boosts.dedup_by_key(|boost| boost.0);
-        let divisor = (boosts.len() as f32).sqrt();
+        let divisor = (boosts.len() as f32 * identifiers).sqrt();
         for (file, boost) in boosts {
             if boost > 0.0
                 && let Some(file) = all.get_mut(file as usize)
@@ -271,6 +326,23 @@ fn definition_boosts(
         }
     }
     all
+}
+
+/// Whether a chunk contains the whole query, or defines the symbol that is the query.
+pub fn is_exact_match(query: &CodeQuery, chunk: &ChunkCandidate<'_>) -> bool {
+    chunk.phrase >= 1.0 || exact_definitions(query, chunk).next().is_some()
+}
+
+/// The symbols of a chunk that the whole query names.
+fn exact_definitions<'c>(
+    query: &CodeQuery,
+    chunk: &ChunkCandidate<'c>,
+) -> impl Iterator<Item = &'c Symbol> {
+    let name = query.symbol_name();
+    let is_named = move |symbol: &&Symbol| {
+        name.is_some_and(|name| symbol.name == name) && symbol.kind != SymbolKind::Heading
+    };
+    chunk.symbols.iter().filter(is_named)
 }
 
 /// The boost of a chunk that defines the symbol searched for or contains the query as a phrase.
@@ -283,14 +355,10 @@ fn exact_boost(
     if !mode.uses_keywords() {
         return 0.0;
     }
-    if let Some(name) = query.symbol_name() {
-        let named = |symbol: &&Symbol| symbol.name == name && symbol.kind != SymbolKind::Heading;
-        // A class ranks above its constructors, which have the same name.
-        let factor = |symbol: &Symbol| if symbol.kind.is_type() { EXACT_TYPE_FACTOR } else { 1.0 };
-        let best = chunk.symbols.iter().filter(named).map(factor).reduce(f32::max);
-        if let Some(best) = best {
-            return sanitized(weights.exact_definition) * best;
-        }
+    // A class ranks above its constructors, which have the same name.
+    let factor = |symbol: &Symbol| if symbol.kind.is_type() { EXACT_TYPE_FACTOR } else { 1.0 };
+    if let Some(best) = exact_definitions(query, chunk).map(factor).reduce(f32::max) {
+        return sanitized(weights.exact_definition) * best;
     }
     let share = if chunk.phrase < 1.0 { chunk.phrase * PARTIAL_PHRASE_FACTOR } else { 1.0 };
     sanitized(weights.exact) * share

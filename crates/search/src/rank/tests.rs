@@ -13,7 +13,16 @@ fn files(paths: &[&str]) -> Vec<CandidateFile> {
 
 fn candidate(file: u32, start_line: u32, keywords: f32, vector: f32) -> ChunkCandidate<'static> {
     let row = u64::from(file) * 1000 + u64::from(start_line);
-    ChunkCandidate { row, file, keywords, vector, phrase: 0.0, start_line, symbols: &[] }
+    ChunkCandidate {
+        row,
+        file,
+        keywords,
+        vector,
+        phrase: 0.0,
+        start_line,
+        symbols: &[],
+        parent: None,
+    }
 }
 
 struct Search<'s> {

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use isolith_engine::{CodeFilter, CodeHit, CodeHits, CodeSearch, IndexedChunk, IndexedFile, Root};
+use isolith_engine::{
+    CodeFilter, CodeHit, CodeHits, CodeSearch, FoundPlace, IndexedChunk, IndexedFile, Root,
+};
 use isolith_types::{Code, Failure, Moment, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -112,6 +114,8 @@ fn filter(language: Option<String>, path: Option<String>) -> Result<CodeFilter, 
 struct CodeResults {
     hits: Vec<CodeResult>,
     degraded: Option<String>,
+    /// Nothing fits the query well
+    weak: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -125,17 +129,32 @@ struct CodeResult {
     score: f64,
     snippet: String,
     why: Vec<String>,
+    /// Further places in the file
+    also: Vec<Also>,
     stale: bool,
     /// Number of snippet lines before the symbol.
     #[serde(skip)]
     before: usize,
 }
 
+#[derive(Serialize, JsonSchema)]
+struct Also {
+    start_line: u32,
+    end_line: u32,
+    symbol: Option<String>,
+}
+
+impl From<FoundPlace> for Also {
+    fn from(FoundPlace { start_line, end_line, symbol }: FoundPlace) -> Self {
+        Self { start_line, end_line, symbol }
+    }
+}
+
 impl From<CodeHits> for CodeResults {
     fn from(found: CodeHits) -> Self {
-        let CodeHits { hits, degraded, .. } = found;
+        let CodeHits { hits, degraded, weak, .. } = found;
         let degraded = degraded.map(|it| it.worded(for_agents));
-        Self { hits: hits.into_iter().map(CodeResult::from).collect(), degraded }
+        Self { hits: hits.into_iter().map(CodeResult::from).collect(), degraded, weak }
     }
 }
 
@@ -153,6 +172,7 @@ impl From<CodeHit> for CodeResult {
             score: round(f64::from(hit.score)),
             snippet: truncate(&hit.snippet, MAX_SNIPPET_BYTES).to_owned(),
             why: hit.why,
+            also: hit.also.into_iter().map(Also::from).collect(),
             stale: hit.stale,
         }
     }
@@ -164,6 +184,9 @@ impl ToolAnswer for CodeResults {
             return "nothing found".to_owned();
         }
         let mut text = String::new();
+        if self.weak {
+            text.push_str("nothing fits well; these are the closest matches\n");
+        }
         for hit in &self.hits {
             let path = Path::new(&hit.root).join(&hit.path);
             let _ = write!(text, "{}:{}-{}", path.display(), hit.start_line, hit.end_line);
@@ -175,6 +198,10 @@ impl ToolAnswer for CodeResults {
             let _ = writeln!(text, " ({}, {:.2}{stale})", hit.kind, hit.score);
             for line in lines_from(&hit.snippet, hit.before, MAX_SNIPPET_LINES) {
                 let _ = writeln!(text, "  {line}");
+            }
+            for also in &hit.also {
+                let symbol = also.symbol.as_deref().unwrap_or_default();
+                let _ = writeln!(text, "  also {}-{} {symbol}", also.start_line, also.end_line);
             }
         }
         if let Some(degraded) = &self.degraded {
@@ -377,18 +404,24 @@ mod tests {
             score: 0.876,
             snippet: "use x;\n\nfn count() {\n    1\n}".to_owned(),
             why: vec!["keywords 0.5".to_owned()],
+            also: vec![Also { start_line: 40, end_line: 52, symbol: Some("sum".to_owned()) }],
             stale: true,
             before: 2,
         };
         let degraded = Some("half of it".to_owned());
-        insta::assert_snapshot!(CodeResults { hits: vec![hit], degraded }.text(), @r"
+        insta::assert_snapshot!(CodeResults { hits: vec![hit], degraded, weak: true }.text(), @r"
+        nothing fits well; these are the closest matches
         /root/src/a.rs:3-20 count (function, 0.88, stale: the file has changed since it was indexed)
           fn count() {
               1
           }
+          also 40-52 sum
         degraded: half of it
         ");
-        assert_eq!(CodeResults { hits: Vec::new(), degraded: None }.text(), "nothing found");
+        assert_eq!(
+            CodeResults { hits: Vec::new(), degraded: None, weak: true }.text(),
+            "nothing found"
+        );
     }
 
     #[test]
