@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use isolate::InWorker;
 use isolith_embed::{DIMENSION, Model};
-use isolith_source::{Chunker, Mode};
+use isolith_source::{Chunker, Mode, WorkLimit};
 use serde::{Deserialize, Serialize};
 
 use super::Repository;
@@ -17,8 +17,6 @@ use super::front::{Order, own_time};
 use super::processes;
 use crate::figure::{Figure, Rival};
 use crate::table::Beside;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Processor time in seconds.
 #[derive(Serialize, Deserialize)]
@@ -49,7 +47,7 @@ pub(super) fn take_apart(code: &Path, texts: &Path) -> Result<Parts> {
     let mut chunks = Vec::new();
     let start = own_time();
     for (path, text) in &files {
-        let chunked = chunker.chunk(path, text, Mode::Parsed, PATIENCE, &|| false);
+        let chunked = chunker.chunk(path, text, Mode::Parsed, WorkLimit::NONE, &|| false);
         chunks.extend(chunked.chunks.into_iter().map(|chunk| chunk.text));
     }
     let cut = own_time() - start;

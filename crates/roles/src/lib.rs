@@ -24,7 +24,7 @@ pub use isolith_intake::records::{Cursor, Layout};
 pub use isolith_intake::transcript::{
     Format as TranscriptFormat, Problem as TranscriptProblem, TranscriptCursor, TranscriptOptions,
 };
-pub use parse::{FileToParse, ParseJob, ParseNote, Parsed, Parser};
+pub use parse::{FileToParse, ParseJob, ParseNote, Parsed, Parser, ParserSettings};
 pub use probe::{
     Check, CrashHistory, Cure, Finding, Health, Probe, ProbeJob, ProbeReply, Rebuild, bytes_below,
     locks,

@@ -3,7 +3,7 @@ use std::time::Duration;
 use isolate::{Bulk, Context, InWorker, Refusal, Role, Sandbox};
 use isolith_embed::{ChunkWeights, Model, PathVector};
 use isolith_source::secrets::{Finding, Secrets};
-use isolith_source::{Chunker, Mode, PARSER_VERSION};
+use isolith_source::{Chunker, Mode, PARSER_VERSION, WorkLimit};
 use isolith_types::{Chunk, FileGraph, FileVersion, ParsedFile};
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,21 @@ pub struct Parser {
     chunker: Chunker,
     model: Model,
     secrets: Secrets,
+    file_cpu: Duration,
+}
+
+/// How a parser is started.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ParserSettings {
+    /// The CPU time that one file may take before the parser is ended. It is a guard against
+    /// grammars that loop for ever, and far above what [`FILE_WORK`] allows.
+    pub file_cpu: Duration,
+}
+
+impl Default for ParserSettings {
+    fn default() -> Self {
+        Self { file_cpu: Duration::from_secs(20) }
+    }
 }
 
 /// Some files to be parsed.
@@ -79,8 +94,9 @@ pub struct ParseNote {
     pub stored: bool,
 }
 
-/// One file may take this long; what takes longer is cut as text.
-const FILE_BUDGET: Duration = Duration::from_secs(2);
+/// The work that one file may take; what takes more is cut as text. Counted in steps and not in
+/// seconds, so that the index does not depend on how busy the machine is: about XX s.
+const FILE_WORK: WorkLimit = WorkLimit::steps(100_000);
 
 /// A file with a NUL in so many first bytes is not text.
 const BINARY_CHECK: usize = 8 << 10;
@@ -96,12 +112,13 @@ const SECRET: &str = "secret";
 
 impl Role for Parser {
     const NAME: &'static str = "parse";
-    type Settings = ();
+    type Settings = ParserSettings;
     type Request = ParseJob;
     type Reply = Parsed;
 
-    fn warm_up((): (), token: InWorker) -> Result<Self, Refusal> {
+    fn warm_up(settings: ParserSettings, token: InWorker) -> Result<Self, Refusal> {
         Ok(Self {
+            file_cpu: settings.file_cpu,
             chunker: Chunker::new(token),
             model: Model::embedded(token),
             secrets: Secrets::new(),
@@ -118,6 +135,7 @@ impl Role for Parser {
         for file in job.files {
             let (bytes, after) = rest.split_at(rest.len().min(file.length as usize));
             rest = after;
+            context.limit_cpu(self.file_cpu);
             if !job.plain {
                 fault::point_of("parse", &file.path, context);
             }
@@ -128,7 +146,7 @@ impl Role for Parser {
         Parsed { notes, files: encode(&files), vectors: Bulk::from(vectors) }
     }
 
-    fn sandbox((): &()) -> Sandbox {
+    fn sandbox(_: &ParserSettings) -> Sandbox {
         Sandbox::sealed()
     }
 }
@@ -168,7 +186,7 @@ impl Parser {
         }
         let mode = if how.plain { Mode::Plain } else { Mode::Parsed };
         let cancelled = || context.cancelled();
-        let chunked = self.chunker.chunk(&path, &text, mode, FILE_BUDGET, &cancelled);
+        let chunked = self.chunker.chunk(&path, &text, mode, FILE_WORK, &cancelled);
         // What has no word in it has no direction, and nobody could ask for it.
         let mut chunks = chunked.chunks;
         let of_path = self.model.embed_path(&path);

@@ -16,7 +16,7 @@ pub mod secrets;
 pub mod walk;
 pub mod watch;
 
-pub use chunk::{Chunked, Chunker, Mode};
+pub use chunk::{Chunked, Chunker, Mode, WorkLimit};
 pub use language::Language;
 
 /// Version of the parser's output: chunks, symbols, definitions, references, and whether a

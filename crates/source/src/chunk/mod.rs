@@ -7,9 +7,9 @@ mod markdown;
 mod outline;
 mod pieces;
 mod tree;
+mod work;
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
 
 use isolate_types::InWorker;
 use isolith_types::{Chunk, FileGraph};
@@ -19,7 +19,8 @@ pub(crate) use self::doc::on_one_line;
 use self::grammar::Grammar;
 use self::lines::Lines;
 use self::outline::{Definition, Outline};
-use self::tree::Stopped;
+pub use self::work::WorkLimit;
+use self::work::{Stopped, Work};
 use crate::Language;
 use crate::graph::{self, Heading, Syntax};
 
@@ -80,20 +81,20 @@ impl Chunker {
     }
 
     /// Cuts a file. There are always chunks, unless the text is only white space: when
-    /// parsing takes longer than `budget`, or `cancelled` says so, the file is cut as text.
+    /// parsing takes more work than `limit`, or `cancelled` says so, the file is cut as text.
     pub fn chunk(
         &mut self,
         path: &str,
         text: &str,
         mode: Mode,
-        budget: Duration,
+        limit: WorkLimit,
         cancelled: &dyn Fn() -> bool,
     ) -> Chunked {
         let language = Language::of(path, generated::head(text).as_bytes());
         let lines = Lines::of(text);
-        let start = Instant::now();
-        let (read, problem) = self.read(language, &lines, mode, budget, cancelled);
-        let go_on = || start.elapsed() < budget && !cancelled();
+        let work = Work::new(limit, cancelled);
+        let (read, problem) = self.read(language, &lines, mode, &work);
+        let go_on = || work.step().is_ok();
         let graph = self.graph(path, language, read.as_ref(), &lines, &go_on);
         let chunks = match read {
             Some(read) => assemble::chunks(&lines, read.outline),
@@ -143,8 +144,7 @@ impl Chunker {
         language: Language,
         lines: &Lines<'_>,
         mode: Mode,
-        budget: Duration,
-        cancelled: &dyn Fn() -> bool,
+        work: &Work<'_>,
     ) -> (Option<Read>, Option<String>) {
         if language == Language::Markdown {
             return (Some(Read { outline: markdown::outline(lines), tree: None }), None);
@@ -156,12 +156,10 @@ impl Chunker {
         let Some(ready) = ready else {
             return (None, Some(format!("no parser for {language}; indexed as text")));
         };
-        match tree::outline(&mut ready.parser, &ready.grammar, lines, budget, cancelled) {
+        match tree::outline(&mut ready.parser, &ready.grammar, lines, work) {
             Ok((outline, tree)) => (Some(Read { outline, tree: Some(tree) }), None),
-            Err(Stopped::Late) => {
-                let seconds = budget.as_secs_f32();
-                let why = format!("parsing took longer than {seconds} s; indexed as text");
-                (None, Some(why))
+            Err(Stopped::TooMuchWork) => {
+                (None, Some("parsing takes too much work; indexed as text".to_owned()))
             }
             Err(Stopped::Cancelled) => {
                 (None, Some("parsing was cancelled; indexed as text".to_owned()))
