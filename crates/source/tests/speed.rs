@@ -125,6 +125,10 @@ fn parser(language: Language) -> Option<Parser> {
         Language::Bash => tree_sitter_bash::LANGUAGE.into(),
         Language::Haskell => tree_sitter_haskell::LANGUAGE.into(),
         Language::Zig => tree_sitter_zig::LANGUAGE.into(),
+        Language::Toml => tree_sitter_toml_ng::LANGUAGE.into(),
+        Language::Terraform => tree_sitter_hcl::LANGUAGE.into(),
+        Language::Protobuf => tree_sitter_proto::LANGUAGE.into(),
+        Language::GraphQl => tree_sitter_graphql::LANGUAGE.into(),
         _ => return None,
     };
     let mut parser = Parser::new();

@@ -15,15 +15,22 @@ const LARGE_CONSTANT: usize = 300;
 /// How many visited nodes are one step of work.
 const NODES_PER_STEP: u32 = 1_024;
 
-/// Parses a text and lists what it defines, and gives the tree. A tree that is mostly errors still gives the
-/// definitions that were recognised.
+/// Parses a text, or only the given parts of it, and lists what it defines, and gives the tree. A
+/// tree that is mostly errors still gives the definitions that were recognised.
 pub(super) fn outline(
     parser: &mut Parser,
     grammar: &Grammar,
     lines: &Lines<'_>,
+    parts: &[Range<usize>],
     work: &Work<'_>,
 ) -> Result<(Outline, Tree), Stopped> {
-    let tree = parse(parser, lines.text(), work)?;
+    let ranges: Vec<_> = parts.iter().map(|part| lines.range_of(part)).collect();
+    let placed = parser.set_included_ranges(&ranges);
+    debug_assert!(placed.is_ok(), "parts are in order");
+    let tree = parse(parser, lines.text(), work);
+    let whole = parser.set_included_ranges(&[]);
+    debug_assert!(whole.is_ok(), "no ranges are always in order");
+    let tree = tree?;
     let mut walk = Walk {
         parser,
         grammar,
