@@ -14,8 +14,8 @@ use isolith_protocol::{
     code_spec,
 };
 use isolith_roles::{
-    BuildJob, FileToParse, FoldJob, ParseJob, Parser, StoreBuilder, StoreSettings, StoreWriter,
-    WriteJob,
+    BuildJob, FileToParse, FoldJob, ParseJob, Parser, ParserSettings, StoreBuilder, StoreSettings,
+    StoreWriter, WriteJob,
 };
 use isolith_store::{Durability, TruthId};
 use serde::{Deserialize, Serialize};
@@ -108,7 +108,7 @@ impl IndexRun {
             create: true,
         };
         let mut run = Self {
-            parser: Parser::warm_up((), token).map_err(refused)?,
+            parser: Parser::warm_up(ParserSettings::default(), token).map_err(refused)?,
             writer: StoreWriter::warm_up(settings.clone(), token).map_err(refused)?,
             settings,
             root: 0,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use isolate::InWorker;
 use isolith_embed::{DIMENSION, Model};
-use isolith_source::{Chunker, Mode};
+use isolith_source::{Chunker, Mode, WorkLimit};
 use serde::{Deserialize, Serialize};
 
 use super::Repository;
@@ -17,8 +17,6 @@ use super::front::{Phase, own_cpu_time};
 use super::processes;
 use crate::figure::{Figure, Rival};
 use crate::table::Row;
-
-const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// CPU time in seconds.
 #[derive(Serialize, Deserialize)]
@@ -49,7 +47,7 @@ pub(super) fn measure_parts(code: &Path, texts: &Path) -> Result<ParseCosts> {
     let mut chunks = Vec::new();
     let start = own_cpu_time();
     for (path, text) in &files {
-        let chunked = chunker.chunk(path, text, Mode::Parsed, TIMEOUT, &|| false);
+        let chunked = chunker.chunk(path, text, Mode::Parsed, WorkLimit::NONE, &|| false);
         chunks.extend(chunked.chunks.into_iter().map(|chunk| chunk.text));
     }
     let cut = own_cpu_time() - start;

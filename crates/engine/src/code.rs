@@ -10,7 +10,7 @@ use isolith_folder::Folder;
 use isolith_protocol::{
     CODE_COLLECTION, CodeFound, CodeScope, FoundChunk, FoundPlace, RootPlace, SearchCode,
 };
-use isolith_roles::{FileToParse, ParseJob, Parser};
+use isolith_roles::{FileToParse, ParseJob, Parser, ParserSettings};
 use isolith_search::{CodeWeights, SearchMode};
 use isolith_source::Language;
 use isolith_source::walk::{modified, read, read_file};
@@ -275,7 +275,8 @@ impl Engine {
 
     async fn parse_one(&self, job: &ParseJob) -> Result<(ParsedFile, Bulk), Failure> {
         let settings = PoolSettings { spares: 0, ..pool_settings(&self.inner.options, 1) };
-        let parsers = Pool::<Parser>::start(&(), settings, self.inner.hooks.clone());
+        let parsers =
+            Pool::<Parser>::start(&ParserSettings::default(), settings, self.inner.hooks.clone());
         let parsers = parsers.map_err(|error| of_call(&error))?;
         let options = CallOptions { idempotent: true, ..CallOptions::default() };
         let answer = parsers.call(job, options).await;

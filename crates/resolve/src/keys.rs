@@ -46,6 +46,8 @@ pub fn module_keys(path: &str, graph: &FileGraph) -> Vec<String> {
         all.into_iter().map(|name| format!("{kind}:{name}")).collect()
     };
     match graph.language.as_str() {
+        // Nothing imports a notebook.
+        _ if file.ends_with(".ipynb") => Vec::new(),
         "python" if stem == "__init__" => {
             let package = folder.rsplit('/').next().unwrap_or(folder);
             vec![format!("python:{package}")]

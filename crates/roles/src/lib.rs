@@ -25,7 +25,7 @@ pub use isolith_intake::records::Layout;
 pub use isolith_intake::transcript::{
     Format as TranscriptFormat, TranscriptCursor, TranscriptOptions,
 };
-pub use parse::{FileSummary, FileToParse, ParseJob, Parsed, Parser};
+pub use parse::{FileSummary, FileToParse, ParseJob, Parsed, Parser, ParserSettings};
 pub use probe::{
     Check, CollectionRebuild, CrashHistory, Finding, Health, Probe, ProbeJob, ProbeReply, Repair,
     bytes_below, locks,

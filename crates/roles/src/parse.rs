@@ -3,7 +3,7 @@ use std::time::Duration;
 use isolate::{Bulk, Context, InWorker, Refusal, Role, Sandbox};
 use isolith_embed::{ChunkWeights, Model, PathVector};
 use isolith_source::secrets::{Finding, Secrets};
-use isolith_source::{Chunker, Mode, PARSER_VERSION};
+use isolith_source::{Chunker, Mode, PARSER_VERSION, WorkLimit};
 use isolith_types::{Chunk, FileGraph, FileVersion, ParsedFile};
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,21 @@ pub struct Parser {
     chunker: Chunker,
     model: Model,
     secrets: Secrets,
+    file_cpu: Duration,
+}
+
+/// How a parser is started.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ParserSettings {
+    /// The CPU time that one file may take before the parser is ended: a guard against grammars
+    /// that loop for ever, far above what an ordinary file is allowed.
+    pub file_cpu: Duration,
+}
+
+impl Default for ParserSettings {
+    fn default() -> Self {
+        Self { file_cpu: Duration::from_secs(30) }
+    }
 }
 
 /// Parses a batch of files.
@@ -75,8 +90,10 @@ pub struct FileSummary {
     pub stored: bool,
 }
 
-/// Time limit per file, after which it is cut as text.
-const FILE_BUDGET: Duration = Duration::from_secs(2);
+/// The work limit per file, after which it is cut as text. It counts steps and CPU time instead of
+/// elapsed time, so that the index does not depend on how busy the machine is. An ordinary file of
+/// one megabyte takes 5,000 to 30,000 steps of about 25 µs.
+const FILE_WORK: WorkLimit = WorkLimit::steps(100_000).with_cpu(Duration::from_secs(10));
 
 /// A file with a NUL in its first 8 KiB is binary.
 const BINARY_CHECK: usize = 8 << 10;
@@ -92,12 +109,13 @@ const SECRET: &str = "secret";
 
 impl Role for Parser {
     const NAME: &'static str = "parse";
-    type Settings = ();
+    type Settings = ParserSettings;
     type Request = ParseJob;
     type Reply = Parsed;
 
-    fn warm_up((): (), token: InWorker) -> Result<Self, Refusal> {
+    fn warm_up(settings: ParserSettings, token: InWorker) -> Result<Self, Refusal> {
         Ok(Self {
+            file_cpu: settings.file_cpu,
             chunker: Chunker::new(token),
             model: Model::embedded(token),
             secrets: Secrets::new(),
@@ -114,6 +132,7 @@ impl Role for Parser {
         for file in job.files {
             let (bytes, after) = rest.split_at(rest.len().min(file.length as usize));
             rest = after;
+            context.limit_cpu(self.file_cpu);
             if !job.plain {
                 fault::point_of("parse", &file.path, context);
             }
@@ -124,7 +143,7 @@ impl Role for Parser {
         Parsed { summaries, files: encode(&files), vectors: Bulk::from(vectors) }
     }
 
-    fn sandbox((): &()) -> Sandbox {
+    fn sandbox(_: &ParserSettings) -> Sandbox {
         Sandbox::sealed()
     }
 }
@@ -162,7 +181,7 @@ impl Parser {
         }
         let mode = if options.plain { Mode::Plain } else { Mode::Parsed };
         let cancelled = || context.cancelled();
-        let chunked = self.chunker.chunk(&path, &text, mode, FILE_BUDGET, &cancelled);
+        let chunked = self.chunker.chunk(&path, &text, mode, FILE_WORK, &cancelled);
         let mut chunks = chunked.chunks;
         let path_vector = self.model.embed_path(&path);
         // A chunk without words has no vector and cannot be searched for.

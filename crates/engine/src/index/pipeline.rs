@@ -11,11 +11,11 @@ use isolate::{BatchPart, Bulk, CallError, CallOptions, Pool, PoolSettings, Super
 use isolith_embed::{DIMENSION, model_name};
 use isolith_folder::Folder;
 use isolith_protocol::{EmbedMovedFile, MoveFile, PutFiles, RemoveFiles, TouchFiles};
-use isolith_roles::{FileSummary, FileToParse, ParseJob, Parsed, Parser};
+use isolith_roles::{FileSummary, FileToParse, ParseJob, Parsed, Parser, ParserSettings};
 use isolith_source::Language;
 use isolith_source::walk::{Contents, ReadError, read};
 use isolith_types::{Code, Failure, FileVersion};
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::plan::{IndexPlan, ToRead};
@@ -45,6 +45,9 @@ const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// Maximum number of concurrent renames.
 const MOVES: usize = 16;
+
+/// How long a batch waits for a parser, in deadlines.
+const PATIENCE: u32 = 4;
 
 /// One run over the files of a plan.
 pub(super) struct Pipeline {
@@ -111,9 +114,11 @@ impl Pipeline {
         let settings = PoolSettings {
             memory_cap: Some(PARSER_MEMORY),
             job_deadline: options.parse_deadline,
+            queue_patience: options.parse_deadline * PATIENCE,
             ..pool_settings(&engine.inner.options, options.parsers)
         };
-        let parsers = Pool::start(&(), settings, engine.inner.hooks.clone())
+        let how = ParserSettings { file_cpu: options.file_cpu };
+        let parsers = Pool::start(&how, settings, engine.inner.hooks.clone())
             .map_err(|error| of_call(&error))?;
         Ok(Self {
             engine: engine.clone(),
@@ -122,8 +127,8 @@ impl Pipeline {
             largest_file: limits.max_file_size,
             rebuild: options.rebuild,
             include_secrets: options.include_secrets,
-            // One batch is stored while the others are parsed.
-            tasks: options.parsers + 1,
+            // One batch is stored and others wait for their turn while the next are parsed.
+            tasks: 2 * options.parsers + 1,
             _shown: engine.watch_pool(Arc::new(parsers.clone())),
             parsers,
             watcher: Arc::clone(watcher),
@@ -160,7 +165,7 @@ impl Pipeline {
             aside: Unparsed::default(),
         };
         let reading = tokio::task::spawn_blocking(move || reader.run(to_read));
-        let batches = Arc::new(Mutex::new(batches));
+        let batches = Arc::new(Mutex::new(Batches::new(batches)));
         let mut tasks = JoinSet::new();
         for _ in 0..self.tasks {
             tasks.spawn(Arc::clone(&self).store_batches(Arc::clone(&batches)));
@@ -186,23 +191,24 @@ impl Pipeline {
     /// One of the tasks: takes batches until there are no more.
     async fn store_batches(
         self: Arc<Self>,
-        batches: Arc<Mutex<mpsc::Receiver<Vec<File>>>>,
+        batches: Arc<Mutex<Batches>>,
     ) -> (Stored, Result<(), Failure>) {
         let mut stored = Stored::default();
         loop {
             let next = tokio::select! {
-                next = async { batches.lock().await.recv().await } => next,
+                next = async { batches.lock().await.next().await } => next,
                 () = self.engine.inner.readers.drained() => {
                     let failure = Failure::new(Code::Draining, "the program is stopping");
                     return (stored, Err(failure));
                 }
             };
-            let Some(batch) = next else { return (stored, Ok(())) };
-            if let Err(failure) = self.store_batch(&batch, &mut stored).await {
+            let Some((batch, mut turn)) = next else { return (stored, Ok(())) };
+            if let Err(failure) = self.store_batch(&batch, &mut turn, &mut stored).await {
                 // Stop the reader of a failed run.
-                batches.lock().await.close();
+                batches.lock().await.files.close();
                 return (stored, Err(failure));
             }
+            drop(turn);
             let done = self.done.fetch_add(batch.len() as u64, Ordering::Relaxed);
             self.show(done + batch.len() as u64);
         }
@@ -213,13 +219,19 @@ impl Pipeline {
         (self.watcher)(IndexProgress { stage: IndexStage::Parsing, done, total });
     }
 
-    async fn store_batch(&self, batch: &[File], stored: &mut Stored) -> Result<(), Failure> {
+    async fn store_batch(
+        &self,
+        batch: &[File],
+        turn: &mut Turn,
+        stored: &mut Stored,
+    ) -> Result<(), Failure> {
         let mut left = vec![batch];
         let mut refusals = 0;
         while let Some(files) = left.pop() {
             let options = CallOptions { idempotent: true, ..CallOptions::default() };
             let parts =
                 self.parsers.call_batch(files, |files| self.job(files, false), options).await;
+            turn.comes().await;
             for BatchPart { items, outcome } in parts {
                 match (outcome, &files[items]) {
                     (Ok(answer), files) => self.put(answer.reply, files, stored).await?,
@@ -450,6 +462,44 @@ fn blames_input(error: &CallError) -> bool {
         | CallError::BreakerOpen { .. }
         | CallError::Draining { .. }
         | CallError::StartFailed { .. } => false,
+    }
+}
+
+/// Batches in the order in which they are read, and stored: the rows of the index must not depend
+/// on which parser is faster.
+struct Batches {
+    files: mpsc::Receiver<Vec<File>>,
+    /// Ends when the batch before the next one is stored.
+    before: oneshot::Receiver<()>,
+}
+
+/// The turn of a batch to be stored. It is over when this is dropped, whatever has happened.
+struct Turn {
+    before: Option<oneshot::Receiver<()>>,
+    _after: oneshot::Sender<()>,
+}
+
+impl Batches {
+    fn new(files: mpsc::Receiver<Vec<File>>) -> Self {
+        let (_, before) = oneshot::channel();
+        Self { files, before }
+    }
+
+    async fn next(&mut self) -> Option<(Vec<File>, Turn)> {
+        let files = self.files.recv().await?;
+        let (after, next) = oneshot::channel();
+        let before = std::mem::replace(&mut self.before, next);
+        Some((files, Turn { before: Some(before), _after: after }))
+    }
+}
+
+impl Turn {
+    /// Waits until all batches before are stored, or have failed.
+    async fn comes(&mut self) {
+        if let Some(before) = self.before.take() {
+            // Nothing is sent: the turn before is dropped.
+            let _ = before.await;
+        }
     }
 }
 

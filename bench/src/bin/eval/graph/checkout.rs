@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Result;
 use isolate::InWorker;
 use isolith_resolve::{Outline, Project, module_keys, resolve};
-use isolith_source::{Chunker, Mode};
+use isolith_source::{Chunker, Mode, WorkLimit};
 use isolith_types::{CodeEdge, CodeNode, Definition, Import, Imported};
 
 /// A parsed repository in memory.
@@ -26,8 +25,8 @@ impl Checkout {
         let mut checkout = Self::default();
         for path in paths {
             let Ok(text) = std::fs::read_to_string(folder.join(path)) else { continue };
-            let budget = Duration::from_secs(10);
-            let graph = chunker.chunk(path, &text, Mode::Parsed, budget, &|| false).graph;
+            let limit = WorkLimit::NONE;
+            let graph = chunker.chunk(path, &text, Mode::Parsed, limit, &|| false).graph;
             for module in module_keys(path, &graph) {
                 checkout.modules.entry(module).or_default().push(path.clone());
             }

@@ -1,17 +1,24 @@
-use isolith_types::SymbolKind;
+use std::ops::Range;
 
-use super::lines::Lines;
-use super::outline::{Cut, Definition, Outline};
+use super::sections::{Heading, Sections};
+use crate::chunk::lines::Lines;
+use crate::chunk::outline::Outline;
 
-/// The headings of a Markdown document, found without a parser. A section reaches to the
-/// next heading of its level or above.
+/// The headings of a Markdown document.
 pub(super) fn outline(lines: &Lines<'_>) -> Outline {
-    let mut sections = Sections { lines, outline: Outline::default(), open: Vec::new() };
-    sections.outline.prose = true;
+    let first = rows_of_front_matter(lines);
+    let mut outline = outline_of(lines, first..lines.count());
+    outline.parts[0].0.start = 0;
+    outline
+}
+
+/// The headings in some rows.
+pub(super) fn outline_of(lines: &Lines<'_>, rows: Range<usize>) -> Outline {
+    let mut sections = Sections::new(lines, &rows);
+    let heading = |row, level, name| Heading { name, level, row, first_row: row };
     let mut fence: Option<Fence> = None;
-    let mut row = rows_of_front_matter(lines);
     let mut paragraph = false;
-    while row < lines.count() {
+    for row in rows {
         let line = lines.row(row).trim_end();
         if let Some(open) = &fence {
             if open.is_closed_by(line) {
@@ -21,54 +28,16 @@ pub(super) fn outline(lines: &Lines<'_>) -> Outline {
             fence = Some(opened);
             paragraph = false;
         } else if let Some((level, title)) = atx_heading(line) {
-            sections.heading(row, level, title);
+            sections.heading(&heading(row, level, title));
             paragraph = false;
         } else if let Some(level) = setext_level(line).filter(|_| paragraph) {
-            sections.heading(row - 1, level, lines.row(row - 1).trim());
+            sections.heading(&heading(row - 1, level, lines.row(row - 1).trim()));
             paragraph = false;
         } else {
             paragraph = is_paragraph(line);
         }
-        row += 1;
     }
     sections.finish()
-}
-
-struct Sections<'t> {
-    lines: &'t Lines<'t>,
-    outline: Outline,
-    /// Levels and indexes of the headings around the current line.
-    open: Vec<(usize, usize)>,
-}
-
-impl Sections<'_> {
-    fn heading(&mut self, row: usize, level: usize, title: &str) {
-        let at = self.lines.start(row);
-        self.close(level, at);
-        let index = self.outline.definitions.len();
-        self.outline.cuts.push(Cut { at, depth: self.open.len(), loose: false });
-        self.outline.definitions.push(Definition {
-            name: title.to_owned(),
-            symbol: Some(SymbolKind::Heading),
-            lead: at,
-            extent: at..self.lines.text().len(),
-            parent: self.open.last().map(|(_, index)| *index),
-            owner: None,
-            head: at..at,
-            doc: at..at,
-        });
-        self.open.push((level, index));
-    }
-
-    fn close(&mut self, level: usize, at: usize) {
-        while let Some((_, index)) = self.open.pop_if(|(open, _)| *open >= level) {
-            self.outline.definitions[index].extent.end = at;
-        }
-    }
-
-    fn finish(self) -> Outline {
-        self.outline
-    }
 }
 
 /// Three or more backticks or tildes; as many close what they opened.
@@ -145,6 +114,7 @@ fn rows_of_front_matter(lines: &Lines<'_>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chunk::outline::Definition;
 
     fn headings(text: &str) -> Vec<(String, Option<String>)> {
         let definitions = outline(&Lines::of(text)).definitions;
