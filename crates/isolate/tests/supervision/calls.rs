@@ -182,10 +182,12 @@ async fn cpu_limit() {
     call(&pool, Request::Spin(short, true)).await.unwrap();
     // The same worker, which may use more than the limit of the job before.
     call(&pool, Request::Spin(Duration::from_millis(2_500), false)).await.unwrap();
-    let error = call(&pool, Request::Spin(long, true)).await.unwrap_err();
-    let CallError::Died { class: DeathClass::Crash, deaths, .. } = error else {
+    let once = CallOptions { strikes: Some(1), ..CallOptions::default() };
+    let error = pool.call(&Request::Spin(long, true), once).await.unwrap_err();
+    let (CallError::Died { deaths, .. } | CallError::Poisoned { deaths, .. }) = error else {
         panic!("{error}");
     };
+    assert_eq!(deaths[0].class, DeathClass::Crash);
     assert_eq!(deaths[0].end, End::Signaled(libc::SIGXCPU));
 }
 

@@ -25,7 +25,8 @@ pub(super) fn scripts(lines: &Lines<'_>) -> Embedded {
             if found.language == Language::JavaScript {
                 found.language = language;
             }
-            found.outline.parts.push((text_from..block.content.start, ChunkKind::Text));
+            // A chunk that begins with the tag is one of code.
+            found.outline.parts.push((text_from..start, ChunkKind::Text));
             text_from = block.content.end;
             found.code.push(block.content);
         }

@@ -129,7 +129,7 @@ impl Chunker {
         let (read, problem) = self.embedded(notebook.embedded(&lines), &lines, how);
         let mut graph = self.graph(path, language, Some(&read), &lines, how);
         let mut chunks = assemble::chunks(&lines, read.outline);
-        notebook.number(&mut chunks, &mut graph);
+        notebook.place(&mut chunks, &mut graph);
         Chunked { language, generated: false, chunks, graph, problem }
     }
 

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use isolith_types::{Chunk, ChunkKind, FileGraph};
+use isolith_types::{Chunk, ChunkKind, FileGraph, Symbol, SymbolKind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -108,14 +108,21 @@ impl Notebook {
         Embedded { language: self.language, code, outline }
     }
 
-    /// Gives chunks and their graph the lines of the file.
-    pub(super) fn number(&self, chunks: &mut [Chunk], graph: &mut FileGraph) {
+    /// Gives chunks the heading before them as parent, and chunks and their graph the lines of the
+    /// file.
+    pub(super) fn place(&self, chunks: &mut [Chunk], graph: &mut FileGraph) {
         let line = |line: &mut u32| {
             let row = usize::try_from(line.saturating_sub(1)).unwrap_or(usize::MAX);
             let last = self.line_of_row.last().copied().unwrap_or(1);
             *line = self.line_of_row.get(row).copied().unwrap_or(last);
         };
+        let mut section = None;
         for chunk in chunks {
+            let is_heading = |symbol: &&Symbol| symbol.kind == SymbolKind::Heading;
+            match chunk.symbols.iter().rfind(is_heading) {
+                Some(heading) => section = Some(heading.name.clone()),
+                None => chunk.parent = chunk.parent.take().or_else(|| section.clone()),
+            }
             line(&mut chunk.start_line);
             line(&mut chunk.end_line);
             chunk.symbols.iter_mut().for_each(|symbol| line(&mut symbol.line));
