@@ -114,7 +114,6 @@ fn filter(language: Option<String>, path: Option<String>) -> Result<CodeFilter, 
 struct CodeResults {
     hits: Vec<CodeResult>,
     degraded: Option<String>,
-    /// Nothing fits the query well
     weak: bool,
 }
 
@@ -129,25 +128,17 @@ struct CodeResult {
     score: f64,
     snippet: String,
     why: Vec<String>,
-    /// Further places in the file
-    also: Vec<Also>,
+    also: Vec<String>,
     stale: bool,
     /// Number of snippet lines before the symbol.
     #[serde(skip)]
     before: usize,
 }
 
-#[derive(Serialize, JsonSchema)]
-struct Also {
-    start_line: u32,
-    end_line: u32,
-    symbol: Option<String>,
-}
-
-impl From<FoundPlace> for Also {
-    fn from(FoundPlace { start_line, end_line, symbol }: FoundPlace) -> Self {
-        Self { start_line, end_line, symbol }
-    }
+/// A further place in the file of a hit, such as `40-52 sum`.
+fn place(FoundPlace { start_line, end_line, symbol }: FoundPlace) -> String {
+    let symbol = symbol.map(|symbol| format!(" {symbol}")).unwrap_or_default();
+    format!("{start_line}-{end_line}{symbol}")
 }
 
 impl From<CodeHits> for CodeResults {
@@ -172,7 +163,7 @@ impl From<CodeHit> for CodeResult {
             score: round(f64::from(hit.score)),
             snippet: truncate(&hit.snippet, MAX_SNIPPET_BYTES).to_owned(),
             why: hit.why,
-            also: hit.also.into_iter().map(Also::from).collect(),
+            also: hit.also.into_iter().map(place).collect(),
             stale: hit.stale,
         }
     }
@@ -200,8 +191,7 @@ impl ToolAnswer for CodeResults {
                 let _ = writeln!(text, "  {line}");
             }
             for also in &hit.also {
-                let symbol = also.symbol.as_deref().unwrap_or_default();
-                let _ = writeln!(text, "  also {}-{} {symbol}", also.start_line, also.end_line);
+                let _ = writeln!(text, "  also {also}");
             }
         }
         if let Some(degraded) = &self.degraded {
@@ -404,7 +394,7 @@ mod tests {
             score: 0.876,
             snippet: "use x;\n\nfn count() {\n    1\n}".to_owned(),
             why: vec!["keywords 0.5".to_owned()],
-            also: vec![Also { start_line: 40, end_line: 52, symbol: Some("sum".to_owned()) }],
+            also: vec!["40-52 sum".to_owned()],
             stale: true,
             before: 2,
         };
