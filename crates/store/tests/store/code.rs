@@ -263,7 +263,7 @@ fn bad_batches_are_refused_whole() {
         model: MODEL.to_owned(),
     };
     assert!(refused(store.one(raw(vec![200, 1, 2]))).contains("the files cannot be read"));
-    assert!(refused(store.one(raw(vec![0, 0]))).contains("1 bytes are left over"));
+    assert!(refused(store.one(raw(vec![0, 0]))).contains("1 byte left over"));
     let mut other = put_files(root, &one("a"), 1.0);
     other.model = "other".to_owned();
     let failure = store.one(other).unwrap_err().to_failure();

@@ -172,7 +172,7 @@ fn additional_rows_are_detected() {
     let grown = "{\"id\":\"a\",\"vector\":[1]}\n{\"id\":\"b\",\"vector\":[1]}   ";
     assert_eq!(file.len(), grown.len());
     let error = all(grown.as_bytes(), &layout).unwrap_err().to_string();
-    assert!(error.ends_with("it had 1 rows, now it has more"), "{error}");
+    assert!(error.ends_with("it had 1 row, now it has more"), "{error}");
 }
 
 #[test]
