@@ -79,7 +79,7 @@ pub async fn adopt(place: &StorePlace, program: Option<PathBuf>) -> Result<(), F
     let answer = doctor.probes().call(&ProbeJob::Adopt { uuid: uuid.clone() }, call).await;
     doctor.close().await;
     match answer.map_err(|error| of_call(&error))?.reply? {
-        ProbeReply::Mended(_) => {}
+        ProbeReply::Repaired(_) => {}
         _ => return Err(Failure::new(Code::Failed, "unexpected reply from the probe")),
     }
     remove_derived(unsealed.path());

@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 use isolate::{Bulk, CallOptions, Pool, PoolSettings, Supervised};
 use isolith_embed::DIMENSION;
 use isolith_folder::Folder;
-use isolith_protocol::{CODE_COLLECTION, CodeFound, CodeScope, FoundChunk, RootPlace, SearchCode};
+use isolith_protocol::{
+    CODE_COLLECTION, CodeFound, CodeScope, FoundChunk, FoundPlace, RootPlace, SearchCode,
+};
 use isolith_roles::{FileToParse, ParseJob, Parser};
-use isolith_search::{Mode, Weights};
+use isolith_search::{CodeWeights, SearchMode};
 use isolith_source::Language;
 use isolith_source::walk::{modified, read, read_file};
 use isolith_types::{ChunkKind, Code, Degraded, Failure, FileVersion, Hint, ParsedFile};
@@ -27,13 +29,13 @@ pub struct CodeSearch {
     /// A question, words or a name.
     pub text: String,
     /// How hits are ranked.
-    pub mode: Mode,
+    pub mode: SearchMode,
     /// Maximum number of hits.
     pub limit: u32,
     /// Which code is searched.
     pub filter: CodeFilter,
     /// Weights of the ranking signals; for evaluations.
-    pub weights: Weights,
+    pub weights: CodeWeights,
 }
 
 impl CodeSearch {
@@ -41,10 +43,10 @@ impl CodeSearch {
     pub fn new(text: &str, limit: u32) -> Self {
         Self {
             text: text.to_owned(),
-            mode: Mode::Hybrid,
+            mode: SearchMode::Hybrid,
             limit,
             filter: CodeFilter::default(),
-            weights: Weights::default(),
+            weights: CodeWeights::default(),
         }
     }
 }
@@ -75,6 +77,8 @@ pub struct CodeHits {
     pub hits: Vec<CodeHit>,
     /// Why the answer is incomplete.
     pub degraded: Option<Degraded>,
+    /// Whether nothing fits the query well.
+    pub weak: bool,
     /// How long it took.
     pub took: Duration,
 }
@@ -110,6 +114,8 @@ pub struct CodeHit {
     pub snippet_line: u32,
     /// Why it ranks where it does.
     pub why: Vec<String>,
+    /// Further places in the same file, best first.
+    pub also: Vec<FoundPlace>,
     /// Whether the file has changed since it was indexed; lines and text are then those of
     /// the indexed version.
     pub stale: bool,
@@ -179,10 +185,10 @@ impl Engine {
         let query = SearchCode {
             text: String::new(),
             vector: Some(example.vector),
-            mode: Mode::Vector,
+            mode: SearchMode::Vector,
             limit,
             filter,
-            weights: Weights::default(),
+            weights: CodeWeights::default(),
         };
         self.find_code(query, started).await
     }
@@ -200,11 +206,11 @@ impl Engine {
             }
             Some(_) => return Err(nothing_indexed()),
         };
-        let CodeFound { hits, degraded, .. } = found;
+        let CodeFound { hits, degraded, weak, .. } = found;
         let degraded = degraded.or_else(|| unfinished(&roots));
         let mut fresh = Fresh::of(self, &roots);
         let hits = hits.into_iter().filter_map(|hit| fresh.shown(hit)).collect();
-        Ok(CodeHits { hits, degraded, took: started.elapsed() })
+        Ok(CodeHits { hits, degraded, weak, took: started.elapsed() })
     }
 
     async fn ask_for_code(&self, query: SearchCode) -> Result<CodeFound, Failure> {
@@ -385,7 +391,8 @@ impl<'a> Fresh<'a> {
             score: hit.score,
             snippet: hit.text,
             snippet_line: hit.start_line,
-            why: hit.why.words(),
+            why: hit.why.reasons(),
+            also: hit.also,
             stale: !fresh,
         })
     }

@@ -50,12 +50,12 @@ pub use ingest::{
 pub use isolith_embed::model_name as built_in_model;
 pub use isolith_graph::{Datum, NodeDatum, PathDatum, RelationshipDatum, Stats as GraphStats};
 pub use isolith_protocol::{
-    CollectionCreated, CollectionDeleted, CollectionState, CypherQuery, Done, GraphAnswer, Key,
-    Page, Patch, PutMode, Records, RecordsDeleted, RecordsPut, RecordsUpdated, Selection,
-    StoredRecord, TableEnd, TableHolds, Which, WhichDrawers,
+    CollectionCreated, CollectionDeleted, CollectionState, CypherQuery, Done, FoundPlace,
+    GraphAnswer, Key, Page, Patch, PutMode, Records, RecordsDeleted, RecordsPut, RecordsUpdated,
+    Selection, StoredRecord, TableEnd, TableHolds, Which, WhichDrawers,
 };
 pub use isolith_roles::{Health, TranscriptFormat, TranscriptOptions, entries as worker_roles};
-pub use isolith_search::{MemoryWeights, Mode, Weights};
+pub use isolith_search::{CodeWeights, MemoryWeights, SearchMode};
 pub use isolith_store::Durability;
 pub use isolith_store::names::is_log;
 pub use location::{StoreScope, Surroundings, find_store};

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use isolith_engine::{CodeFilter, CodeHit, CodeHits, CodeSearch, EngineOptions, Mode, StorePlace};
+use isolith_engine::{
+    CodeFilter, CodeHit, CodeHits, CodeSearch, EngineOptions, SearchMode, StorePlace,
+};
 use isolith_types::{Failure, Hint};
 use serde_json::json;
 
@@ -23,7 +25,7 @@ pub(crate) struct SearchPlan {
 /// What to search for.
 pub(crate) enum SearchInput {
     /// Code that matches a text.
-    Text { text: String, mode: Mode },
+    Text { text: String, mode: SearchMode },
     /// Code that is similar to other code.
     Like { file: PathBuf, line: Option<u32> },
 }
@@ -68,6 +70,9 @@ pub(crate) fn run(
         let why = degraded.worded(Hint::for_terminal);
         output.note(&format!("results may be incomplete: {why}"));
     }
+    if found.weak && !found.hits.is_empty() {
+        output.note("nothing fits well; these are the closest matches");
+    }
     print(&found, plan, output)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -83,7 +88,7 @@ impl SearchPlan {
 }
 
 fn print(found: &CodeHits, plan: &SearchPlan, output: &Output) -> Result<(), Failure> {
-    let CodeHits { hits, degraded, took } = found;
+    let CodeHits { hits, degraded, weak, took } = found;
     let degraded = degraded.as_ref().map(|it| it.worded(Hint::for_terminal));
     let took_ms = (took.as_secs_f64() * 1e5).round() / 1e2;
     match plan.listing {
@@ -103,11 +108,13 @@ fn print(found: &CodeHits, plan: &SearchPlan, output: &Output) -> Result<(), Fai
             if plan.listing == Listing::FileLines {
                 return output.lines(&files);
             }
-            let document = json!({ "hits": files, "degraded": degraded, "took_ms": took_ms });
+            let document =
+                json!({ "hits": files, "degraded": degraded, "weak": weak, "took_ms": took_ms });
             output.result(&document, &text)
         }
         Listing::Hits => {
-            let document = json!({ "hits": hits, "degraded": degraded, "took_ms": took_ms });
+            let document =
+                json!({ "hits": hits, "degraded": degraded, "weak": weak, "took_ms": took_ms });
             output.result(&document, &show::hits(hits, plan.words(), plan.context, output))
         }
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
 use isolith_config::{Key, Layers, Value, parse_size};
-use isolith_engine::{CodeFilter, IndexOptions, Mode};
+use isolith_engine::{CodeFilter, IndexOptions, SearchMode};
 use isolith_types::{ChunkKind, Code, Failure, Moment};
 
 use super::settings::Context;
@@ -143,7 +143,7 @@ pub(super) enum TypedMode {
     Vector,
 }
 
-impl From<TypedMode> for Mode {
+impl From<TypedMode> for SearchMode {
     fn from(typed: TypedMode) -> Self {
         match typed {
             TypedMode::Hybrid => Self::Hybrid,

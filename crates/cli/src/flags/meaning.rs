@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use isolith_config::{Key, PROJECT_FILE, Project};
+use isolith_config::{Key, PROJECT_FILE, ProjectFile};
 use isolith_engine::{DoctorOptions, PutMode, Selection, StorePlace, StoreScope, find_store};
 use isolith_types::{Code, CollectionSpec, Failure, Filter, FilterError, Metric};
 
@@ -112,7 +112,7 @@ fn meaning(
         }
         TypedCommand::Config(TypedConfig::Path) => Command::Config(ConfigCommand::Path {
             user: user_file(),
-            project: Project::folder_of(&working_folder()?).map(|it| it.join(PROJECT_FILE)),
+            project: ProjectFile::folder_of(&working_folder()?).map(|it| it.join(PROJECT_FILE)),
         }),
         TypedCommand::Setup(typed) => Command::Setup(typed.plan(common.store.as_deref())?),
         TypedCommand::Drill(TypedDrill { count, seed }) => Command::Drill(DrillPlan {

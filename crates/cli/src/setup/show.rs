@@ -1,7 +1,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use isolith_setup::Action;
+use isolith_setup::EntryAction;
 use isolith_types::{Failure, counted};
 use serde::Serialize;
 
@@ -30,7 +30,7 @@ pub(super) fn report(steps: &[AgentSetup], written: bool) -> Report<'_> {
         agent: step.agent.id(),
         path: &step.config.path,
         found: step.found,
-        action: step.action().map_or("failed", Action::id),
+        action: step.action().map_or("failed", EntryAction::id),
         diff: Some(step.diff()).filter(|diff| !diff.is_empty()),
         error: step.failure(),
     });
@@ -45,11 +45,11 @@ pub(super) fn preview(steps: &[AgentSetup], paint: &Paint) -> String {
         let what = match step.action() {
             None => format!("cannot edit {path}"),
             Some(_) if !step.found && step.diff().is_empty() => "not found".to_owned(),
-            Some(Action::Added) => format!("add to {path}"),
-            Some(Action::Updated) => format!("update in {path}"),
-            Some(Action::Removed) => format!("remove from {path}"),
-            Some(Action::Unchanged) => format!("already registered in {path}"),
-            Some(Action::None) => format!("not registered in {path}"),
+            Some(EntryAction::Added) => format!("add to {path}"),
+            Some(EntryAction::Updated) => format!("update in {path}"),
+            Some(EntryAction::Removed) => format!("remove from {path}"),
+            Some(EntryAction::Unchanged) => format!("already registered in {path}"),
+            Some(EntryAction::None) => format!("not registered in {path}"),
         };
         let _ = writeln!(text, "{}: {what}", paint.name(step.agent.name()));
         for line in step.diff().lines() {

@@ -15,7 +15,7 @@ use isolate::{
     PoolSettings, RetryPolicy, Supervised,
 };
 use isolith_roles::{
-    Check, Cure, Finding, Health, Probe, ProbeJob, ProbeReply, StoreSettings, bytes_below, locks,
+    Check, Finding, Health, Probe, ProbeJob, ProbeReply, Repair, StoreSettings, bytes_below, locks,
 };
 use isolith_store::{Durability, StoreFolder, write_lock_holder};
 use isolith_types::{Code, Failure, counted};
@@ -171,18 +171,18 @@ impl Doctor {
     async fn check(&self, check: Check, deadline: Duration) -> Finding {
         let job = ProbeJob::Check { check, full: self.options.full };
         match self.probe(job, deadline).await {
-            Ok(ProbeReply::Found(finding)) => finding,
+            Ok(ProbeReply::Checked(finding)) => finding,
             Ok(_) => Finding::new(Health::Failed, "unexpected reply from the probe"),
             Err(failure) => Finding::new(Health::Failed, failure.message),
         }
     }
 
     fn examined(&self, name: &'static str, finding: Finding, started: Instant) -> CheckOutcome {
-        let Finding { status, detail, cures } = finding;
+        let Finding { status, detail, repairs } = finding;
         let seconds = started.elapsed().as_secs_f64();
         let report = CheckReport { name, status, detail, seconds };
         (self.on_check)(&report);
-        CheckOutcome { report, cures }
+        CheckOutcome { report, repairs }
     }
 
     async fn probe(&self, job: ProbeJob, deadline: Duration) -> Result<ProbeReply, Failure> {
@@ -207,7 +207,7 @@ impl Doctor {
             return Vec::new();
         }
         let mut done = match self.probe(ProbeJob::EnforceLimits, MIN_DEADLINE).await {
-            Ok(ProbeReply::Mended(done)) => done,
+            Ok(ProbeReply::Repaired(done)) => done,
             // The check of expired data will report it.
             _ => Vec::new(),
         };
@@ -255,7 +255,7 @@ impl Doctor {
 /// A check's report and the repairs that it suggests.
 struct CheckOutcome {
     report: CheckReport,
-    cures: Vec<Cure>,
+    repairs: Vec<Repair>,
 }
 
 /// Whether a store must not even be checked.

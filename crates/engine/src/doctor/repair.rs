@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use isolate::Role;
 use isolith_protocol::{Damage, ForgetPoison, Recount, Searched, SegmentsOf, Tidy};
-use isolith_roles::{Cure, ProbeJob, ProbeReply, Rebuild, StoreReader};
+use isolith_roles::{CollectionRebuild, ProbeJob, ProbeReply, Repair, StoreReader};
 use isolith_store::{Loss, SalvageReport};
 use isolith_types::{Code, Failure, counted};
 
@@ -30,7 +30,7 @@ struct RepairPlan {
     salvage: bool,
     recount: bool,
     leftovers: bool,
-    rebuilds: Vec<Rebuild>,
+    rebuilds: Vec<CollectionRebuild>,
     /// Damaged graph segments, if the graph needs a new one.
     graph: Option<Vec<Damage>>,
 }
@@ -38,15 +38,15 @@ struct RepairPlan {
 impl RepairPlan {
     fn of(found: &[CheckOutcome]) -> Self {
         let mut plan = Self::default();
-        for cure in found.iter().flat_map(|examined| &examined.cures) {
-            match cure {
-                Cure::Permissions => plan.permissions = true,
-                Cure::RecoverLog => plan.recover_log = true,
-                Cure::Salvage => plan.salvage = true,
-                Cure::Recount => plan.recount = true,
-                Cure::Leftovers => plan.leftovers = true,
-                Cure::Rebuild(rebuild) => plan.add(rebuild),
-                Cure::RebuildGraph(damaged) => {
+        for repair in found.iter().flat_map(|examined| &examined.repairs) {
+            match repair {
+                Repair::Permissions => plan.permissions = true,
+                Repair::RecoverLog => plan.recover_log = true,
+                Repair::Salvage => plan.salvage = true,
+                Repair::Recount => plan.recount = true,
+                Repair::Leftovers => plan.leftovers = true,
+                Repair::RebuildCollection(rebuild) => plan.add(rebuild),
+                Repair::RebuildGraph(damaged) => {
                     plan.graph.get_or_insert_default().extend(damaged.iter().cloned());
                 }
             }
@@ -55,7 +55,7 @@ impl RepairPlan {
     }
 
     /// Merges requests: several checks may blame different files of one collection.
-    fn add(&mut self, rebuild: &Rebuild) {
+    fn add(&mut self, rebuild: &CollectionRebuild) {
         match self.rebuilds.iter_mut().find(|known| known.id == rebuild.id) {
             None => self.rebuilds.push(rebuild.clone()),
             Some(known) => {
@@ -130,7 +130,7 @@ impl Doctor {
 
     async fn mend(&self, job: ProbeJob, done: &mut Vec<String>) -> Result<(), Failure> {
         match self.probe(job, MIN_DEADLINE).await? {
-            ProbeReply::Mended(mended) => done.extend(mended),
+            ProbeReply::Repaired(mended) => done.extend(mended),
             _ => return Err(Failure::new(Code::Failed, "unexpected reply from the probe")),
         }
         Ok(())
@@ -167,7 +167,11 @@ impl Doctor {
         self.rebuild_graph(done).await
     }
 
-    async fn rebuild(&self, rebuild: &Rebuild, done: &mut Vec<String>) -> Result<(), Failure> {
+    async fn rebuild(
+        &self,
+        rebuild: &CollectionRebuild,
+        done: &mut Vec<String>,
+    ) -> Result<(), Failure> {
         let searched = Searched {
             collection: rebuild.id,
             generation: rebuild.generation,

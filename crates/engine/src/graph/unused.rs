@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use isolith_folder::Folder;
 use isolith_graph::Datum;
-use isolith_search::{Role, roles};
+use isolith_search::{FileRole, file_roles};
 use isolith_source::walk::read;
 use isolith_types::Failure;
 
@@ -85,7 +85,7 @@ fn is_implicitly_used(symbol: &Symbol) -> bool {
     // A type inside another definition is usually an associated type of a trait.
     let is_inner_type = symbol.kind == "type" && symbol.qualified_name != symbol.name;
     let is_implied = is_inner_type || matches!(symbol.kind.as_str(), "constructor" | "property");
-    is_special || is_entry || is_implied || roles(&symbol.path).has(Role::Test)
+    is_special || is_entry || is_implied || file_roles(&symbol.path).contains(FileRole::Test)
 }
 
 /// Whether a text contains a word outside of these lines.

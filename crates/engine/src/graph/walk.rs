@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use isolith_search::{Role, roles};
+use isolith_search::{FileRole, file_roles};
 use isolith_types::Failure;
 use serde::Serialize;
 
@@ -127,7 +127,7 @@ impl Engine {
         let edges = if symbol.is_file() { &DEPENDENTS } else { &DEPENDENTS_OF_CODE };
         let reach = self.reach(&self.with_contents(&symbol).await?, edges, walk, None).await?;
         let is_test = |it: &Reached| {
-            let by_path = roles(&it.symbol.path).has(Role::Test);
+            let by_path = file_roles(&it.symbol.path).contains(FileRole::Test);
             it.symbol.test || it.kind == "TESTS" || by_path
         };
         let (tests, code) = reach.found.into_iter().partition(is_test);

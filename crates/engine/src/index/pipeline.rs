@@ -11,7 +11,7 @@ use isolate::{BatchPart, Bulk, CallError, CallOptions, Pool, PoolSettings, Super
 use isolith_embed::{DIMENSION, model_name};
 use isolith_folder::Folder;
 use isolith_protocol::{EmbedMovedFile, MoveFile, PutFiles, RemoveFiles, TouchFiles};
-use isolith_roles::{FileToParse, ParseJob, ParseNote, Parsed, Parser};
+use isolith_roles::{FileSummary, FileToParse, ParseJob, Parsed, Parser};
 use isolith_source::Language;
 use isolith_source::walk::{Contents, ReadError, read};
 use isolith_types::{Code, Failure, FileVersion};
@@ -298,7 +298,7 @@ impl Pipeline {
         files: &[File],
         stored: &mut Stored,
     ) -> Result<(), Failure> {
-        let all = || files.iter().zip(&parsed.notes);
+        let all = || files.iter().zip(&parsed.summaries);
         let ages: Vec<i64> =
             all().filter(|(_, note)| note.stored).map(|(file, _)| file.modified).collect();
         if !ages.is_empty() {
@@ -402,7 +402,7 @@ impl Pipeline {
 
 impl Stored {
     /// Counts a parsed file and lists its problems.
-    fn note(&mut self, path: &str, note: &ParseNote, include_secrets: bool) {
+    fn note(&mut self, path: &str, note: &FileSummary, include_secrets: bool) {
         let mut list = |code, message| {
             self.problems.push(IndexProblem { path: path.to_owned(), code, message });
         };

@@ -1,29 +1,27 @@
-//! Names and texts as words and stems.
+//! Splits text into names, words and stems.
 
 use isolith_text::{Analyzer, Tokenizer};
 
-/// Cuts a text into names: letters, digits and underscores.
-pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !is_of_name(c)).filter(|name| !name.is_empty())
+/// Splits a text into names: runs of letters, digits and underscores.
+pub(crate) fn split_names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !is_name_char(c)).filter(|name| !name.is_empty())
 }
 
-/// Whether a name can have such a character.
-pub(crate) fn is_of_name(c: char) -> bool {
+pub(crate) fn is_name_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Cuts a name into its words, in lower case: at underscores, before a capital that
-/// follows another letter, and before the last of several capitals if a small letter
-/// follows it.
-pub(crate) fn words_of(name: &str) -> Vec<String> {
+/// Splits a name into lower-case words at underscores and at camel-case boundaries; the last of
+/// several capitals begins a word if a lower-case letter follows it.
+pub(crate) fn split_words(name: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
     let mut chars = name.chars().peekable();
     let mut last = '_';
     while let Some(c) = chars.next() {
-        let follows = chars.peek().is_some_and(|next| next.is_lowercase());
-        let turns = c.is_uppercase() && (!last.is_uppercase() || follows);
-        if !word.is_empty() && (turns || !c.is_alphanumeric()) {
+        let before_lowercase = chars.peek().is_some_and(|next| next.is_lowercase());
+        let is_boundary = c.is_uppercase() && (!last.is_uppercase() || before_lowercase);
+        if !word.is_empty() && (is_boundary || !c.is_alphanumeric()) {
             words.push(std::mem::take(&mut word));
         }
         if c.is_alphanumeric() {
@@ -37,7 +35,7 @@ pub(crate) fn words_of(name: &str) -> Vec<String> {
     words
 }
 
-/// Makes stems as the text index does.
+/// Stems words as the text index does.
 pub(crate) struct Stemmer(Tokenizer);
 
 impl Stemmer {
@@ -45,12 +43,12 @@ impl Stemmer {
         Self(Tokenizer::new(Analyzer::Code))
     }
 
-    /// The stem of a word. One with digits is several to the index; it stays one here.
+    /// The stem of a word. The index splits a word with digits; this joins the parts again.
     pub(crate) fn stem(&mut self, word: &str) -> String {
         let mut stem = String::with_capacity(word.len());
         let mut last = None;
-        self.0.each(word, &mut |term, position| {
-            // A term at the position of the one before it stands for all parts at once.
+        self.0.for_each(word, &mut |term, position| {
+            // A term at the same position as the previous one repeats all parts as a whole.
             if last != Some(position) {
                 stem.push_str(term);
             }
@@ -59,8 +57,8 @@ impl Stemmer {
         stem
     }
 
-    /// Two ways to write words as one: their stems together, and the stem of all of
-    /// them together. Equal words have one of them in common, wherever they were cut.
+    /// Two joined forms of words: the concatenation of their stems, and the stem of their
+    /// concatenation. Equal names share one of them, however they are split into words.
     pub(crate) fn joined(&mut self, words: &[String]) -> [String; 2] {
         [words.iter().map(|word| self.stem(word)).collect(), self.stem(&words.concat())]
     }
@@ -71,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_cut_into_words() {
+    fn names_are_split_into_words() {
         for (name, expected) in [
             ("parseHTTPHeader", "parse http header"),
             ("RetryPolicy", "retry policy"),
@@ -86,12 +84,12 @@ mod tests {
             ("_", ""),
             ("", ""),
         ] {
-            assert_eq!(words_of(name).join(" "), expected, "{name}");
+            assert_eq!(split_words(name).join(" "), expected, "{name}");
         }
     }
 
     #[test]
-    fn words_written_together_or_apart_are_equal() {
+    fn joined_and_separated_words_match() {
         let mut stemmer = Stemmer::new();
         for (left, right) in [
             ("RateLimiters", "rate_limiter"),
@@ -100,8 +98,8 @@ mod tests {
             ("utf8_decoder", "UTF8Decoders"),
             ("FunctionK", "functionk"),
         ] {
-            let [left, right] = [left, right].map(|name| stemmer.joined(&words_of(name)));
-            assert!(left.iter().any(|way| right.contains(way)), "{left:?} {right:?}");
+            let [left, right] = [left, right].map(|name| stemmer.joined(&split_words(name)));
+            assert!(left.iter().any(|joined| right.contains(joined)), "{left:?} {right:?}");
         }
     }
 }

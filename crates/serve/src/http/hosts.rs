@@ -1,7 +1,7 @@
-//! Which host names and web origins requests may have.
+//! Checks the `Host` and `Origin` headers against foreign web pages.
 //!
-//! A page whose name resolves to this machine (DNS rebinding) sends that name as the host; any
-//! other page is named as the request's origin.
+//! A page whose host name resolves to this machine (DNS rebinding) sends that name as `Host`; any
+//! other page is named in `Origin`.
 
 use std::net::IpAddr;
 
@@ -9,78 +9,75 @@ use axum::http::request::Parts;
 use axum::http::uri::{Authority, Uri};
 use axum::http::{HeaderValue, header};
 
-use super::refused::Refused;
+use super::refusal::Refusal;
 
-/// Loopback names.
-const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// The host names that a server accepts.
 #[derive(Debug, Clone)]
-pub(crate) struct Names {
+pub(crate) struct AllowedHosts {
     /// `None` accepts any name.
-    hosts: Option<Vec<Name>>,
+    hosts: Option<Vec<Host>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Name {
+struct Host {
     host: String,
     /// `None` accepts any port.
     port: Option<u16>,
 }
 
-impl Names {
-    /// The names of a server that listens on this address, and `more`. A server on all addresses
-    /// cannot know its names, but it requires a token, which no web page has.
-    pub(crate) fn of(ip: IpAddr, more: &[String]) -> Self {
-        if ip.is_unspecified() && more.is_empty() {
+impl AllowedHosts {
+    /// Accepts the loopback names, the address that the server listens on, and `extra`. A server
+    /// on all addresses cannot know its names, but it requires a token, which no web page has.
+    pub(crate) fn of(ip: IpAddr, extra: &[String]) -> Self {
+        if ip.is_unspecified() && extra.is_empty() {
             return Self::any();
         }
         let own = ip.to_string();
-        let names = LOCAL.into_iter().chain([own.as_str()]).chain(more.iter().map(String::as_str));
-        Self { hosts: Some(names.map(Name::listed).collect()) }
+        let names =
+            LOOPBACK.into_iter().chain([own.as_str()]).chain(extra.iter().map(String::as_str));
+        Self { hosts: Some(names.map(Host::parse).collect()) }
     }
 
-    /// Accepts any name: no web page can reach a Unix socket.
+    /// Accepts any name, for Unix sockets, which no web page can reach.
     pub(crate) fn any() -> Self {
         Self { hosts: None }
     }
 
-    /// Checks the host name of a request and the page that it comes from.
-    ///
-    /// # Errors
-    /// If either is not allowed.
-    pub(crate) fn check(&self, request: &Parts) -> Result<(), Refused> {
+    /// Checks the host name and the origin of a request.
+    pub(crate) fn check(&self, request: &Parts) -> Result<(), Refusal> {
         let mut hosts = request.headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
-            return Err(Refused::BadHost);
+            return Err(Refusal::BadHost);
         };
         let host = host.to_str().ok().and_then(|host| Authority::try_from(host).ok());
-        // A request to a proxy also has a name in its first line.
-        for authority in [Some(&host.ok_or(Refused::BadHost)?), request.uri.authority()] {
+        // A request to a proxy also has a host name in its first line.
+        for authority in [Some(&host.ok_or(Refusal::BadHost)?), request.uri.authority()] {
             let Some(authority) = authority else { continue };
             if authority.as_str().contains('@') {
-                return Err(Refused::BadHost);
+                return Err(Refusal::BadHost);
             }
-            if !self.has(&Name::of(authority)) {
-                return Err(Refused::ForbiddenHost);
+            if !self.accepts(&Host::of(authority)) {
+                return Err(Refusal::ForbiddenHost);
             }
         }
         check_origin(request)
     }
 
-    fn has(&self, name: &Name) -> bool {
+    fn accepts(&self, name: &Host) -> bool {
         let Some(hosts) = &self.hosts else { return true };
         hosts.iter().any(|it| it.host == name.host && (it.port.is_none() || it.port == name.port))
     }
 }
 
-impl Name {
+impl Host {
     fn of(authority: &Authority) -> Self {
         let host = authority.host().trim_start_matches('[').trim_end_matches(']');
         Self { host: host.to_ascii_lowercase(), port: authority.port_u16() }
     }
 
-    fn listed(text: &str) -> Self {
+    fn parse(text: &str) -> Self {
         match Authority::try_from(text) {
             Ok(authority) => Self::of(&authority),
             // An IPv6 address without brackets.
@@ -89,25 +86,26 @@ impl Name {
     }
 }
 
-fn check_origin(request: &Parts) -> Result<(), Refused> {
+fn check_origin(request: &Parts) -> Result<(), Refusal> {
     let origins: Vec<&HeaderValue> = request.headers.get_all(header::ORIGIN).iter().collect();
-    if !origins.iter().all(|origin| is_local(origin)) {
-        return Err(Refused::ForbiddenOrigin);
+    if !origins.iter().all(|origin| is_loopback(origin)) {
+        return Err(Refusal::ForbiddenOrigin);
     }
-    // Images and links of foreign pages have no origin, but browsers mark them.
+    // Requests for images and links have no origin, but browsers mark them.
     let site = request.headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
     if origins.is_empty() && site == Some(b"cross-site") {
-        return Err(Refused::ForbiddenOrigin);
+        return Err(Refusal::ForbiddenOrigin);
     }
     Ok(())
 }
 
-fn is_local(origin: &HeaderValue) -> bool {
+fn is_loopback(origin: &HeaderValue) -> bool {
     let uri = origin.to_str().ok().and_then(|origin| Uri::try_from(origin).ok());
     let authority = uri.as_ref().and_then(Uri::authority);
     uri.as_ref().and_then(Uri::scheme_str) == Some("http")
         && authority.is_some_and(|authority| {
-            !authority.as_str().contains('@') && LOCAL.contains(&Name::of(authority).host.as_str())
+            !authority.as_str().contains('@')
+                && LOOPBACK.contains(&Host::of(authority).host.as_str())
         })
 }
 
@@ -117,21 +115,21 @@ mod tests {
 
     use super::*;
 
-    fn checked(names: &Names, uri: &str, headers: &[(&str, &str)]) -> Result<(), Refused> {
+    fn checked(hosts: &AllowedHosts, uri: &str, headers: &[(&str, &str)]) -> Result<(), Refusal> {
         let mut request = Request::builder().uri(uri);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        names.check(&request.body(()).unwrap().into_parts().0)
+        hosts.check(&request.body(()).unwrap().into_parts().0)
     }
 
     #[test]
     fn only_the_servers_names_are_accepted() {
-        let with = |ip: &str, more: &[&str], host: &str| {
-            let more: Vec<String> = more.iter().map(|name| (*name).to_owned()).collect();
-            checked(&Names::of(ip.parse().unwrap(), &more), "/", &[("Host", host)]).is_ok()
+        let with = |ip: &str, extra: &[&str], host: &str| {
+            let extra: Vec<String> = extra.iter().map(|name| (*name).to_owned()).collect();
+            checked(&AllowedHosts::of(ip.parse().unwrap(), &extra), "/", &[("Host", host)]).is_ok()
         };
-        for (ip, more, host, known) in [
+        for (ip, extra, host, known) in [
             ("127.0.0.1", &[][..], "localhost", true),
             ("127.0.0.1", &[], "LocalHost:7411", true),
             ("127.0.0.1", &[], "[::1]:7411", true),
@@ -151,19 +149,19 @@ mod tests {
             ("127.0.0.1", &["box.lan:8080"], "box.lan:8080", true),
             ("127.0.0.1", &["box.lan:8080"], "box.lan:8081", false),
         ] {
-            assert_eq!(with(ip, more, host), known, "{ip} {more:?} {host}");
+            assert_eq!(with(ip, extra, host), known, "{ip} {extra:?} {host}");
         }
     }
 
     #[test]
-    fn contradictory_names_are_refused() {
-        let names = Names::of([127, 0, 0, 1].into(), &[]);
-        assert_eq!(checked(&names, "/", &[]), Err(Refused::BadHost));
+    fn missing_and_contradictory_hosts_are_refused() {
+        let hosts = AllowedHosts::of([127, 0, 0, 1].into(), &[]);
+        assert_eq!(checked(&hosts, "/", &[]), Err(Refusal::BadHost));
         let two = [("Host", "localhost"), ("Host", "evil.example")];
-        assert_eq!(checked(&names, "/", &two), Err(Refused::BadHost));
+        assert_eq!(checked(&hosts, "/", &two), Err(Refusal::BadHost));
         let host = [("Host", "localhost")];
-        assert_eq!(checked(&names, "http://evil.example/", &host), Err(Refused::ForbiddenHost));
-        assert_eq!(checked(&names, "http://localhost/", &host), Ok(()));
+        assert_eq!(checked(&hosts, "http://evil.example/", &host), Err(Refusal::ForbiddenHost));
+        assert_eq!(checked(&hosts, "http://localhost/", &host), Ok(()));
     }
 
     #[test]
@@ -182,8 +180,8 @@ mod tests {
             ("Sec-Fetch-Site", "none", true),
             ("Sec-Fetch-Site", "same-origin", true),
         ] {
-            for names in [Names::any(), Names::of([127, 0, 0, 1].into(), &[])] {
-                let found = checked(&names, "/", &[("Host", "localhost"), (header, value)]);
+            for hosts in [AllowedHosts::any(), AllowedHosts::of([127, 0, 0, 1].into(), &[])] {
+                let found = checked(&hosts, "/", &[("Host", "localhost"), (header, value)]);
                 assert_eq!(found.is_ok(), allowed, "{header}: {value}");
             }
         }

@@ -1,4 +1,4 @@
-//! The edges that the product finds: the chunker and the resolver as they ship.
+//! The edges that the product finds, with its own chunker and resolver.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use isolith_resolve::{Outline, Project, module_keys, resolve};
 use isolith_source::{Chunker, Mode};
 use isolith_types::{CodeEdge, CodeNode, Definition, Import, Imported};
 
-/// A repository in memory.
+/// A parsed repository in memory.
 #[derive(Default)]
 pub(super) struct Checkout {
     pub(super) files: BTreeMap<String, Arc<Outline>>,
@@ -20,7 +20,7 @@ pub(super) struct Checkout {
 }
 
 impl Checkout {
-    /// Reads and parses the files at some paths.
+    /// Reads and parses files.
     pub(super) fn read(folder: &Path, paths: &[String]) -> Result<Self> {
         let mut chunker = Chunker::new(InWorker::in_process());
         let mut checkout = Self::default();
@@ -40,7 +40,7 @@ impl Checkout {
         Ok(checkout)
     }
 
-    /// The edges of every file.
+    /// The edges of each file.
     pub(super) fn edges(&self) -> Vec<(String, Vec<CodeEdge>)> {
         let resolved = |(path, graph): (&String, &Arc<Outline>)| {
             (path.clone(), resolve(path, graph, &graph.references, self).edges)
@@ -48,12 +48,11 @@ impl Checkout {
         self.files.iter().map(resolved).collect()
     }
 
-    /// A definition by its node.
     pub(super) fn definition(&self, node: &CodeNode) -> Option<&Definition> {
         self.files.get(&node.path)?.definitions.get(node.definition? as usize)
     }
 
-    /// The names under which a file may call a definition.
+    /// The names that a file may use for a definition.
     pub(super) fn names(&self, path: &str, node: &CodeNode) -> Vec<&str> {
         let Some(name) = self.definition(node).map(|one| one.name.as_str()) else {
             return Vec::new();
@@ -71,18 +70,18 @@ impl Checkout {
         std::iter::once(name).chain(renamed).collect()
     }
 
-    /// Where the first of the overloads is whose definition is at a place.
-    pub(super) fn first(&self, place: &(String, u32)) -> (String, u32) {
-        let definitions = self.files.get(&place.0).map(|graph| graph.definitions.as_slice());
+    /// The location of the first overload of the definition at a location.
+    pub(super) fn first(&self, location: &(String, u32)) -> (String, u32) {
+        let definitions = self.files.get(&location.0).map(|graph| graph.definitions.as_slice());
         let definitions = definitions.unwrap_or_default();
-        let own = definitions.iter().find(|one| one.line == place.1 && !is_variable(one));
+        let own = definitions.iter().find(|one| one.line == location.1 && !is_variable(one));
         let same = |other: &&Definition| own.is_some_and(|own| other.qualified == own.qualified);
-        let first = definitions.iter().find(same).map_or(place.1, |first| first.line);
-        (place.0.clone(), first)
+        let first = definitions.iter().find(same).map_or(location.1, |first| first.line);
+        (location.0.clone(), first)
     }
 
-    /// The line of the innermost function or class around a line, 0 for none.
-    pub(super) fn around(&self, path: &str, line: u32) -> u32 {
+    /// The line of the innermost function or class that encloses a line; 0 for none.
+    pub(super) fn enclosing(&self, path: &str, line: u32) -> u32 {
         let definitions = self.files.get(path).map(|graph| graph.definitions.as_slice());
         let holds = |one: &&Definition| {
             (one.kind.is_callable() || one.kind.is_type())

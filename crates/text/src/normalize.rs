@@ -1,4 +1,4 @@
-//! Letters without case, accents and compatibility forms.
+//! Removes case, accents and compatibility forms.
 
 use std::collections::VecDeque;
 
@@ -6,20 +6,18 @@ use unicode_normalization::char::{compose, decompose_compatible};
 
 use super::script::is_accent;
 
-/// Folds characters one by one: compatibility decomposition, lower case, accents
-/// dropped, and what was not an accent put together again. It holds back one
-/// character, and so needs constant memory whatever comes.
+/// Normalizes characters one by one: compatibility decomposition, lower case, accents dropped, the
+/// rest recomposed. It buffers one character, so its memory use is constant.
 #[derive(Debug, Default)]
-pub(super) struct Folder {
+pub(super) struct Normalizer {
     last: Option<char>,
     ready: VecDeque<char>,
 }
 
-impl Folder {
-    /// Takes one character of the text.
+impl Normalizer {
     pub(super) fn push(&mut self, c: char) {
         if c.is_ascii() {
-            // No mark that is kept goes together with these.
+            // ASCII composes with accents only, and those are dropped.
             self.flush();
             self.ready.push_back(c.to_ascii_lowercase());
             return;
@@ -27,36 +25,36 @@ impl Folder {
         decompose_compatible(c, |part| {
             if !is_accent(part) {
                 for lower in part.to_lowercase().filter(|&lower| !is_accent(lower)) {
-                    self.take(lower);
+                    self.push_lower(lower);
                 }
             }
         });
     }
 
-    /// Whether nothing is held back.
+    /// Whether nothing is buffered.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.last.is_none() && self.ready.is_empty()
     }
 
-    /// Lets go of the character that waited for marks.
+    /// Releases the character that was kept for composition.
     pub(super) fn flush(&mut self) {
         self.ready.extend(self.last.take());
     }
 
-    /// The next folded character.
+    /// The next normalized character.
     pub(super) fn pop(&mut self) -> Option<char> {
         self.ready.pop_front()
     }
 
-    fn take(&mut self, c: char) {
-        if let Some(plain) = plain_letters(c) {
+    fn push_lower(&mut self, c: char) {
+        if let Some(letters) = plain_letters(c) {
             self.flush();
-            self.ready.extend(plain.chars());
+            self.ready.extend(letters.chars());
             return;
         }
         match self.last.and_then(|last| compose(last, c)) {
-            Some(whole) => self.last = Some(whole),
+            Some(composed) => self.last = Some(composed),
             None => {
                 self.flush();
                 self.last = Some(c);
@@ -65,7 +63,7 @@ impl Folder {
     }
 }
 
-/// Letters that Unicode does not decompose, and people type without.
+/// ASCII spellings of letters that Unicode does not decompose; also final sigma.
 fn plain_letters(c: char) -> Option<&'static str> {
     Some(match c {
         'ß' => "ss",
@@ -89,15 +87,15 @@ fn plain_letters(c: char) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn folded(text: &str) -> String {
-        let mut folder = Folder::default();
-        text.chars().for_each(|c| folder.push(c));
-        folder.flush();
-        std::iter::from_fn(|| folder.pop()).collect()
+    fn normalized(text: &str) -> String {
+        let mut normalizer = Normalizer::default();
+        text.chars().for_each(|c| normalizer.push(c));
+        normalizer.flush();
+        std::iter::from_fn(|| normalizer.pop()).collect()
     }
 
     #[test]
-    fn accents_case_and_forms_go() {
+    fn case_accents_and_compatibility_forms_are_removed() {
         for (text, expected) in [
             ("Café", "cafe"),
             ("cafe\u{301}", "cafe"),
@@ -110,12 +108,12 @@ mod tests {
             ("ёж Ёж", "еж еж"),
             ("Å \u{212b}", "a a"),
         ] {
-            assert_eq!(folded(text), expected, "{text}");
+            assert_eq!(normalized(text), expected, "{text}");
         }
     }
 
     #[test]
-    fn other_letters_and_syllables_stay() {
+    fn other_letters_and_syllables_are_kept() {
         for (text, expected) in [
             ("한국어", "한국어"),
             ("\u{1112}\u{1161}\u{11ab}", "한"),
@@ -124,20 +122,20 @@ mod tests {
             ("हिन्दी", "हिन्दी"),
             ("শালো", "শালো"),
         ] {
-            assert_eq!(folded(text), expected, "{text}");
+            assert_eq!(normalized(text), expected, "{text}");
         }
     }
 
     #[test]
-    fn any_number_of_marks_needs_no_memory() {
-        let mut folder = Folder::default();
-        folder.push('e');
+    fn memory_use_is_constant_for_any_number_of_marks() {
+        let mut normalizer = Normalizer::default();
+        normalizer.push('e');
         for _ in 0..200_000 {
-            folder.push('\u{301}');
+            normalizer.push('\u{301}');
         }
-        folder.flush();
-        assert_eq!(folder.pop(), Some('e'));
-        assert_eq!(folder.pop(), None);
-        assert!(folder.ready.capacity() < 64);
+        normalizer.flush();
+        assert_eq!(normalizer.pop(), Some('e'));
+        assert_eq!(normalizer.pop(), None);
+        assert!(normalizer.ready.capacity() < 64);
     }
 }

@@ -1,95 +1,91 @@
 //! The edges that an exact index implies.
 //!
-//! SCIP says which symbol stands at which place, and nothing about why. So:
+//! SCIP lists occurrences of symbols, without their purpose. Edges are derived as follows:
 //!
-//! - **CALLS**: a place where a symbol is not defined, and after which comes `(`, type
-//!   arguments and `?.` or `!` between them passed over. What is called is where the symbol
-//!   is defined; a constructor counts as its class. Calls of parameters and of local
-//!   variables that are no functions are no edges.
-//! - **IMPORTS**: a place inside an import statement, from the file to the symbol, or to the
-//!   file if the symbol is a module. Statements are found by their first word and their
-//!   brackets.
-//! - **INHERITS**: the relationships between classes that the index lists, and, as it does
-//!   not list all of them, the types that stand in the head of a class: in Python within its
-//!   brackets, otherwise after `extends` and `implements`, and not within others' brackets.
+//! - **CALLS**: an occurrence that is not a definition and is followed by `(`; type arguments, `?.`
+//!   and `!` in between are skipped. The target is the definition of the symbol; a constructor
+//!   counts as its class. Calls of parameters, and of local variables that are not functions, are
+//!   not edges.
+//! - **IMPORTS**: an occurrence inside an import statement, from the file to the symbol, or to the
+//!   file if the symbol is a module. Statements are found by their first word and their brackets.
+//! - **INHERITS**: the relationships between classes in the index, and, because it does not list
+//!   all of them, the types in the head of a class: in Python within its parentheses, otherwise
+//!   after `extends` and `implements`, but not within further brackets.
 //!
-//! Only what is defined in the repository counts. A symbol with several definitions
-//! (overloads, both branches of a condition) is one.
+//! Only definitions in the repository count. Several definitions of a symbol (overloads, both
+//! branches of a condition) count as one.
 //!
-//! Where the index does not know what a name is (it comes from a package that is not
-//! installed, or from a value without a type), it cannot say that an edge is wrong. Such
-//! edges of ours are counted, and not judged.
+//! Where the index does not know a name (because its package is not installed, or its value has no
+//! type), it cannot tell whether an edge is wrong. Such edges of ours are counted as unjudged.
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::head;
+use super::class_head;
 use super::scip::{Document, Index, Occurrence};
 
-/// A place in a file where something is defined: the line from 1, or 0 for the whole file.
-pub(super) type Place = (String, u32);
+/// The location of a definition: file and line from 1, or 0 for the whole file.
+pub(super) type Location = (String, u32);
 
-/// Edges from a place where something is said to a place where something is defined.
+/// Edges from occurrences to definitions.
 #[derive(Default)]
-pub(super) struct Truth {
-    /// The line of the call, and what is called.
-    pub(super) calls: BTreeSet<(Place, Place)>,
-    /// The importing file, and what is imported.
-    pub(super) imports: BTreeSet<(Place, Place)>,
-    /// The class, and what it is made from.
-    pub(super) bases: BTreeSet<(Place, Place)>,
-    /// The first of the places of a symbol, by each of them.
-    first: HashMap<Place, Place>,
-    /// The names that the index knows in each line.
-    known: HashMap<Place, Vec<String>>,
-    /// The first line of the import statement that each line is part of, from 1.
-    statements: HashMap<Place, u32>,
-    /// The import statements that the index knows something of, by their first lines.
-    known_imports: BTreeSet<Place>,
-    /// The files that the index has.
+pub(super) struct GroundTruth {
+    /// From the line of the call to the callee.
+    pub(super) calls: BTreeSet<(Location, Location)>,
+    /// From the importing file to the imported symbol or file.
+    pub(super) imports: BTreeSet<(Location, Location)>,
+    /// From the class to its base class.
+    pub(super) bases: BTreeSet<(Location, Location)>,
+    /// The first definition of a symbol, by each of its definitions.
+    first: HashMap<Location, Location>,
+    /// The names in each line that the index resolves.
+    known: HashMap<Location, Vec<String>>,
+    /// The first line of the import statement that contains a line, from 1.
+    statements: HashMap<Location, u32>,
+    /// The import statements with names that the index resolves, by their first lines.
+    known_imports: BTreeSet<Location>,
+    /// The files in the index.
     pub(super) files: BTreeSet<String>,
 }
 
-impl Truth {
-    /// The one place that stands for a symbol with several.
-    pub(super) fn same(&self, place: &Place) -> Place {
-        self.first.get(place).unwrap_or(place).clone()
+impl GroundTruth {
+    /// The first definition of the symbol that is defined at a location.
+    pub(super) fn first(&self, location: &Location) -> Location {
+        self.first.get(location).unwrap_or(location).clone()
     }
-}
 
-impl Truth {
-    /// Whether the index knows what one of these names is in a line.
-    pub(super) fn knows(&self, line: &Place, names: &[&str]) -> bool {
+    /// Whether the index resolves one of these names in a line.
+    pub(super) fn knows(&self, line: &Location, names: &[&str]) -> bool {
         let known = self.known.get(line).map(Vec::as_slice).unwrap_or_default();
         known.iter().any(|name| names.contains(&name.as_str()))
     }
 
-    /// Whether the index knows what is imported in a line.
-    pub(super) fn knows_import(&self, line: &Place) -> bool {
+    /// Whether the index resolves a name in the import statement that contains a line.
+    pub(super) fn knows_import(&self, line: &Location) -> bool {
         let first = self.statements.get(line).copied().unwrap_or_default();
         self.known_imports.contains(&(line.0.clone(), first))
     }
 }
 
-/// Derives the edges of an index; `text` gives a file's lines, `is_definition` says whether
-/// a local symbol that is defined at a place is more than a variable.
-pub(super) fn truth(
+/// Derives the edges of an index. `text` returns the lines of a file, `is_definition` whether a
+/// local symbol that is defined at a location is more than a variable.
+pub(super) fn ground_truth(
     index: &Index,
     text: &dyn Fn(&str) -> Vec<String>,
-    is_definition: &dyn Fn(&Place) -> bool,
-) -> Truth {
-    let mut truth = Truth::default();
-    let mut symbols: HashMap<String, Place> = HashMap::new();
+    is_definition: &dyn Fn(&Location) -> bool,
+) -> GroundTruth {
+    let mut truth = GroundTruth::default();
+    let mut symbols: HashMap<String, Location> = HashMap::new();
     for document in &index.documents {
         truth.files.insert(document.path.clone());
-        // A module that another one adds to is still where it is.
+        // Another module may extend a module; that is not its definition.
         let defines = |one: &&Occurrence| one.defines && (!is_module(&one.symbol) || one.end == 0);
         for one in document.occurrences.iter().filter(defines) {
-            let place = match is_module(&one.symbol) {
+            let location = match is_module(&one.symbol) {
                 true => (document.path.clone(), 0),
                 false => (document.path.clone(), one.line as u32 + 1),
             };
-            let first = symbols.entry(key(document, &one.symbol)).or_insert(place.clone());
-            truth.first.insert(place, first.clone());
+            let first = symbols.entry(key(document, &one.symbol)).or_insert(location.clone());
+            truth.first.insert(location, first.clone());
         }
     }
     for document in &index.documents {
@@ -118,7 +114,7 @@ pub(super) fn truth(
             }
         }
         for class in document.occurrences.iter().filter(|one| one.defines) {
-            let bases = head::bases(&document.path, &lines, class);
+            let bases = class_head::bases(&document.path, &lines, class);
             let named = document
                 .occurrences
                 .iter()
@@ -133,8 +129,8 @@ pub(super) fn truth(
         }
         for (class, base) in &document.bases {
             let is_class = class.ends_with('#') && base.ends_with('#');
-            let place = |symbol: &String| symbols.get(&key(document, symbol)).cloned();
-            if let (true, Some(class), Some(base)) = (is_class, place(class), place(base)) {
+            let location = |symbol: &String| symbols.get(&key(document, symbol)).cloned();
+            if let (true, Some(class), Some(base)) = (is_class, location(class), location(base)) {
                 truth.bases.insert((class, base));
             }
         }
@@ -142,7 +138,7 @@ pub(super) fn truth(
     truth
 }
 
-/// Local symbols are counted anew in each file.
+/// A unique key for a symbol; local symbols are numbered per file.
 fn key(document: &Document, symbol: &str) -> String {
     match symbol.starts_with("local ") {
         true => format!("{} {symbol}", document.path),
@@ -150,12 +146,12 @@ fn key(document: &Document, symbol: &str) -> String {
     }
 }
 
-/// Where the symbol of a place is defined, unless it is a parameter.
+/// The definition of the symbol of an occurrence, unless it is a parameter.
 fn target(
-    symbols: &HashMap<String, Place>,
+    symbols: &HashMap<String, Location>,
     document: &Document,
     one: &Occurrence,
-) -> Option<Place> {
+) -> Option<Location> {
     let symbol = one.symbol.as_str();
     if symbol.ends_with(')') || symbol.ends_with(']') {
         return None;
@@ -163,27 +159,27 @@ fn target(
     let class = symbol.strip_suffix("`<constructor>`().");
     let class =
         class.or_else(|| symbol.strip_suffix("__init__().").filter(|_| one.end - one.start != 8));
-    if let Some(place) = class.and_then(|class| symbols.get(class)) {
-        return Some(place.clone());
+    if let Some(location) = class.and_then(|class| symbols.get(class)) {
+        return Some(location.clone());
     }
-    if let Some(place) = symbols.get(&key(document, symbol)) {
-        return Some(place.clone());
+    if let Some(location) = symbols.get(&key(document, symbol)) {
+        return Some(location.clone());
     }
-    // The Python indexer names a module that is imported relatively without its package.
+    // The Python indexer omits the package of modules that are imported relatively.
     let module = symbol.strip_suffix("/__init__:")?.rsplit(' ').next()?.trim_matches('`');
     let folder = document.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let steps = module.replace('.', "/");
-    let named = |place: &&Place| {
-        let stem = place.0.strip_suffix(".py").unwrap_or(&place.0);
+    let named = |location: &&Location| {
+        let stem = location.0.strip_suffix(".py").unwrap_or(&location.0);
         let stem = stem.strip_suffix("/__init__").unwrap_or(stem);
         let own = stem.strip_suffix(&steps).and_then(|root| root.strip_suffix('/'));
-        place.1 == 0
+        location.1 == 0
             && own.is_some_and(|root| folder == root || folder.starts_with(&format!("{root}/")))
     };
-    symbols.values().filter(named).max_by_key(|place| place.0.len()).cloned()
+    symbols.values().filter(named).max_by_key(|location| location.0.len()).cloned()
 }
 
-/// Files are symbols too.
+/// Whether the symbol is a file.
 fn is_module(symbol: &str) -> bool {
     symbol.ends_with("/__init__:") || symbol.ends_with("`/")
 }
@@ -193,12 +189,12 @@ fn name(lines: &[String], one: &Occurrence) -> String {
     line.chars().skip(one.start).take(one.end - one.start).collect()
 }
 
-/// Whether a bracket follows that opens arguments.
+/// Whether arguments follow.
 fn is_call(lines: &[String], one: &Occurrence) -> bool {
     let Some(line) = lines.get(one.line) else { return false };
     let units: Vec<char> = line.chars().collect();
     let before: String = units.get(..one.start).unwrap_or_default().iter().collect();
-    // The Python indexer takes the second overload of a function for a use of the first.
+    // The Python indexer reports the second overload of a function as a use of the first.
     if ["def", "class", "function"].iter().any(|word| before.trim_end().ends_with(word)) {
         return false;
     }
@@ -220,7 +216,7 @@ fn is_call(lines: &[String], one: &Occurrence) -> bool {
     false
 }
 
-/// For each line the first one of the import statement that it is part of, 0 for none.
+/// For each line, the first line of the import statement that contains it, or 0.
 fn import_lines(path: &str, lines: &[String]) -> Vec<u32> {
     let python = path.ends_with(".py");
     let mut marks = vec![false; lines.len()];
@@ -264,7 +260,7 @@ fn import_lines(path: &str, lines: &[String]) -> Vec<u32> {
     firsts
 }
 
-/// Whether a bracket that an import opened before is still open.
+/// Whether a bracket of the current import statement is still open.
 fn marks_open(marks: &[bool], lines: &[String], index: usize) -> bool {
     let before = (0..index).rev().take_while(|line| marks[*line]);
     for line in before {

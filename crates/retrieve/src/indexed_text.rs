@@ -1,4 +1,4 @@
-//! The texts of collections, as segments and tails have them.
+//! Reads the text that is indexed for keyword search.
 
 use std::ops::ControlFlow;
 
@@ -7,10 +7,10 @@ use isolith_segment::text::{Analyzer, TextFields};
 use isolith_store::{Scope, Snapshot};
 use isolith_types::CollectionKind;
 
-/// Takes row, change number and texts of a record.
-pub type EachText<'a> = dyn FnMut(u64, u64, &TextFields<'_>) -> ControlFlow<()> + 'a;
+/// Called with the row, change number and text fields of a record.
+pub type TextVisitor<'a> = dyn FnMut(u64, u64, &TextFields<'_>) -> ControlFlow<()> + 'a;
 
-/// How a collection's texts become terms.
+/// The analyzer for a collection's text.
 pub fn analyzer(state: &CollectionState) -> Analyzer {
     match state.kind {
         CollectionKind::Records | CollectionKind::Memory => Analyzer::Prose,
@@ -18,13 +18,12 @@ pub fn analyzer(state: &CollectionState) -> Analyzer {
     }
 }
 
-/// Hands out row, change number and texts of each record, in the order of rows, until
-/// there are no more or it is told to stop.
+/// Calls `each` for the records in `scope`, by ascending row, until it breaks.
 pub fn for_each_text(
     snapshot: &Snapshot<'_>,
     state: &CollectionState,
     scope: Scope,
-    each: &mut EachText<'_>,
+    each: &mut TextVisitor<'_>,
 ) -> Result<(), StoreError> {
     match state.kind {
         CollectionKind::Records => {

@@ -1,4 +1,4 @@
-//! Whether stored vectors find themselves, on the way that every search takes.
+//! Checks that searches for stored vectors find them, through the normal search path.
 
 use isolate::{Bulk, Context, InWorker, Role};
 use isolith_protocol::{
@@ -8,18 +8,18 @@ use isolith_protocol::{
 use isolith_store::Reader;
 use isolith_types::{Failure, Metric};
 
-use super::finding::{Cure, Finding, Health, Rebuild};
+use super::finding::{CollectionRebuild, Finding, Health, Repair};
 use crate::reader::StoreReader;
 use crate::settings::StoreSettings;
 
-/// Vectors tried in each collection.
+/// Number of vectors tried in each collection.
 const SAMPLE: u64 = 16;
 
-/// Hits asked for: many records may have the same vector.
+/// Number of hits requested; several records may have the same vector.
 const HITS: u32 = 10;
 
-/// By so much the distance of a vector from itself may be off.
-const SLACK: f32 = 1e-4;
+/// Relative tolerance for the distance of a vector from itself.
+const TOLERANCE: f32 = 1e-4;
 
 pub(super) fn check(
     settings: &StoreSettings,
@@ -32,7 +32,7 @@ pub(super) fn check(
         Err(refusal) => return Ok(Finding::new(Health::Failed, refusal.message)),
     };
     let states = reader.snapshot()?.collections()?;
-    let mut seen = Seen::default();
+    let mut results = SelfQueryResults::default();
     for state in states.iter().filter(|state| state.records > 0) {
         for stored in sample(reader, state)? {
             let search = FindNearest {
@@ -42,23 +42,23 @@ pub(super) fn check(
                 filter: None,
             };
             let reply = worker.handle(search.into(), context);
-            seen.judge(reader, state, &stored, reply)?;
+            results.add(reader, state, &stored, reply)?;
         }
     }
-    Ok(seen.into_finding())
+    Ok(results.into_finding())
 }
 
 #[derive(Default)]
-struct Seen {
+struct SelfQueryResults {
     tried: u64,
     lost: Vec<String>,
     failed: Vec<String>,
     degraded: Option<String>,
-    cures: Vec<Cure>,
+    repairs: Vec<Repair>,
 }
 
-impl Seen {
-    fn judge(
+impl SelfQueryResults {
+    fn add(
         &mut self,
         reader: &mut Reader,
         state: &CollectionState,
@@ -84,42 +84,44 @@ impl Seen {
         stored: &StoredRecord,
         found: RecordsFound,
     ) -> Result<(), StoreError> {
-        if finds(state.metric, stored, &found) || !still_there(reader, state, stored)? {
+        if finds(state.metric, stored, &found) || !is_unchanged(reader, state, stored)? {
             self.degraded = self.degraded.take().or(found.degraded);
             return Ok(());
         }
-        self.lost.push(format!("{}: {:?} does not find itself", state.name, stored.record.id));
-        let cure = Cure::Rebuild(Rebuild {
+        let id = &stored.record.id;
+        self.lost
+            .push(format!("{}: a search for the vector of {id:?} does not find it", state.name));
+        let repair = Repair::RebuildCollection(CollectionRebuild {
             collection: state.name.clone(),
             id: state.id,
             generation: state.generation_number(),
             damaged: Vec::new(),
         });
-        if !self.cures.contains(&cure) {
-            self.cures.push(cure);
+        if !self.repairs.contains(&repair) {
+            self.repairs.push(repair);
         }
         Ok(())
     }
 
     fn into_finding(self) -> Finding {
-        let Self { tried, lost, mut failed, degraded, cures } = self;
-        // All of a collection's searches fail of the same.
+        let Self { tried, lost, mut failed, degraded, repairs } = self;
+        // The searches of a collection usually fail for the same reason.
         failed.dedup();
         if !lost.is_empty() {
-            return Finding { cures, ..Finding::of_problems(Health::Corrupt, &lost) };
+            return Finding { repairs, ..Finding::of_problems(Health::Corrupt, &lost) };
         }
         if !failed.is_empty() {
             return Finding::of_problems(Health::Failed, &failed);
         }
         match degraded {
             Some(degraded) => Finding::new(Health::Warn, degraded),
-            None => Finding::ok(format!("{tried} stored vectors find themselves")),
+            None => Finding::ok(format!("searches find all {tried} sampled vectors")),
         }
     }
 }
 
-/// A vector has found itself if it is among the hits, or if all of them are at least as
-/// near: for inner products, longer vectors are nearer than the vector itself.
+/// Whether the record is among the hits, or all hits are at least as near. By inner product,
+/// longer vectors are nearer than the vector itself.
 fn finds(metric: Metric, stored: &StoredRecord, found: &RecordsFound) -> bool {
     if found.hits.iter().any(|hit| hit.id == stored.record.id) {
         return true;
@@ -128,13 +130,13 @@ fn finds(metric: Metric, stored: &StoredRecord, found: &RecordsFound) -> bool {
         Metric::Cosine | Metric::L2 => 0.0,
         Metric::Dot => 1.0 - stored.record.vector.iter().map(|value| value * value).sum::<f32>(),
     };
-    let slack = SLACK * own.abs().max(1.0);
-    let near = |distance: f32| distance <= own + slack;
+    let tolerance = TOLERANCE * own.abs().max(1.0);
+    let near = |distance: f32| distance <= own + tolerance;
     found.hits.len() == HITS as usize && found.hits.iter().all(|hit| hit.distance.is_some_and(near))
 }
 
-/// Whether the record is as it was: another process may have changed it meanwhile.
-fn still_there(
+/// Whether the record still exists in this version. Another process may have changed it.
+fn is_unchanged(
     reader: &mut Reader,
     state: &CollectionState,
     stored: &StoredRecord,
@@ -145,13 +147,13 @@ fn still_there(
     Ok(same && snapshot.collection_by_id(state.id)?.is_some())
 }
 
-/// Some records, spread evenly over the rows.
+/// A sample of records, spread evenly over the rows.
 fn sample(reader: &mut Reader, state: &CollectionState) -> Result<Vec<StoredRecord>, StoreError> {
     let snapshot = reader.snapshot()?;
     let end = state.last_change;
     let mut sample: Vec<StoredRecord> = Vec::new();
-    for place in 0..SAMPLE {
-        let after_row = end / SAMPLE * place;
+    for index in 0..SAMPLE {
+        let after_row = end / SAMPLE * index;
         let page = Page { after_row, offset: 0, limit: 1 };
         for stored in snapshot.get(state.id, &Selection::All, page, true)? {
             if sample.last().is_none_or(|last| last.row != stored.row) {
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_finds_itself_or_its_equals() {
+    fn accepts_the_record_or_equal_vectors() {
         let own = stored("a", &[3.0, 4.0]);
         assert!(finds(Metric::L2, &own, &found(&[("b", 0.0), ("a", 0.0)])));
         assert!(!finds(Metric::L2, &own, &found(&[("b", 0.0)])));
@@ -210,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn longer_vectors_may_be_nearer_by_inner_product() {
+    fn accepts_longer_vectors_by_inner_product() {
         let own = stored("a", &[3.0, 4.0]);
         assert!(finds(Metric::Dot, &own, &found(&[("b", -30.0); 10])));
         assert!(!finds(Metric::Dot, &own, &found(&[("b", -20.0); 10])));

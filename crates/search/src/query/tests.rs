@@ -24,14 +24,14 @@ fn names_written_as_in_code_are_identifiers() {
         ("- -> ::", ""),
         ("", ""),
     ] {
-        assert_eq!(Question::of(text).identifiers().join(" "), expected, "{text}");
+        assert_eq!(CodeQuery::parse(text).identifiers().join(" "), expected, "{text}");
     }
 }
 
 #[test]
-fn files_are_named_like_words_in_a_row() {
+fn file_stems_match_consecutive_words() {
     let mut stemmer = Stemmer::new();
-    for (text, stem, most, expected) in [
+    for (text, stem, max_words, expected) in [
         ("how does the rate limiter work", "rate_limiter", 5, true),
         ("how does the rate limiter work", "RateLimiters", 5, true),
         ("how does the rate limiter work", "ratelimiter", 5, true),
@@ -48,54 +48,54 @@ fn files_are_named_like_words_in_a_row() {
         ("anything", "", 5, false),
         ("", "anything", 5, false),
     ] {
-        let question = Question::of(text);
-        assert_eq!(question.has_run(stem, most, &mut stemmer), expected, "{text}: {stem}");
+        let query = CodeQuery::parse(text);
+        assert_eq!(query.matches_stem(stem, max_words, &mut stemmer), expected, "{text}: {stem}");
     }
 }
 
 #[test]
-fn questions_ask_for_kinds_of_files() {
+fn queries_request_file_roles() {
     for (text, expected) in [
-        ("tests of the parser", &[Role::Test][..]),
-        ("example of a custom middleware", &[Role::Example]),
-        ("docs and benchmarks", &[Role::Benchmark, Role::Docs]),
-        ("test_client", &[Role::Test]),
+        ("tests of the parser", &[FileRole::Test][..]),
+        ("example of a custom middleware", &[FileRole::Example]),
+        ("docs and benchmarks", &[FileRole::Benchmark, FileRole::Docs]),
+        ("test_client", &[FileRole::Test]),
         ("TestClient", &[]),
-        ("legacy vendored code", &[Role::Compat, Role::Vendored]),
+        ("legacy vendored code", &[FileRole::Compat, FileRole::Vendored]),
         ("json documents", &[]),
     ] {
-        let asked: Vec<Role> = Question::of(text).asked().iter().collect();
-        assert_eq!(asked, expected, "{text}");
+        let roles: Vec<FileRole> = CodeQuery::parse(text).requested_roles().iter().collect();
+        assert_eq!(roles, expected, "{text}");
     }
 }
 
 #[test]
-fn files_are_asked_for_by_name() {
-    let question = Question::of("what is in `src/Package.json`, and why (see README.md).");
+fn mentioned_files_are_recognized() {
+    let query = CodeQuery::parse("what is in `src/Package.json`, and why (see README.md).");
     for (path, expected) in
         [("package.json", true), ("a/b/README.md", true), ("a/json", false), ("json", false)]
     {
-        assert_eq!(question.names_file(path), expected, "{path}");
+        assert_eq!(query.mentions_file(path), expected, "{path}");
     }
 }
 
 #[test]
-fn names_are_more_or_less_like_the_question() {
+fn name_similarity_counts_shared_words() {
     let mut stemmer = Stemmer::new();
-    let question = Question::of("where does RetryPolicy wait between retries");
-    let mut likeness = |name: &str| question.likeness(name, &mut stemmer);
-    assert_eq!(likeness("RetryPolicy"), 3.0);
-    assert_eq!(likeness("retrypolicy"), 2.0);
-    assert_eq!(likeness("wait_retry"), 1.0);
-    assert_eq!(likeness("retry_count"), 0.5);
-    assert_eq!(likeness("between"), 0.0);
-    assert_eq!(likeness(""), 0.0);
+    let query = CodeQuery::parse("where does RetryPolicy wait between retries");
+    let mut similarity = |name: &str| query.name_similarity(name, &mut stemmer);
+    assert_eq!(similarity("RetryPolicy"), 3.0);
+    assert_eq!(similarity("retrypolicy"), 2.0);
+    assert_eq!(similarity("wait_retry"), 1.0);
+    assert_eq!(similarity("retry_count"), 0.5);
+    assert_eq!(similarity("between"), 0.0);
+    assert_eq!(similarity(""), 0.0);
 }
 
 #[test]
-fn a_book_is_a_question_of_limited_size() {
-    let book: String = (0..100_000).map(|n| format!("someName{n} \u{e9}")).collect();
-    let question = Question::of(&book);
-    assert!(question.runs.len() <= 4 * MAX_WORDS * LONGEST_RUN);
-    assert_eq!(question.identifiers.len(), MAX_IDENTIFIERS);
+fn long_queries_are_truncated() {
+    let text: String = (0..100_000).map(|n| format!("someName{n} \u{e9}")).collect();
+    let query = CodeQuery::parse(&text);
+    assert!(query.runs.len() <= 4 * MAX_WORDS * MAX_RUN_WORDS);
+    assert_eq!(query.identifiers.len(), MAX_IDENTIFIERS);
 }

@@ -1,4 +1,4 @@
-//! Why a request is refused, and the answer to it.
+//! Reasons to refuse a request, and the answers.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Method, StatusCode, header};
@@ -6,22 +6,22 @@ use axum::response::{IntoResponse, Response};
 use isolith_types::{Code, Failure};
 use serde_json::json;
 
-use super::BODY_BYTES;
+use super::MAX_BODY_BYTES;
 
-/// Longer explanations are not passed on.
-const EXPLANATION_BYTES: usize = 4096;
+/// Maximum length of an error text of a library that is passed on.
+const MAX_ERROR_BYTES: usize = 4096;
 
-/// Why a request or connection does not pass the gate.
+/// Why a request or connection is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Refused {
-    /// There is no valid `Host`, or more than one.
+pub(crate) enum Refusal {
+    /// There is no valid `Host` header, or more than one.
     BadHost,
-    /// The server does not have this name.
+    /// The `Host` header does not name this server.
     ForbiddenHost,
     /// The request comes from a foreign web page.
     ForbiddenOrigin,
     NoToken,
-    /// The peer of the socket is another user.
+    /// The client of a Unix socket runs as another user.
     ForbiddenUser,
     TooManyConnections,
     LargeHead,
@@ -32,7 +32,7 @@ pub(crate) enum Refused {
     SlowBody,
 }
 
-impl Refused {
+impl Refusal {
     fn status(&self) -> StatusCode {
         match self {
             Self::BadHost | Self::BrokenBody => StatusCode::BAD_REQUEST,
@@ -87,7 +87,7 @@ impl Refused {
             ),
             Self::LargeBody => (
                 Code::TooLarge,
-                format!("the body of the request is larger than {BODY_BYTES} bytes"),
+                format!("the body of the request is larger than {MAX_BODY_BYTES} bytes"),
                 "split the request",
             ),
             Self::BrokenBody => (
@@ -109,7 +109,7 @@ impl Refused {
         Failure::new(code, message).with_hint(hint)
     }
 
-    /// The answer as bytes, for when there is no request to answer.
+    /// The complete HTTP response, for connections without a parsed request.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let (status, body) = (self.status(), document(&self.failure()));
         let length = body.len();
@@ -121,7 +121,7 @@ impl Refused {
     }
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let mut response = answer(self.status(), &self.failure());
         if self == Self::NoToken {
@@ -132,8 +132,8 @@ impl IntoResponse for Refused {
     }
 }
 
-/// Gives errors of routers and libraries the same JSON form as all others.
-pub(crate) async fn explained(response: Response, method: &Method, path: &str) -> Response {
+/// Converts errors of the router and of libraries to the common JSON format.
+pub(crate) async fn with_json_error(response: Response, method: &Method, path: &str) -> Response {
     let status = response.status();
     let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
     let json = kind.is_some_and(|kind| kind.starts_with(b"application/json"));
@@ -141,7 +141,7 @@ pub(crate) async fn explained(response: Response, method: &Method, path: &str) -
         return response;
     }
     let (mut parts, body) = response.into_parts();
-    let text = axum::body::to_bytes(body, EXPLANATION_BYTES).await.unwrap_or_default();
+    let text = axum::body::to_bytes(body, MAX_ERROR_BYTES).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let (_, body) = answer(status, &explanation(status, text.trim(), method, path)).into_parts();
     parts.headers.remove(header::CONTENT_LENGTH);

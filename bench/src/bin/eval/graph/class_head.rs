@@ -1,25 +1,25 @@
-//! Where the head of a class names others.
+//! Finds base classes in the head of a class.
 
 use std::collections::BTreeSet;
 
 use super::scip::Occurrence;
 
-/// The longest head, in characters.
-const LONGEST: usize = 2_000;
+/// Maximum length of a head.
+const MAX_HEAD_CHARS: usize = 2_000;
 
-/// The places, as lines and columns from 0, where the head of a class names what the class
-/// is made from. None if what is defined is no class.
+/// The positions of base classes in the head of a class, as lines and columns from 0. Empty if the
+/// definition is not a class.
 pub(super) fn bases(path: &str, lines: &[String], class: &Occurrence) -> BTreeSet<(usize, usize)> {
-    let mut places = BTreeSet::new();
+    let mut locations = BTreeSet::new();
     let before: String = line(lines, class.line).iter().take(class.start).collect();
     let word = before.split_whitespace().last().unwrap_or_default();
     if !matches!(word, "class" | "interface") {
-        return places;
+        return locations;
     }
     let python = path.ends_with(".py");
-    let mut state = State { depth: 0, inside: false, word: String::new(), value: false };
+    let mut state = HeadParser { depth: 0, inside: false, word: String::new(), value: false };
     let mut at = (class.line, class.end);
-    for _ in 0..LONGEST {
+    for _ in 0..MAX_HEAD_CHARS {
         let Some(c) = line(lines, at.0).get(at.1).copied() else {
             at = (at.0 + 1, 0);
             state.word.clear();
@@ -30,45 +30,45 @@ pub(super) fn bases(path: &str, lines: &[String], class: &Occurrence) -> BTreeSe
         };
         let starts_word = state.word.is_empty() && (c.is_alphabetic() || c == '_' || c == '$');
         if starts_word && state.is_base(python) {
-            places.insert(at);
+            locations.insert(at);
         }
         if c == '=' && state.is_base(python) {
-            // What came before it was the name of a keyword.
-            places.pop_last();
+            // The word before it was the name of a keyword argument.
+            locations.pop_last();
         }
         if state.take(c, python) {
             break;
         }
         at.1 += 1;
     }
-    places.retain(|(row, column)| {
+    locations.retain(|(row, column)| {
         let rest: String = line(lines, *row).iter().skip(*column).collect();
         !["extends ", "implements "].iter().any(|word| rest.starts_with(word))
     });
-    places
+    locations
 }
 
 fn line(lines: &[String], index: usize) -> Vec<char> {
     lines.get(index).map(|line| line.chars().collect()).unwrap_or_default()
 }
 
-struct State {
-    /// How many brackets are open.
+struct HeadParser {
+    /// Number of open brackets.
     depth: usize,
-    /// Whether `extends` or `implements` came before.
+    /// Whether `extends` or `implements` was read.
     inside: bool,
-    /// The word at hand.
+    /// The current word.
     word: String,
-    /// Whether what follows is the value of a keyword, as in `metaclass=Meta`.
+    /// Whether the value of a keyword argument follows, as in `metaclass=Meta`.
     value: bool,
 }
 
-impl State {
+impl HeadParser {
     fn is_base(&self, python: bool) -> bool {
         if python { self.depth == 1 && !self.value } else { self.depth == 0 && self.inside }
     }
 
-    /// Takes the next character, and says whether the head ends with it.
+    /// Processes a character. Returns whether the head ends with it.
     fn take(&mut self, c: char, python: bool) -> bool {
         if c.is_alphanumeric() || matches!(c, '_' | '$') {
             self.word.push(c);
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_are_read() {
+    fn base_classes_are_found() {
         let table = [
             ("a.py", "class A(B, c.D, E[F], metaclass=M): x", "A", vec!["B", "c", "D", "E"]),
             ("a.py", "x = A", "A", vec![]),
@@ -112,12 +112,12 @@ mod tests {
             let start = text.find(name).unwrap();
             let (symbol, end) = (String::new(), start + name.len());
             let class = Occurrence { line: 0, start, end, symbol, defines: true };
-            let places = bases(path, &[text.to_owned()], &class);
+            let locations = bases(path, &[text.to_owned()], &class);
             let word = |at: &(usize, usize)| {
                 let rest = &text[at.1..];
                 rest.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default()
             };
-            assert_eq!(places.iter().map(word).collect::<Vec<_>>(), expected, "{text}");
+            assert_eq!(locations.iter().map(word).collect::<Vec<_>>(), expected, "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Tools for the server itself: its health and its workers.
+//! `health` and `workers`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,12 +6,13 @@ use std::fmt::Write as _;
 use isolith_engine::{StatusReport, WorkerStatus};
 use isolith_types::{Failure, counted};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::json;
 
+use crate::arguments::NoArguments;
 use crate::server::Server;
-use crate::stores::Whose;
-use crate::tool::{Call, Effect, Shown, Tool};
+use crate::stores::StoreOwner;
+use crate::tool::{Call, Effect, Tool, ToolAnswer};
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
@@ -25,28 +26,23 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
-
-async fn health(call: Call, Nothing {}: Nothing) -> Result<Health, Failure> {
+async fn health(call: Call, _: NoArguments) -> Result<Health, Failure> {
     report(&call.server).await
 }
 
-/// Health of the server's stores.
+/// The answer of `health`.
 pub(crate) async fn report(server: &Server) -> Result<Health, Failure> {
     let mut stores = Vec::new();
-    for (whose, opened) in server.stores().all() {
+    for (owner, opened) in server.stores().all() {
         stores.push(match opened {
-            Ok(engine) => StoreHealth::of(whose, engine.status().await),
-            Err(failure) => StoreHealth::closed(whose, &failure),
+            Ok(engine) => StoreHealth::of(owner, engine.status().await),
+            Err(failure) => StoreHealth::closed(owner, &failure),
         });
     }
     let ok = stores.iter().all(|store| store.error.is_none());
     Ok(Health { ok, version: env!("CARGO_PKG_VERSION").to_owned(), stores })
 }
 
-/// Health of a server.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Health {
     ok: bool,
@@ -69,10 +65,10 @@ struct StoreHealth {
 }
 
 impl StoreHealth {
-    fn of(whose: Whose, report: StatusReport) -> Self {
+    fn of(owner: StoreOwner, report: StatusReport) -> Self {
         let name = |class| json!(class).as_str().unwrap_or_default().to_owned();
         Self {
-            whose: whose.name().to_owned(),
+            whose: owner.name().to_owned(),
             store: report.store.display().to_string(),
             collections: report.collections.into_iter().map(|it| (it.name, it.records)).collect(),
             roots: report.roots.iter().map(|root| root.folder.display().to_string()).collect(),
@@ -89,13 +85,15 @@ impl StoreHealth {
         }
     }
 
-    fn closed(whose: Whose, failure: &Failure) -> Self {
+    fn closed(owner: StoreOwner, failure: &Failure) -> Self {
         let error = Some(failure.message.clone());
-        Self { whose: whose.name().to_owned(), error, ..Self::default() }
+        Self { whose: owner.name().to_owned(), error, ..Self::default() }
     }
 }
 
-impl Shown for Health {
+impl ToolAnswer for Health {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         let mut text =
             format!("isolith {}: {}\n", self.version, if self.ok { "ok" } else { "not ok" });
@@ -112,22 +110,18 @@ impl Shown for Health {
             }
         }
         if self.stores.is_empty() {
-            text.push_str("there is no store yet\n");
+            text.push_str("no store exists yet\n");
         }
         text
     }
-
-    fn is_ours(&self) -> bool {
-        true
-    }
 }
 
-async fn workers(call: Call, Nothing {}: Nothing) -> Result<Workers, Failure> {
+async fn workers(call: Call, _: NoArguments) -> Result<Workers, Failure> {
     let mut workers = Vec::new();
-    for (whose, opened) in call.server.stores().all() {
+    for (owner, opened) in call.server.stores().all() {
         let Ok(engine) = opened else { continue };
         let report = engine.status().await;
-        workers.extend(report.workers.into_iter().map(|worker| Worker::of(whose, worker)));
+        workers.extend(report.workers.into_iter().map(|worker| Worker::of(owner, worker)));
     }
     Ok(Workers { workers })
 }
@@ -150,10 +144,10 @@ struct Worker {
 }
 
 impl Worker {
-    fn of(whose: Whose, status: WorkerStatus) -> Self {
+    fn of(owner: StoreOwner, status: WorkerStatus) -> Self {
         let WorkerStatus { front, role, worker } = status;
         Self {
-            store: whose.name().to_owned(),
+            store: owner.name().to_owned(),
             front,
             role,
             pid: worker.pid,
@@ -165,20 +159,18 @@ impl Worker {
     }
 }
 
-impl Shown for Workers {
+impl ToolAnswer for Workers {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         let line = |it: &Worker| {
             let pid = it.pid.map_or(String::new(), |pid| format!(" {pid}"));
-            let done = counted(it.jobs_done, "job");
-            format!("{} {}{pid}: {}, {done} done\n", it.store, it.role, it.state)
+            let jobs = counted(it.jobs_done, "job");
+            format!("{} {}{pid}: {}, {jobs} done\n", it.store, it.role, it.state)
         };
         match self.workers.is_empty() {
-            true => "no workers: they start when needed".to_owned(),
+            true => "no workers running; they start when needed".to_owned(),
             false => self.workers.iter().map(line).collect(),
         }
-    }
-
-    fn is_ours(&self) -> bool {
-        true
     }
 }
