@@ -143,6 +143,19 @@ fn the_list_of_dependencies_is_complete() {
     assert_eq!(gone, [&"libfuzzer-sys"], "listed, but not used");
 }
 
+#[test]
+fn every_setting_is_documented() {
+    let source = fs::read_to_string(root().join("crates/config/src/key.rs")).unwrap();
+    let page = fs::read_to_string(root().join("docs/configuration.md")).unwrap();
+    let quoted = |line: &str| Some(line.split_once("=> \"")?.1.split_once('"')?.0.to_owned());
+    let names = source.split_once("fn name(").unwrap().1.split_once("\n    }").unwrap().0;
+    let names: Vec<String> = names.lines().filter_map(quoted).collect();
+    assert!(names.len() > 10, "{names:?}");
+    for name in names {
+        assert!(page.contains(&format!("\n| `{name}` |")), "{name} is not in the table");
+    }
+}
+
 /// The crates of the workspace with those of our own that they depend on.
 fn manifests() -> BTreeMap<String, BTreeSet<String>> {
     let ours = |(section, dependency): (String, String)| {

@@ -223,7 +223,7 @@ fn files_of_an_earlier_parser_are_parsed_again() {
     assert_eq!(counts(&project.index(&[])), json!([6, 0, 6, 0, 0]));
     assert_eq!(project.paths(&["back-off"])[0], "src/retry.rs");
 
-    // Under another name, too: what is known of it is not taken over.
+    // The same under another name: the known content is not reused.
     made_by(0, "src/retry.rs");
     fs::rename(project.folder().join("src/retry.rs"), project.folder().join("src/again.rs"))
         .unwrap();
@@ -236,7 +236,7 @@ fn a_store_holds_several_roots() {
     let project = Project::sample();
     project.index(&["src"]);
     let src = project.folder().join("src");
-    // The store was made in `src`; it is named for the others.
+    // The store was created in `src`; other commands need its path.
     let store = src.join(".isolith");
     let store = store.to_str().unwrap();
     project.index(&["tools", "--store", store]);

@@ -1,4 +1,4 @@
-//! What servers read and answer for, against repositories and stores that were made to lead
+//! Which files servers read, with repositories and stores that were made to lead
 //! them out of the folders they were given.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -131,7 +131,7 @@ fn roots_that_only_the_store_knows_are_neither_indexed_nor_shown() {
     let store = project.folder().join(".isolith");
     let other = private.to_str().unwrap();
     project.json(&["index", other, "--store", store.to_str().unwrap()]);
-    // It is in the store, as in one that somebody else has made.
+    // It is listed in the store, as in a store that somebody else made.
     assert!(project.search(&[SECRET]).to_string().contains("diary.rs"));
 
     let mut agent = agent_of(&project);
@@ -152,7 +152,7 @@ fn roots_that_only_the_store_knows_are_neither_indexed_nor_shown() {
     let read = agent.ask("resources/read", json!({ "uri": uri }));
     assert!(read["error"].is_object(), "{read}");
 
-    // Nor is it watched: what changes there stays unknown.
+    // It is not watched either: changes in it are not seen.
     wait_until(|| agent.call("index_status", json!({}))["roots"][0]["watched"] == "here");
     let roots = agent.call("index_status", json!({}))["roots"].clone();
     assert_eq!(roots.as_array().unwrap().len(), 1, "{roots}");
@@ -164,7 +164,7 @@ fn roots_that_only_the_store_knows_are_neither_indexed_nor_shown() {
     let found = project.search(&["okapi"]).to_string();
     assert!(!found.contains("new.rs"), "{found}");
 
-    // Whoever allows the folder sees it, and the graph as well.
+    // If the folder is allowed, it is searched, and so is the graph.
     let mut agent = Agent::greeted(project.command(&["mcp", "--allow", other]));
     let ask = json!({ "query": SECRET, "limit": 20 });
     assert!(agent.call("search_code", ask).to_string().contains("diary.rs"));
@@ -176,7 +176,7 @@ fn roots_that_only_the_store_knows_are_neither_indexed_nor_shown() {
 fn a_store_is_never_indexed_or_read() {
     let project = Project::sample();
     project.index(&[]);
-    // Another project beside it with a store in it, and a store of its own name.
+    // Another project with a store beside it, and a store with another name.
     let beside = project.env.path("beside");
     fs::create_dir_all(beside.join("src")).unwrap();
     fs::write(beside.join("src/a.rs"), "pub fn beside() {}\n").unwrap();

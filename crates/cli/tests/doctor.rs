@@ -118,7 +118,7 @@ fn a_damaged_database_is_salvaged_into_a_new_file() {
 
     let (status, report) = env.json(&["doctor"]);
     assert_eq!((status, &report["ok"]), (0, &true.into()), "{report:#}");
-    // What was lost is told for as long as the damaged truth is there.
+    // The loss is reported as long as the damaged database is kept.
     let losses = check(&report, "losses");
     assert_eq!(losses["status"], "warn", "{report:#}");
     assert!(losses["detail"].as_str().unwrap().contains(".report.json"), "{losses}");
@@ -235,7 +235,7 @@ fn quarantined_jobs_are_listed_and_released() {
         let arguments = ["collection", "query", "docs", "--vector", query.to_str().unwrap()];
         env.command(&[&arguments[..], &["--json"]].concat())
     };
-    // The fault is met by every try: a query that kills its worker by itself.
+    // Every attempt hits the fault: a query that crashes its worker by itself.
     let output = ask().env("ISOLITH_FAULT", "read:crash").output().unwrap();
     assert_eq!(document(&output).0, 70);
     let (status, listed) = env.json(&["doctor", "--quarantine", "list"]);

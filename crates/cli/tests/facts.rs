@@ -53,7 +53,7 @@ fn facts_are_added_queried_ended_and_replaced() {
     for (at, id) in [("2024-05-31", "f1"), ("2024-06-01", "f2"), ("2024-06-01T00:00:00Z", "f2")] {
         assert_eq!(ids(&env.json(&["fact", "query", "Max", "--as-of", at])), [id], "{at}");
     }
-    // By what it says, and without the object where there is but one.
+    // By subject and predicate, without the object if there is only one.
     env.json(&["fact", "supersede", "Max", "lives_in", "Hamburg", "Bonn", "--at", "2025-01-01"]);
     env.json(&["fact", "supersede", "Max", "lives_in", "Rome", "--at", "2026-01-01"]);
     let ended = env.json(&["fact", "invalidate", "Max", "lives_in", "Rome", "--at", "2026-02-01"]);
@@ -207,7 +207,7 @@ fn facts_go_to_the_users_store_unless_project_is_given() {
     env.fails_as(command, 4, "no_store");
 }
 
-/// The store is made by whoever comes first.
+/// The first process creates the store.
 #[test]
 fn sixteen_processes_add_facts_and_lose_none() {
     let env = TestEnv::new();
@@ -229,7 +229,7 @@ fn sixteen_processes_add_facts_and_lose_none() {
             assert_eq!(added["created"], true, "{added}");
             assert!(ids.insert(added["id"].as_str().unwrap().to_owned()), "{added}");
         }
-        // What all of them say is one fact, with all of them as its sources.
+        // A fact that all of them add is stored once, with all of them as sources.
         let shared = names
             .iter()
             .map(|name| start(&["fact", "add", "all", "saw", &object, "--agent", name]));
@@ -257,7 +257,7 @@ fn a_damaged_store_keeps_its_facts() {
     env.truth().execute_batch("UPDATE predicate SET folded = 'lost'").unwrap();
     let found = env.run(&["doctor", "--json"]);
     assert_eq!(found.status, Some(74), "{}", found.stdout);
-    // What was kept in doubt is said, and the run does not pass for a success.
+    // Doubtful data is reported, and the run does not count as a success.
     let repaired = env.run(&["doctor", "--repair", "--json"]);
     assert_eq!(repaired.status, Some(74), "{}", repaired.stdout);
     let report = repaired.document();

@@ -194,7 +194,7 @@ fn impact_lists_tests_separately() {
     let near = ask(&project, &["impact", "gross", "--depth", "1"]);
     assert!(!ids(&near["impact"]).contains(&"shop/order.py#Order.send"));
 
-    // A file: all that imports it, however far away.
+    // A file: everything that imports it, directly or indirectly.
     let answer = ask(&project, &["impact", "shop/prices.py"]);
     let code = ids(&answer["impact"]);
     assert!(code.contains(&"shop/cart.py") && code.contains(&"shop/order.py"), "{code:?}");

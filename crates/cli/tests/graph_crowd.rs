@@ -1,5 +1,5 @@
 //! Eight processes in one graph, four that write and four that read, while workers are
-//! killed at random: nothing is lost, nothing is half written, nobody is refused.
+//! killed at random: nothing is lost or half written, and no request is refused.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod agent;
@@ -16,7 +16,7 @@ use test_env::{TestEnv, children, send, wait_until};
 const WRITERS: usize = 4;
 const READERS: usize = 4;
 
-/// What each writer writes.
+/// The content that each writer writes.
 const WRITES: usize = 50;
 
 /// Workers that are killed, one after every few writes.

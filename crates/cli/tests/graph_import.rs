@@ -85,7 +85,7 @@ fn a_long_file_is_imported_in_parts_exactly_once() {
     }
     let found = "MATCH (n:Long) RETURN count(n), sum(n.id), min(size(n.text)), max(size(n.text))";
     assert_eq!(rows(&env, found), json!([[400, 79_800, 100_001, 100_001]]));
-    // A row that never ends is told as such.
+    // A row without an end is reported as such.
     let endless = format!("id:int,text\n1,\"{}", "y\n".repeat(9 << 20));
     let file = env.write("endless.csv", &endless);
     let error = env.fails(&["graph", "import", "nodes", &file, "--label", "Long"], 3, "too_large");

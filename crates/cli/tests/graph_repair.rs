@@ -1,5 +1,5 @@
-//! A damaged graph, mended: what users have made is saved, what is made from files comes
-//! back when they are indexed.
+//! Repair of a damaged graph: nodes of users are saved, and what is derived from files is
+//! restored when they are indexed.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod project;
@@ -12,7 +12,7 @@ fn rows(project: &Project, query: &str) -> Value {
     project.json(&["graph", "query", query])["rows"].clone()
 }
 
-/// All edges, by what they join.
+/// All edges, by their ends.
 fn edges(project: &Project) -> Value {
     let query = "MATCH (a)-[r]->(b) \
          RETURN type(r) AS t, labels(a), a.path AS p, a.name AS m, labels(b), b.path AS q, b.name AS n \
@@ -49,7 +49,7 @@ fn a_damaged_graph_is_repaired() {
         assert!(!damaged || check["status"] == "corrupt", "{check}");
     }
     let repaired = project.run(&["doctor", "--repair", "--json"]);
-    assert_eq!(repaired.status, Some(74), "what was lost is said: {}", repaired.stdout);
+    assert_eq!(repaired.status, Some(74), "the loss is reported: {}", repaired.stdout);
     let kept = rows(&project, "MATCH (n:Note)-[:ABOUT]->(f) RETURN n.text, f.name");
     assert_eq!(kept, serde_json::json!([["mine", "compute_3_1"]]));
     project.index(&[]);

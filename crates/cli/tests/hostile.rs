@@ -1,5 +1,4 @@
-//! Workers that somebody has taken over: what they can do to the user, the front and the
-//! system. The answer should be: nothing.
+//! Hijacked workers cannot harm the user, the front or the system.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod test_env;
@@ -14,7 +13,7 @@ use test_env::{Running, TestEnv, files_in, wait_until};
 
 const TOKEN: &str = "a-token-that-no-worker-should-see";
 
-/// Something to index, search, ingest and remember, and a home that nobody should touch.
+/// Data to index, search, ingest and remember, and a home folder that must not be touched.
 fn prepared() -> TestEnv {
     let env = TestEnv::new();
     fs::create_dir(env.path("project")).unwrap();
@@ -27,7 +26,7 @@ fn prepared() -> TestEnv {
     env
 }
 
-/// The command, with a worker that tries everything when it comes to `point`.
+/// The command, with a worker that becomes hostile at the fail point `point`.
 fn infested(env: &TestEnv, point: &str, arguments: &[&str]) -> Command {
     let mut command = env.command(arguments);
     command
@@ -37,7 +36,7 @@ fn infested(env: &TestEnv, point: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// What workers of the role reported with their last words.
+/// What hijacked workers of the role reported when they ended.
 fn last_words(env: &TestEnv, role: &str) -> Vec<Value> {
     let files = files_in(&env.store().join("crashes"));
     let reports = files.iter().map(|file| fs::read_to_string(file).unwrap());
@@ -71,12 +70,12 @@ fn a_hijacked_worker_can_do_no_harm() {
         fs::write(env.path("project/b.rs"), "fn gamma() {}\n").unwrap();
         let output = infested(&env, point, arguments).output().unwrap();
         let words = last_words(&env, role);
-        assert!(!words.is_empty(), "{role}: nobody tried anything: {output:?}");
+        assert!(!words.is_empty(), "{role}: no attempt was reported: {output:?}");
         words.iter().for_each(|tried| harmless(&env, role, tried));
     }
 }
 
-/// The worker that reads a query where there is no store: its last words are in the log alone.
+/// The worker that parses a query without a store; its report is only in the log.
 #[test]
 fn a_hijacked_query_check_can_do_no_harm() {
     let env = prepared();
@@ -93,12 +92,12 @@ fn a_hijacked_query_check_can_do_no_harm() {
             serde_json::from_str(said.strip_prefix("panic, ").unwrap()).unwrap()
         })
         .collect();
-    assert!(!words.is_empty(), "nobody tried anything: {log}");
+    assert!(!words.is_empty(), "no attempt was reported: {log}");
     words.iter().for_each(|tried| harmless(&env, "cypher", tried));
     assert!(!env.store().exists());
 }
 
-/// Whether all that a worker tried was refused.
+/// Whether everything that a worker tried was refused.
 fn harmless(env: &TestEnv, role: &str, tried: &Value) {
     match tried["landlock"].as_bool().unwrap() {
         true => all_refused(role, &tried["files"]),
@@ -136,7 +135,7 @@ fn workers_do_not_inherit_secrets() {
     assert!(front.windows(TOKEN.len()).any(|part| part == TOKEN.as_bytes()));
 }
 
-/// What it may signal is enough for that.
+/// Being allowed to send signals would be enough for that.
 #[test]
 fn a_sandboxed_worker_exits_with_its_front() {
     let env = prepared();

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 use project::Project;
 use test_env::files_in;
 
-/// The folders of a store that somebody may replace by links.
+/// The folders of a store that an attacker may replace by links.
 const INNER: [&str; 5] = ["segments", "quarantine", "crashes", "logs", "run"];
 
 /// Commands that open a store for reading or writing.
@@ -28,7 +28,7 @@ const COMMANDS: [&[&str]; 7] = [
     &["graph", "query", "MATCH (n) RETURN count(n)"],
 ];
 
-/// A folder of somebody's old files, named as cleverly as an attacker likes.
+/// A folder of a user's files, with names chosen by an attacker.
 fn precious(project: &Project) -> PathBuf {
     let folder = project.env.path("precious");
     fs::create_dir(&folder).unwrap();
@@ -110,7 +110,7 @@ fn a_store_without_a_seal_is_refused_before_anything_in_it_is_opened() {
     let project = Project::sample();
     project.index(&[]);
     unseal(&project);
-    // Not even a database: whoever opened it would say so.
+    // Not even a database: opening it would fail with another error.
     fs::write(project.folder().join(".isolith/truth.sqlite"), "not a database").unwrap();
     for arguments in COMMANDS {
         let error = project.fails(arguments, 1, "store_foreign");
@@ -127,7 +127,7 @@ fn an_unreadable_seal_or_secret_is_refused() {
     fs::write(&truth, "not a database").unwrap();
     let seal = project.folder().join(".isolith/seal");
     fs::remove_file(&seal).unwrap();
-    // Whoever runs this, root included, cannot read a folder as a file.
+    // No user, not even root, can read a folder as a file.
     fs::create_dir(&seal).unwrap();
     for arguments in COMMANDS {
         project.fails(arguments, 1, "store_foreign");
@@ -201,7 +201,7 @@ fn seals_of_other_users_and_stores_are_refused() {
     one.fails(&["search", "retry"], 1, "store_foreign");
     fs::write(seal(&one), &own).unwrap();
     assert_ne!(one.paths(&["retry"]).len(), 0);
-    // The right seal beside a truth that is not the one it was made for.
+    // A valid seal with a database that it was not made for.
     let truth = |project: &Project| project.folder().join(".isolith/truth.sqlite");
     fs::remove_dir_all(one.folder().join(".isolith/segments")).unwrap();
     for suffix in ["-wal", "-shm"] {

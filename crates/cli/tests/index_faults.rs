@@ -1,5 +1,4 @@
-//! Indexing under faults: whatever dies, finished files stay, and the next run makes the
-//! index what it would have been.
+//! Indexing under faults: finished files are kept, and the next run completes the index.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod project;
@@ -17,7 +16,7 @@ use test_env::{Ran, Running, TestEnv, send, wait_until};
 
 const FILES: usize = 150;
 
-/// What an undisturbed run makes of the project.
+/// The result of an undisturbed run.
 fn undisturbed() -> Vec<(String, Vec<u8>, String, Vec<u8>)> {
     let project = Project::large(FILES);
     project.index(&[]);
@@ -43,7 +42,7 @@ fn an_interrupted_run_keeps_what_it_has_finished() {
             let ran = running.finish();
             // A writer may outlive its front by the commit that it is in.
             wait_until(|| writers.iter().all(|pid| is_gone(*pid)));
-            // What was finished in spite of the signal is told as such.
+            // A run that finishes in spite of the signal succeeds.
             let finished = ran.status == Some(0);
             assert!(finished || ran.status == status, "{case}: {:?} {}", ran.status, ran.stderr);
             if let (Some(_), false) = (status, finished) {
@@ -221,7 +220,7 @@ fn a_quarantined_file_is_not_tried_again() {
         Ran::of(&command.output().unwrap()).document()
     };
     assert_eq!(report["problems"][0]["code"], "quarantined", "{report}");
-    assert_eq!(crashes(&project), before, "nobody died of it again");
+    assert_eq!(crashes(&project), before, "it crashed no worker again");
     assert_eq!(project.paths(&["belladonna"])[0], "src/poison.rs");
 }
 

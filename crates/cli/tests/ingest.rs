@@ -1,4 +1,4 @@
-//! `isolith ingest`: what it refuses, what it reports, and how it goes on after it was
+//! `isolith ingest`: what it refuses, what it reports, and how it continues after it was
 //! interrupted.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -189,7 +189,7 @@ fn start_loading(env: &TestEnv, file: &str, name: &str) -> Running {
     Running::start(env.command(&["ingest", file, "--collection", name, "--json"]))
 }
 
-/// Whoever interrupts does not want to wait until all of a file is checked.
+/// An interrupt does not wait until the whole file is validated.
 #[test]
 fn checking_can_be_interrupted() {
     let env = TestEnv::new();
@@ -310,7 +310,7 @@ fn concurrent_loads_of_a_file_write_it_once() {
     assert_complete(&env, "a");
 }
 
-/// Whoever reads the result has gone, or the disk it goes to is full.
+/// The reader of the result is gone, or the disk it is written to is full.
 #[test]
 fn a_load_is_kept_even_if_its_receipt_cannot_be_printed() {
     let env = TestEnv::new();

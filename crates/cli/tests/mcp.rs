@@ -131,7 +131,7 @@ fn a_new_file_is_found_although_no_hit_was_in_it() {
     let mut other = agent_of(&project);
     wait_until(|| other.call("index_status", json!({}))["roots"][0]["watched"] == "elsewhere");
     project.write("src/new.rs", "/// Counts the stripes of zebras.\npub fn count_stripes() {}\n");
-    // Nobody indexes it but the server that watches.
+    // Only the server that watches indexes it.
     let ask = json!({ "query": "stripes of zebras", "limit": 3 });
     wait_until(|| paths(&agent.call("search_code", ask.clone()))[0] == "src/new.rs");
     assert_eq!(paths(&other.call("search_code", ask))[0], "src/new.rs");
@@ -270,7 +270,7 @@ fn running_calls_are_answered_before_the_end() {
     let report = &answer["result"]["structuredContent"];
     assert_eq!(report["interrupted"], true, "{answer}");
     assert_eq!(agent.ends(), Some(143));
-    // What was done stays.
+    // Finished work is kept.
     let report = project.index(&[]);
     let unchanged = report["files"]["unchanged"].as_u64().unwrap();
     assert!((1..400).contains(&unchanged), "{report}");
@@ -378,7 +378,7 @@ fn lines_that_cannot_be_read_are_answered() {
     assert_eq!(agent.leave(), Some(0));
 }
 
-/// What code says is marked, and cannot end its mark.
+/// Text from code is marked as untrusted, and cannot close its own mark.
 #[test]
 fn code_is_marked_as_untrusted() {
     let project = Project::sample();

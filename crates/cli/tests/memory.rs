@@ -130,7 +130,7 @@ fn texts_come_from_arguments_files_and_standard_input() {
     assert_eq!((&drawer(0)["source"], &drawer(1)["source"]), (&json!("note.md"), &Value::Null));
     assert_eq!((&drawer(1)["wing"], &drawer(1)["room"]), (&json!("w"), &json!("general")));
 
-    // A pipe gets what is there; `terminal.rs` has what a terminal shows.
+    // A pipe gets the text unescaped; `terminal.rs` tests the output on a terminal.
     let shown = env.run(&["memory", "get", &spoken, "--quiet"]);
     assert!(shown.stdout.contains("several words in a row\n"), "{}", shown.stdout);
     let id = add(&env, &["\u{1b}[2Jgone"]);
@@ -195,7 +195,7 @@ fn errors_have_a_code_and_an_exit_status() {
     assert!(error["hint"].as_str().unwrap().contains("split"), "{error}");
     // Nothing came of any of it.
     assert_eq!(texts(&env.json(&["memory", "list"])), ["another text", "a text"]);
-    // What can be kept in one piece is.
+    // Texts that fit are stored in one piece.
     let whole = env.write("whole", "word ".repeat((1 << 20) / 5));
     let id = add(&env, &["--file", &whole]);
     let got = env.json(&["memory", "get", &id]);

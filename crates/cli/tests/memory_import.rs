@@ -1,4 +1,4 @@
-//! `isolith memory import`: what it understands, what it refuses, and how it goes on
+//! `isolith memory import`: what it accepts, what it refuses, and how it continues
 //! after whatever stopped it.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -135,7 +135,7 @@ fn several_files_are_imported_with_given_names() {
     let text = env.run(&arguments).stdout;
     assert!(text.contains("6 files: 11 drawers, 0 new, 11 existing"), "{text}");
     let drawers = drawers(&env);
-    // A drawer that says where it belongs stays there.
+    // A drawer that specifies its wing and room keeps them.
     let elsewhere = drawers.iter().filter(|it| it[..2] != ["anna".to_owned(), "talks".to_owned()]);
     assert_eq!(elsewhere.count(), 1);
     assert_eq!(drawers.iter().filter(|[.., author]| author == "Anna").count(), 4);

@@ -17,7 +17,7 @@ use test_env::TestEnv;
 /// Seconds that a query has.
 const DEADLINE: u64 = 3;
 
-/// What the front may ever take.
+/// Maximum memory of the front.
 const FRONT_BYTES: u64 = 100 << 20;
 
 /// A text of 2^`power` letters, and twice as many.
@@ -147,7 +147,7 @@ fn runaway_queries_end_in_time_and_kill_nothing() {
         stopped += usize::from(code != "ok");
         late += usize::from(took > Duration::from_secs(DEADLINE).mul_f32(1.1));
         slowest = slowest.max(took);
-        // Nobody has to wait for what it has left behind.
+        // The next query does not have to wait for leftovers of this one.
         let found = agent.call("graph_query", json!({ "query": "MATCH (n:N {i: 7}) RETURN n.i" }));
         assert_eq!(found["rows"], json!([[7]]), "after {query}");
     }

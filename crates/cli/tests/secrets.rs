@@ -67,7 +67,7 @@ fn files_with_secrets_are_left_out_and_listed() {
         message.contains("--include-secrets") && message.contains("client.py: line 3"),
         "{message}"
     );
-    // Every run says so, and none stores it again.
+    // Every run reports it, and none stores it again.
     let before =
         project.truth().query_row("SELECT last_change FROM store", [], |row| row.get::<_, i64>(0));
     let again = project.index(&[]);

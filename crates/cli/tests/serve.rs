@@ -18,7 +18,7 @@ use test_env::{Ran, TestEnv, children, send, wait_until};
 
 const TOKEN: &str = "a-token-of-some-length-0123456789";
 
-/// What all requests with a message say.
+/// The headers of all requests with a message.
 const USUAL: [(&str, &str); 2] =
     [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
 
@@ -51,7 +51,7 @@ impl Server {
         Self { child, port: port.unwrap_or(0), token, announcement }
     }
 
-    /// Sends a request; what comes back is to be read.
+    /// Sends a request; the response is still to be read.
     fn begin(&self, request: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -102,7 +102,7 @@ impl Answer {
         document["error"]["code"].as_str().unwrap().to_owned()
     }
 
-    /// The message with an id in it, as an event or as it is.
+    /// The message with an id, from an event stream or a plain body.
     fn message(&self) -> Value {
         let lines = self.body.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
         let mut messages = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -252,7 +252,7 @@ fn a_client_that_goes_away_leaves_no_call_running() {
         wait_until(busy);
         drop(client);
         wait_until(|| !busy());
-        // Whoever else is there goes on.
+        // Other clients are not affected.
         assert_eq!(add()["created"], false);
     }
 }
@@ -340,7 +340,7 @@ fn a_token_is_generated_once_and_required() {
     assert_eq!(server.send("GET /nothing", &[("Authorization", "")], "").status, 401);
     assert_eq!(server.send("GET /nothing", &[], "").status, 404);
     assert_eq!(server.post(&[], &hello("2025-11-25")).status, 200);
-    // The next server has the same one, and what it writes where nobody looks shows it not.
+    // The next server uses the same one, and does not print it unless standard error is a terminal.
     let mut other = command();
     let mut other = other.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
@@ -457,7 +457,7 @@ fn a_unix_socket_needs_no_token() {
     let last = Server::start(env.command(&arguments));
     assert_eq!(send_over(&socket, "", &hello("2025-11-25")).status, 200);
     drop(last);
-    // What is not a dead socket is left alone.
+    // Only stale sockets are removed.
     let file = env.path("file");
     std::fs::write(&file, "precious").unwrap();
     env.fails(&["serve", "--listen", &format!("unix:{}", file.display())], 2, "usage");
@@ -470,7 +470,7 @@ fn a_unix_socket_needs_no_token() {
 #[test]
 fn a_reachable_socket_still_refuses_other_users() {
     if !rustix::process::geteuid().is_root() {
-        // Only root can be somebody else.
+        // Only root can switch users.
         return;
     }
     let env = TestEnv::new();

@@ -28,7 +28,7 @@ fn name(fault: Fault) -> String {
     serde_json::to_value(fault).unwrap().as_str().unwrap().to_owned()
 }
 
-/// What happens in a job, rather than before the worker is ready for one.
+/// Faults that happen in a job, not before the worker is ready.
 fn in_jobs() -> Vec<Fault> {
     let at_start = [Fault::DeathBeforeReady, Fault::SlowStart];
     Fault::ALL.into_iter().filter(|fault| !at_start.contains(fault)).collect()

@@ -1,4 +1,4 @@
-//! `isolith setup` with the real program, in homes of its own.
+//! `isolith setup` with the real program, each in its own home folder.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod test_env;
@@ -130,7 +130,7 @@ fn missing_agents_are_skipped_unless_named() {
     let entry = json!({ "type": "stdio", "command": program(), "args": ["mcp"] });
     assert_eq!(written, json!({ "servers": { "isolith": entry } }));
 
-    // A file that setup has made goes again.
+    // A file that setup created is removed again.
     assert_eq!(run(&env, &["--undo", "--yes"]).status, Some(0));
     let files = [env.path(CURSOR), env.path("home/.codex/config.toml"), code];
     assert!(files.iter().all(|file| !file.exists()));
@@ -294,7 +294,7 @@ impl AtTerminal {
     fn answer(mut self, answer: &str) -> Ran {
         self.terminal.write_all(answer.as_bytes()).unwrap();
         let output = self.child.wait_with_output().unwrap();
-        // What was told after the answer; the terminal has no other reader left.
+        // The output after the answer; nothing else reads the terminal.
         let mut message = Vec::new();
         let _ = self.terminal.read_to_end(&mut message);
         let stdout = String::from_utf8(output.stdout).unwrap();

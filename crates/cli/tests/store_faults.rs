@@ -13,7 +13,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use test_env::{Ran, Running, TestEnv, vector};
 
-/// Somebody without rights.
+/// An unprivileged user.
 const NOBODY: u32 = 65_534;
 
 /// A filesystem that is gone at the end of the test.
@@ -45,13 +45,13 @@ impl Drop for Mounted {
     }
 }
 
-/// Whether this process may run the binary as somebody without rights.
+/// Whether this process may run the binary as an unprivileged user.
 fn can_be_nobody(env: &TestEnv) -> bool {
     let mut command = env.bare(&["--version"]);
     let output = command.current_dir("/").uid(NOBODY).gid(NOBODY).output();
     let can = output.as_ref().is_ok_and(|output| output.status.success());
     if !can {
-        eprintln!("skipped: the binary cannot be run as somebody else: {output:?}");
+        eprintln!("skipped: cannot run the binary as another user: {output:?}");
     }
     can
 }
@@ -90,7 +90,7 @@ fn a_full_disk_is_reported_and_loses_nothing() {
     assert_eq!(found.len(), 3);
     let receipt = env.run(&load).document();
     assert_eq!(receipt["error"]["code"], "disk_full");
-    // Cutting the log back may have made room for some more.
+    // Truncating the log may have freed some space.
     let kept = receipt["inserted"].as_u64().unwrap().max(kept);
     assert_eq!(env.count("a"), kept);
     fs::remove_file(env.store().join("ballast")).unwrap();
@@ -131,7 +131,7 @@ fn a_read_only_store_can_be_read() {
     assert!(found["degraded"].is_string(), "{found}");
 }
 
-/// The same, as an unprivileged user who owns what he may not change.
+/// The same, as an unprivileged user who owns files without write permission.
 #[test]
 fn missing_permissions_are_reported() {
     let env = filled();
@@ -171,7 +171,7 @@ fn missing_permissions_are_reported() {
     env.fails_as(elsewhere, 1, "read_only");
 }
 
-/// The binary as somebody without rights, on this place's store.
+/// The binary as an unprivileged user, with this environment's store.
 fn as_nobody(env: &TestEnv, arguments: &[&str]) -> Command {
     let mut command = env.command(arguments);
     command.uid(NOBODY).gid(NOBODY);
@@ -315,7 +315,7 @@ fn a_load_reports_that_its_store_was_removed() {
         let receipt = ran.document();
         let error = (ran.status, receipt["error"]["code"].as_str());
         assert_eq!(error, (Some(75), Some("store_replaced")), "{receipt}");
-        // What was acknowledged went to the old one; nothing went nowhere.
+        // Acknowledged writes are in the old store; none is lost.
         let old = isolith_pages::open(
             &away.join("truth.sqlite"),
             rusqlite::OpenFlags::default(),

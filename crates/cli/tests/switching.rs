@@ -64,7 +64,7 @@ fn record(chroma: &Connection, segment: &str, id: &str, text: &str, metadata: &V
     }
 }
 
-/// A palace in `home/.mempalace`, with what MemPalace's miner and its server leave there.
+/// A palace in `home/.mempalace`, as MemPalace's miner and server create it.
 fn build_palace(folder: &Path) {
     let palace = folder.join("palace");
     fs::create_dir_all(&palace).unwrap();

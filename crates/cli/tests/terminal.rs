@@ -16,7 +16,7 @@ use test_env::Ran;
 const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{202e}evil\u{2066}\u{200b}\u{9b}31m";
 const SHOWN: &str = r"\u{1b}]0;owned\u{7}\u{1b}[2J\u{202e}evil\u{2066}\u{200b}\u{9b}31m";
 
-/// What a command prints on a terminal: standard output and error together.
+/// The output of a command on a terminal: standard output and error together.
 fn on_terminal(mut command: Command) -> String {
     let front = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&front).unwrap();

@@ -21,6 +21,18 @@ struct Reference {
     vector: Vec<f32>,
 }
 
+/// The weights of chunks for each name of the model. Vectors made with other weights cannot be
+/// compared, so new weights need a new name: add it here.
+const CHUNK_WEIGHTS: [(&str, ChunkWeights); 1] =
+    [("static-code-256@ed6bbd2da213da9f", ChunkWeights { path: 0.5, names: 0.5 })];
+
+#[test]
+fn the_name_of_the_model_implies_the_weights_of_chunks() {
+    let known: Vec<_> = CHUNK_WEIGHTS.iter().filter(|(name, _)| *name == model_name()).collect();
+    let [(_, weights)] = known.as_slice() else { panic!("{known:?}") };
+    assert_eq!(*weights, ChunkWeights::default());
+}
+
 #[test]
 fn the_reference_is_reproduced() {
     let lines = include_str!("../tests/reference.jsonl").lines();

@@ -38,7 +38,7 @@ fn note(death: &Death) -> DeathNote {
     let (signal, exit_code) = match death.end {
         End::Signaled(signal) => (Some(signal), None),
         End::Exited(code) => (None, Some(code)),
-        _ => (None, None),
+        End::Unknown => (None, None),
     };
     DeathNote { class: death.class.to_string(), signal, exit_code }
 }

@@ -2,8 +2,8 @@ use isolate::{Answer, Bulk, CallOptions};
 use isolith_embed::{MODEL_ID, model_name};
 use isolith_folder::Folder;
 use isolith_protocol::{
-    Damage, DamageKind, EmbedText, FindKeywords, FindNearest, QuarantineGraphSegment,
-    QuarantineSegments, ReadJob, ReadOperation, ReadReply, RecordsFound, Searched, SegmentsOf,
+    Damage, EmbedText, FindKeywords, FindNearest, QuarantineGraphSegment, QuarantineSegments,
+    ReadJob, ReadOperation, ReadReply, RecordsFound, Searched, SegmentDamageKind, SegmentsOf,
 };
 use isolith_store::names::is_segment;
 use isolith_types::{Code, Failure, Filter, Hint, Hit};
@@ -172,14 +172,14 @@ impl Engine {
 
     /// As [`Engine::quarantine_segments`], for collections and the graph.
     pub(crate) async fn quarantine(&self, whose: SegmentsOf, searched: &Searched, blamed: bool) {
-        let guilty = |damage: &&Damage| damage.kind != DamageKind::Unreadable;
+        let guilty = |damage: &&Damage| damage.kind != SegmentDamageKind::Unreadable;
         let mut culprits: Vec<Damage> = searched.damaged.iter().filter(guilty).cloned().collect();
         if blamed {
             let reason = "a worker died over it, and the search succeeded without it";
             culprits.extend(searched.avoided.iter().map(|file| Damage {
                 file: file.clone(),
                 reason: reason.to_owned(),
-                kind: DamageKind::Damaged,
+                kind: SegmentDamageKind::Damaged,
             }));
         }
         let Some(first) = culprits.first() else { return };

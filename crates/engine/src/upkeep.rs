@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use isolith_protocol::{
-    CollectionState, DamageKind, GetOverview, Overview, Searched, SegmentsOf, VerifySegments,
+    CollectionState, GetOverview, Overview, Searched, SegmentDamageKind, SegmentsOf, VerifySegments,
 };
 
 use crate::open::Engine;
@@ -52,7 +52,8 @@ impl Engine {
         for (whose, searched) in found {
             // A missing file may have been replaced by a fold in the meantime; the next
             // reader finds out.
-            let damaged = searched.damaged.iter().filter(|it| it.kind == DamageKind::Damaged);
+            let damaged =
+                searched.damaged.iter().filter(|it| it.kind == SegmentDamageKind::Damaged);
             let searched = Searched { damaged: damaged.cloned().collect(), ..searched.clone() };
             self.quarantine(whose, &searched, false).await;
         }

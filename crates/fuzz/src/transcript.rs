@@ -1,4 +1,6 @@
-use isolith_intake::transcript::{Batch, Format, Transcript, TranscriptError, TranscriptOptions};
+use isolith_intake::transcript::{
+    DrawerBatch, Format, Transcript, TranscriptError, TranscriptOptions,
+};
 
 /// The formats to read a file as; `None` detects the format.
 const FORMATS: [Option<Format>; 7] = [
@@ -35,9 +37,9 @@ fn read(
     data: &[u8],
     rows: usize,
     resumes: bool,
-) -> Result<Batch, TranscriptError> {
+) -> Result<DrawerBatch, TranscriptError> {
     let mut transcript = Transcript::open(data, options.clone())?;
-    let mut all = Batch::default();
+    let mut all = DrawerBatch::default();
     while let Some(batch) = transcript.next(rows, usize::MAX)? {
         all.drawers.extend(batch.drawers);
         all.rows.extend(batch.rows);

@@ -76,8 +76,6 @@ pub enum End {
     Exited(i32),
     /// This signal ended it.
     Signaled(i32),
-    /// It ended with this Windows status.
-    NtStatus(u32),
     /// The status was lost.
     Unknown,
 }
@@ -90,7 +88,6 @@ impl fmt::Display for End {
                 Some(name) => f.write_str(name),
                 None => write!(f, "signal {signal}"),
             },
-            End::NtStatus(status) => write!(f, "status {status:#010X}"),
             End::Unknown => f.write_str("unknown end"),
         }
     }
@@ -156,7 +153,6 @@ pub(crate) fn classify(end: End, seen: &Circumstances) -> Option<DeathClass> {
         End::Exited(_) if seen.violated => DeathClass::Protocol,
         End::Exited(0) if seen.phase == Phase::Busy => DeathClass::Protocol,
         End::Exited(_) => DeathClass::Exit,
-        End::NtStatus(status) => classify_ntstatus(status, seen.allocator_refused),
         End::Unknown if seen.violated => DeathClass::Protocol,
         End::Unknown => DeathClass::Killed,
     })
@@ -174,27 +170,6 @@ fn classify_signal(signal: i32, seen: &Circumstances) -> DeathClass {
         libc::SIGTERM | libc::SIGHUP | libc::SIGINT => DeathClass::Killed,
         libc::SIGABRT if seen.allocator_refused => DeathClass::OutOfMemory,
         _ => DeathClass::Crash,
-    }
-}
-
-/// The class of a Windows exit status. Statuses of severity "error" come from the system;
-/// others are codes chosen by the program.
-pub(crate) fn classify_ntstatus(status: u32, allocator_refused: bool) -> DeathClass {
-    match status {
-        // No memory; commitment limit exceeded.
-        0xC000_0017 | 0xC000_012D => DeathClass::OutOfMemory,
-        // Rust aborts with a fast-fail exception, also when an allocation fails.
-        0xC000_0409 if allocator_refused => DeathClass::OutOfMemory,
-        // Ctrl-C; end of the session.
-        0xC000_013A | 0x4001_0004 => DeathClass::Killed,
-        101 => DeathClass::Panic,
-        // Access violation C0000005, in-page error C0000006, illegal instruction
-        // C000001D, division by zero C0000094, stack overflow C00000FD, heap
-        // corruption C0000374, stack buffer overrun C0000409 and their kin.
-        0xC000_0000..=0xCFFF_FFFF => DeathClass::Crash,
-        // Breakpoint, single step.
-        0x8000_0003 | 0x8000_0004 => DeathClass::Crash,
-        _ => DeathClass::Exit,
     }
 }
 
@@ -299,30 +274,6 @@ mod tests {
         for (end, seen, class) in table {
             assert_eq!(classify(end, &seen), class, "{end} {seen:?}");
         }
-    }
-
-    #[test]
-    fn classes_of_windows_statuses() {
-        let table = [
-            (0xC000_0005, Crash),
-            (0xC000_0006, Crash),
-            (0xC000_001D, Crash),
-            (0xC000_0094, Crash),
-            (0xC000_00FD, Crash),
-            (0xC000_0374, Crash),
-            (0xC000_0409, Crash),
-            (0x8000_0003, Crash),
-            (0xC000_0017, OutOfMemory),
-            (0xC000_012D, OutOfMemory),
-            (0xC000_013A, Killed),
-            (101, Panic),
-            (1, Exit),
-            (0xFFFF_FFFF, Exit),
-        ];
-        for (status, class) in table {
-            assert_eq!(classify(End::NtStatus(status), &BUSY), Some(class), "{status:#X}");
-        }
-        assert_eq!(classify_ntstatus(0xC000_0409, true), OutOfMemory);
     }
 
     #[test]

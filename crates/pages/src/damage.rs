@@ -9,7 +9,7 @@ pub struct PageDamage {
     /// The file it was read from.
     pub part: DatabasePart,
     /// What is wrong with it.
-    pub fault: DamageKind,
+    pub fault: PageDamageKind,
 }
 
 /// The files that make up a database.
@@ -23,7 +23,7 @@ pub enum DatabasePart {
 
 /// What can be wrong with a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DamageKind {
+pub enum PageDamageKind {
     /// The checksum does not match the content.
     Mismatch,
     /// There is no checksum: another program wrote the page, which may still be intact.
@@ -43,9 +43,9 @@ impl fmt::Display for PageDamage {
             number => format!("page {number}"),
         };
         let fault = match self.fault {
-            DamageKind::Mismatch => "does not match its checksum",
-            DamageKind::Unsealed => "has no checksum: another program has written to the file",
-            DamageKind::Missing => "is missing: the file is too short",
+            PageDamageKind::Mismatch => "does not match its checksum",
+            PageDamageKind::Unsealed => "has no checksum: another program has written to the file",
+            PageDamageKind::Missing => "is missing: the file is too short",
         };
         write!(f, "{page}{part} {fault}")
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64};
 
 use crate::checksum::{RESERVED, is_sealed, is_unsealed, seal, unseal};
-use crate::damage::{DamageKind, DatabasePart, PageDamage, note};
+use crate::damage::{DatabasePart, PageDamage, PageDamageKind, note};
 use crate::log::{LogWrites, big_endian};
 use crate::shim::Checking;
 
@@ -163,7 +163,7 @@ impl FileState {
         // page size: it is damaged.
         let Some(end) = position.within.checked_add(into.len()).filter(|end| *end <= page_size)
         else {
-            return self.fail(position.number, DamageKind::Mismatch);
+            return self.fail(position.number, PageDamageKind::Mismatch);
         };
         let mut page = std::mem::take(&mut self.scratch);
         page.resize(page_size, 0);
@@ -184,7 +184,7 @@ impl FileState {
             ffi::SQLITE_OK => self.fail(number, damage_kind_of(page)),
             // SQLite continues with zeros. That is correct for a page that is being added.
             ffi::SQLITE_IOERR_SHORT_READ if number > self.pages.load(Ordering::Relaxed) => code,
-            ffi::SQLITE_IOERR_SHORT_READ => self.fail(number, DamageKind::Missing),
+            ffi::SQLITE_IOERR_SHORT_READ => self.fail(number, PageDamageKind::Missing),
             code => code,
         }
     }
@@ -195,7 +195,9 @@ impl FileState {
         let is_page = into.len() >= MIN_PAGE_SIZE && into.len().is_power_of_two();
         match code {
             ffi::SQLITE_OK if is_page => {}
-            ffi::SQLITE_IOERR_SHORT_READ if is_page => return self.fail(0, DamageKind::Missing),
+            ffi::SQLITE_IOERR_SHORT_READ if is_page => {
+                return self.fail(0, PageDamageKind::Missing);
+            }
             code => return code,
         }
         match self.log.verify(self.real, into, offset) {
@@ -204,16 +206,16 @@ impl FileState {
             Err(number) if self.checking == Checking::Leaves && is_interior(into, number) => {
                 ffi::SQLITE_OK
             }
-            Err(number) => self.fail(number, DamageKind::Mismatch),
+            Err(number) => self.fail(number, PageDamageKind::Mismatch),
         }
     }
 
     fn may_skip_check(&self, page: &[u8], number: u32) -> bool {
         self.checking == Checking::Leaves
-            && (is_interior(page, number) || damage_kind_of(page) == DamageKind::Unsealed)
+            && (is_interior(page, number) || damage_kind_of(page) == PageDamageKind::Unsealed)
     }
 
-    fn fail(&self, page: u32, fault: DamageKind) -> c_int {
+    fn fail(&self, page: u32, fault: PageDamageKind) -> c_int {
         note(PageDamage { page, part: self.part, fault });
         ffi::SQLITE_IOERR_DATA
     }
@@ -297,10 +299,10 @@ fn header_of(bytes: &[u8]) -> Sealing {
 }
 
 /// What is wrong with a page that does not match. SQLite never writes a page of only zeros.
-pub(crate) fn damage_kind_of(page: &[u8]) -> DamageKind {
+pub(crate) fn damage_kind_of(page: &[u8]) -> PageDamageKind {
     match is_unsealed(page) && page.iter().any(|byte| *byte != 0) {
-        true => DamageKind::Unsealed,
-        false => DamageKind::Mismatch,
+        true => PageDamageKind::Unsealed,
+        false => PageDamageKind::Mismatch,
     }
 }
 

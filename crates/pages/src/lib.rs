@@ -18,6 +18,6 @@ mod scan;
 mod shim;
 
 pub use checksum::{RESERVED, is_sealed, seal, unseal};
-pub use damage::{DamageKind, DatabasePart, PageDamage, take_damage};
+pub use damage::{DatabasePart, PageDamage, PageDamageKind, take_damage};
 pub use scan::scan;
 pub use shim::{Checking, is_checked, open, reserve};

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use rusqlite::{Connection, ffi};
 
 use crate::checksum::is_sealed;
-use crate::damage::{DamageKind, DatabasePart, PageDamage};
+use crate::damage::{DatabasePart, PageDamage, PageDamageKind};
 use crate::file::{self, RealFile, damage_kind_of};
 use crate::log::{FRAME_HEADER_BYTES, LOG_HEADER_BYTES, big_endian, read_header};
 use crate::shim::file_of;
@@ -103,7 +103,7 @@ impl Scan {
             return None;
         }
         let is_short = page.len() < self.page_size;
-        let fault = if is_short { DamageKind::Missing } else { damage_kind_of(page) };
+        let fault = if is_short { PageDamageKind::Missing } else { damage_kind_of(page) };
         Some(PageDamage { page: number, part: DatabasePart::File, fault })
     }
 

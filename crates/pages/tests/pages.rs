@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use isolith_pages::{
-    Checking, DamageKind, DatabasePart, PageDamage, is_checked, open, reserve, scan, seal,
+    Checking, DatabasePart, PageDamage, PageDamageKind, is_checked, open, reserve, scan, seal,
     take_damage,
 };
 use rusqlite::{Connection, OpenFlags, ffi};
@@ -232,8 +232,11 @@ fn every_damaged_page_is_reported_and_none_is_read() {
         std::fs::write(database.path(), &healthy).unwrap();
         flip(&database.path(), (page - 1) * PAGE + random.u64(..PAGE), random.u32(..8));
         let db = database.open(Checking::Every);
-        let expected =
-            PageDamage { page: page as u32, part: DatabasePart::File, fault: DamageKind::Mismatch };
+        let expected = PageDamage {
+            page: page as u32,
+            part: DatabasePart::File,
+            fault: PageDamageKind::Mismatch,
+        };
         assert_eq!(damages(&db), [expected]);
         match rows(&db) {
             Ok(read) => assert_eq!(read, before, "page {page}"),
@@ -331,7 +334,7 @@ fn swapped_and_missing_pages_are_detected() {
     db.execute_batch("BEGIN; SELECT 1 FROM sqlite_schema").unwrap();
     file.set_len(20 * PAGE).unwrap();
     let damage = expect_damage(rows(&db));
-    assert_eq!((damage.fault, damage.page > 20), (DamageKind::Missing, true));
+    assert_eq!((damage.fault, damage.page > 20), (PageDamageKind::Missing, true));
     drop(db);
 
     let pages = healthy.len() as u64 / PAGE;
@@ -433,9 +436,9 @@ fn pages_written_by_another_program_are_not_reported_as_mismatch() {
     plain.close().unwrap();
 
     let db = database.open(Checking::Every);
-    assert_eq!(expect_damage(rows(&db)).fault, DamageKind::Unsealed);
+    assert_eq!(expect_damage(rows(&db)).fault, PageDamageKind::Unsealed);
     let found = damages(&database.open(Checking::Leaves));
     assert!(found.len() > 50, "{}", found.len());
-    assert!(found.iter().all(|damage| damage.fault == DamageKind::Unsealed), "{found:?}");
+    assert!(found.iter().all(|damage| damage.fault == PageDamageKind::Unsealed), "{found:?}");
     assert_eq!(rows(&database.open(Checking::Leaves)).unwrap(), before);
 }

@@ -22,7 +22,7 @@ pub use graph::{
 pub use memory::{DrawerVectors, StoredPassage, WhichDrawers, memory_spec};
 pub use read::*;
 pub use state::{
-    CODE_COLLECTION, CollectionState, Generation, Kind, Level, LoadProgress, MEMORY_COLLECTION,
-    PoisonedJob, SegmentEntry, StoredRecord,
+    CODE_COLLECTION, CollectionState, Generation, IndexKind, Level, LoadProgress,
+    MEMORY_COLLECTION, PoisonedJob, SegmentEntry, StoredRecord,
 };
 pub use write::*;

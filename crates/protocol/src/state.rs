@@ -80,7 +80,7 @@ pub struct Generation {
 
 impl Generation {
     /// The segment of this level and kind, if there is one.
-    pub fn segment(&self, level: Level, kind: Kind) -> Option<&SegmentEntry> {
+    pub fn segment(&self, level: Level, kind: IndexKind) -> Option<&SegmentEntry> {
         self.segments.iter().find(|entry| entry.level == level && entry.kind == kind)
     }
 
@@ -117,14 +117,14 @@ impl Level {
 
 /// What a segment indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Kind {
+pub enum IndexKind {
     /// Vectors, for nearest-neighbor search.
     Vector,
     /// Terms, for keyword search.
     Text,
 }
 
-impl Kind {
+impl IndexKind {
     /// The name in the database.
     pub fn name(self) -> &'static str {
         match self {
@@ -145,7 +145,7 @@ pub struct SegmentEntry {
     /// Base or delta.
     pub level: Level,
     /// What it indexes.
-    pub kind: Kind,
+    pub kind: IndexKind,
     /// The file name in `segments/`.
     pub file: String,
     /// The number of records in it.

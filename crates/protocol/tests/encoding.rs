@@ -7,9 +7,9 @@ use isolate_types::Bulk;
 use isolith_protocol::{
     Action, AddDrawers, AddFact, AddRoot, ChangeGraph, ClearFiles, CreateCollection, CypherQuery,
     DeleteCollection, DeleteDrawers, DeleteRecords, DescribeEntity, DrawerVectors, ENCODING,
-    FinishIndex, ForgetPoison, GraphSegmentEntry, GraphTable, ImportGraph, InvalidateFact, Kind,
-    Level, LinkFiles, LoadStep, MoveFile, NoteGitFacts, Patch, Purge, PutFiles, PutMode,
-    PutRecords, QuarantineGraphSegment, QuarantineSegments, ReadJob, Records, Recount,
+    FinishIndex, ForgetPoison, GraphSegmentEntry, GraphTable, ImportGraph, IndexKind,
+    InvalidateFact, Level, LinkFiles, LoadStep, MoveFile, NoteGitFacts, Patch, Purge, PutFiles,
+    PutMode, PutRecords, QuarantineGraphSegment, QuarantineSegments, ReadJob, Records, Recount,
     RememberPoison, RemoveFiles, RemoveRoot, RenameCollection, SegmentEntry, SetCodeModel,
     SupersedeFact, SwapGraphSegment, SwapPlan, SwapSegments, TableHolds, Tidy, TouchFiles,
     UpdateDrawer, UpdateRecords, Which, WhichDrawers,
@@ -188,7 +188,7 @@ fn graph() -> Vec<Action> {
 fn upkeep() -> Vec<Action> {
     let segment = SegmentEntry {
         level: Level::Base,
-        kind: Kind::Vector,
+        kind: IndexKind::Vector,
         file: text("f"),
         rows: 1,
         bytes: 2,

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use isolate::{Context, InWorker};
 use isolith_protocol::{
-    CollectionState, Damage, DamageKind, GraphSegmentEntry, Kind, Searched, SegmentEntry,
-    StoreError,
+    CollectionState, Damage, GraphSegmentEntry, IndexKind, Searched, SegmentDamageKind,
+    SegmentEntry, StoreError,
 };
 use isolith_segment::text::TextSegment;
 use isolith_segment::{Bits, GraphSegment, SegmentError, VectorSegment};
@@ -42,13 +42,13 @@ pub(crate) struct LiveSegment<S> {
 }
 
 /// Classifies the error of a segment that cannot be used.
-pub fn damage_kind(error: &SegmentError) -> DamageKind {
+pub fn damage_kind(error: &SegmentError) -> SegmentDamageKind {
     match error {
         SegmentError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-            DamageKind::Missing
+            SegmentDamageKind::Missing
         }
-        error if error.is_damage() => DamageKind::Damaged,
-        _ => DamageKind::Unreadable,
+        error if error.is_damage() => SegmentDamageKind::Damaged,
+        _ => SegmentDamageKind::Unreadable,
     }
 }
 
@@ -73,7 +73,7 @@ impl Segments {
         context: &Context<'_>,
         searched: &mut Searched,
     ) -> Result<Option<Vec<LiveSegment<VectorSegment>>>, StoreError> {
-        self.live(snapshot, state, Kind::Vector, context, searched, |opened| match opened {
+        self.live(snapshot, state, IndexKind::Vector, context, searched, |opened| match opened {
             OpenSegment::Vector(segment) => Some(segment),
             _ => None,
         })
@@ -87,7 +87,7 @@ impl Segments {
         context: &Context<'_>,
         searched: &mut Searched,
     ) -> Result<Option<Vec<LiveSegment<TextSegment>>>, StoreError> {
-        self.live(snapshot, state, Kind::Text, context, searched, |opened| match opened {
+        self.live(snapshot, state, IndexKind::Text, context, searched, |opened| match opened {
             OpenSegment::Text(segment) => Some(segment),
             _ => None,
         })
@@ -97,7 +97,7 @@ impl Segments {
         &mut self,
         snapshot: &Snapshot<'_>,
         state: &CollectionState,
-        kind: Kind,
+        kind: IndexKind,
         context: &Context<'_>,
         searched: &mut Searched,
         of_kind: impl Fn(OpenSegment) -> Option<Arc<S>>,
@@ -221,8 +221,10 @@ impl OpenSegment {
 fn open(entry: &SegmentEntry, path: &Path, token: InWorker) -> Result<OpenSegment, SegmentError> {
     let checksum = Some(entry.checksum);
     Ok(match entry.kind {
-        Kind::Vector => OpenSegment::Vector(Arc::new(VectorSegment::open(path, checksum, token)?)),
-        Kind::Text => OpenSegment::Text(Arc::new(TextSegment::open(path, checksum, token)?)),
+        IndexKind::Vector => {
+            OpenSegment::Vector(Arc::new(VectorSegment::open(path, checksum, token)?))
+        }
+        IndexKind::Text => OpenSegment::Text(Arc::new(TextSegment::open(path, checksum, token)?)),
     })
 }
 
@@ -230,7 +232,7 @@ fn open(entry: &SegmentEntry, path: &Path, token: InWorker) -> Result<OpenSegmen
 /// segment may have crashed the previous worker.
 fn usable<'a>(
     state: &'a CollectionState,
-    kind: Kind,
+    kind: IndexKind,
     context: &Context<'_>,
     searched: &mut Searched,
 ) -> Option<Vec<&'a SegmentEntry>> {

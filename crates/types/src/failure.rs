@@ -242,6 +242,37 @@ mod tests {
         assert_eq!(failure.worded(|_| "end it".to_owned()).hint, "end it");
     }
 
+    /// Every code with its exit status is in docs/commands.md.
+    #[test]
+    fn all_codes_are_documented() {
+        let source = include_str!("failure.rs");
+        let variants = source.split_once("pub enum Code {").unwrap().1.split_once("\n}").unwrap().0;
+        let variants = variants.lines().filter_map(|line| line.trim().strip_suffix(','));
+        let names = variants.map(|variant| {
+            let snake = variant.chars().enumerate().flat_map(|(at, letter)| {
+                let gap = (at > 0 && letter.is_uppercase()).then_some('_');
+                gap.into_iter().chain(letter.to_lowercase())
+            });
+            snake.collect::<String>()
+        });
+        let page = include_str!("../../../docs/commands.md");
+        let table = page.split_once("## Error codes").unwrap().1;
+        let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split('|').collect()).collect();
+        let mut count = 0;
+        for name in names {
+            let code: Code = serde_json::from_str(&format!("\"{name}\"")).unwrap();
+            let quoted = format!("`{name}`");
+            let row = rows.iter().find(|row| row.len() > 3 && row[1].contains(&quoted));
+            let row = row.unwrap_or_else(|| panic!("{name} is not in docs/commands.md"));
+            let at = row[1].split(',').position(|it| it.trim() == quoted).unwrap();
+            let statuses: Vec<&str> = row[2].split(',').map(str::trim).collect();
+            let status = statuses.get(at).unwrap_or(&statuses[0]);
+            assert_eq!(status.parse(), Ok(code.exit_status()), "{name}");
+            count += 1;
+        }
+        assert!(count > 25, "{count}");
+    }
+
     #[test]
     fn exit_statuses_follow_the_contract() {
         let table = [

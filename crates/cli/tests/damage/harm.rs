@@ -10,7 +10,7 @@ use fastrand::Rng;
 
 const BLOCK: u64 = 4096;
 
-/// What is done to a file, so that it can be said and repeated.
+/// How a file is damaged; it can be printed and repeated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Harm {
     Flip { at: u64, bit: u8 },

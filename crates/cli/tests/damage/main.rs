@@ -24,10 +24,10 @@ use trial::{Outcome, Silent};
 #[derive(Parser)]
 #[command(name = "damage")]
 struct Arguments {
-    /// How many places are damaged, each in a copy of its own
+    /// Number of trials, each with one damaged place in its own copy
     #[arg(long, default_value_t = 500)]
     count: u32,
-    /// What chance starts from
+    /// Seed of random decisions
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Only this trial of the run
@@ -45,18 +45,18 @@ struct Arguments {
     json: bool,
 }
 
-/// What became of all trials.
+/// The results of all trials.
 #[derive(Debug, Default, Serialize)]
 struct Account {
     /// Trials.
     trials: u32,
     /// All answers were as before.
     same: u32,
-    /// An answer changed, and all that did said so themselves.
+    /// Answers changed, and all changed ones reported it themselves.
     reported_by_read: u32,
-    /// An answer changed, and only the doctor said so.
+    /// An answer changed, and only the doctor reported it.
     reported_by_doctor: u32,
-    /// An answer changed, and nothing said so.
+    /// An answer changed, and nothing reported it.
     silent: u32,
     /// Each of the silent ones.
     cases: Vec<Silent>,
@@ -80,7 +80,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the test suite has time for.
+/// The run that is part of the test suite.
 fn short_run() -> Result<(), Failed> {
     let run = || -> Result<()> {
         let arguments =

@@ -1,4 +1,4 @@
-//! What is asked before and after, and what of an answer counts.
+//! The queries before and after, and the parts of an answer that are compared.
 
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ const VOLATILE: &[&str] = &[
     "bytes",
 ];
 
-/// An answer, without what is another each time.
+/// An answer without the parts that differ each time.
 pub(crate) fn stable(mut value: Value) -> Value {
     strip(&mut value);
     value
@@ -74,7 +74,7 @@ fn strip(value: &mut Value) {
     }
 }
 
-/// Whether an answer says itself that it is not all that it should be.
+/// Whether an answer itself reports that it is incomplete.
 pub(crate) fn says_so(value: &Value) -> bool {
     match value {
         Value::Object(fields) => {

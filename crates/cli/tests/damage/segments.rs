@@ -58,7 +58,7 @@ fn compare(template: &Template, before: &[Answer], file: &Path, harm: Harm) -> R
     Ok(())
 }
 
-/// An answer without what is said of how it came about.
+/// An answer without the fields about how it was computed.
 fn healthy(mut answer: Answer) -> Answer {
     if let Value::Object(fields) = &mut answer.value {
         fields.remove("degraded");

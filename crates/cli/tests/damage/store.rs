@@ -1,4 +1,4 @@
-//! The store that copies are made of, filled through the real program.
+//! The store that is copied, filled by the real program.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,7 +15,7 @@ pub(crate) struct Template {
     folder: PathBuf,
 }
 
-/// One answer: the exit status and what was printed.
+/// An answer: exit status and output.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) status: Option<i32>,
@@ -26,7 +26,7 @@ const WORDS: [&str; 10] =
     ["apple", "river", "seven", "deadline", "agreed", "garden", "paper", "winter", "train", "blue"];
 
 impl Template {
-    /// The store in this folder; it is made if there is none.
+    /// The store in this folder, created if it does not exist.
     pub(crate) fn open(folder: &Path) -> Result<Self> {
         let template = Self { folder: folder.to_owned() };
         if !template.store().exists() {
@@ -149,7 +149,7 @@ impl Template {
             "UNWIND range(1, 60) AS n CREATE \
             (:Person {name: 'person ' + n, n: n})-[:KNOWS {since: n}]->(:Person {n: 100 + n})",
         ])?;
-        // While somebody reads what was there before, the last writes stay in the log.
+        // An open reader of an older snapshot keeps the last writes in the log.
         let reader = rusqlite::Connection::open(self.filled().join("truth.sqlite"))?;
         reader.execute_batch("BEGIN")?;
         reader.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
@@ -164,7 +164,7 @@ impl Template {
         copy_all(&self.filled(), &self.store())
     }
 
-    /// Where the store is made, beside the place where it stays.
+    /// Where the store is created, beside its final place.
     fn filled(&self) -> PathBuf {
         self.folder.join("filled")
     }
@@ -224,7 +224,7 @@ fn parse(printed: &[u8], store: &Path) -> Value {
     })
 }
 
-/// What an export has, by file.
+/// The content of an export, by file.
 fn exported(out: &Path, store: &Path) -> Value {
     let mut files = Vec::new();
     if out.is_file() {

@@ -16,11 +16,11 @@ use crate::store::{Answer, Template};
 pub(crate) enum Outcome {
     /// All answers are as before.
     Same,
-    /// Every answer that is another says that something is wrong.
+    /// Every changed answer reports a problem.
     ReportedByRead,
-    /// The doctor says that something is wrong.
+    /// The doctor reports a problem.
     ReportedByDoctor,
-    /// An answer is another and nothing says so.
+    /// An answer changed and nothing reports it.
     Silent(Silent),
 }
 

@@ -1,5 +1,5 @@
-//! Segment files that are not what they were: the answer stays right, says so, and the
-//! file is quarantined and rebuilt.
+//! Damaged segment files: answers stay correct and are marked as degraded, and the file is
+//! quarantined and rebuilt.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -14,14 +14,14 @@ use crate::support::{Model, copy, files_in, open, open_with, segments, trial};
 
 pub fn trials() -> Vec<Trial> {
     vec![
-        trial("a_flipped_byte_anywhere_costs_speed_alone", flipped),
-        trial("a_file_that_is_short_empty_missing_or_foreign_costs_speed_alone", replaced),
-        trial("a_file_cut_short_under_a_live_reader_kills_no_answer", cut_under_reader),
-        trial("a_server_makes_damaged_segments_anew_by_itself", server),
+        trial("a_flipped_byte_only_slows_down_searches", flipped),
+        trial("a_truncated_empty_missing_or_foreign_segment_only_slows_down_searches", replaced),
+        trial("a_segment_truncated_under_a_live_reader_fails_no_query", cut_under_reader),
+        trial("a_server_rebuilds_damaged_segments", server),
     ]
 }
 
-/// A store whose collection has a base and a delta; nothing has it open.
+/// A closed store whose collection has a base and a delta.
 async fn folded(store: &Path) -> Model {
     let engine = open(store);
     let mut model = Model::new(Metric::Cosine, 64);
@@ -37,7 +37,7 @@ async fn folded(store: &Path) -> Model {
     model
 }
 
-/// The damaged file is noticed by the first search that needs it, and cured.
+/// The first search that needs the damaged file notices it, and it is rebuilt.
 async fn costs_speed_alone(store: &Path, model: &Model, file: &Path) {
     let name = file.file_name().unwrap();
     let engine = open(store);
@@ -78,7 +78,7 @@ async fn flipped(place: &Path) {
         for (round, at) in
             [3, 61, length / 3, length - 150, length - 66, length - 3].iter().enumerate()
         {
-            // Not all of them for all files: one start of workers is not cheap.
+            // Not all of them for all files: starting workers is slow.
             if round % 4 != number && round != 2 {
                 continue;
             }
@@ -104,7 +104,7 @@ async fn replaced(place: &Path) {
     let model = folded(&store).await;
     let files = segments(&store);
     let other = |file: &Path| -> PathBuf {
-        // The same kind, of another level: sound, but not this one.
+        // Intact and of the same kind, but of another level.
         let kind = file.extension();
         files.iter().find(|it| it.extension() == kind && *it != file).unwrap().clone()
     };
@@ -132,7 +132,7 @@ fn cut(file: &Path, length: u64) {
     fs::File::options().write(true).open(file).unwrap().set_len(length).unwrap();
 }
 
-/// A mapped file that gets shorter is a SIGBUS for whoever reads behind its end.
+/// Reading past the end of a mapped file that was truncated raises SIGBUS.
 async fn cut_under_reader(store: &Path) {
     let model = folded(store).await;
     let engine = open(store);
@@ -144,7 +144,7 @@ async fn cut_under_reader(store: &Path) {
     let found = engine.nearest("c", query, 10, None).await.unwrap();
     model.check_nearest(query, &found);
     assert!(found.degraded.is_some());
-    // Words may have been copied out of the file already; a wrong answer there is none.
+    // Terms may have been copied from the file before; the answer must not be wrong.
     let words = engine.keywords("c", "rivers", 1_000, None).await.unwrap();
     let mut ids = crate::support::ids_of(&words);
     ids.sort();

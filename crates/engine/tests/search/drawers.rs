@@ -1,4 +1,4 @@
-//! What is remembered stays, once, whoever dies.
+//! Drawers are stored exactly once, even if workers crash.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,11 +14,11 @@ use crate::support::{Programs, open, open_with, trial};
 
 pub fn trials(programs: &Programs) -> Vec<Trial> {
     let mut trials = vec![
-        trial("drawers_say_what_is_nearly_the_same", similar),
-        trial("labels_of_drawers_are_found_as_they_are_now", relabelled),
-        trial("bad_drawers_are_left_out_alone", loaded),
+        trial("similar_drawers_are_reported", similar),
+        trial("changed_tags_and_authors_are_found", relabelled),
+        trial("invalid_drawers_do_not_affect_others", loaded),
         trial("diaries_keep_every_entry", diary),
-        trial("large_drawers_come_in_short_pages", large),
+        trial("pages_of_large_drawers_have_fewer_drawers", large),
     ];
     for fault in faults::ALL.iter().filter(|fault| fault.starts_with("write")) {
         let program = Some(programs.with(fault));
@@ -76,13 +76,13 @@ async fn similar(store: &Path) {
         let same = engine.similar_drawers(&found[0].drawer.text, &all, 0.999, 5).await.unwrap();
         assert_eq!((same.len(), same[0].similarity > 0.999), (1, true));
         assert_eq!(engine.similar_drawers(text, &all, 0.999, 5).await.unwrap(), []);
-        // As wholes, however long they are.
+        // As a whole, whatever their length.
         let found = engine.similar_drawers(&long[..2_000], &all, 0.9, 5).await.unwrap();
         assert_eq!((found.len(), &found[0].drawer.text), (1, &long));
         assert_eq!(found[0].drawer.id, long_id);
         let elsewhere = DrawerFilter { wing: Some("work".to_owned()), ..all.clone() };
         assert_eq!(engine.similar_drawers(text, &elsewhere, 0.0, 5).await.unwrap(), []);
-        // The most similar first, as many as are wanted.
+        // The most similar first, up to the limit.
         let found = engine.similar_drawers(text, &all, -1.0, 2).await.unwrap();
         assert!(found.len() == 2 && found[0].similarity > found[1].similarity);
     }
@@ -152,7 +152,7 @@ async fn diary(store: &Path) {
     {
         assert!(engine.write_diary(entry(text, day), None).await.unwrap().created);
     }
-    // A repeat under a key is the same entry.
+    // Repeating the call with the same key adds no entry.
     let key = Some(Key::of_text("today"));
     let first = engine.write_diary(entry("kept once", Some("2026-01-02")), key).await.unwrap();
     let again = engine.write_diary(entry("kept once", Some("2026-01-02")), key).await.unwrap();
@@ -189,7 +189,7 @@ async fn large(store: &Path) {
     engine.close().await;
 }
 
-/// Every second write of every worker goes wrong. (More of them would open the breaker.)
+/// Every second write of every worker fails. (More failures would open the breaker.)
 async fn killed(store: &Path, options: EngineOptions) {
     let engine = open_with(store, options);
     let first = add(&engine, "the first").await;
@@ -207,6 +207,6 @@ async fn killed(store: &Path, options: EngineOptions) {
     let engine = open(store);
     let all = all(&engine).await;
     assert_eq!((all.len(), all[0].1.as_str()), (101, "changed"));
-    assert!(all.windows(2).all(|pair| pair[0].0 < pair[1].0), "no position is there twice");
+    assert!(all.windows(2).all(|pair| pair[0].0 < pair[1].0), "positions are unique");
     engine.close().await;
 }

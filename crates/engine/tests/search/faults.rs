@@ -1,4 +1,4 @@
-//! Workers that die at named points, and what that costs.
+//! Workers that crash at fail points, and the consequences.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use libtest_mimic::Trial;
 
 use crate::support::{Model, Programs, files_in, open, open_with, trial};
 
-/// Every fault that a trial asks for.
+/// All faults that the trials inject.
 pub const ALL: &[&str] = &[
     "read:crash",
     "segment.search:crash",
@@ -41,13 +41,16 @@ pub fn trials(programs: &Programs) -> Vec<Trial> {
     };
     let mut trials = Vec::new();
     let deadly = with("read:crash");
-    trials.push(trial("a_query_that_kills_by_itself_costs_no_segment", async |store| {
-        deadly_query(store, deadly).await;
-    }));
+    trials.push(trial(
+        "a_query_that_crashes_workers_by_itself_quarantines_no_segment",
+        async |store| {
+            deadly_query(store, deadly).await;
+        },
+    ));
     for fault in ALL.iter().filter(|fault| fault.contains(".search:")) {
         let options = with(fault);
         let kind = if fault.starts_with("text") { "txt" } else { "vec" };
-        trials.push(trial(format!("{fault} costs the segment"), async move |store| {
+        trials.push(trial(format!("{fault} quarantines the segment"), async move |store| {
             deadly_segment(store, options, kind).await;
         }));
     }
@@ -70,10 +73,13 @@ pub fn trials(programs: &Programs) -> Vec<Trial> {
         }));
     }
     let (refused, continued) = (with("intake.validate:crash"), with("intake.batch:kill:3"));
-    trials.push(trial("a_file_that_kills_its_reader_is_refused_alone", async |store| {
-        deadly_file(store, refused).await;
-    }));
-    trials.push(trial("a_load_goes_on_after_its_reader_crashed", async |store| {
+    trials.push(trial(
+        "a_file_that_crashes_its_reader_is_refused_without_affecting_others",
+        async |store| {
+            deadly_file(store, refused).await;
+        },
+    ));
+    trials.push(trial("a_load_continues_after_its_reader_crashed", async |store| {
         deadly_batch(store, continued).await;
     }));
     trials
@@ -123,7 +129,7 @@ async fn deadly_segment(store: &Path, options: EngineOptions, kind: &str) {
     }
     engine.close().await;
 
-    // The next ones know, and do without.
+    // Later searches know, and do not use it.
     let kept = files_in(&store.join("quarantine"));
     assert_eq!(kept.len(), 1, "{kept:?}");
     assert_eq!(kept[0].extension().unwrap(), kind);
@@ -141,7 +147,7 @@ async fn deadly_segment(store: &Path, options: EngineOptions, kind: &str) {
 async fn deadly_fold(store: &Path, options: EngineOptions) {
     let mut model = filled(store).await;
     let engine = open_with(store, options);
-    // It may fail, or another worker may find it done.
+    // It may fail, or another worker may find it finished.
     let folded = engine.fold("c", false, None).await;
     engine.close().await;
     let engine = open(store);
@@ -170,14 +176,14 @@ async fn deadly_write(store: &Path, options: EngineOptions) {
     let records = Records::from_records(vec![record]);
     let written = engine.put("c", records, PutMode::Upsert, None).await.unwrap();
     assert_eq!(written.deaths.len(), 1);
-    // Applied a second time it would have found the record there.
+    // A second application would have found the existing record.
     assert_eq!((written.done.reply.inserted, written.done.reply.unchanged), (1, 0));
     let stored = model.stored(&engine).await;
     assert_eq!((stored.len(), stored[0].change), (1, stored[0].row), "one change, one number");
     engine.close().await;
 }
 
-/// Many writes at once become groups; the second job of each worker kills it.
+/// Concurrent writes become groups; the second job of each worker crashes it.
 async fn deadly_group(store: &Path, options: EngineOptions) {
     let engine = open_with(store, options);
     let mut model = Model::new(Metric::Cosine, 4);
@@ -200,7 +206,8 @@ async fn deadly_group(store: &Path, options: EngineOptions) {
     engine.close().await;
 }
 
-/// A fact that was kept before its worker died is found by its key, and so is still new.
+/// A fact that was stored before its worker crashed is found by its key, and still reported as
+/// new.
 async fn deadly_facts(store: &Path, options: EngineOptions) {
     let engine = open_with(store, options);
     let fact = |object: String| NewFact {
@@ -259,7 +266,7 @@ async fn ingest(engine: &Engine, options: &IngestOptions) -> isolith_engine::Rec
     engine.ingest(options, Arc::new(|_| {})).await
 }
 
-/// What killed two workers is skipped; another file is another input.
+/// Input that crashed two workers is skipped; other files are not.
 async fn deadly_file(place: &Path, options: EngineOptions) {
     let store = &place.join("store");
     let first = ingest_options(store, "first", 5);

@@ -1,5 +1,5 @@
-//! Half of a collection deleted and updated: the same hits as brute force, before and
-//! after folding.
+//! With half of a collection deleted and updated, hits are the same as by brute force, before
+//! and after folding.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub fn trials() -> Vec<Trial> {
         trial("an_empty_collection_is_folded_and_searched", empty),
         trial("a_hundred_thousand_ids_are_deleted_in_one_call", many_ids),
     ];
-    // With codes and without, for every way to measure.
+    // With and without codes, for every metric.
     for metric in [Metric::Cosine, Metric::L2, Metric::Dot] {
         for dimension in [12, 96] {
             let name = format!("half_changed_{metric}_{dimension}");
@@ -35,7 +35,7 @@ async fn half_changed(store: &Path, metric: Metric, dimension: usize) {
     fold(&engine, 2).await;
     model.check(&engine, false).await;
 
-    // Little changes: a delta beside the base.
+    // A small change: a delta beside the base.
     let places: Vec<u64> = (0..600).step_by(40).collect();
     model.replace(&engine, &places, 1).await;
     model.remove(&engine, &[1, 41, 81, 200, 599]).await;
@@ -44,7 +44,7 @@ async fn half_changed(store: &Path, metric: Metric, dimension: usize) {
     fold(&engine, 4).await;
     model.check(&engine, false).await;
 
-    // Half of it changes, and what the delta holds changes again.
+    // Half of the records change, including those in the delta.
     let gone: Vec<u64> = model.records.keys().copied().filter(|place| place % 4 == 2).collect();
     let changed: Vec<u64> = model.records.keys().copied().filter(|place| place % 4 == 0).collect();
     model.remove(&engine, &gone).await;
@@ -54,7 +54,7 @@ async fn half_changed(store: &Path, metric: Metric, dimension: usize) {
     model.check(&engine, false).await;
     model.check_stored(&engine).await;
 
-    // What came back under its old id is there once.
+    // A record that was added again under its old id is found once.
     let back: Vec<u64> = gone[..3].to_vec();
     for place in &back {
         let record = Model::new(metric, dimension).grow(*place + 50);
@@ -69,7 +69,7 @@ async fn half_changed(store: &Path, metric: Metric, dimension: usize) {
     engine.close().await;
 }
 
-/// Folds, and counts the files of the new generation.
+/// Folds, and returns the number of files in the new generation.
 async fn fold(engine: &isolith_engine::Engine, files: usize) {
     let before = engine.collection("c").await.unwrap().generation_number();
     let done = engine.fold("c", false, None).await.unwrap();
@@ -79,7 +79,7 @@ async fn fold(engine: &isolith_engine::Engine, files: usize) {
     assert_eq!(segments(engine.folder()).len(), files, "nothing else is left");
 }
 
-/// Where nothing is dead, it makes no difference what is in which segment.
+/// Without deleted records, scores do not depend on which segment a record is in.
 async fn same_order(store: &Path) {
     let engine = open(store);
     let mut model = Model::new(Metric::Cosine, 4);
@@ -103,7 +103,7 @@ async fn same_order(store: &Path) {
             let off = before.score.unwrap() - after.score.unwrap();
             assert!(off.abs() < 1e-4, "{query}: {off}");
         }
-        // The best are the same, however few are asked for.
+        // The best are the same for any limit.
         let few = engine.keywords("c", query, 7, None).await.unwrap();
         assert_eq!(ids_of(&few), ids_of(&after)[..after.hits.len().min(7)], "{query}");
     }

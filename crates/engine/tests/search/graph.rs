@@ -1,4 +1,5 @@
-//! The graph's segment: walks say the same with it and without it, whatever happens to it.
+//! The graph segment: traversals give the same results with it, without it, and while it is
+//! damaged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use libtest_mimic::Trial;
 
 use crate::support::{Programs, files_in, open, open_with, sealed, trial};
 
-/// Every fault that a trial asks for.
+/// All faults that the trials inject.
 pub const ALL: &[&str] = &[
     "graph.walk:crash",
     "graph.walk:bus",
@@ -29,15 +30,15 @@ pub fn trials(programs: &Programs) -> Vec<Trial> {
         ..EngineOptions::default()
     };
     let mut trials = vec![
-        trial("a_large_graph_is_walked_with_a_segment", walked),
-        trial("a_damaged_segment_of_the_graph_costs_no_answer", damaged),
-        trial("the_doctor_makes_the_graphs_segment_again", repaired),
+        trial("a_large_graph_is_traversed_with_a_segment", walked),
+        trial("a_damaged_graph_segment_changes_no_answer", damaged),
+        trial("the_doctor_rebuilds_the_graph_segment", repaired),
         trial("a_small_graph_has_no_segment", small),
     ];
     for fault in ALL {
         let options = with(fault);
         if fault.starts_with("graph.walk") {
-            trials.push(trial(format!("{fault} costs the segment"), async move |store| {
+            trials.push(trial(format!("{fault} quarantines the segment"), async move |store| {
                 deadly_walk(store, options).await;
             }));
         } else {
@@ -54,7 +55,7 @@ const MAKE: &str = "UNWIND range(0, 3999) AS k CREATE (:N {k: k})";
 const LINK: &str = "UNWIND range(0, 3999) AS k UNWIND [1, 2, 7] AS far \
     MATCH (a:N {k: k}), (b:N {k: (k + far) % 4000}) CREATE (a)-[:R {far: far}]->(b)";
 
-/// From 0, in at most three steps: sums of one to three of 1, 2 and 7.
+/// Nodes reached from 0 in at most three hops: sums of one to three of 1, 2 and 7.
 const WALK: &str = "MATCH (:N {k: 0})-[:R*1..3]->(b) RETURN DISTINCT b.k AS k ORDER BY k";
 const WALKED: [i64; 15] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 15, 16, 21];
 
@@ -97,7 +98,7 @@ async fn walked(store: &Path) {
     let first = filled(store).await;
     let engine = open(store);
     assert_eq!(check(&engine, &[]).await.degraded, None);
-    // What is new is seen although the segment does not know it, and then it does.
+    // New edges are found before they are in the segment, and after.
     run(&engine, "MATCH (a:N {k: 1}) CREATE (a)-[:R]->(:N {k: 5000})").await;
     assert_eq!(check(&engine, &[5000]).await.degraded, None);
     assert_eq!(segments(store), std::slice::from_ref(&first));
@@ -105,7 +106,7 @@ async fn walked(store: &Path) {
     let second = segments(store);
     assert!(second.len() == 1 && second[0] != first, "{second:?}");
     assert_eq!(check(&engine, &[5000]).await.degraded, None);
-    // Properties are none of its business.
+    // Changes of properties do not invalidate it.
     run(&engine, "MATCH (a:N {k: 5000}) SET a.k = 5001").await;
     check(&engine, &[5001]).await;
     engine.settle().await;

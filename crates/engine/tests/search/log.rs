@@ -1,4 +1,4 @@
-//! The log of changes: kept short, and never deleted or damaged without a word.
+//! The write-ahead log is kept short, and its loss or damage is always reported.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use crate::support::{Model, copy, open, open_with, sealed, trial};
 
 pub fn trials() -> Vec<Trial> {
     vec![
-        trial("a_server_that_rests_leaves_a_short_log", resting),
-        trial("a_front_that_ends_leaves_a_short_log", ending),
+        trial("an_idle_server_checkpoints_the_log", resting),
+        trial("a_front_checkpoints_the_log_when_it_ends", ending),
         trial("a_log_deleted_under_a_server_is_noticed", deleted),
-        trial("a_damaged_log_is_reported_and_read_past_its_damage", damaged),
-        trial("a_log_that_is_gone_is_reported_with_what_it_cost", gone),
+        trial("a_damaged_log_is_reported_and_read_past_the_damage", damaged),
+        trial("a_missing_log_is_reported_with_what_was_lost", gone),
         trial("a_stopped_writer_is_named", stopped),
     ]
 }
@@ -30,7 +30,7 @@ fn length(path: &Path) -> u64 {
     path.metadata().map_or(0, |metadata| metadata.len())
 }
 
-/// Waits for something that comes sooner or later.
+/// Waits until a condition holds.
 async fn eventually(what: &str, mut look: impl FnMut() -> bool) {
     let start = Instant::now();
     while !look() {
@@ -50,7 +50,7 @@ async fn resting(store: &Path) {
     model.add(&engine, 20).await;
     assert!(length(&log_of(store)) > 0);
     eventually("an empty log", || length(&log_of(store)) == 0).await;
-    // Everything is there, for it and for others.
+    // All records are visible, to this engine and to others.
     model.check_stored(&engine).await;
     model.add(&engine, 1).await;
     engine.close().await;
@@ -96,7 +96,7 @@ async fn deleted(store: &Path) {
     let report = examine(store, false).await;
     assert_eq!((report.ok, report.exit_status()), (false, 74), "{report:?}");
     assert!(detail(&report, "log").starts_with("corrupt: commits "), "{report:?}");
-    // Nothing is acknowledged from here on, and nothing is answered.
+    // From here on, no write is acknowledged and no query answered.
     assert_eq!(refusal(&engine, &mut model).await.code, Code::StoreReplaced);
     assert_eq!(refusal(&engine, &mut model).await.code, Code::Corrupt);
     let codes =
@@ -105,7 +105,7 @@ async fn deleted(store: &Path) {
     engine.close().await;
 }
 
-/// A store with commits that are in the log alone.
+/// A store with commits that are only in the log.
 async fn with_log(store: &Path) -> Model {
     let live = store.with_extension("live");
     let engine = open(&live);
@@ -138,9 +138,9 @@ async fn damaged(place: &Path) {
     engine.close().await;
     let report = examine(&store, false).await;
     assert_eq!((report.ok, report.exit_status()), (false, 74), "{report:?}");
-    let told = detail(&report, "log");
-    assert!(told.contains("damaged at frame") && told.contains("records (r"), "{told}");
-    assert!(told.contains("can recover all of it"), "{told}");
+    let reported = detail(&report, "log");
+    assert!(reported.contains("damaged at frame") && reported.contains("records (r"), "{reported}");
+    assert!(reported.contains("can recover all of it"), "{reported}");
     assert_eq!(fs::read(log_of(&store)).unwrap(), log, "the evidence has changed");
     let report = examine(&store, true).await;
     assert_eq!((report.ok, report.exit_status()), (true, 0), "{report:?}");
@@ -168,7 +168,7 @@ async fn gone(place: &Path) {
     engine.close().await;
 }
 
-/// A process that holds SQLite's write lock and is stopped; ended with the value.
+/// A stopped process that holds SQLite's write lock; killed on drop.
 struct Stopped(Child);
 
 impl Drop for Stopped {
@@ -222,9 +222,9 @@ async fn stopped(store: &Path) {
     assert!(lock.pid == pid && lock.is_stopped() && lock.command.contains("sqlite3"), "{lock:?}");
     assert!(status.warnings.iter().any(|it| it.contains(&named)), "{:?}", status.warnings);
     let report = examine(store, false).await;
-    let told = format!("being written by process {pid}, which is stopped");
-    assert!(detail(&report, "locks").contains(&told), "{report:?}");
-    // Reading goes on.
+    let reported = format!("being written by process {pid}, which is stopped");
+    assert!(detail(&report, "locks").contains(&reported), "{report:?}");
+    // Reads still work.
     model.check_stored(&engine).await;
     drop(holder);
     model.add(&engine, 1).await;

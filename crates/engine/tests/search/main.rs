@@ -1,5 +1,5 @@
-//! What the engine answers while a store is changed, folded, damaged and cut off by a
-//! power loss, with real workers that really die.
+//! Answers of the engine while a store is changed, folded, damaged or truncated by a power loss,
+//! with real workers that really crash.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs, unreachable_pub)]
 
 mod damage;

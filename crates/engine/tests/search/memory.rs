@@ -1,5 +1,4 @@
-//! What is remembered is found: in the tail and in segments, after changes, in spite of
-//! damage.
+//! Recall: drawers are found in the tail and in segments, after changes, and despite damage.
 
 use std::fs;
 use std::path::Path;
@@ -14,11 +13,11 @@ const MEMORY: &str = "@memory";
 
 pub fn trials() -> Vec<Trial> {
     vec![
-        trial("memory_is_found_by_words_meaning_and_neighbours", found),
-        trial("memory_filters_leave_what_they_allow", filtered),
-        trial("changed_memory_is_found_once_and_as_it_is", changed),
-        trial("damaged_segments_of_memory_cost_speed_alone", damaged),
-        trial("blank_and_endless_questions_are_refused", refused),
+        trial("memory_is_found_by_keywords_meaning_and_neighbours", found),
+        trial("memory_filters_are_applied", filtered),
+        trial("changed_drawers_are_found_once_with_their_new_text", changed),
+        trial("damaged_segments_of_memory_only_slow_down_searches", damaged),
+        trial("blank_and_overlong_queries_are_refused", refused),
     ]
 }
 
@@ -31,7 +30,7 @@ fn note(room: &str, text: &str) -> NewDrawer {
     }
 }
 
-/// A conversation about two things, and notes about others.
+/// A conversation about two topics, and notes about others.
 async fn remember(engine: &Engine) {
     let talk = [
         "Ann: Did you ever bring the red bicycle to the workshop?",
@@ -154,7 +153,7 @@ async fn refused(store: &Path) {
         let failure = engine.search_memory(&MemorySearch::new(&question, 3)).await.unwrap_err();
         assert_eq!(failure.code, code);
     }
-    // No word, but no reason to fail either.
+    // No searchable word, which is not an error.
     engine.search_memory(&MemorySearch::new("?!", 3)).await.unwrap();
     engine.close().await;
 }

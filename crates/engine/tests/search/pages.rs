@@ -10,10 +10,10 @@ use crate::support::{open, trial};
 
 pub fn trials() -> Vec<Trial> {
     vec![
-        trial("pages_of_the_graph_hold_every_row_once", paged),
-        trial("pages_are_those_of_one_moment", of_one_moment),
-        trial("a_cursor_gives_row_after_row", row_after_row),
-        trial("tokens_of_others_have_expired", expired),
+        trial("pages_contain_every_row_once", paged),
+        trial("all_pages_show_the_same_snapshot", of_one_moment),
+        trial("a_cursor_returns_row_after_row", row_after_row),
+        trial("tokens_of_other_engines_are_expired", expired),
     ]
 }
 
@@ -53,13 +53,13 @@ async fn paged(folder: &Path) {
     assert_eq!(seen, (1..=95).collect::<Vec<_>>());
     assert_eq!(sizes, [10, 10, 10, 10, 10, 10, 10, 10, 10, 5]);
 
-    // Rows that are longer than a page come alone.
+    // A row longer than a page is a page of its own.
     let small = PageSize { rows: 10, bytes: 100 };
     let long = "UNWIND [1, 2, 3] AS n RETURN n, reduce(s = '', x IN range(1, 9999) | s + 'x')";
     let first = engine.cypher_page(query(long), None, small).await.unwrap();
     let second = engine.next_page(&first.next.clone().unwrap(), small).await.unwrap();
     assert_eq!((numbers(&first), numbers(&second)), (vec![1], vec![2]));
-    // One that is not longer than a page needs no other.
+    // An answer of at most one page has no next page.
     let one = engine.cypher_page(query("MATCH (n:N) RETURN count(n)"), None, TEN).await.unwrap();
     assert_eq!((numbers(&one), one.next), (vec![95], None));
     engine.close().await;

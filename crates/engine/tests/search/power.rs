@@ -1,5 +1,5 @@
-//! Power loss: the log of a store cut at any byte leaves exactly a prefix of its
-//! commits, and segments that fit it or are rebuilt.
+//! Power loss: a log cut at any byte leaves exactly a prefix of the commits, and segments that
+//! match it or are rebuilt.
 
 use std::fs;
 use std::path::Path;
@@ -9,13 +9,13 @@ use libtest_mimic::Trial;
 
 use crate::support::{Model, copy, open, segments, trial};
 
-/// Places where the log is cut.
+/// Number of positions at which the log is cut.
 const CUTS: u64 = 16;
 
 pub fn trials() -> Vec<Trial> {
     (0..2)
         .map(|half| {
-            trial(format!("a_log_cut_at_any_byte_is_a_prefix_{half}"), async move |place| {
+            trial(format!("a_log_cut_at_any_byte_leaves_a_prefix_{half}"), async move |place| {
                 cut_log(place, half).await;
             })
         })
@@ -33,7 +33,7 @@ async fn cut_log(place: &Path, half: u64) {
     for cut in 0..CUTS {
         let copied = place.join(format!("cut-{cut}"));
         copy(&store, &copied);
-        // The index of the log does not outlive a power loss.
+        // The shared-memory index of the log does not survive a power loss.
         let _ = fs::remove_file(copied.join("truth.sqlite-shm"));
         let at = if cut == 0 { length } else { chance.u64(..length) };
         let log = fs::File::options().write(true).open(copied.join("truth.sqlite-wal")).unwrap();
@@ -44,15 +44,14 @@ async fn cut_log(place: &Path, half: u64) {
         fs::remove_dir_all(copied).unwrap();
     }
     assert_eq!(seen[0], prefixes.len(), "the whole log has all commits");
-    assert!(missing > 0, "a segment that a later swap removed was never missed");
+    assert!(missing > 0, "no trial missed a segment that a later swap had removed");
     seen.sort_unstable();
     seen.dedup();
     assert!(seen.len() > 4, "the cuts fell into different commits: {seen:?}");
 }
 
-/// Commits and folds, and what the store holds after each commit of records. A reader
-/// that never ends keeps all of it in the log; the file beside it is as it was before
-/// anything was copied from the log into it.
+/// Commits and folds, and the content of the store after each commit of records. An open reader
+/// keeps everything in the log; the database file is the one from before any checkpoint.
 async fn history(store: &Path, copied: &Path) -> Vec<Model> {
     let engine = open(store);
     let mut model = Model::new(Metric::Cosine, 16);
@@ -79,8 +78,8 @@ async fn history(store: &Path, copied: &Path) -> Vec<Model> {
     }
     copy(store, copied);
     fs::write(copied.join("truth.sqlite"), before).unwrap();
-    // What is cut off here was on the disk when it was acknowledged. A power loss takes only
-    // what was not, and the mark of it as well.
+    // What is cut off here was durable when it was acknowledged. A real power loss only loses
+    // what was not durable, together with the mark.
     fs::remove_file(copied.join("acknowledged")).unwrap();
     drop(reader);
     engine.close().await;
@@ -91,7 +90,7 @@ fn nth(model: &Model, n: u64) -> u64 {
     *model.records.keys().nth(n as usize).unwrap()
 }
 
-/// How many prefixes fit, and whether a segment was missing.
+/// The number of matching prefixes, and whether a segment was missing.
 async fn check_prefix(store: &Path, prefixes: &[Model]) -> (usize, bool) {
     let engine = open(store);
     let state = match engine.collection("c").await {

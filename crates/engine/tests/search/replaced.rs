@@ -1,4 +1,4 @@
-//! The store's folder deleted, replaced or restored under live engines.
+//! The store's folder is deleted, replaced or restored while engines have it open.
 
 use std::fs;
 use std::path::Path;
@@ -11,9 +11,9 @@ use crate::support::{Model, copy, open, sealed, trial};
 
 pub fn trials() -> Vec<Trial> {
     vec![
-        trial("what_is_acknowledged_after_a_restore_is_in_what_is_there_now", restored),
+        trial("writes_acknowledged_after_a_restore_are_in_the_restored_store", restored),
         trial("nothing_is_acknowledged_into_a_deleted_store", deleted),
-        trial("a_folder_moved_away_takes_nothing_along", moved_away),
+        trial("nothing_is_written_to_a_folder_that_was_moved_away", moved_away),
     ]
 }
 
@@ -27,7 +27,7 @@ async fn filled(store: &Path) -> Model {
     model
 }
 
-/// Two processes that have read and written before.
+/// Two engines that have already read and written.
 async fn two(store: &Path, model: &mut Model) -> [Engine; 2] {
     let options = || EngineOptions { create: false, ..EngineOptions::default() };
     let engines = [
@@ -41,7 +41,7 @@ async fn two(store: &Path, model: &mut Model) -> [Engine; 2] {
     engines
 }
 
-/// Writes until it is acknowledged, and counts the refusals before.
+/// Repeats a write until it is acknowledged, and counts the refusals.
 async fn insist(engine: &Engine, model: &mut Model) -> usize {
     let record = model.grow(9);
     for refusals in 0..5 {
@@ -66,8 +66,8 @@ async fn restored(place: &Path) {
     for engine in &engines {
         refusals += insist(engine, &mut older).await;
     }
-    assert!(refusals > 0, "the first to write is told");
-    // Both see what is there now: the older records and the new ones.
+    assert!(refusals > 0, "the first writer gets an error");
+    // Both see the restored store: its older records and the new ones.
     for engine in &engines {
         older.check_stored(engine).await;
         older.check(engine, false).await;
@@ -96,8 +96,8 @@ async fn deleted(place: &Path) {
         let failure = engine.nearest("c", &[1.0, 0.0, 0.0, 0.0], 1, None).await.unwrap_err();
         assert_eq!(failure.code, Code::NoStore, "{failure:?}");
     }
-    assert!(!store.join("truth.sqlite").exists(), "nobody asked for a new store");
-    // Somebody makes a new one, and the same processes go on with it.
+    assert!(!store.join("truth.sqlite").exists(), "no new store is created");
+    // A new one is created, and the same engines continue with it.
     let mut fresh = filled(&store).await;
     for engine in &engines {
         insist(engine, &mut fresh).await;

@@ -12,7 +12,7 @@ use libtest_mimic::Trial;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
-/// A test in a runtime and a folder of its own.
+/// A test with its own runtime and folder.
 pub fn trial(name: impl Into<String>, test: impl AsyncFnOnce(&Path) + Send + 'static) -> Trial {
     Trial::test(name, move || {
         let folder = tempfile::tempdir().unwrap();
@@ -25,9 +25,9 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// Programs that are this one with a fault in it, by name of the fault. All are
-/// written before the first process starts: one that is open for writing in a process
-/// just being started cannot be run.
+/// Programs that start this one with a fault, by name of the fault. All are written before the
+/// first process starts: a file that is open for writing in a process that is just being started
+/// cannot be executed.
 pub struct Programs {
     folder: TempDir,
 }
@@ -55,7 +55,7 @@ impl Programs {
     }
 }
 
-/// A store as the program finds it, with a secret of its own beside it.
+/// A store as the program finds it, with its own secret beside it.
 pub fn sealed(folder: &Path) -> StorePlace {
     let around = Surroundings {
         given: Some(folder.to_owned()),
@@ -73,13 +73,13 @@ pub fn open_with(folder: &Path, options: EngineOptions) -> Engine {
     Engine::open(&sealed(folder), EngineOptions { create: true, ..options }).unwrap()
 }
 
-/// What a collection should hold: the records, and where each stands.
+/// The expected content of a collection: the records and their order.
 #[derive(Clone)]
 pub struct Model {
     pub name: String,
     pub metric: Metric,
     pub dimension: usize,
-    /// By the order of arrival.
+    /// In the order of insertion.
     pub records: BTreeMap<u64, Record>,
     arrived: u64,
 }
@@ -100,7 +100,7 @@ impl Model {
         engine.create_collection(spec, false).await.unwrap();
     }
 
-    /// A new record, here alone.
+    /// A new record, in the model only.
     pub fn grow(&mut self, version: u64) -> Record {
         let place = self.arrived;
         self.arrived += 1;
@@ -109,13 +109,13 @@ impl Model {
         record
     }
 
-    /// Adds records, here and there.
+    /// Adds records to the model and the store.
     pub async fn add(&mut self, engine: &Engine, count: u64) {
         let records = (0..count).map(|_| self.grow(0)).collect();
         self.put(engine, records).await;
     }
 
-    /// Replaces records, here and there.
+    /// Replaces records in the model and the store.
     pub async fn replace(&mut self, engine: &Engine, places: &[u64], version: u64) {
         let mut changed = Vec::new();
         for place in places {
@@ -131,7 +131,7 @@ impl Model {
         engine.put(&self.name, records, PutMode::Upsert, None).await.unwrap();
     }
 
-    /// Removes records, here and there.
+    /// Removes records from the model and the store.
     pub async fn remove(&mut self, engine: &Engine, places: &[u64]) {
         let ids: Vec<String> =
             places.iter().map(|place| self.records.remove(place).unwrap().id).collect();
@@ -139,7 +139,7 @@ impl Model {
         assert_eq!(written.done.reply.deleted, places.len() as u64);
     }
 
-    /// The ids nearest to a vector, with distances, found the slow way.
+    /// The ids nearest to a vector, with distances, by brute force.
     pub fn nearest(&self, query: &[f32], limit: usize) -> Vec<(String, f64)> {
         let mut all: Vec<(String, f64)> = self
             .records
@@ -163,12 +163,12 @@ impl Model {
         ids
     }
 
-    /// Queries that ask for what was, is and never was there.
+    /// Queries for existing, deleted and unknown words.
     pub fn queries(&self) -> Vec<Vec<f32>> {
         (0..12).map(|seed| vector(seed * 31 + 5, seed % 3, self.dimension)).collect()
     }
 
-    /// Asserts that the engine finds what is here: vectors and words.
+    /// Asserts that the engine finds the records of the model, by vector and by word.
     pub async fn check(&self, engine: &Engine, degraded: bool) {
         self.check_vectors(engine, degraded).await;
         for word in WORDS {
@@ -199,13 +199,13 @@ impl Model {
         }
     }
 
-    /// All records as stored, in the order of arrival.
+    /// All stored records, in the order of insertion.
     pub async fn stored(&self, engine: &Engine) -> Vec<StoredRecord> {
         let page = Page { after_row: 0, offset: 0, limit: 100_000 };
         engine.get(&self.name, Selection::All, page, true).await.unwrap()
     }
 
-    /// Asserts that the truth has these records and no others.
+    /// Asserts that the database has exactly the records of the model.
     pub async fn check_stored(&self, engine: &Engine) {
         let stored = self.stored(engine).await;
         let stored: Vec<&Record> = stored.iter().map(|stored| &stored.record).collect();
@@ -254,7 +254,7 @@ fn distance(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
     }
 }
 
-/// Copies a store that nobody uses.
+/// Copies a closed store.
 pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {

@@ -1,51 +1,51 @@
-//! What a torture came to.
+//! The results of a torture run.
 
 use serde::Serialize;
 
 use crate::journal::Fault;
 
-/// The figures that people and scripts get.
+/// The reported numbers.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Account {
     /// Reads and writes that were answered.
     pub(crate) operations: u64,
-    /// Workers and whole processes.
+    /// Signals that reached workers and whole processes.
     pub(crate) kills: u64,
     pub(crate) damaged_files: u64,
     pub(crate) lost: u64,
     pub(crate) duplicated: u64,
     pub(crate) wrong: u64,
     pub(crate) refused: u64,
-    /// The longest that one operation took, whatever was killed meanwhile.
+    /// The longest duration of an operation, including crashes of its workers.
     pub(crate) longest_wait_ms: u64,
     pub(crate) writes: u64,
     pub(crate) reads: u64,
-    /// New generations that members asked for and got.
+    /// Successful folds that members requested.
     pub(crate) folds: u64,
-    /// Of the kills, those of whole processes.
+    /// Kills of whole processes.
     pub(crate) killed_processes: u64,
-    /// Of the kills, those by signals that look like a crash.
+    /// Kills by signals that look like a crash.
     pub(crate) crashes: u64,
-    /// Processes that followed another.
+    /// Processes that replaced a killed one.
     pub(crate) lives: u64,
-    /// Writes that a killed process had sent, and the next one sent again.
+    /// Writes of a killed process that its successor sent again.
     pub(crate) resent: u64,
-    /// Of these, the ones that had been done.
+    /// Resent writes that had already been applied.
     pub(crate) resent_after_commit: u64,
-    /// Reads that went on without a segment, and said so.
+    /// Reads answered without a segment and marked as degraded.
     pub(crate) degraded: u64,
-    /// Searches that had to be repeated until a hit was there.
+    /// Searches that were repeated until a hit appeared.
     pub(crate) late_hits: u64,
     pub(crate) latest_hit_ms: u64,
-    /// Records that were compared at the end.
+    /// Records compared at the end.
     pub(crate) records: u64,
-    /// Workers that outlived their process.
+    /// Workers that survived their process.
     pub(crate) orphans: u64,
-    /// What was wrong, at most a hundred of it.
+    /// The first problems, at most a hundred.
     pub(crate) problems: Vec<String>,
 }
 
-/// This many problems are told.
+/// Maximum number of listed problems.
 const TOLD: usize = 100;
 
 impl Account {
@@ -53,7 +53,7 @@ impl Account {
         self.lost + self.duplicated + self.wrong + self.refused + self.orphans == 0
     }
 
-    /// Counts a problem that was told already.
+    /// Counts a problem that was already reported.
     pub(crate) fn count(&mut self, fault: Fault, what: &str) {
         let counter = match fault {
             Fault::Lost => &mut self.lost,
@@ -67,13 +67,13 @@ impl Account {
         }
     }
 
-    /// Tells and counts a problem.
+    /// Reports and counts a problem.
     pub(crate) fn problem(&mut self, fault: Fault, what: String) {
         eprintln!("torture: {fault:?}: {what}");
         self.count(fault, &what);
     }
 
-    /// One figure to a line, as JSON has them.
+    /// Prints one number per line, named as in the JSON.
     pub(crate) fn print(&self) -> serde_json::Result<()> {
         for line in serde_json::to_string_pretty(self)?.lines() {
             let figure = line.trim().trim_end_matches(',').split_once(": ");

@@ -1,4 +1,4 @@
-//! What was typed.
+//! Command-line arguments.
 
 use std::path::PathBuf;
 
@@ -13,43 +13,43 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Tortures a store.
+    /// Torture a store
     Run(RunArguments),
-    /// Is one of the processes that use it.
+    /// Run as one of the processes that use it
     Member(MemberArguments),
 }
 
 #[derive(Args, Clone)]
 pub(crate) struct RunArguments {
-    /// Processes on the store at the same time
+    /// Number of processes that use the store at the same time
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) processes: u32,
-    /// How long they are tortured
+    /// Duration in seconds
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) seconds: u32,
-    /// What chance starts from; the system has its own as well
+    /// Seed of random decisions; scheduling is random as well
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// One JSON document on standard output
+    /// Print the result as one JSON document
     #[arg(long)]
     pub(crate) json: bool,
-    /// Keeps the store and the journals in this folder, which must not exist
+    /// Keep the store and the journals in this folder, which must not exist
     #[arg(long)]
     pub(crate) keep: Option<PathBuf>,
 }
 
 #[derive(Args)]
 pub(crate) struct MemberArguments {
-    /// The folder with store and journals
+    /// Folder with the store and the journals
     #[arg(long)]
     pub(crate) folder: PathBuf,
-    /// Which process this is
+    /// Number of this process
     #[arg(long)]
     pub(crate) member: u32,
-    /// How many there are
+    /// Number of processes
     #[arg(long)]
     pub(crate) members: u32,
-    /// What chance starts from
+    /// Seed of random decisions
     #[arg(long)]
     pub(crate) seed: u64,
     /// When to stop, in microseconds of the monotonic clock

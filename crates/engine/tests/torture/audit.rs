@@ -1,5 +1,4 @@
-//! The end of a torture: the journals of all lanes against each other, and against the
-//! store.
+//! The end of a run: compares the journals of all lanes with each other and with the store.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -17,7 +16,7 @@ use crate::search::Look;
 /// Records in one page.
 const PAGE: u64 = 500;
 
-/// Units of each collection that are looked for at the end.
+/// Units of each collection that are searched for at the end.
 const SAMPLE: usize = 100;
 
 pub(crate) struct Audit<'a> {
@@ -26,7 +25,7 @@ pub(crate) struct Audit<'a> {
     pub(crate) account: &'a mut Account,
 }
 
-/// What a unit became, and when that happened at the earliest and at the latest.
+/// A state of a unit, with the earliest and latest time at which it was reached.
 #[derive(Debug, Clone, Copy)]
 struct Step {
     state: Option<State>,
@@ -42,7 +41,7 @@ impl Audit<'_> {
         let mut open = Vec::new();
         for number in 0..lanes {
             let mut lane = Lane::open(&journals, number, seed)?;
-            // What is still refused here is in the journal.
+            // Remaining failures are in the journal.
             let _ = lane.resolve(self.engine).await;
             open.push(lane);
         }
@@ -69,7 +68,7 @@ impl Audit<'_> {
         Ok(())
     }
 
-    /// Compares all records of a collection with what was acknowledged.
+    /// Compares all records of a collection with the acknowledged writes.
     async fn compare(
         &mut self,
         shelf: usize,
@@ -125,12 +124,12 @@ impl Audit<'_> {
             self.account.problem(Fault::Wrong, format!("{claim:?} has another version's vector"));
         }
         if again {
-            self.account.problem(Fault::Duplicated, format!("{claim:?} is there twice"));
+            self.account.problem(Fault::Duplicated, format!("{claim:?} was found twice"));
         } else if expected.is_none_or(|(_, state)| state != claim.state) {
             let steps = history.get(&claim.place).map_or(&[][..], Vec::as_slice);
             let was = steps.iter().any(|step| step.state == Some(claim.state));
             let fault = match expected {
-                // What was there before is there still, or again.
+                // An earlier version is still there, or there again.
                 Some(_) if was => Fault::Lost,
                 None if was => Fault::Duplicated,
                 _ => Fault::Wrong,
@@ -139,7 +138,7 @@ impl Audit<'_> {
         }
     }
 
-    /// Looks for some units of each collection, each in a way of its own.
+    /// Searches for some units of each collection, each by a different kind of search.
     async fn search(&mut self, lanes: &mut [Lane], seed: u64) {
         let mut random = Rng::with_seed(seed);
         for _ in 0..SAMPLE * SHELVES.len() {
@@ -196,7 +195,7 @@ impl Audit<'_> {
     }
 }
 
-/// What became of every unit.
+/// The history of every unit.
 fn history(journals: &[(u32, Vec<Entry>)]) -> History {
     let mut history = History::new();
     for (_, entries) in journals {
@@ -217,10 +216,10 @@ fn history(journals: &[(u32, Vec<Entry>)]) -> History {
     history
 }
 
-/// Whether a unit can have been like that at some time between `from` and `to`.
+/// Whether a unit can have had this state at some time between `from` and `to`.
 fn was_so(history: &History, place: Place, state: Option<State>, from: u64, to: u64) -> bool {
     let steps = history.get(&place).map_or(&[][..], Vec::as_slice);
-    // Before its first step it is not there.
+    // Before its first step it does not exist.
     let ended = |next: usize| steps.get(next).is_none_or(|step| step.latest >= from);
     (state.is_none() && ended(0))
         || steps

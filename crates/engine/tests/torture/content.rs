@@ -1,19 +1,19 @@
-//! What records look like. All of a record follows from its place and its state, so
-//! that whoever finds one can tell what it claims to be, and whether that is so.
+//! The content of records. It follows from a record's unit and state, so that each hit can be
+//! checked by itself.
 
 use fastrand::Rng;
 use isolith_types::{Metadata, Metric, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// A collection of the store under torture.
+/// A collection of the store.
 pub(crate) struct Shelf {
     pub(crate) name: &'static str,
     pub(crate) dimension: usize,
     pub(crate) metric: Metric,
 }
 
-/// One whose segments have codes, one whose segments have none.
+/// One collection whose segments have codes, and one without.
 pub(crate) const SHELVES: [Shelf; 2] = [
     Shelf { name: "plain", dimension: 32, metric: Metric::Cosine },
     Shelf { name: "coded", dimension: 72, metric: Metric::L2 },
@@ -22,7 +22,7 @@ pub(crate) const SHELVES: [Shelf; 2] = [
 /// Units of each lane in each collection.
 pub(crate) const UNITS: u32 = 40;
 
-/// Where a unit is: some records that only one lane writes, and always together.
+/// Identifies a unit: records that only one lane writes, always together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct Place {
     /// The collection, as a position in [`SHELVES`].
@@ -31,12 +31,12 @@ pub(crate) struct Place {
     pub(crate) unit: u32,
 }
 
-/// What all records of a unit are.
+/// The state of all records of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct State {
     /// The operation that wrote them as a whole.
     pub(crate) version: u64,
-    /// The operation that last changed their metadata alone.
+    /// The operation that last changed only their metadata.
     pub(crate) touched: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ impl Place {
         &SHELVES[self.shelf]
     }
 
-    /// How many records the unit has.
+    /// The number of records in the unit.
     pub(crate) fn size(self) -> u32 {
         [1, 2, 4, 8, 1][self.unit as usize % 5]
     }
@@ -103,7 +103,7 @@ impl Place {
     }
 }
 
-/// A record that was found, as what it claims to be.
+/// What a found record claims to be.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claim {
     pub(crate) place: Place,
@@ -141,7 +141,7 @@ impl Claim {
         Ok(claim)
     }
 
-    /// How far the record is from `query`.
+    /// The distance of the record from `query`.
     pub(crate) fn distance(&self, query: &[f32]) -> f64 {
         let own = self.place.vector(self.member, self.state.version);
         let pairs = || own.iter().zip(query).map(|(a, b)| (f64::from(*a), f64::from(*b)));
@@ -161,12 +161,12 @@ impl Claim {
     }
 }
 
-/// A vector that is nowhere near any other.
+/// A vector far from all others.
 pub(crate) fn random_vector(random: &mut Rng, shelf: &Shelf) -> Vec<f32> {
     (0..shelf.dimension).map(|_| random.f32() * 2.0 - 1.0).collect()
 }
 
-/// A number in consonants, which no stemmer changes.
+/// A number spelled in consonants, which no stemmer changes.
 fn spelled(mut number: u64) -> String {
     const DIGITS: &[u8; 16] = b"bcdfghjkmnprtvwz";
     let mut word = String::new();

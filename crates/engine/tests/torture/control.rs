@@ -1,4 +1,4 @@
-//! The process that starts the others, hurts them, and draws up the account.
+//! The controlling process: starts the others, injects faults, and reports the results.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -19,19 +19,19 @@ use crate::harm::Harm;
 use crate::journal::{Fault, now};
 use crate::member::{self, LANES};
 
-/// Kills in a second for each process: over a thousand in two minutes for sixteen.
+/// Kills per second and process: over a thousand in two minutes for sixteen processes.
 const KILLS: f64 = 0.65;
 
-/// One kill in so many takes a whole process with all its workers.
+/// One in this many kills hits a whole process with all its workers.
 const WHOLE_PROCESS: u32 = 8;
 
-/// Damaged files in a second.
+/// Damaged files per second.
 const DAMAGES: f64 = 0.5;
 
-/// For so long processes may take to finish when the time is up.
+/// How long processes may take to finish at the end.
 const FINISHING: Duration = Duration::from_secs(60);
 
-/// Tortures a new store as `arguments` say.
+/// Runs a torture of a new store.
 pub(crate) fn run(arguments: &RunArguments) -> Result<Account> {
     let temporary = tempfile::Builder::new().prefix("isolith-torture-").tempdir()?;
     let folder = match &arguments.keep {
@@ -89,14 +89,15 @@ async fn audit(folder: &Path, arguments: &RunArguments, account: &mut Account) -
     Ok(())
 }
 
-/// Has the whole store examined, indexes against tables and all.
+/// Has the doctor check the whole store, including indexes against tables.
 async fn examine(folder: &Path, account: &mut Account) -> Result<()> {
     let options = DoctorOptions { full: true, ..DoctorOptions::default() };
     let doctor = Doctor::open(&StorePlace::unchecked(folder.join("store")), options, |_| {})?;
     let report = doctor.run().await;
     doctor.close().await;
     for check in report.checks.iter().filter(|check| check.status > Health::Warn) {
-        account.problem(Fault::Wrong, format!("the doctor says {}: {}", check.name, check.detail));
+        account
+            .problem(Fault::Wrong, format!("the doctor reports {}: {}", check.name, check.detail));
     }
     Ok(())
 }
@@ -104,7 +105,7 @@ async fn examine(folder: &Path, account: &mut Account) -> Result<()> {
 struct Control {
     folder: PathBuf,
     arguments: RunArguments,
-    /// In microseconds of the clock that all processes share.
+    /// In microseconds of the monotonic clock.
     until: u64,
     harm: Harm,
     members: Vec<Child>,
@@ -120,7 +121,7 @@ impl Control {
         let kills = KILLS * f64::from(self.arguments.processes);
         while now() < self.until {
             self.revive(account)?;
-            // On a busy machine this process is late, and makes up for it.
+            // On a busy machine this process is late, and catches up.
             if Instant::now() >= next_kill {
                 next_kill += pause(&mut self.harm.random, kills);
                 self.kill(account)?;
@@ -149,10 +150,10 @@ impl Control {
             command.arg(flag).arg(value.to_string());
         }
         command.stdin(Stdio::null()).stdout(Stdio::null());
-        command.spawn().context("a member cannot be started")
+        command.spawn().context("cannot start a member")
     }
 
-    /// Gives a new life to those that have ended one.
+    /// Restarts the processes that have ended.
     fn revive(&mut self, account: &mut Account) -> Result<()> {
         for member in 0..self.members.len() {
             if let Some(status) = self.members[member].try_wait()? {
@@ -179,7 +180,7 @@ impl Control {
         Ok(())
     }
 
-    /// Lets everybody come to an end.
+    /// Waits for all processes to end.
     fn finish(&mut self, account: &mut Account) -> Result<()> {
         let deadline = Instant::now() + FINISHING;
         for (member, child) in self.members.iter_mut().enumerate() {
@@ -211,14 +212,14 @@ impl Drop for Control {
     }
 }
 
-/// Nobody ends otherwise than in order or by our hand.
+/// A process may only end normally or because it was killed here.
 fn judge_end(member: usize, status: ExitStatus, account: &mut Account) {
     if !status.success() && status.signal() != Some(9) {
         account.problem(Fault::Refused, format!("member {member} ended with {status}"));
     }
 }
 
-/// A random time until the next of this many in a second.
+/// A random time until the next event, at this rate per second.
 fn pause(random: &mut Rng, per_second: f64) -> Duration {
     Duration::from_secs_f64((0.2 + 1.6 * random.f64()) / per_second)
 }

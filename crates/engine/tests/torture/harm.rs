@@ -1,4 +1,4 @@
-//! What is done to the processes and to the files.
+//! Faults that are injected into processes and files.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -10,25 +10,25 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// A crash counts against the job that ran, and two make it poison. That is as it should
-/// be, so that crashes keep this distance from each other in one process, and from cut
-/// files, of which the readers of all processes may die that have them mapped.
+/// Minimum time between crashes in one process. A crash counts against the running job, and two
+/// make it poison, as intended. Truncated files count as well: they may crash the readers of all
+/// processes that have them mapped.
 const BETWEEN_CRASHES: Duration = Duration::from_secs(3);
 
-/// What a disk loses at once.
+/// The size of a damaged page.
 const PAGE: u64 = 4096;
 
-/// Processes that were seen as workers: pid and start time, which name one for ever.
+/// Worker processes seen so far: PID and start time, which together are unique.
 #[derive(Default)]
 pub(crate) struct Workers {
     seen: BTreeSet<(i32, u64)>,
 }
 
-/// Hands out harm, and counts it.
+/// Injects faults, and counts them.
 pub(crate) struct Harm {
     pub(crate) random: Rng,
     pub(crate) workers: Workers,
-    /// When a worker of a process last crashed, or of all processes may have.
+    /// When a worker of a process, or of any process, last crashed.
     crashed: HashMap<Option<i32>, Instant>,
     pub(crate) worker_kills: u64,
     pub(crate) crashes: u64,
@@ -38,9 +38,9 @@ pub(crate) struct Harm {
 /// How a file is damaged.
 #[derive(Debug, Clone, Copy)]
 enum Injury {
-    /// Some bytes of it are others, for whoever opens it from now on.
+    /// Changes some bytes, for processes that open it from now on.
     Spoilt,
-    /// Some bytes of it are others, for those as well who have it mapped.
+    /// Changes some bytes, also for processes that have it mapped.
     SpoiltInPlace,
     Cut,
     Removed,
@@ -69,7 +69,7 @@ impl Harm {
         if self.random.u32(..8) == 0 && self.may_crash(front) {
             let signals = [Signal::SEGV, Signal::BUS, Signal::ABORT, Signal::ILL];
             let signal = signals[self.random.usize(..signals.len())];
-            // The first of some signals only takes away the handler of Rust's runtime.
+            // The first of some signals only removes the handler of Rust's runtime.
             let killed = send(front, worker, signal)?;
             std::thread::sleep(Duration::from_millis(2));
             let _ = send(front, worker, signal)?;
@@ -83,7 +83,7 @@ impl Harm {
         Ok(())
     }
 
-    /// Damages a segment, if there is any.
+    /// Damages a segment, if there is one.
     pub(crate) fn damage_a_segment(&mut self, store: &Path, aside: &Path) -> io::Result<()> {
         let mut files: Vec<PathBuf> = fs::read_dir(store.join("segments"))?
             .filter_map(|entry| Some(entry.ok()?.path()))
@@ -134,7 +134,7 @@ impl Harm {
         }
     }
 
-    /// Changes some bytes, or blots out a page.
+    /// Changes some bytes, or overwrites a page.
     fn spoil(&mut self, file: &File) -> io::Result<()> {
         let length = file.metadata()?.len();
         if self.random.bool() {
@@ -156,15 +156,15 @@ impl Harm {
         last.is_none_or(|last| last.elapsed() > BETWEEN_CRASHES)
     }
 
-    /// A job that crashed once is tried again without segments, so that only another
-    /// cut matters.
+    /// A job that crashed once is retried without segments, so only another truncation
+    /// matters.
     fn may_cut(&self) -> bool {
         self.crashed.get(&None).is_none_or(|last| last.elapsed() > BETWEEN_CRASHES)
     }
 }
 
 impl Workers {
-    /// How many of them are still there after a moment.
+    /// The number of them that still exist after a moment.
     pub(crate) fn left(&self) -> u64 {
         let deadline = Instant::now() + Duration::from_secs(5);
         loop {
@@ -184,7 +184,7 @@ impl Workers {
 fn send(front: i32, worker: i32, signal: Signal) -> io::Result<bool> {
     let Some(pid) = Pid::from_raw(worker) else { return Ok(false) };
     let Ok(descriptor) = pidfd_open(pid, PidfdFlags::empty()) else { return Ok(false) };
-    // The number may have been given to another process before it was opened.
+    // The PID may have been reused before it was opened.
     if stat(worker).is_none_or(|stat| stat.parent != front || stat.state == b'Z') {
         return Ok(false);
     }
@@ -219,7 +219,7 @@ struct Stat {
 
 fn stat(pid: i32) -> Option<Stat> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything.
+    // The name, in parentheses, may contain anything.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     Some(Stat {
         state: *fields.first()?.as_bytes().first()?,

@@ -1,5 +1,5 @@
-//! What a lane did, line by line. A process that is killed leaves its lines behind, as
-//! each is in the hands of the system before the next step.
+//! The journal of a lane, line by line. Each line is written before the next step, so a killed
+//! process leaves a complete record.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -12,13 +12,13 @@ use crate::content::{Place, State};
 /// What a write does to a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Act {
-    /// Adds it; it is not there.
+    /// Adds it; it does not exist.
     Add,
     /// Adds it, or replaces all of it.
     Upsert,
-    /// Replaces all of it, if it is there, by patches.
+    /// Replaces all of it by patches, if it exists.
     Replace,
-    /// Changes its metadata, if it is there.
+    /// Changes its metadata, if it exists.
     Touch,
     /// Removes it by its ids.
     Delete,
@@ -26,7 +26,7 @@ pub(crate) enum Act {
     Prune,
 }
 
-/// One write. Its number names the version that it makes, and its key.
+/// One write. Its number determines the version that it writes, and its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Op {
     pub(crate) number: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Op {
 }
 
 impl Op {
-    /// What the unit is once this is done.
+    /// The state of the unit after the write.
     pub(crate) fn after(&self, before: Option<State>) -> Option<State> {
         match self.act {
             Act::Add | Act::Upsert => Some(State { version: self.number, touched: None }),
@@ -46,37 +46,37 @@ impl Op {
     }
 }
 
-/// What can be wrong.
+/// The kinds of problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Fault {
-    /// Acknowledged, and not there.
+    /// Acknowledged, but missing.
     Lost,
-    /// Done twice.
+    /// Applied twice.
     Duplicated,
-    /// Answered what is not so.
+    /// A wrong answer.
     Wrong,
-    /// Not answered, though nothing stood in the way for good.
+    /// A failure of an operation that should succeed.
     Refused,
 }
 
-/// A line. Times are microseconds of the clock that all processes share.
+/// A line. Times are microseconds of the monotonic clock.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Entry {
     /// A write is about to be sent for the first time.
     Intent { op: Op, at: u64 },
-    /// It was acknowledged. `resent` says that an earlier life had sent it already,
-    /// `repeated` that it had been done by then.
+    /// It was acknowledged. `resent`: a predecessor had already sent it; `repeated`: it had
+    /// already been applied.
     Done { at: u64, waited: u64, resent: bool, repeated: bool },
     /// A read was answered, and showed units of other lanes.
     Seen { from: u64, to: u64, degraded: bool, units: Vec<(Place, Option<State>)> },
-    /// A hit came only when the search was repeated.
+    /// A hit appeared only when the search was repeated.
     Late { after: u64 },
     /// A fold was answered.
     Folded { swapped: bool },
-    /// Something was answered that leaves the units as they are: a repeated write, one
-    /// that is to be refused, the life of a passing collection.
+    /// An operation that does not change the units: a repeated write, one that must be refused,
+    /// or one on a temporary collection.
     Aside { waited: u64 },
-    /// Something is wrong.
+    /// A problem.
     Problem { fault: Fault, what: String },
 }
 
@@ -90,14 +90,14 @@ impl Journal {
         folder.join(format!("lane-{lane}.jsonl"))
     }
 
-    /// Opens the journal, with all that it says so far.
+    /// Opens the journal and reads its entries.
     pub(crate) fn open(path: &Path) -> io::Result<(Self, Vec<Entry>)> {
         let mut file = File::options().create(true).append(true).read(true).open(path)?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;
         file.seek(SeekFrom::End(0))?;
         if !text.is_empty() && !text.ends_with('\n') {
-            // A killed process left half a line, which says nothing.
+            // A killed process left half a line, which is ignored.
             file.write_all(b"\n")?;
         }
         Ok((Self { file }, parse(&text)))
@@ -128,7 +128,7 @@ fn parse(text: &str) -> Vec<Entry> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// Microseconds of the clock that all processes share.
+/// Microseconds of the monotonic clock.
 pub(crate) fn now() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec.unsigned_abs() * 1_000_000 + now.tv_nsec.unsigned_abs() / 1_000

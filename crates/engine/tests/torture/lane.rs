@@ -1,5 +1,5 @@
-//! One lane: the only writer of its units, one operation at a time, so that it always
-//! knows what they must be.
+//! A lane is the only writer of its units, with one operation at a time, so that it always knows
+//! their expected state.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -20,10 +20,10 @@ use crate::journal::{Act, Entry, Fault, Journal, Op, now};
 /// Acknowledged operations that may be sent once more.
 const REMEMBERED: usize = 50;
 
-/// How often an operation that was refused is sent again before the lane gives up.
+/// Maximum number of attempts of an operation.
 const TRIES: u32 = 5;
 
-/// The lane cannot go on: its operation stays unresolved, or its journal is full.
+/// The lane cannot continue: its operation failed for good, or its journal is full.
 #[derive(Debug)]
 pub(crate) struct Stuck;
 
@@ -33,12 +33,12 @@ pub(crate) struct Lane {
     pub(crate) states: HashMap<Place, State>,
     journal: Journal,
     next_op: u64,
-    /// An operation of an earlier life that was not acknowledged.
+    /// An unacknowledged operation of a predecessor.
     pending: Option<Op>,
     recent: VecDeque<(Op, Counts)>,
 }
 
-/// What an operation says that it did.
+/// The counts that an operation reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Counts {
     inserted: u64,
@@ -49,7 +49,7 @@ struct Counts {
 }
 
 impl Lane {
-    /// Takes up where the journal ends.
+    /// Continues where the journal ends.
     pub(crate) fn open(folder: &Path, number: u32, seed: u64) -> io::Result<Self> {
         let (journal, entries) = Journal::open(&Journal::path(folder, number))?;
         let random = Rng::with_seed(seed ^ u64::from(number) << 32 ^ entries.len() as u64);
@@ -79,7 +79,7 @@ impl Lane {
         Ok(lane)
     }
 
-    /// Finishes what an earlier life may or may not have finished.
+    /// Finishes the last operation of a predecessor, which may already have been applied.
     pub(crate) async fn resolve(&mut self, engine: &Engine) -> Result<(), Stuck> {
         match self.pending.take() {
             Some(op) => self.send(engine, op, true).await,
@@ -97,7 +97,7 @@ impl Lane {
         self.send(engine, op, false).await
     }
 
-    /// Sends an operation again that was acknowledged: nothing may come of it.
+    /// Repeats an acknowledged operation, which must have no effect.
     pub(crate) async fn repeat(&mut self, engine: &Engine) -> Result<(), Stuck> {
         if self.recent.is_empty() {
             return Ok(());
@@ -107,7 +107,7 @@ impl Lane {
         match result {
             Ok(done) if done.repeated && done.counts == counts => {}
             Ok(done) => {
-                let what = format!("{op:?} was done again: {done:?}");
+                let what = format!("{op:?} was applied again: {done:?}");
                 self.problem(Fault::Duplicated, what)?;
             }
             Err(failure) => self.refused(&format!("repeat of {op:?}"), &failure)?,
@@ -115,7 +115,7 @@ impl Lane {
         self.note(&Entry::Aside { waited: now() - from })
     }
 
-    /// Asks for what must be refused: an id that is taken, a key that is used.
+    /// Sends a request that must be refused: an existing id, a used key.
     pub(crate) async fn provoke(&mut self, engine: &Engine) -> Result<(), Stuck> {
         let from = now();
         let taken = self.states.iter().next().map(|(place, _)| *place);
@@ -133,7 +133,7 @@ impl Lane {
         self.note(&Entry::Aside { waited: now() - from })
     }
 
-    /// What a unit of this lane must be now.
+    /// The expected state of a unit of this lane.
     pub(crate) fn expected(&self, place: Place) -> Option<State> {
         self.states.get(&place).copied()
     }
@@ -152,7 +152,7 @@ impl Lane {
 
     pub(crate) fn note(&mut self, entry: &Entry) -> Result<(), Stuck> {
         self.journal.write(entry).map_err(|error| {
-            eprintln!("torture: lane {}: the journal cannot be written: {error}", self.number);
+            eprintln!("torture: lane {}: cannot write the journal: {error}", self.number);
             Stuck
         })
     }
@@ -174,18 +174,18 @@ impl Lane {
             &[Act::Add, Act::Add, Act::Add, Act::Add, Act::Upsert, Act::Upsert, Act::Upsert]
         };
         match self.random.u32(..12) {
-            // Now and then what makes no difference, as there is nothing.
+            // Sometimes an operation without effect, because the unit does not exist.
             0 if !present => [Act::Replace, Act::Touch, Act::Delete][self.random.usize(..3)],
             _ => acts[self.random.usize(..acts.len())],
         }
     }
 
-    /// Sends an operation until it is acknowledged, always under the same key.
+    /// Sends an operation until it is acknowledged, always with the same key.
     async fn send(&mut self, engine: &Engine, op: Op, resent: bool) -> Result<(), Stuck> {
         let from = now();
         if self.random.u32(..16) == 0 {
-            // A caller loses patience and asks again. What it sent first may be done,
-            // be under way or never have left.
+            // A caller stops waiting and asks again. The first request may be finished, running or
+            // never sent.
             let patience = Duration::from_micros(self.random.u64(..20_000));
             let _ = tokio::time::timeout(patience, perform(engine, &op)).await;
         }
@@ -212,7 +212,7 @@ impl Lane {
             let unchanged = Counts { unchanged: u64::from(op.place.size()), ..Counts::default() };
             let twice = found == second || found == unchanged;
             let fault = if twice { Fault::Duplicated } else { Fault::Wrong };
-            let what = format!("{op:?} answered {found:?} in the place of {expected:?}");
+            let what = format!("{op:?} answered {found:?} instead of {expected:?}");
             self.problem(fault, what)?;
         }
         self.apply(&op);
@@ -248,7 +248,7 @@ impl Lane {
 }
 
 impl Counts {
-    /// What `op` must say if the unit is like that when it is done.
+    /// The counts that `op` must report for a unit in this state.
     fn expected(op: &Op, before: Option<State>) -> Self {
         let size = u64::from(op.place.size());
         let nothing = Self::default();
@@ -274,7 +274,7 @@ pub(crate) fn equal(key: &str, value: u32) -> Filter {
     Filter::Compare { key: key.to_owned(), how: Comparison::Equal, value }
 }
 
-/// What an operation answered.
+/// The reported counts of an operation.
 #[derive(Debug)]
 struct Performed {
     counts: Counts,
@@ -340,7 +340,7 @@ fn replacements(place: Place, state: State) -> Vec<Patch> {
     let patch = |member| {
         let record = place.record(member, state);
         let mut metadata = record.metadata.to_json();
-        // A null takes the key away.
+        // A null removes the key.
         metadata["touched"] = json!(null);
         Patch {
             id: record.id,

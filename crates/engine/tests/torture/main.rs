@@ -1,8 +1,8 @@
-//! Many processes on one store, while they and their workers are killed and segments
-//! are damaged. See docs/torture.md.
+//! Many processes use one store, while they and their workers are killed and segments are
+//! damaged. See docs/torture.md.
 //!
-//! The same program is the controlling process, the processes on the store, and their
-//! workers. Without arguments it is a test of some seconds.
+//! The same program is the controlling process, the processes that use the store, and their
+//! workers. Without arguments it is a test of a few seconds.
 
 mod account;
 mod arguments;
@@ -29,11 +29,11 @@ fn main() -> ExitCode {
     let first = std::env::args().nth(1);
     if !first.is_some_and(|first| first == "run" || first == "member") {
         let trials = vec![
-            Trial::test("an_answer_is_compared_with_its_time", || {
+            Trial::test("answers_are_compared_with_the_state_at_their_time", || {
                 audit::what_can_have_been_seen();
                 Ok(())
             }),
-            Trial::test("a_tortured_store_answers_and_forgets_nothing", short_run),
+            Trial::test("a_tortured_store_loses_nothing_and_answers_correctly", short_run),
         ];
         return libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit_code();
     }
@@ -59,13 +59,13 @@ fn run(arguments: &RunArguments) -> Result<bool> {
     Ok(account.is_clean())
 }
 
-/// What CI has time for.
+/// The run that is part of the tests.
 fn short_run() -> Result<(), Failed> {
     let arguments = RunArguments { processes: 4, seconds: 8, seed: 4, json: false, keep: None };
     let run = || -> Result<()> {
-        let account = control::run(&arguments).context("the torture cannot be done")?;
+        let account = control::run(&arguments).context("the run failed")?;
         ensure!(account.is_clean(), "{account:#?}");
-        // Even a slow machine does this much; less would prove nothing.
+        // Even a slow machine does this much; less would be no test.
         ensure!(account.kills >= 5 && account.damaged_files >= 1, "too little: {account:#?}");
         ensure!(account.reads >= 30 && account.writes >= 30, "too little: {account:#?}");
         Ok(())

@@ -1,5 +1,5 @@
-//! One process among many on the same store: an engine, and some lanes that use it at
-//! the same time. It may be killed at any moment; its next life goes on.
+//! One of the processes that use the store: an engine with several lanes at the same time. It may
+//! be killed at any moment; its successor continues.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,16 +16,16 @@ use crate::lane::{Lane, Stuck};
 /// Lanes of each process.
 pub(crate) const LANES: u32 = 2;
 
-/// What a process that lives for one command does.
+/// The number of operations of a short-lived process.
 const BRIEF_STEPS: u32 = 25;
 
-/// Runs until the time is up, or until a short life is over.
+/// Runs until the end, or for the operations of a short-lived process.
 pub(crate) fn run(arguments: &MemberArguments) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("torture: a member cannot be set up: {error}");
+            eprintln!("torture: cannot set up a member: {error}");
             return ExitCode::FAILURE;
         }
     };
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &MemberArguments) -> ExitCode {
     }
 }
 
-/// Every fourth process is like a command: no spares, a short life.
+/// Every fourth process is like a command: short-lived, without spare workers.
 fn is_brief(member: u32) -> bool {
     member % 4 == 3
 }
@@ -45,7 +45,7 @@ async fn live(arguments: &MemberArguments) -> Result<(), Stuck> {
     for number in arguments.member * LANES..(arguments.member + 1) * LANES {
         let lane = Lane::open(&arguments.folder.join("journals"), number, arguments.seed);
         lanes.push(lane.map_err(|error| {
-            eprintln!("torture: the journal of lane {number} cannot be opened: {error}");
+            eprintln!("torture: cannot open the journal of lane {number}: {error}");
             Stuck
         })?);
     }
@@ -84,7 +84,7 @@ async fn live(arguments: &MemberArguments) -> Result<(), Stuck> {
     outcome
 }
 
-/// Opens the store of a torture.
+/// Opens the store.
 pub(crate) fn open(folder: &Path, options: EngineOptions) -> Result<Engine, Failure> {
     Engine::open(&StorePlace::unchecked(folder.join("store")), options)
 }
@@ -104,7 +104,7 @@ async fn step(lane: &mut Lane, engine: &Engine, lanes: u32) -> Result<(), Stuck>
         97 => lane.scrap(engine).await?,
         _ => fold(lane, engine).await?,
     }
-    // Others want the machine too.
+    // Leave processor time for others.
     tokio::time::sleep(Duration::from_millis(lane.random.u64(0..20))).await;
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Collections that come and go: each lane has one, which it makes, fills, renames and
-//! deletes. After a death it may be in any of these states.
+//! Temporary collections: each lane creates, fills, renames and deletes one. After a crash it may
+//! be in any of these states.
 
 use isolith_engine::{Engine, Page, PutMode, Records, Selection};
 use isolith_types::{Code, CollectionSpec, Failure};
@@ -8,24 +8,24 @@ use crate::content::{Place, SHELVES, State};
 use crate::journal::{Entry, Fault, now};
 use crate::lane::{Lane, Stuck};
 
-/// Units that a scrap collection gets.
+/// Units of a temporary collection.
 const UNITS: u32 = 20;
 
 impl Lane {
-    /// Gives the lane's own collection a whole life.
+    /// Creates, uses and deletes the lane's temporary collection.
     pub(crate) async fn scrap(&mut self, engine: &Engine) -> Result<(), Stuck> {
         let place = self.own_place();
         let mut longest = 0;
         match live_and_die(engine, place, &mut longest).await {
             Ok(None) => {}
             Ok(Some(wrong)) => self.problem(Fault::Wrong, wrong)?,
-            Err(failure) => self.refused("a collection that comes and goes", &failure)?,
+            Err(failure) => self.refused("a temporary collection", &failure)?,
         }
         self.note(&Entry::Aside { waited: longest })
     }
 }
 
-/// Makes a call, and notes if it took the longest so far.
+/// Makes a call, and records the longest duration.
 async fn timed<T>(longest: &mut u64, call: impl Future<Output = T>) -> T {
     let from = now();
     let answer = call.await;
@@ -33,7 +33,7 @@ async fn timed<T>(longest: &mut u64, call: impl Future<Output = T>) -> T {
     answer
 }
 
-/// Returns what is wrong.
+/// Returns a problem, if there is one.
 async fn live_and_die(
     engine: &Engine,
     place: Place,
@@ -44,7 +44,7 @@ async fn live_and_die(
     let renamed = format!("renamed-{}", place.lane);
     let spec =
         CollectionSpec { name: name.clone(), dimension: None, metric: shelf.metric, model: None };
-    // An earlier life may have left it under either name.
+    // A predecessor may have left it under either name.
     for name in [&name, &renamed] {
         match timed(longest, engine.delete_collection(name)).await {
             Err(failure) if failure.code != Code::NotFound => return Err(failure),

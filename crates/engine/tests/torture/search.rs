@@ -1,6 +1,5 @@
-//! Reads of all kinds, and what their answers are worth. About its own units a lane
-//! knows everything; what it saw of others goes into its journal, to be compared later
-//! with what they did at that time.
+//! Reads of all kinds, and checks of their answers. A lane knows the state of its own units; what
+//! it saw of others goes into its journal, and is compared with their journals at the end.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,28 +11,28 @@ use crate::content::{Claim, Place, SHELVES, State, UNITS, random_vector};
 use crate::journal::{Entry, Fault, now};
 use crate::lane::{Lane, Stuck, equal, unit_filter};
 
-/// For so long a hit may be missing after a segment was damaged.
+/// How long a hit may be missing after a segment was damaged.
 const NOTICED: Duration = Duration::from_secs(5);
 
 /// Distances are computed in f32.
 const TOLERANCE: f64 = 1e-3;
 
-/// How a unit is looked for.
+/// How a unit is searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     /// By its ids, vectors included.
     Ids,
     /// By a filter.
     Matching,
-    /// As what is nearest to some vector, among what a filter lets through.
+    /// By a vector, with a filter that matches only the unit.
     Near,
     /// By its word.
     Word,
-    /// By its word and others that all documents have.
+    /// By its word and words that all documents have.
     Words,
     /// By the vector of one of its records, among all.
     Itself,
-    /// By the vector of one of its records, among all of its lane.
+    /// By the vector of one of its records, among those of its lane.
     ItselfInLane,
 }
 
@@ -48,29 +47,29 @@ impl Look {
         Look::ItselfInLane,
     ];
 
-    /// Those that show all records of a unit, or none.
+    /// Whether it returns all records of a unit or none.
     const WHOLE: [Look; 5] = [Look::Ids, Look::Matching, Look::Near, Look::Word, Look::Words];
 
     fn is_whole(self) -> bool {
         Self::WHOLE.contains(&self)
     }
 
-    /// Those that no segment has a part in: few rows are compared in the truth.
+    /// Whether it uses no segment, because few rows are compared in the database.
     fn reads_truth(self) -> bool {
         matches!(self, Look::Ids | Look::Matching | Look::Near)
     }
 }
 
-/// The answer to a look.
+/// The answer to a search.
 struct View {
     claims: Vec<Claim>,
     degraded: Option<String>,
-    /// The record of the unit that must be there, if not all of them.
+    /// The record that must be found, if not all of them.
     sought: Option<u32>,
 }
 
 impl Lane {
-    /// Looks at any unit of any lane.
+    /// Searches for a random unit of any lane.
     pub(crate) async fn look_around(&mut self, engine: &Engine, lanes: u32) -> Result<(), Stuck> {
         let place = Place {
             shelf: self.random.usize(..SHELVES.len()),
@@ -81,14 +80,14 @@ impl Lane {
         self.look(engine, place, look).await
     }
 
-    /// Looks at what was just written, which is in no segment yet.
+    /// Searches for the unit that was just written, which is in no segment yet.
     pub(crate) async fn look_at_last(&mut self, engine: &Engine) -> Result<(), Stuck> {
         let Some(place) = self.last_written() else { return Ok(()) };
         let look = Look::ALL[self.random.usize(..Look::ALL.len())];
         self.look(engine, place, look).await
     }
 
-    /// Looks at a unit of this lane.
+    /// Searches for a unit of this lane.
     pub(crate) async fn look_at_own(&mut self, engine: &Engine) -> Result<(), Stuck> {
         let place = self.own_place();
         let look = match self.random.u32(..4) {
@@ -99,7 +98,7 @@ impl Lane {
         self.look(engine, place, look).await
     }
 
-    /// Asks for something and does not wait for the answer.
+    /// Starts a search and does not wait for its answer.
     pub(crate) async fn walk_away(&mut self, engine: &Engine) {
         let place = self.own_place();
         let vector = random_vector(&mut self.random, place.shelf());
@@ -108,7 +107,7 @@ impl Lane {
         let _ = tokio::time::timeout(patience, asked).await;
     }
 
-    /// Looks at a unit, again and again if something is missing that must be there.
+    /// Searches for a unit, repeatedly if something is missing.
     pub(crate) async fn look(
         &mut self,
         engine: &Engine,
@@ -147,7 +146,7 @@ impl Lane {
         }
     }
 
-    /// What must be there and is not, as far as that can be told.
+    /// What is missing, as far as it is known.
     fn missing(&self, place: Place, look: Look, view: &View) -> Option<String> {
         let expected = self.expected(place);
         let of_unit = view.claims.iter().filter(|claim| claim.place == place);
@@ -164,7 +163,7 @@ impl Lane {
         })
     }
 
-    /// Compares what was found with what must be; returns what others must answer for.
+    /// Compares the hits with the expected state; returns those of other lanes.
     fn judge(
         &mut self,
         place: Place,
@@ -190,7 +189,7 @@ impl Lane {
         }
         let mut seen: Vec<_> =
             others.into_iter().map(|(place, state)| (place, Some(state))).collect();
-        // What a segment does not show may be due to damage; the truth shows everything.
+        // A hit may be missing because a segment is damaged; the database has everything.
         if look.reads_truth() && view.claims.is_empty() && place.lane != self.number {
             seen.push((place, None));
         }
@@ -263,28 +262,28 @@ fn check_hits(place: Place, hits: Hits, query: Option<&[f32]>) -> Result<View, S
     for hit in &hits.hits {
         let claim = Claim::read(place.shelf, &hit.id, hit.document.as_deref(), &hit.metadata)?;
         if let Some(query) = query {
-            let (told, real) = (hit.distance.unwrap_or(f32::NAN), claim.distance(query));
-            let error = (f64::from(told) - real).abs();
+            let (reported, real) = (hit.distance.unwrap_or(f32::NAN), claim.distance(query));
+            let error = (f64::from(reported) - real).abs();
             if error.is_nan() || error > TOLERANCE * real.max(1.0) {
-                return Err(format!("{claim:?} is said to be at {told}, it is at {real}"));
+                return Err(format!("{claim:?} has the distance {reported} instead of {real}"));
             }
-            if told < last {
-                return Err(format!("{claim:?} at {told} comes after one at {last}"));
+            if reported < last {
+                return Err(format!("{claim:?} at {reported} comes after one at {last}"));
             }
-            last = told;
+            last = reported;
         } else if hit.score.is_none_or(|score| score.is_nan() || score <= 0.0) {
             return Err(format!("{claim:?} has the score {:?}", hit.score));
         }
         let same = |other: &Claim| (other.place, other.member) == (claim.place, claim.member);
         if claims.iter().any(same) {
-            return Err(format!("{claim:?} is there twice"));
+            return Err(format!("{claim:?} was found twice"));
         }
         claims.push(claim);
     }
     Ok(View { claims, degraded: hits.degraded, sought: None })
 }
 
-/// Without hits of other units, which common words may have found.
+/// Removes hits of other units, which common words may have found.
 fn only(place: Place, mut view: View) -> View {
     view.claims.retain(|claim| claim.place == place);
     view

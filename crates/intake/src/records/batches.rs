@@ -25,7 +25,7 @@ pub struct Batches<C> {
 /// Records of consecutive rows. Rejected rows are left out, so it may cover rows without having
 /// records.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Batch {
+pub struct RecordBatch {
     /// The first row covered, from 1.
     pub first_row: u64,
     /// The number of rows covered, including rejected ones.
@@ -43,7 +43,7 @@ pub struct Batch {
 }
 
 impl<C: Content + Clone> Batches<C> {
-    /// Starts reading at [`Layout::start`], or at [`Batch::next`] of an earlier batch.
+    /// Starts reading at [`Layout::start`], or at [`RecordBatch::next`] of an earlier batch.
     ///
     /// # Errors
     /// [`IntakeError::Changed`] if the length of the file has changed, [`IntakeError::BadCursor`] if
@@ -113,8 +113,12 @@ impl<C: Content + Clone> Batches<C> {
     ///
     /// # Errors
     /// [`IntakeError::Changed`] if a row that passed the first pass is no longer valid.
-    pub fn next(&mut self, max_rows: u64, max_bytes: usize) -> Result<Option<Batch>, IntakeError> {
-        let mut batch = Batch::starting_at(self.cursor);
+    pub fn next(
+        &mut self,
+        max_rows: u64,
+        max_bytes: usize,
+    ) -> Result<Option<RecordBatch>, IntakeError> {
+        let mut batch = RecordBatch::starting_at(self.cursor);
         let mut bytes = 0;
         while batch.rows_covered < max_rows.max(1) {
             let (row, after) = match self.waiting.take() {
@@ -169,7 +173,7 @@ impl<C: Content + Clone> Batches<C> {
     }
 }
 
-impl Batch {
+impl RecordBatch {
     fn starting_at(cursor: Cursor) -> Self {
         Self {
             first_row: cursor.row + 1,

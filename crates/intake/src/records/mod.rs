@@ -27,7 +27,7 @@ mod validate;
 #[cfg(test)]
 mod tests;
 
-pub use batches::{Batch, Batches};
+pub use batches::{Batches, RecordBatch};
 pub use error::{ErrorLocation, IntakeError};
 pub use layout::{Cursor, Format, Layout, RowProblem};
 pub use validate::{OnError, Progress, Rules, validate};

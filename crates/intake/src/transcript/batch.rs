@@ -44,7 +44,7 @@ pub struct TranscriptCursor {
 
 /// Consecutive drawers of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Batch {
+pub struct DrawerBatch {
     /// The drawers; may be empty.
     pub drawers: Vec<NewDrawer>,
     /// The line of each drawer, or in an export the number of its conversation.
@@ -137,12 +137,12 @@ impl<C: Content> Transcript<C> {
         &mut self,
         max_rows: usize,
         max_bytes: usize,
-    ) -> Result<Option<Batch>, TranscriptError> {
+    ) -> Result<Option<DrawerBatch>, TranscriptError> {
         if self.cursor.ended {
             return Ok(None);
         }
         let mut tally =
-            Tally { batch: Batch::default(), bytes: 0, limits: (max_rows.max(1), max_bytes) };
+            Tally { batch: DrawerBatch::default(), bytes: 0, limits: (max_rows.max(1), max_bytes) };
         let start = self.cursor.offset;
         while !self.cursor.ended
             && !tally.is_full()
@@ -289,7 +289,7 @@ fn too_long(what: &str, bytes: u64) -> String {
 
 /// A batch being filled.
 struct Tally {
-    batch: Batch,
+    batch: DrawerBatch,
     bytes: usize,
     limits: (usize, usize),
 }

@@ -25,7 +25,7 @@ mod turn;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{Batch, Problem, Transcript, TranscriptCursor};
+pub use batch::{DrawerBatch, Problem, Transcript, TranscriptCursor};
 pub use error::TranscriptError;
 pub use options::{Format, TranscriptOptions};
 

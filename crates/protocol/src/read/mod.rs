@@ -27,7 +27,7 @@ pub use records::{
     FindKeywords, FindNearest, GetCollection, GetLoadProgress, GetRecords, Page, RecordsFound,
     Selection,
 };
-pub use segments::{Damage, DamageKind, Searched, SegmentsOf, VerifySegments};
+pub use segments::{Damage, Searched, SegmentDamageKind, SegmentsOf, VerifySegments};
 
 use crate::code::{FileState, RootPlace, RootState, StoredChunk};
 use crate::graph::GraphState;

@@ -66,7 +66,7 @@ impl Searched {
 
     /// Whether a segment file had been removed before it could be opened.
     pub fn came_too_late(&self) -> bool {
-        self.damaged.iter().any(|damage| damage.kind == DamageKind::Missing)
+        self.damaged.iter().any(|damage| damage.kind == SegmentDamageKind::Missing)
     }
 }
 
@@ -78,12 +78,12 @@ pub struct Damage {
     /// The error.
     pub reason: String,
     /// The kind of problem.
-    pub kind: DamageKind,
+    pub kind: SegmentDamageKind,
 }
 
 /// Why a segment cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum DamageKind {
+pub enum SegmentDamageKind {
     /// The content is damaged.
     Damaged,
     /// The file does not exist.

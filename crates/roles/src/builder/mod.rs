@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
 use isolith_folder::Folder;
 use isolith_protocol::{
-    CollectionState, Key, Kind, Level, SegmentEntry, SegmentsSwapped, StoreError, SwapPlan,
+    CollectionState, IndexKind, Key, Level, SegmentEntry, SegmentsSwapped, StoreError, SwapPlan,
     SwapSegments, WriteOperation,
 };
 use isolith_segment::storage::{Disk, Storage};
@@ -255,7 +255,7 @@ impl Fold<'_> {
         progress.finish()?;
         let (published, rows) = builder.finish()?;
         fault::point("fold.vectors", self.context);
-        Ok(Some(step.entry(Kind::Vector, published, rows)))
+        Ok(Some(step.entry(IndexKind::Vector, published, rows)))
     }
 
     fn texts(
@@ -276,7 +276,7 @@ impl Fold<'_> {
         })?;
         progress.finish()?;
         let (published, rows) = builder.finish()?;
-        Ok(Some(step.entry(Kind::Text, published, rows)))
+        Ok(Some(step.entry(IndexKind::Text, published, rows)))
     }
 
     fn swap(&self, plan: SwapPlan) -> Result<SegmentsSwapped, BuildError> {
@@ -409,7 +409,7 @@ impl FoldStep {
         format!("c{collection}-{number}-{}-{random:08x}.{extension}", self.level().name())
     }
 
-    fn entry(self, kind: Kind, published: PublishedSegment, rows: u64) -> SegmentEntry {
+    fn entry(self, kind: IndexKind, published: PublishedSegment, rows: u64) -> SegmentEntry {
         SegmentEntry {
             level: self.level(),
             kind,

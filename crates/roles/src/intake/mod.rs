@@ -134,7 +134,8 @@ impl Perform for ReadTranscript {
         let batch = transcript.next(rows as usize, bytes as usize).map_err(fail)?;
         let next = transcript.cursor().clone();
         intake.transcript = Some((*options, transcript));
-        let transcript::Batch { drawers, rows, problems, skipped } = batch.unwrap_or_default();
+        let transcript::DrawerBatch { drawers, rows, problems, skipped } =
+            batch.unwrap_or_default();
         Ok(TranscriptBatch { drawers, rows, problems, skipped, next, size })
     }
 }

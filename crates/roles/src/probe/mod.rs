@@ -3,11 +3,11 @@
 
 mod crashes;
 mod finding;
-mod kept;
 mod log;
 mod losses;
 mod machine;
 mod permissions;
+mod retention;
 mod segments;
 mod self_queries;
 mod truth;
@@ -98,15 +98,15 @@ impl Role for Probe {
             }
             ProbeJob::RemoveLeftovers => {
                 check_folder(&folder)?;
-                let mut done =
-                    kept::remove_leftovers(&folder).map_err(|error| refused(&folder, &error))?;
+                let mut done = retention::remove_leftovers(&folder)
+                    .map_err(|error| refused(&folder, &error))?;
                 let mut reader = truth::open(&folder, context, self.token).map_err(failure)?;
                 done.extend(segments::remove_unreferenced(&folder, &mut reader).map_err(failure)?);
                 Ok(ProbeReply::Repaired(done))
             }
             ProbeJob::EnforceLimits => {
                 check_folder(&folder)?;
-                let done = kept::enforce(&folder).map_err(|error| refused(&folder, &error))?;
+                let done = retention::enforce(&folder).map_err(|error| refused(&folder, &error))?;
                 Ok(ProbeReply::Repaired(done))
             }
             ProbeJob::Adopt { uuid } => {
@@ -172,7 +172,7 @@ impl Probe {
             Check::Locks => Ok(Finding::new(Health::Failed, "not checked in a worker")),
             Check::Limits => Ok(machine::limits()),
             Check::Crashes => Ok(crashes::check(&folder.crashes())),
-            Check::Kept => Ok(kept::check(folder)),
+            Check::Kept => Ok(retention::check(folder)),
             Check::Log => log::check(folder, token),
             Check::Losses => Ok(losses::check(folder)),
             Check::Integrity => truth::integrity(&mut truth::open(folder, context, token)?, full),

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use isolate::InWorker;
 use isolith_folder::Folder;
-use isolith_protocol::{CollectionState, Damage, DamageKind, Kind, SegmentEntry, StoreError};
+use isolith_protocol::{
+    CollectionState, Damage, IndexKind, SegmentDamageKind, SegmentEntry, StoreError,
+};
 use isolith_segment::text::TextSegment;
 use isolith_segment::{GraphSegment, SegmentError, VectorSegment};
 use isolith_store::names::is_segment;
@@ -145,7 +147,7 @@ fn check_graph(
     let kind = damage_kind(&error);
     let damage = Damage { file: entry.file, reason: error.to_string(), kind };
     summary.notes.push(damage.reason.clone());
-    if kind == DamageKind::Unreadable {
+    if kind == SegmentDamageKind::Unreadable {
         summary.failed = true;
     } else {
         summary.damaged = true;
@@ -178,7 +180,7 @@ impl GenerationSegments {
                     segments.intact += 1;
                     segments.bytes += entry.bytes;
                 }
-                Err(damage) if damage.kind == DamageKind::Unreadable => {
+                Err(damage) if damage.kind == SegmentDamageKind::Unreadable => {
                     segments.unreadable.push(damage.reason);
                 }
                 Err(damage) => segments.damaged.push(damage),
@@ -217,8 +219,11 @@ fn verify(
     entry: &SegmentEntry,
     token: InWorker,
 ) -> Result<(), Damage> {
-    let damaged =
-        |reason: String| Damage { file: entry.file.clone(), reason, kind: DamageKind::Damaged };
+    let damaged = |reason: String| Damage {
+        file: entry.file.clone(),
+        reason,
+        kind: SegmentDamageKind::Damaged,
+    };
     let rows = verified_rows(folder, state, entry, token)
         .map_err(|error| Damage { kind: damage_kind(&error), ..damaged(error.to_string()) })?
         .ok_or_else(|| {
@@ -242,14 +247,14 @@ fn verified_rows(
 ) -> Result<Option<usize>, SegmentError> {
     let path = folder.segments().join(&entry.file);
     match entry.kind {
-        Kind::Vector => {
+        IndexKind::Vector => {
             let segment = VectorSegment::open(&path, Some(entry.checksum), token)?;
             segment.verify()?;
             let dimension = state.dimension.unwrap_or(0) as usize;
             let fits = segment.dimension() == dimension && segment.metric() == state.metric;
             Ok(fits.then(|| segment.len()))
         }
-        Kind::Text => {
+        IndexKind::Text => {
             let segment = TextSegment::open(&path, Some(entry.checksum), token)?;
             segment.verify()?;
             Ok(Some(segment.len()))

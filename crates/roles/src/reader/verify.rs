@@ -4,7 +4,7 @@ use std::path::Path;
 
 use isolate::{Context, InWorker};
 use isolith_protocol::{
-    CollectionState, Damage, Kind, Searched, SegmentEntry, SegmentsOf, StoreError,
+    CollectionState, Damage, IndexKind, Searched, SegmentEntry, SegmentsOf, StoreError,
 };
 use isolith_segment::{Container, SegmentError, SegmentKind};
 use isolith_store::Snapshot;
@@ -57,7 +57,7 @@ fn usable(state: &CollectionState) -> impl Iterator<Item = &SegmentEntry> {
 
 fn kind(entry: &SegmentEntry) -> SegmentKind {
     match entry.kind {
-        Kind::Vector => SegmentKind::Vector,
-        Kind::Text => SegmentKind::Text,
+        IndexKind::Vector => SegmentKind::Vector,
+        IndexKind::Text => SegmentKind::Text,
     }
 }

@@ -1,8 +1,8 @@
 use std::collections::HashMap;
 
 use isolith_protocol::{
-    CODE_COLLECTION, CollectionState, Generation, Kind, Level, MEMORY_COLLECTION, SegmentEntry,
-    StoreError,
+    CODE_COLLECTION, CollectionState, Generation, IndexKind, Level, MEMORY_COLLECTION,
+    SegmentEntry, StoreError,
 };
 use isolith_types::{CollectionKind, Metric};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};
@@ -148,7 +148,7 @@ fn state_of(row: &Row<'_>) -> rusqlite::Result<CollectionState> {
 fn segment_of(row: &Row<'_>) -> rusqlite::Result<SegmentEntry> {
     Ok(SegmentEntry {
         level: named(row, 0, Level::from_name)?,
-        kind: named(row, 1, Kind::from_name)?,
+        kind: named(row, 1, IndexKind::from_name)?,
         file: segment_file(row, 2)?,
         rows: row.get(3)?,
         bytes: row.get(4)?,

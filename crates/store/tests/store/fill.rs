@@ -1,8 +1,9 @@
 //! A store with a little of everything: the content of the schema fixtures.
 
 use isolith_protocol::{
-    AddFact, ChangeGraph, CypherQuery, DescribeEntity, FinishIndex, Key, Kind, Level, LinkFiles,
-    NoteGitFacts, RememberPoison, SegmentEntry, SupersedeFact, SwapPlan, SwapSegments, Write,
+    AddFact, ChangeGraph, CypherQuery, DescribeEntity, FinishIndex, IndexKind, Key, Level,
+    LinkFiles, NoteGitFacts, RememberPoison, SegmentEntry, SupersedeFact, SwapPlan, SwapSegments,
+    Write,
 };
 use isolith_types::{EntityPatch, ParsedFile, WhichFact};
 
@@ -39,7 +40,7 @@ fn fill_records(store: &mut TestStore) {
     ]));
     let base = SegmentEntry {
         level: Level::Base,
-        kind: Kind::Vector,
+        kind: IndexKind::Vector,
         file: "c1-1-base-0123abcd.vec".to_owned(),
         rows: 3,
         bytes: 100,

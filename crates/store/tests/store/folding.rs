@@ -1,7 +1,7 @@
 //! Segment swaps, tombstones and the tail.
 
 use isolith_protocol::{
-    DeleteCollection, DeleteRecords, Kind, Level, QuarantineSegments, SegmentEntry,
+    DeleteCollection, DeleteRecords, IndexKind, Level, QuarantineSegments, SegmentEntry,
     SegmentsSwapped, SwapPlan, SwapSegments, Which,
 };
 use isolith_store::Check;
@@ -11,7 +11,7 @@ use crate::common::{TestStore, Written, numbered};
 fn segment(level: Level, file: &str, rows: u64) -> SegmentEntry {
     SegmentEntry {
         level,
-        kind: Kind::Vector,
+        kind: IndexKind::Vector,
         file: file.to_owned(),
         rows,
         bytes: 100,

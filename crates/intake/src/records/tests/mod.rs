@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use isolith_types::Metric;
 
-use crate::records::{Batch, Batches, IntakeError, Layout, OnError, Rules, validate};
+use crate::records::{Batches, IntakeError, Layout, OnError, RecordBatch, Rules, validate};
 
 fn rules(on_error: OnError) -> Rules {
     Rules { dimension: None, metric: Metric::Cosine, on_error }
@@ -27,7 +27,7 @@ fn check_leniently(content: impl AsRef<[u8]>) -> Result<Layout, IntakeError> {
 }
 
 /// Reads all records as one batch.
-fn all(content: &[u8], layout: &Layout) -> Result<Batch, IntakeError> {
+fn all(content: &[u8], layout: &Layout) -> Result<RecordBatch, IntakeError> {
     let mut batches = Batches::open(content, layout.clone(), layout.start())?;
     let mut whole = batches.next(u64::MAX, usize::MAX)?.expect("the file has rows");
     assert_eq!(batches.next(1, 1)?, None);

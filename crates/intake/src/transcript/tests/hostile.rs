@@ -61,7 +61,7 @@ fn invalid_bytes_are_reported_with_their_position() {
 }
 
 /// Reads a large file in one batch.
-fn read_once(content: &[u8], format: Format) -> crate::transcript::Batch {
+fn read_once(content: &[u8], format: Format) -> crate::transcript::DrawerBatch {
     let options = TranscriptOptions {
         name: "large".to_owned(),
         format: Some(format),

@@ -7,20 +7,20 @@ mod texts;
 use isolith_types::NewDrawer;
 use serde_json::Value;
 
-use crate::transcript::{Batch, Format, Transcript, TranscriptError, TranscriptOptions};
+use crate::transcript::{DrawerBatch, Format, Transcript, TranscriptError, TranscriptOptions};
 
 /// Reads a whole file.
 fn read_as(
     name: &str,
     format: Option<Format>,
     content: &[u8],
-) -> Result<(Format, Batch), TranscriptError> {
+) -> Result<(Format, DrawerBatch), TranscriptError> {
     let options =
         TranscriptOptions { name: name.to_owned(), format, ..TranscriptOptions::default() };
     read_with(&options, content)
 }
 
-fn read(name: &str, content: impl AsRef<[u8]>) -> (Format, Batch) {
+fn read(name: &str, content: impl AsRef<[u8]>) -> (Format, DrawerBatch) {
     read_as(name, None, content.as_ref()).unwrap()
 }
 
@@ -28,7 +28,7 @@ fn read(name: &str, content: impl AsRef<[u8]>) -> (Format, Batch) {
 fn read_with(
     options: &TranscriptOptions,
     content: &[u8],
-) -> Result<(Format, Batch), TranscriptError> {
+) -> Result<(Format, DrawerBatch), TranscriptError> {
     let whole = gather(options, content, (usize::MAX, usize::MAX), false)?;
     for limits in [(1, usize::MAX), (2, usize::MAX), (usize::MAX, 100)] {
         for resumes in [false, true] {
@@ -43,10 +43,10 @@ fn gather(
     content: &[u8],
     (rows, bytes): (usize, usize),
     resumes: bool,
-) -> Result<(Format, Batch), TranscriptError> {
+) -> Result<(Format, DrawerBatch), TranscriptError> {
     let mut transcript = Transcript::open(content, options.clone())?;
     let format = transcript.cursor().format();
-    let mut all = Batch::default();
+    let mut all = DrawerBatch::default();
     while let Some(batch) = transcript.next(rows, bytes)? {
         assert!(batch.drawers.len() + batch.problems.len() <= rows.saturating_add(1));
         assert_eq!(batch.drawers.len(), batch.rows.len());
@@ -64,7 +64,7 @@ fn gather(
 }
 
 /// The author and text of each drawer.
-fn said(batch: &Batch) -> Vec<(&str, &str)> {
+fn said(batch: &DrawerBatch) -> Vec<(&str, &str)> {
     batch
         .drawers
         .iter()
@@ -72,7 +72,7 @@ fn said(batch: &Batch) -> Vec<(&str, &str)> {
         .collect()
 }
 
-fn problems(batch: &Batch) -> Vec<String> {
+fn problems(batch: &DrawerBatch) -> Vec<String> {
     batch.problems.iter().map(|it| format!("{}: {}", it.row, it.reason)).collect()
 }
 

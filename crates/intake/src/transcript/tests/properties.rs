@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::gather;
-use crate::transcript::{Batch, Format, TranscriptOptions};
+use crate::transcript::{DrawerBatch, Format, TranscriptOptions};
 
 fn options(format: Option<Format>) -> TranscriptOptions {
     TranscriptOptions { name: "file.md".to_owned(), format, ..TranscriptOptions::default() }
@@ -30,7 +30,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// The words of all drawers, in order.
-fn words_of(batch: &Batch) -> Vec<String> {
+fn words_of(batch: &DrawerBatch) -> Vec<String> {
     let mut all = Vec::new();
     for drawer in &batch.drawers {
         all.extend(words(&drawer.text));

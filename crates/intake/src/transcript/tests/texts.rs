@@ -3,10 +3,10 @@
 use isolith_types::LONGEST_DRAWER;
 
 use super::{gather, problems, read, said, shown};
-use crate::transcript::{Batch, Format, TranscriptOptions};
+use crate::transcript::{DrawerBatch, Format, TranscriptOptions};
 
 /// Reads a large file in one batch.
-fn read_once(content: &[u8]) -> (Format, Batch) {
+fn read_once(content: &[u8]) -> (Format, DrawerBatch) {
     let options = TranscriptOptions { name: "a.txt".to_owned(), ..TranscriptOptions::default() };
     gather(&options, content, (usize::MAX, usize::MAX), false).unwrap()
 }
