@@ -18,6 +18,7 @@ mod open;
 mod opened;
 mod quarantine;
 mod recall;
+mod scope;
 mod seal;
 mod search;
 mod secret;
@@ -56,7 +57,7 @@ pub use isolith_roles::{Health, TranscriptFormat, TranscriptOptions, entries as 
 pub use isolith_search::{MemoryWeights, Mode, Weights};
 pub use isolith_store::Durability;
 pub use isolith_store::names::is_log;
-pub use location::{Scope, Surroundings, find_store};
+pub use location::{Scope, Surroundings, find_store, project_store, store_above};
 pub use memory::{
     DIARY_ROOM, DeletedDrawers, DiaryEntry, ImportOptions, ImportProgress, ImportReceipt,
     ImportWatcher, LoadedDrawers, UpdatedDrawer,

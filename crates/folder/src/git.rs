@@ -95,11 +95,13 @@ pub fn repository_between<'a>(folder: &Path, path: &'a Path) -> Option<&'a Path>
     below.find(|folder| is_repository(folder))
 }
 
-/// The folder that all worktrees of a repository share, for the top of one of them.
+/// The folder that all worktrees of a repository share, for the top of one of them or of a
+/// submodule. `None` if a `.git` file names a folder that does not confirm it.
 pub fn shared_git_folder(top: &Path) -> Option<PathBuf> {
     match GitEntry::at(top) {
         GitEntry::Absent => None,
         GitEntry::Own => Some(top.join(".git")),
+        GitEntry::Pointer(target) if !is_repository(top) => Some(target),
         GitEntry::Pointer(_) => Some(Worktree::of(top)?.shared_git_folder().to_owned()),
     }
 }

@@ -10,6 +10,9 @@ pub(crate) fn for_agents(hint: &Hint) -> String {
         Hint::IndexProject | Hint::ResumeIndexing { .. } => "call index_project",
         Hint::WaitForIndexing => "another process is indexing it; try again later",
         Hint::ListIndexes => "index_status shows the indexed folders",
+        Hint::IndexRepository { folder } => {
+            return format!("call index_project with the path {folder}");
+        }
         Hint::RemoveIndex => {
             "what is in the index stays there; the user can drop it with `isolith index --remove DIR`"
         }

@@ -22,6 +22,11 @@ pub enum Hint {
     WaitForIndexing,
     /// The folder has no index.
     ListIndexes,
+    /// A repository or worktree is not indexed, although code around it is.
+    IndexRepository {
+        /// Its top.
+        folder: String,
+    },
     /// A folder with an index of its own is in the way.
     RemoveInnerIndex {
         /// The folder that has it.
@@ -123,6 +128,11 @@ impl Hint {
             Self::ReembedIndex => "`isolith index --reembed` rebuilds it with the current model",
             Self::WaitForIndexing => "try again later, or leave out --no-wait to wait for it",
             Self::ListIndexes => "`isolith status` shows what has one",
+            Self::IndexRepository { folder } => {
+                return format!(
+                    "`isolith index {folder}` indexes it; --all-roots searches what is indexed"
+                );
+            }
             Self::RemoveInnerIndex { folder } => {
                 return format!(
                     "`isolith index --remove {folder}` drops that one; or index the others beside it one by one"

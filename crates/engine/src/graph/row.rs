@@ -147,6 +147,18 @@ impl Engine {
         Ok(rows.into_iter().filter_map(|mut row| row.symbol()).collect())
     }
 
+    /// The beginning of a query that restricts `node` to the root that the question is asked
+    /// in, with the parameter `root`; empty if the store has no other root.
+    pub(super) async fn in_root_here(&self, node: &str) -> Result<(String, Datum), Failure> {
+        let roots = self.root_folders().await?;
+        let here = self.root_here(&roots)?.filter(|_| roots.len() > 1);
+        let root = here.and_then(|root| i64::try_from(root.id).ok());
+        Ok(root.map_or((String::new(), Datum::Null), |root| {
+            let restricted = format!("MATCH (:Project {{root: $root}})-[:CONTAINS*]->({node}) ");
+            (restricted, Datum::Integer(root))
+        }))
+    }
+
     /// An error if no code is in the graph.
     pub(super) async fn need_code(&self) -> Result<(), Failure> {
         match self.rows("MATCH (f:File) RETURN f.path LIMIT 1", []).await?.is_empty() {

@@ -8,6 +8,7 @@ use isolith_types::{Code, Failure};
 
 use super::name::{Name, alike};
 use super::row::{Row, Symbol, not_found, numbers};
+use crate::index::root_around;
 use crate::open::Engine;
 
 /// This many of several that are meant are shown.
@@ -22,23 +23,19 @@ impl Engine {
     /// what keeps the store from being read.
     pub async fn symbol(&self, text: &str) -> Result<Symbol, Failure> {
         let (text, folder) = self.within_root(text).await?;
+        let folder = folder.as_deref();
         let by_id = "MATCH (n {id: $id}) RETURN n";
-        let mut found = self.symbols(by_id, [("id", Datum::Text(text.clone()))]).await?;
+        let found = self.symbols(by_id, [("id", Datum::Text(text.clone()))]).await?;
+        let mut found = self.only_in(folder, found).await?;
         let name = Name::of(&text);
         if found.is_empty() {
             found = match name.line {
-                Some(line) => self.at_line(&name, line).await?,
-                None => self.named(&name).await?,
+                Some(line) => self.at_line(&name, line, folder).await?,
+                None => self.named(&name, folder).await?,
             };
         }
         if found.len() > 1 {
-            let folders = self.folders_of(&found).await?;
-            if let Some(folder) = &folder {
-                found.retain(|it| folders.get(&it.number) == Some(folder));
-            }
-            if found.len() > 1 {
-                return Err(several(&text, &found, &folders));
-            }
+            return Err(several(&text, &found, &self.folders_of(&found).await?));
         }
         match found.pop() {
             Some(symbol) => Ok(symbol),
@@ -68,16 +65,32 @@ impl Engine {
         Ok(parts)
     }
 
-    /// A path as the graph has it, and the folder of its root if that is said.
+    /// A path as the graph has it, and the folder of its root: the one that is named, or else
+    /// the one that the question is asked in if there are several.
     async fn within_root(&self, text: &str) -> Result<(String, Option<PathBuf>), Failure> {
+        let roots = self.root_folders().await?;
         if !text.starts_with('/') {
-            return Ok((text.strip_prefix("./").unwrap_or(text).to_owned(), None));
+            let here = self.root_here(&roots)?.filter(|_| roots.len() > 1);
+            let text = text.strip_prefix("./").unwrap_or(text).to_owned();
+            return Ok((text, here.map(|root| root.folder.clone())));
         }
-        let inner = self.roots().await?.into_iter().find_map(|root| {
+        let inner = root_around(&roots, Path::new(text)).and_then(|root| {
             let path = Path::new(text).strip_prefix(&root.folder).ok()?;
-            Some((path.to_string_lossy().into_owned(), Some(root.folder)))
+            Some((path.to_string_lossy().into_owned(), Some(root.folder.clone())))
         });
         Ok(inner.unwrap_or_else(|| (text.to_owned(), None)))
+    }
+
+    /// Those of these symbols that are in the root with this folder, if one is given.
+    async fn only_in(
+        &self,
+        folder: Option<&Path>,
+        mut symbols: Vec<Symbol>,
+    ) -> Result<Vec<Symbol>, Failure> {
+        let Some(folder) = folder.filter(|_| !symbols.is_empty()) else { return Ok(symbols) };
+        let folders = self.folders_of(&symbols).await?;
+        symbols.retain(|it| folders.get(&it.number).is_some_and(|it| it == folder));
+        Ok(symbols)
     }
 
     /// The folders of the roots that symbols are in.
@@ -87,7 +100,7 @@ impl Engine {
     ) -> Result<HashMap<i64, PathBuf>, Failure> {
         let query = "MATCH (p:Project)-[:CONTAINS*]->(n) WHERE id(n) IN $numbers \
                      RETURN id(n), p.root";
-        let roots = self.roots().await?;
+        let roots = self.root_folders().await?;
         let numbers = numbers(symbols.iter().map(|it| it.number));
         let rows = self.rows(query, [("numbers", numbers)]).await?;
         let folder = |mut row: Row| {
@@ -98,19 +111,24 @@ impl Engine {
         Ok(rows.into_iter().filter_map(folder).collect())
     }
 
-    async fn named(&self, name: &Name) -> Result<Vec<Symbol>, Failure> {
+    async fn named(&self, name: &Name, folder: Option<&Path>) -> Result<Vec<Symbol>, Failure> {
         let by_name = "UNWIND $names AS name MATCH (n {name: name}) RETURN DISTINCT n";
         // A file that stands alone is asked for as `store.py`, a name with a dot in it.
         let names = [Some(name.last()), name.name.as_deref()].into_iter().flatten();
         let names = names.map(|name| Datum::Text(name.to_owned())).collect();
         let mut found = self.symbols(by_name, [("names", Datum::List(names))]).await?;
         found.retain(|it| name.fits(&it.qualified_name, &it.path, it.is_file()));
-        Ok(meant(found))
+        Ok(meant(self.only_in(folder, found).await?))
     }
 
     /// The innermost definition around a line, or else the file.
-    async fn at_line(&self, name: &Name, line: u32) -> Result<Vec<Symbol>, Failure> {
-        let files = self.named(&Name { line: None, ..name.clone() }).await?;
+    async fn at_line(
+        &self,
+        name: &Name,
+        line: u32,
+        folder: Option<&Path>,
+    ) -> Result<Vec<Symbol>, Failure> {
+        let files = self.named(&Name { line: None, ..name.clone() }, folder).await?;
         let [file] = files.as_slice() else { return Ok(files) };
         let around = "MATCH (f)-[:CONTAINS*]->(n) WHERE id(f) IN $file \
                       AND n.start_line <= $line AND n.end_line >= $line \

@@ -28,18 +28,20 @@ impl Engine {
     /// `not_found` if no code is indexed, or what keeps the store from being read.
     pub async fn unused(&self, exported: bool, limit: usize) -> Result<Listed<Symbol>, Failure> {
         self.need_code().await?;
+        let (restricted, root) = self.in_root_here("n").await?;
         let mut unused = Vec::new();
         for label in ["Function", "Method", "Class"] {
             let query = format!(
-                "MATCH (n:{label}) WHERE n.test = false AND (n.exported = false OR $exported) \
+                "{restricted}MATCH (n:{label}) WHERE n.test = false AND (n.exported = false OR $exported) \
                  AND NOT EXISTS {{ MATCH (n)<-[:{USES}]-(m) WHERE m <> n }} \
                  AND NOT EXISTS {{ MATCH (t)-[:CONTAINS*]->(n) WHERE t.test = true }} RETURN n"
             );
-            unused.extend(self.symbols(query, [("exported", Datum::Boolean(exported))]).await?);
+            let parameters = [("exported", Datum::Boolean(exported)), ("root", root.clone())];
+            unused.extend(self.symbols(query, parameters).await?);
         }
-        let query = "MATCH (n:Method) RETURN n.name, count(*)";
+        let query = format!("{restricted}MATCH (n:Method) RETURN n.name, count(*)");
         let methods: HashMap<String, i64> = self
-            .rows(query, [])
+            .rows(query, [("root", root)])
             .await?
             .into_iter()
             .filter_map(|mut row| Some((row.text()?, row.number())))

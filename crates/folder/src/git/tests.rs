@@ -84,6 +84,9 @@ fn a_pointer_that_no_repository_confirms_is_not_a_worktree() {
         assert_eq!(Worktree::of(&folder), None, "{}", folder.display());
         assert!(is_repository(&folder), "{}", folder.display());
     }
+    for folder in ["copy", "no-entry", "nowhere"] {
+        assert_eq!(shared_git_folder(&it.at(folder)), None, "{folder}");
+    }
     assert!(Worktree::of(&it.at("far")).is_some());
     // A link on the way to the repository is not followed either.
     symlink(it.at("main"), it.at("alias")).unwrap();
@@ -115,6 +118,7 @@ fn submodules_belong_to_the_repository_around_them() {
         let inner = it.at(top).join("vendor/library");
         assert!(matches!(GitEntry::at(&inner), GitEntry::Pointer(_)));
         assert!(!is_repository(&inner), "{top}");
+        assert!(shared_git_folder(&inner).unwrap().join("HEAD").is_file());
         assert_eq!(repository_top(&inner.join("src")), Some(&*it.at(top)));
     }
     // The same pointer elsewhere is not a submodule of anything there.
