@@ -16,6 +16,7 @@ mod location;
 mod memory;
 mod open;
 mod opened;
+mod other_data;
 mod quarantine;
 mod recall;
 mod scope;
@@ -47,6 +48,7 @@ pub use index::{
 };
 pub use ingest::{IngestOptions, IngestProgress, IngestStage, OnError, Receipt, Rejected, Watcher};
 pub use isolith_embed::model_name as built_in_model;
+pub use isolith_folder::git::repository_top;
 pub use isolith_graph::{Datum, NodeDatum, PathDatum, RelationshipDatum, Stats as GraphStats};
 pub use isolith_protocol::{
     CollectionCreated, CollectionDeleted, CollectionState, CypherQuery, Done, GraphAnswer, Key,

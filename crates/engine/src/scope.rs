@@ -9,7 +9,7 @@ use isolith_source::Language;
 use isolith_types::{Code, Failure, Hint};
 
 use crate::code::{CodeFilter, nothing_indexed};
-use crate::index::{RootFolder, root_around};
+use crate::index::{Root, RootFolder, root_around};
 use crate::open::Engine;
 use crate::within::real_path;
 
@@ -75,6 +75,17 @@ impl Engine {
             since: filter.since,
             except: None,
         })
+    }
+
+    /// The roots that questions are answered for, as far as their files may be read.
+    ///
+    /// # Errors
+    /// `not_found` in a repository or worktree that is not indexed; any error of a read.
+    pub async fn roots_here(&self) -> Result<Vec<Root>, Failure> {
+        let here = self.root_here(&self.root_folders().await?)?.map(|root| root.id);
+        let mut roots = self.roots().await?;
+        roots.retain(|it| here.is_none_or(|id| id == it.id) && self.allows_folder(&it.folder));
+        Ok(roots)
     }
 
     /// The root that questions are asked in. `None` if that is outside of all roots: then all

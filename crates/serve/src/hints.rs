@@ -48,6 +48,7 @@ pub(crate) fn for_agents(hint: &Hint) -> String {
         Hint::UseFacts => "use the fact tools; your own nodes and edges can point to it",
         // No tool does these.
         Hint::ReembedIndex
+        | Hint::MergeStore { .. }
         | Hint::RemoveInnerIndex { .. }
         | Hint::RemoveEmptyIndex { .. }
         | Hint::NameStore { .. }

@@ -51,9 +51,10 @@ impl Watched {
 }
 
 impl Watchers {
-    /// Watches all completely indexed roots of a store that are not watched yet.
+    /// Watches the completely indexed roots that questions are answered for, if they are not
+    /// watched yet.
     pub(crate) async fn watch_all(&self, engine: &Engine) {
-        let roots = match engine.roots().await {
+        let roots = match engine.roots_here().await {
             Ok(roots) => roots,
             Err(failure) => return tracing::debug!(%failure, "no roots to watch"),
         };

@@ -24,7 +24,7 @@ pub struct IndexReport {
 
 impl IndexReport {
     /// Adds the result for another root.
-    pub(super) fn add(&mut self, other: Self) {
+    pub fn add(&mut self, other: Self) {
         let (files, more) = (&mut self.files, other.files);
         files.seen += more.seen;
         files.indexed += more.indexed;

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use isolith_engine::{CodeFilter, CodeHit, CodeHits, CodeSearch, IndexedChunk, IndexedFile, Root};
+use isolith_engine::{
+    CodeFilter, CodeHit, CodeHits, CodeSearch, Engine, IndexedChunk, IndexedFile, Root,
+};
 use isolith_types::{Code, Failure, Moment};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,18 +66,18 @@ struct SearchCode {
     limit: Option<u32>,
     /// e.g. rust, python
     language: Option<String>,
-    /// Folder or glob below the root, e.g. src/**/*.rs
+    /// Folder or glob in the project, e.g. src/**/*.rs
     path: Option<String>,
 }
 
 async fn search_code(call: Call, asked: SearchCode) -> Result<Found, Failure> {
     let SearchCode { query, limit: most, language, path } = asked;
-    let filter = filter(language, path)?;
+    let filter = filter(&call.server, language, path)?;
     let search = CodeSearch { filter, ..CodeSearch::new(question(&query)?, limit(most)?) };
     let engine = call.server.stores().code()?;
     call.server.settled().await;
     let found = fresh(&engine, || engine.search_code(&search)).await;
-    found.map(Found::from)
+    found.map(|found| Found::of(found, &call.server, &engine))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -91,26 +93,33 @@ struct SearchSimilar {
 
 async fn search_similar(call: Call, asked: SearchSimilar) -> Result<Found, Failure> {
     let SearchSimilar { path, line, limit: most, language } = asked;
-    let (filter, most) = (filter(language, None)?, limit(most)?);
+    let (filter, most) = (filter(&call.server, language, None)?, limit(most)?);
     let file = call.server.stores().confinement().file(&path)?;
     let engine = call.server.stores().code()?;
     call.server.settled().await;
     let found = fresh(&engine, || engine.similar_to(&file, line, filter.clone(), most)).await;
-    Ok(found?.into())
+    found.map(|found| Found::of(found, &call.server, &engine))
 }
 
-fn filter(language: Option<String>, path: Option<String>) -> Result<CodeFilter, Failure> {
+fn filter(
+    server: &Server,
+    language: Option<String>,
+    path: Option<String>,
+) -> Result<CodeFilter, Failure> {
     for (name, text) in [("language", &language), ("path", &path)] {
         bounded(name, text.as_deref().unwrap_or_default(), FILTER_BYTES)?;
     }
     let (languages, paths) = (language.into_iter().collect(), path.into_iter().collect());
-    Ok(CodeFilter { languages, paths, ..CodeFilter::default() })
+    let base = server.stores().project_folder();
+    Ok(CodeFilter { languages, paths, base, ..CodeFilter::default() })
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Found {
     hits: Vec<Hit>,
     degraded: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notice: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -130,11 +139,12 @@ struct Hit {
     before: usize,
 }
 
-impl From<CodeHits> for Found {
-    fn from(found: CodeHits) -> Self {
+impl Found {
+    fn of(found: CodeHits, server: &Server, engine: &Engine) -> Self {
         let CodeHits { hits, degraded, .. } = found;
         let degraded = degraded.map(|it| it.worded(for_agents));
-        Self { hits: hits.into_iter().map(Hit::from).collect(), degraded }
+        let hits = hits.into_iter().map(Hit::from).collect();
+        Self { hits, degraded, notice: server.stores().notice(engine) }
     }
 }
 
@@ -159,10 +169,10 @@ impl From<CodeHit> for Hit {
 
 impl Shown for Found {
     fn text(&self) -> String {
-        if self.hits.is_empty() {
-            return "nothing found".to_owned();
-        }
-        let mut text = String::new();
+        let mut text = match self.hits.is_empty() {
+            true => "nothing found\n".to_owned(),
+            false => String::new(),
+        };
         for hit in &self.hits {
             let place = Path::new(&hit.root).join(&hit.path);
             let _ = write!(text, "{}:{}-{}", place.display(), hit.start_line, hit.end_line);
@@ -178,6 +188,9 @@ impl Shown for Found {
         }
         if let Some(degraded) = &self.degraded {
             let _ = writeln!(text, "degraded: {degraded}");
+        }
+        if let Some(notice) = &self.notice {
+            let _ = writeln!(text, "{notice}");
         }
         text
     }
@@ -384,14 +397,17 @@ mod tests {
             before: 2,
         };
         let degraded = Some("half of it".to_owned());
-        insta::assert_snapshot!(Found { hits: vec![hit], degraded }.text(), @r"
+        let notice = Some("another store".to_owned());
+        insta::assert_snapshot!(Found { hits: vec![hit], degraded, notice }.text(), @r"
         /root/src/a.rs:3-20 count (function, 0.88, stale: the file has changed since it was indexed)
           fn count() {
               1
           }
         degraded: half of it
+        another store
         ");
-        assert_eq!(Found { hits: Vec::new(), degraded: None }.text(), "nothing found");
+        let nothing = Found { hits: Vec::new(), degraded: None, notice: None };
+        assert_eq!(nothing.text(), "nothing found\n");
     }
 
     #[test]

@@ -95,15 +95,17 @@ struct Files {
     removed: u64,
     renamed: u64,
     failed: u64,
+    pending: u64,
 }
 
 impl Report {
     fn of(path: &Path, report: IndexReport) -> Self {
-        let FileCounts { seen, indexed, unchanged, removed, renamed, failed } = report.files;
+        let FileCounts { seen, indexed, unchanged, removed, renamed, failed, pending } =
+            report.files;
         let problem = |it: IndexProblem| format!("{}: {}", it.path, it.message);
         Self {
             path: path.display().to_string(),
-            files: Files { seen, indexed, unchanged, removed, renamed, failed },
+            files: Files { seen, indexed, unchanged, removed, renamed, failed, pending },
             chunks: report.chunks,
             problems: report.problems.into_iter().take(LISTED).map(problem).collect(),
             seconds: round(report.seconds.total),
