@@ -95,6 +95,8 @@ pub struct EngineOptions {
     /// The folder that questions about code are asked in: the root around it answers them. By
     /// default all roots do.
     pub here: Option<PathBuf>,
+    /// Folders whose roots answer as well.
+    pub also: Vec<PathBuf>,
     /// The user's settings. Settings of a project are added when it is indexed.
     pub settings: Layers,
 }
@@ -125,6 +127,7 @@ impl Default for EngineOptions {
             program: None,
             within: None,
             here: None,
+            also: Vec::new(),
             settings: Layers::default(),
         }
     }

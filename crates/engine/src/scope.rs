@@ -57,7 +57,8 @@ impl Engine {
                 .collect::<Result<_, _>>()?;
             roots.get_or_insert_with(|| given.clone()).retain(|root| given.contains(root));
         } else if roots.is_none() && !filter.all_roots {
-            roots = self.root_here(&allowed)?.map(|root| vec![root.id]);
+            let answering = self.answering(&allowed)?;
+            roots = answering.map(|roots| roots.into_iter().map(|root| root.id).collect());
         }
         let mut roots = roots.unwrap_or_else(|| allowed.iter().map(|root| root.id).collect());
         // Without a list, rows need not be selected before the search.
@@ -82,22 +83,39 @@ impl Engine {
     /// # Errors
     /// `not_found` in a repository or worktree that is not indexed; any error of a read.
     pub async fn roots_here(&self) -> Result<Vec<Root>, Failure> {
-        let here = self.root_here(&self.root_folders().await?)?.map(|root| root.id);
+        let folders = self.root_folders().await?;
+        let answering = self.answering(&folders)?;
+        let answers =
+            |id: u64| answering.as_ref().is_none_or(|roots| roots.iter().any(|root| root.id == id));
         let mut roots = self.roots().await?;
-        roots.retain(|it| here.is_none_or(|id| id == it.id) && self.allows_folder(&it.folder));
+        roots.retain(|it| answers(it.id) && self.allows_folder(&it.folder));
         Ok(roots)
     }
 
+    /// Those of these roots that answer questions; `None` if all do.
+    ///
+    /// # Errors
+    /// As [`Engine::root_here`].
+    pub(crate) fn answering<'r>(
+        &self,
+        roots: &'r [RootFolder],
+    ) -> Result<Option<Vec<&'r RootFolder>>, Failure> {
+        let Some(here) = self.root_here(roots)? else { return Ok(None) };
+        let also = &self.inner.options.also;
+        let answers = |it: &&RootFolder| {
+            it.id == here.id || also.iter().any(|folder| it.folder.starts_with(folder))
+        };
+        let answering: Vec<&RootFolder> = roots.iter().filter(answers).collect();
+        Ok(Some(answering).filter(|answering| answering.len() < roots.len()))
+    }
+
     /// The root that questions are asked in. `None` if that is outside of all roots: then all
-    /// of them count.
+    /// of them answer.
     ///
     /// # Errors
     /// `not_found` in a repository or worktree that is not indexed: the roots around it, or
     /// the main checkout, have other code.
-    pub(crate) fn root_here<'r>(
-        &self,
-        roots: &'r [RootFolder],
-    ) -> Result<Option<&'r RootFolder>, Failure> {
+    fn root_here<'r>(&self, roots: &'r [RootFolder]) -> Result<Option<&'r RootFolder>, Failure> {
         let Some(here) = self.inner.options.here.as_deref() else { return Ok(None) };
         if let Some(root) = root_around(roots, here) {
             return match repository_between(&root.folder, here) {

@@ -69,8 +69,6 @@ impl Parsed {
 /// What the front is to know of a parsed file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ParseNote {
-    /// How many chunks it has.
-    pub chunks: u32,
     /// Why it is not as well cut as it might be.
     pub problem: Option<String>,
     /// The secret that it holds: the rule that found it, and the line.
@@ -173,7 +171,6 @@ impl Parser {
         let mut chunks = chunked.chunks;
         let of_path = self.model.embed_path(&path);
         chunks.retain(|chunk| self.embed(chunk, &of_path, vectors));
-        note.chunks = chunks.len() as u32;
         // Whoever asks for plain text knows why.
         note.problem = chunked.problem.clone().filter(|_| !how.plain);
         let problem = chunked.problem.or_else(|| how.plain.then(|| PLAIN.to_owned()));
@@ -204,7 +201,7 @@ impl Parser {
 
 impl Default for ParseNote {
     fn default() -> Self {
-        Self { chunks: 0, problem: None, secret: None, stored: true }
+        Self { problem: None, secret: None, stored: true }
     }
 }
 

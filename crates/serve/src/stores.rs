@@ -351,6 +351,7 @@ impl Stores {
             deadline: self.deadline,
             within: Some(self.within()),
             here: self.here(),
+            also: self.allowed.clone(),
             settings: self.settings.clone(),
             ..EngineOptions::default()
         };

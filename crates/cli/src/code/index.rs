@@ -183,6 +183,9 @@ pub(super) fn describe(report: &IndexReport, path: &Path) -> String {
     if files.failed > 0 {
         let _ = write!(text, ", {} failed", files.failed);
     }
+    if files.skipped > 0 {
+        let _ = write!(text, ", {} skipped", files.skipped);
+    }
     if files.pending > 0 {
         let _ = write!(text, ", {} left for the next run", files.pending);
     }

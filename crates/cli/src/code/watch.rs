@@ -97,13 +97,16 @@ fn print_event(event: &WatchEvent, output: &Output) {
 }
 
 fn line(report: &IndexReport) -> String {
-    let FileCounts { seen, indexed, unchanged, removed, renamed, failed, pending } = report.files;
+    let FileCounts { seen, indexed, unchanged, removed, renamed, failed, skipped, pending } =
+        report.files;
     let mut line = format!(
         "{} in {:.2} s: {indexed} indexed, {unchanged} unchanged, {removed} removed",
         counted(seen, "file", "files"),
         report.seconds.total
     );
-    for (count, word) in [(renamed, "renamed"), (failed, "failed"), (pending, "pending")] {
+    let others =
+        [(renamed, "renamed"), (failed, "failed"), (skipped, "skipped"), (pending, "pending")];
+    for (count, word) in others {
         if count > 0 {
             line += &format!(", {count} {word}");
         }

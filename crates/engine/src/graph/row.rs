@@ -147,16 +147,19 @@ impl Engine {
         Ok(rows.into_iter().filter_map(|mut row| row.symbol()).collect())
     }
 
-    /// The beginning of a query that restricts `node` to the root that the question is asked
-    /// in, with the parameter `root`; empty if the store has no other root.
-    pub(super) async fn in_root_here(&self, node: &str) -> Result<(String, Datum), Failure> {
+    /// The beginning of a query that restricts `node` to the roots that answer questions, with
+    /// the parameter `roots`; empty if all do.
+    pub(super) async fn in_roots_here(&self, node: &str) -> Result<(String, Datum), Failure> {
         let roots = self.root_folders().await?;
-        let here = self.root_here(&roots)?.filter(|_| roots.len() > 1);
-        let root = here.and_then(|root| i64::try_from(root.id).ok());
-        Ok(root.map_or((String::new(), Datum::Null), |root| {
-            let restricted = format!("MATCH (:Project {{root: $root}})-[:CONTAINS*]->({node}) ");
-            (restricted, Datum::Integer(root))
-        }))
+        let Some(answering) = self.answering(&roots)? else {
+            return Ok((String::new(), Datum::Null));
+        };
+        let ids = answering.iter().filter_map(|root| i64::try_from(root.id).ok());
+        let restricted = format!(
+            "MATCH (project:Project) WHERE project.root IN $roots \
+             MATCH (project)-[:CONTAINS*]->({node}) "
+        );
+        Ok((restricted, numbers(ids)))
     }
 
     /// An error if no code is in the graph.

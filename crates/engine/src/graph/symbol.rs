@@ -8,7 +8,7 @@ use isolith_types::{Code, Failure};
 
 use super::name::{Name, alike};
 use super::row::{Row, Symbol, not_found, numbers};
-use crate::index::root_around;
+use crate::index::{RootFolder, root_around};
 use crate::open::Engine;
 
 /// This many of several that are meant are shown.
@@ -22,16 +22,16 @@ impl Engine {
     /// `not_found` if there is none, or no code at all; `bad_input` if there are several; or
     /// what keeps the store from being read.
     pub async fn symbol(&self, text: &str) -> Result<Symbol, Failure> {
-        let (text, folder) = self.within_root(text).await?;
-        let folder = folder.as_deref();
+        let (text, folders) = self.within_roots(text).await?;
+        let folders = folders.as_deref();
         let by_id = "MATCH (n {id: $id}) RETURN n";
         let found = self.symbols(by_id, [("id", Datum::Text(text.clone()))]).await?;
-        let mut found = self.only_in(folder, found).await?;
+        let mut found = self.only_in(folders, found).await?;
         let name = Name::of(&text);
         if found.is_empty() {
             found = match name.line {
-                Some(line) => self.at_line(&name, line, folder).await?,
-                None => self.named(&name, folder).await?,
+                Some(line) => self.at_line(&name, line, folders).await?,
+                None => self.named(&name, folders).await?,
             };
         }
         if found.len() > 1 {
@@ -65,31 +65,32 @@ impl Engine {
         Ok(parts)
     }
 
-    /// A path as the graph has it, and the folder of its root: the one that is named, or else
-    /// the one that the question is asked in if there are several.
-    async fn within_root(&self, text: &str) -> Result<(String, Option<PathBuf>), Failure> {
+    /// A path as the graph has it, and the folders of the roots that are meant if not all are:
+    /// the one that is named, or else those that answer questions.
+    async fn within_roots(&self, text: &str) -> Result<(String, Option<Vec<PathBuf>>), Failure> {
         let roots = self.root_folders().await?;
         if !text.starts_with('/') {
-            let here = self.root_here(&roots)?.filter(|_| roots.len() > 1);
-            let text = text.strip_prefix("./").unwrap_or(text).to_owned();
-            return Ok((text, here.map(|root| root.folder.clone())));
+            let folder = |root: &RootFolder| root.folder.clone();
+            let answering = self.answering(&roots)?;
+            let folders = answering.map(|roots| roots.into_iter().map(folder).collect());
+            return Ok((text.strip_prefix("./").unwrap_or(text).to_owned(), folders));
         }
         let inner = root_around(&roots, Path::new(text)).and_then(|root| {
             let path = Path::new(text).strip_prefix(&root.folder).ok()?;
-            Some((path.to_string_lossy().into_owned(), Some(root.folder.clone())))
+            Some((path.to_string_lossy().into_owned(), Some(vec![root.folder.clone()])))
         });
         Ok(inner.unwrap_or_else(|| (text.to_owned(), None)))
     }
 
-    /// Those of these symbols that are in the root with this folder, if one is given.
+    /// Those of these symbols that are in the roots with these folders, if any are given.
     async fn only_in(
         &self,
-        folder: Option<&Path>,
+        folders: Option<&[PathBuf]>,
         mut symbols: Vec<Symbol>,
     ) -> Result<Vec<Symbol>, Failure> {
-        let Some(folder) = folder.filter(|_| !symbols.is_empty()) else { return Ok(symbols) };
+        let Some(meant) = folders.filter(|_| !symbols.is_empty()) else { return Ok(symbols) };
         let folders = self.folders_of(&symbols).await?;
-        symbols.retain(|it| folders.get(&it.number).is_some_and(|it| it == folder));
+        symbols.retain(|it| folders.get(&it.number).is_some_and(|it| meant.contains(it)));
         Ok(symbols)
     }
 
@@ -111,14 +112,18 @@ impl Engine {
         Ok(rows.into_iter().filter_map(folder).collect())
     }
 
-    async fn named(&self, name: &Name, folder: Option<&Path>) -> Result<Vec<Symbol>, Failure> {
+    async fn named(
+        &self,
+        name: &Name,
+        folders: Option<&[PathBuf]>,
+    ) -> Result<Vec<Symbol>, Failure> {
         let by_name = "UNWIND $names AS name MATCH (n {name: name}) RETURN DISTINCT n";
         // A file that stands alone is asked for as `store.py`, a name with a dot in it.
         let names = [Some(name.last()), name.name.as_deref()].into_iter().flatten();
         let names = names.map(|name| Datum::Text(name.to_owned())).collect();
         let mut found = self.symbols(by_name, [("names", Datum::List(names))]).await?;
         found.retain(|it| name.fits(&it.qualified_name, &it.path, it.is_file()));
-        Ok(meant(self.only_in(folder, found).await?))
+        Ok(meant(self.only_in(folders, found).await?))
     }
 
     /// The innermost definition around a line, or else the file.
@@ -126,9 +131,9 @@ impl Engine {
         &self,
         name: &Name,
         line: u32,
-        folder: Option<&Path>,
+        folders: Option<&[PathBuf]>,
     ) -> Result<Vec<Symbol>, Failure> {
-        let files = self.named(&Name { line: None, ..name.clone() }, folder).await?;
+        let files = self.named(&Name { line: None, ..name.clone() }, folders).await?;
         let [file] = files.as_slice() else { return Ok(files) };
         let around = "MATCH (f)-[:CONTAINS*]->(n) WHERE id(f) IN $file \
                       AND n.start_line <= $line AND n.end_line >= $line \

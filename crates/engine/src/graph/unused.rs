@@ -28,7 +28,7 @@ impl Engine {
     /// `not_found` if no code is indexed, or what keeps the store from being read.
     pub async fn unused(&self, exported: bool, limit: usize) -> Result<Listed<Symbol>, Failure> {
         self.need_code().await?;
-        let (restricted, root) = self.in_root_here("n").await?;
+        let (restricted, roots) = self.in_roots_here("n").await?;
         let mut unused = Vec::new();
         for label in ["Function", "Method", "Class"] {
             let query = format!(
@@ -36,12 +36,12 @@ impl Engine {
                  AND NOT EXISTS {{ MATCH (n)<-[:{USES}]-(m) WHERE m <> n }} \
                  AND NOT EXISTS {{ MATCH (t)-[:CONTAINS*]->(n) WHERE t.test = true }} RETURN n"
             );
-            let parameters = [("exported", Datum::Boolean(exported)), ("root", root.clone())];
+            let parameters = [("exported", Datum::Boolean(exported)), ("roots", roots.clone())];
             unused.extend(self.symbols(query, parameters).await?);
         }
         let query = format!("{restricted}MATCH (n:Method) RETURN n.name, count(*)");
         let methods: HashMap<String, i64> = self
-            .rows(query, [("root", root)])
+            .rows(query, [("roots", roots)])
             .await?
             .into_iter()
             .filter_map(|mut row| Some((row.text()?, row.number())))

@@ -104,7 +104,7 @@ pub(super) struct Stored {
     unchanged: u64,
     failed: u64,
     /// Files with secrets, which are not indexed.
-    left_out: u64,
+    skipped: u64,
     /// Indexed files that another root had already.
     pub(super) reused: u64,
     inserted_chunks: u64,
@@ -285,9 +285,9 @@ impl Pipeline {
             }
             Err(error) => Err(of_call(&error)),
         };
-        // It counts once: as left out if it turns out to have a secret, else as failed.
-        stored.failed += 1 - as_text.left_out;
-        stored.left_out += as_text.left_out;
+        // It counts once: as skipped if it turns out to have a secret, else as failed.
+        stored.failed += 1 - as_text.skipped;
+        stored.skipped += as_text.skipped;
         stored.count_chunks(as_text.inserted_chunks, as_text.deleted_chunks);
         stored.problems.append(&mut as_text.problems);
         stored.problems.push(note);
@@ -435,7 +435,7 @@ impl Stored {
             Some((rule, line)) => {
                 let message = format!("line {line}: looks like a secret ({rule}); not indexed");
                 list("secret", message);
-                self.left_out += 1;
+                self.skipped += 1;
                 return;
             }
             None => {}
@@ -452,7 +452,7 @@ impl Stored {
     }
 
     fn tell(self, report: &mut IndexReport) {
-        report.files.seen -= self.left_out;
+        report.files.skipped += self.skipped;
         report.files.indexed += self.indexed;
         report.files.unchanged += self.unchanged;
         report.files.failed += self.failed;

@@ -32,6 +32,7 @@ impl IndexReport {
         files.removed += more.removed;
         files.renamed += more.renamed;
         files.failed += more.failed;
+        files.skipped += more.skipped;
         files.pending += more.pending;
         self.chunks += other.chunks;
         self.reused += other.reused;
@@ -41,8 +42,9 @@ impl IndexReport {
 
     /// Marks the run as interrupted.
     pub(super) fn interrupt(&mut self) {
-        let FileCounts { seen, indexed, unchanged, renamed, failed, .. } = self.files;
-        self.files.pending = seen.saturating_sub(indexed + unchanged + renamed + failed);
+        let FileCounts { seen, indexed, unchanged, renamed, failed, skipped, .. } = self.files;
+        let done = indexed + unchanged + renamed + failed + skipped;
+        self.files.pending = seen.saturating_sub(done);
         self.interrupted = true;
     }
 
@@ -55,7 +57,7 @@ impl IndexReport {
 /// Numbers of files in a run: `seen` is the sum of all others but `removed`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct FileCounts {
-    /// Files to be indexed. Those that are left out are not counted, but listed as problems.
+    /// All files to be indexed.
     pub seen: u64,
     /// New or changed files that were stored.
     pub indexed: u64,
@@ -67,6 +69,8 @@ pub struct FileCounts {
     pub renamed: u64,
     /// Files that could not be read, or that crashed the parser (these are stored as plain text).
     pub failed: u64,
+    /// Files with secrets in them, which are not indexed.
+    pub skipped: u64,
     /// Files that an interrupted run did not get to.
     pub pending: u64,
 }

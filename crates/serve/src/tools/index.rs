@@ -95,17 +95,18 @@ struct Files {
     removed: u64,
     renamed: u64,
     failed: u64,
+    skipped: u64,
     pending: u64,
 }
 
 impl Report {
     fn of(path: &Path, report: IndexReport) -> Self {
-        let FileCounts { seen, indexed, unchanged, removed, renamed, failed, pending } =
+        let FileCounts { seen, indexed, unchanged, removed, renamed, failed, skipped, pending } =
             report.files;
         let problem = |it: IndexProblem| format!("{}: {}", it.path, it.message);
         Self {
             path: path.display().to_string(),
-            files: Files { seen, indexed, unchanged, removed, renamed, failed, pending },
+            files: Files { seen, indexed, unchanged, removed, renamed, failed, skipped, pending },
             chunks: report.chunks,
             problems: report.problems.into_iter().take(LISTED).map(problem).collect(),
             seconds: round(report.seconds.total),
